@@ -1,0 +1,1 @@
+"""Every default value and prompt text, as commented TOML and Markdown, and nothing else."""

@@ -1,0 +1,118 @@
+"""The plain shapes that the memory's parts pass to one another. No behaviour, no MCP word, no numpy."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from msgspec import Struct, field
+
+Metadata = dict[str, Any]
+Status = Literal["added", "updated", "unchanged"]
+
+
+class Chunk(Struct, frozen=True):
+    """A range of a document's text. Ranges of one document join without gap or overlap to its whole text."""
+
+    start: int  # offset of the first character
+    end: int  # offset after the last character
+    start_line: int  # 1-based
+    end_line: int  # 1-based, inclusive
+    heading: str  # the heading path above it, joined by " > "; "" where there is none
+
+
+class Embedding(Struct, frozen=True):
+    """What the embedder makes of one chunk, as it is stored: little-endian float16, unit length."""
+
+    vector: bytes  # (d,)
+    windows: bytes = b""  # (w, d): windows of the text, where the embedder makes them
+
+
+class Origin(Struct, frozen=True):
+    """Who writes, for the journal."""
+
+    client: str = ""
+    session: str = ""
+
+
+class Injected(Struct, frozen=True):
+    """The outcome of one `inject`."""
+
+    document_id: str
+    uri: str
+    status: Status
+    chunks: int
+
+
+class Hit(Struct, frozen=True):
+    """One found chunk. `score` is in [0, 1] and comparable between queries: it tells relevant from not."""
+
+    rank: int  # from 1
+    score: float
+    chunk_id: int
+    document_id: str
+    uri: str
+    title: str
+    heading: str
+    start_line: int
+    end_line: int
+    text: str
+    metadata: Metadata
+
+
+class Found(Struct, frozen=True):
+    """The outcome of one `query`. `notice` says what was not as usual (""; or: searched by words alone, why)."""
+
+    hits: list[Hit]
+    notice: str = ""
+
+
+class DocumentInfo(Struct, frozen=True):
+    document_id: str
+    uri: str
+    title: str
+    chunks: int
+    characters: int
+    added_at: str  # ISO 8601, UTC
+    updated_at: str
+    metadata: Metadata = field(default_factory=dict)
+
+
+class Entry(Struct, frozen=True):
+    """One line of the journal."""
+
+    seq: int
+    at: str  # ISO 8601, UTC
+    action: Literal["added", "updated", "removed", "restored"]
+    document_id: str
+    uri: str
+    origin: Origin
+    undone: bool = False
+
+
+class Stats(Struct, frozen=True):
+    path: str
+    documents: int
+    chunks: int
+    characters: int
+    bytes: int  # of the file, with its write-ahead log
+    embedder: str
+    dimensions: int
+
+
+class Mark(Struct, frozen=True):
+    """How far an index has followed the store: chunk ids and removal numbers only ever grow."""
+
+    chunk_id: int = 0
+    removal: int = 0
+
+
+class Changes(Struct, frozen=True):
+    """What an index must take in to move from one mark to another. The lists run side by side."""
+
+    mark: Mark
+    chunk_ids: list[int]
+    titles: list[str]
+    headings: list[str]
+    texts: list[str]
+    embeddings: list[Embedding]
+    removed: list[int]  # chunk ids, some of which the index may never have seen

@@ -1,0 +1,215 @@
+"""Settings in layers: packaged defaults < user file < project file < environment < flags.
+
+Not MCP: the one thing besides MCP that both programs share, and the import laws leave no other room for it
+(`ragconfig` holds data only). No value has its default here.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import resources
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+T = TypeVar("T")
+
+Table = dict[str, Any]
+
+PACKAGED = ("memory.toml", "chat.toml")
+USER_FILE = "config.toml"
+PROJECT_FILE = "ragchat.toml"
+# These variables are not keys: where everything lives, and the short form of `memory.path`.
+HOME_VARIABLE = "RAGCHAT_HOME"
+MEMORY_VARIABLE = "RAGCHAT_MEMORY"
+
+# A project file comes with a cloned repository: it must not send the user's text or key elsewhere, nor read
+# or write files of its choice.
+NOT_FROM_A_PROJECT = frozenset(
+    {
+        "model.base_url",
+        "model.key_file",
+        "model.ollama_url",
+        "embedder.base_url",
+        "embedder.key_file",
+        "prompts.system",
+        "prompts.passages",
+        "sessions.path",
+        "memory.path",
+        "tools.offered",
+    }
+)
+
+
+class SettingsError(Exception):
+    """A setting that cannot be used; the message names it, its value, and where it stands."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+@dataclass(frozen=True)
+class Home:
+    """The four folders; `RAGCHAT_HOME` keeps them together, else the platform's usual places."""
+
+    config: Path
+    data: Path
+    state: Path
+    cache: Path
+
+    @classmethod
+    def find(cls, environ: Mapping[str, str] = os.environ) -> Home:
+        if root := environ.get(HOME_VARIABLE):
+            home = Path(root).expanduser().absolute()
+            return cls(home / "config", home / "data", home / "state", home / "cache")
+        import platformdirs
+
+        dirs = platformdirs.PlatformDirs("ragchat", appauthor=False)
+        return cls(dirs.user_config_path, dirs.user_data_path, dirs.user_state_path, dirs.user_cache_path)
+
+
+@dataclass
+class Settings:
+    """The effective values as tables, and where each came from (`origins["model.name"]`)."""
+
+    home: Home
+    tables: Table
+    origins: dict[str, str] = field(default_factory=dict)
+
+    def table(self, name: str, type: type[T]) -> T:
+        """One table as a typed object. Raises SettingsError for a value of the wrong type."""
+        try:
+            return msgspec.convert(self.tables[name], type)
+        except msgspec.ValidationError as error:
+            reason, _, path = str(error).partition(" - at `$.")
+            key = f"{name}.{path.rstrip('`')}" if path else name
+            origin = self.origins.get(key, "the packaged defaults")
+            raise SettingsError(f"{key} is not usable: {reason} (from {origin}).") from None
+
+
+def load_settings(
+    config_file: Path | None = None,
+    flags: Mapping[str, Any] | None = None,
+    environ: Mapping[str, str] = os.environ,
+    folder: Path | None = None,
+) -> Settings:
+    """Read every layer.
+
+    `config_file` replaces the user's own file and must exist; `flags` are dotted keys with values already
+    typed (None: not given); `folder` is where the project file is looked for (default: the working folder).
+    Raises SettingsError.
+    """
+    settings = Settings(Home.find(environ), {})
+    for name in PACKAGED:
+        text = resources.files("ragconfig").joinpath(name).read_text(encoding="utf-8")
+        for table, values in _parse(text, name).items():
+            settings.tables[table] = dict(values)
+    if config_file is not None and not config_file.is_file():
+        raise SettingsError(
+            f"The settings file {config_file} does not exist.", "`ragchat config init` makes one."
+        )
+    user_file = config_file or settings.home.config / USER_FILE
+    project_file = (folder or Path.cwd()) / PROJECT_FILE
+    for path in (user_file, project_file):
+        if path.is_file():
+            _merge_file(settings, path, project=path is project_file)
+    for variable, text in environ.items():
+        if key := _key_of(variable, settings):
+            _set(settings, key, _typed(text, settings, key, variable), f"the environment variable {variable}")
+    for key, value in (flags or {}).items():
+        if value is not None:
+            _set(settings, key, value, "the command line")
+    return settings
+
+
+def _parse(text: str, source: object) -> Table:
+    try:
+        return msgspec.toml.decode(text, type=dict)
+    except msgspec.DecodeError as error:
+        raise SettingsError(f"{source} is not valid TOML: {error}.") from None
+
+
+def _merge_file(settings: Settings, path: Path, *, project: bool) -> None:
+    try:
+        tables = _parse(path.read_text(encoding="utf-8"), path)
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"The settings file {path} cannot be read: {error}.") from None
+    for table, values in tables.items():
+        if not isinstance(values, dict):
+            raise _unknown(table, settings, str(path))
+        for name, value in values.items():
+            key = f"{table}.{name}"
+            if project and key in NOT_FROM_A_PROJECT:
+                raise SettingsError(
+                    f"{path} sets {key}, which a project may not decide for you.",
+                    f"Put it into {settings.home.config / USER_FILE}, or remove it there.",
+                )
+            _set(settings, key, value, str(path))
+
+
+def _set(settings: Settings, key: str, value: Any, origin: str) -> None:
+    table, _, name = key.partition(".")
+    if name not in settings.tables.get(table, {}):
+        raise _unknown(key, settings, origin)
+    settings.tables[table][name] = value
+    settings.origins[key] = origin
+
+
+def _unknown(key: str, settings: Settings, origin: str) -> SettingsError:
+    known = known_keys(settings)
+    nearest = difflib.get_close_matches(key, known, n=1, cutoff=0.0)
+    return SettingsError(f"Unknown setting {key} in {origin}.", f"Did you mean {nearest[0]}?")
+
+
+def known_keys(settings: Settings) -> list[str]:
+    """Every key, dotted, in the order of the packaged files."""
+    return [f"{table}.{name}" for table, values in settings.tables.items() for name in values]
+
+
+def _key_of(variable: str, settings: Settings) -> str | None:
+    """`RAGCHAT_MODEL_BASE_URL` → `model.base_url`; None for a variable that is not ours."""
+    if variable == MEMORY_VARIABLE:
+        return "memory.path"
+    if variable == HOME_VARIABLE or not variable.startswith("RAGCHAT_"):
+        return None
+    rest = variable.removeprefix("RAGCHAT_").lower()
+    for key in known_keys(settings):
+        if key.replace(".", "_") == rest:
+            return key
+    raise _unknown(rest.replace("_", ".", 1), settings, f"the environment variable {variable}")
+
+
+def _typed(text: str, settings: Settings, key: str, variable: str) -> Any:
+    """A variable's text as the type its packaged value has; lists are separated by commas."""
+    table, _, name = key.partition(".")
+    current = settings.tables[table][name]
+    if isinstance(current, list):
+        return [part.strip() for part in text.split(",") if part.strip()]
+    try:
+        return msgspec.convert(text, type(current), strict=False)
+    except msgspec.ValidationError:
+        kind = {int: "a whole number", float: "a number", bool: "true or false"}[type(current)]
+        raise SettingsError(f"{variable} is {text!r}, but {key} takes {kind}.") from None
+
+
+def read_key(key_file: str, variable: str = "OPENAI_API_KEY", environ: Mapping[str, str] = os.environ) -> str:
+    """The secret in `key_file`, else in the environment variable, else "". Raises SettingsError."""
+    if not key_file:
+        return environ.get(variable, "")
+    path = Path(key_file).expanduser()
+    try:
+        return path.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"The key file {path} cannot be read: {error}.") from None
+
+
+def private_folder(folder: Path) -> Path:
+    """Make `folder` if need be, readable by its owner only where the platform has file modes."""
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700 if sys.platform != "win32" else 0o777)
+    return folder
