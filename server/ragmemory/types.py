@@ -60,7 +60,7 @@ class Hit(Struct, frozen=True):
 
 
 class Found(Struct, frozen=True):
-    """The outcome of one `query`. `notice` says what was not as usual (""; or: searched by words alone, why)."""
+    """The outcome of one `query`. `notice` says what was not as usual ("" or why by words alone)."""
 
     hits: list[Hit]
     notice: str = ""
