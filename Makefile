@@ -1,0 +1,45 @@
+# make chat | test | lint | bench: each sets up what it needs in .venv and .peers, nothing global.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+
+.PHONY: chat test lint bench clean
+
+chat: $(VENV)/.chat
+	@$(BIN)/ragchat
+
+test: $(VENV)/.test .peers/mcp1/.done
+	@$(BIN)/python -m pytest
+
+lint: $(VENV)/.test
+	@$(BIN)/ruff check
+	@$(BIN)/ruff format --check
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-logo
+
+bench: $(VENV)/.test .peers/fastmcp/.done
+	@$(BIN)/python -m tests.benchmarks
+
+clean:
+	rm -rf $(VENV) .peers
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit("ragchat needs Python 3.11 or newer; try: make PYTHON=python3.11" if sys.version_info < (3, 11) else 0)'
+	@echo "Setting up $(VENV) (once; about a minute) ..." >&2
+	@$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.chat: pyproject.toml constraints.txt | $(BIN)/python
+	@$(PIP) --editable .
+	@touch $@
+
+$(VENV)/.test: pyproject.toml constraints.txt | $(BIN)/python
+	@$(PIP) --editable '.[test,lint]'
+	@touch $@ $(VENV)/.chat
+
+# Programs we are tested against and measured with; each pins versions that could not share our environment.
+.peers/%/.done: tests/peers/%.txt
+	@echo "Setting up the test peer $* (once) ..." >&2
+	@$(PYTHON) -m venv .peers/$*
+	@.peers/$*/bin/python -m pip install --quiet --disable-pip-version-check --requirement $<
+	@touch $@

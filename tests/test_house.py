@@ -1,0 +1,55 @@
+"""The laws of the house that no linter knows: what may be imported early, and what no file may say."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+HEAVY = (
+    "openai",
+    "httpx2",
+    "numpy",
+    "wordllama",
+    "tokenizers",
+    "starlette",
+    "uvicorn",
+    "rich.markdown",
+    "aiosqlite",
+)
+ADDRESSES = re.compile(r"(?:index-url|extra-index|pypi\.org/simple|files\.pythonhosted|registry\.npmjs)")
+
+
+def tracked_files() -> list[Path]:
+    names = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True).stdout.split("\n")
+    files = [ROOT / name for name in names if name and (ROOT / name).is_file()]
+    if not files:
+        pytest.skip("not a git checkout: there is no list of the project's own files")
+    return files
+
+
+@pytest.mark.parametrize("module", ["ragchat.cli", "ragmemory.cli", "ragmcp.server", "ragmcp.client"])
+def test_importing_a_front_door_imports_nothing_heavy(module: str) -> None:
+    code = f"import sys, {module}; print(*[name for name in {HEAVY!r} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""
+
+
+def test_no_file_records_the_address_of_a_package_registry() -> None:
+    guilty = [
+        path.relative_to(ROOT)
+        for path in tracked_files()
+        if path != Path(__file__).resolve()
+        and ADDRESSES.search(path.read_text(encoding="utf-8", errors="ignore"))
+    ]
+    assert guilty == []
+
+
+def test_ragconfig_holds_data_and_no_code() -> None:
+    assert [path.name for path in (ROOT / "config" / "ragconfig").glob("*.py")] == ["__init__.py"]
+    assert (ROOT / "config" / "ragconfig" / "__init__.py").read_text(encoding="utf-8").count("\n") == 1
