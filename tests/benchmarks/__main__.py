@@ -1,0 +1,22 @@
+"""`make bench`: all benchmarks, or those named on the command line."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+SECTIONS = ("stdio", "start", "memory", "ndcg", "offline")
+
+
+def main(names: list[str]) -> int:
+    unknown = [name for name in names if name not in SECTIONS]
+    if unknown:
+        print(f"No benchmark {unknown[0]!r}; there are: {', '.join(SECTIONS)}.", file=sys.stderr)
+        return 2
+    for name in names or SECTIONS:
+        importlib.import_module(f"tests.benchmarks.{name}").run()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
