@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 
 from tests.benchmarks.corpus import questions, write_folder
@@ -66,7 +67,7 @@ def run() -> None:
             home = Path(folder)
             chunks, seconds = load(home, paragraphs_per_file)
             first_answer(home)  # leaves the saved index behind, as any use does
-            first = median(lambda home=home: first_answer(home), 5)
+            first = median(partial(first_answer, home), 5)
             spans, peak = latencies(home)
             rows.append(
                 [

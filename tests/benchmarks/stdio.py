@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 
 from tests.benchmarks.raw import RawClient
@@ -43,7 +44,7 @@ def calls(command: list[str]) -> dict[str, float]:
 def run() -> None:
     present = {name: command for name, command in STACKS.items() if Path(command[0]).exists()}
     starts = {
-        name: median(lambda c=command: first_tools_list([*c, "serve"], legacy=True), 7)
+        name: median(partial(first_tools_list, [*command, "serve"], legacy=True), 7)
         for name, command in present.items()
     }
     with tempfile.TemporaryDirectory() as folder:
