@@ -1,0 +1,248 @@
+"""The store of past conversations: every turn with its trace, saved as it happens (aiosqlite, WAL).
+
+Opened at first use, so it is not on the way to the prompt. Several programs may use one file at once.
+Not the memory: what was said stands here, what was read stands there.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import msgspec
+
+from ragchat.errors import AmbiguousSession, NoSession, SessionsUnavailable, UnknownSession
+from ragchat.fulltext import any_of, searchable, snippet, terms
+from ragchat.types import Session, SessionInfo, SessionMatch, Turn
+from ragmcp.settings import private_folder
+
+if TYPE_CHECKING:
+    import aiosqlite
+
+BUSY_SECONDS = 10.0
+
+# Each runs once, in order, in a transaction; `PRAGMA user_version` counts them.
+MIGRATIONS: tuple[tuple[str, ...], ...] = (
+    (
+        """CREATE TABLE sessions (
+            session_id TEXT PRIMARY KEY, title TEXT NOT NULL,
+            created_at TEXT NOT NULL, updated_at TEXT NOT NULL
+        ) STRICT""",
+        """CREATE TABLE turns (
+            seq INTEGER PRIMARY KEY AUTOINCREMENT, turn_id TEXT NOT NULL UNIQUE,
+            session_id TEXT NOT NULL REFERENCES sessions ON DELETE CASCADE, record BLOB NOT NULL
+        ) STRICT""",
+        "CREATE INDEX turns_by_session ON turns (session_id, seq)",
+        "CREATE VIRTUAL TABLE turn_words USING fts5 (question, answer, tokenize = 'porter unicode61')",
+        """CREATE TRIGGER turn_words_follow AFTER DELETE ON turns
+            BEGIN DELETE FROM turn_words WHERE rowid = old.seq; END""",
+    ),
+)
+
+
+def utc_now() -> str:
+    """The time as ISO 8601, UTC, to the millisecond: it sorts as text."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+class SessionStore:
+    """All sessions of one file. Every method raises SessionsUnavailable when the file cannot be used."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._connection: aiosqlite.Connection | None = None
+        self._lock = anyio.Lock()
+
+    async def __aenter__(self) -> SessionStore:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._connection is not None:
+            with anyio.CancelScope(shield=True):
+                await self._connection.close()
+            self._connection = None
+
+    async def save_turn(self, turn: Turn, *, replaces: str | None = None) -> None:
+        """Add a turn, and its session with the first one; the turn with the id `replaces` goes."""
+        async with self._writing() as db:
+            await db.execute(
+                """INSERT INTO sessions VALUES (:id, :title, :at, :at)
+                ON CONFLICT (session_id) DO UPDATE SET updated_at = excluded.updated_at""",
+                {"id": turn.session_id, "title": title_of(turn.question), "at": turn.created_at},
+            )
+            if replaces is not None:
+                await db.execute("DELETE FROM turns WHERE turn_id = ?", (replaces,))
+            cursor = await db.execute(
+                "INSERT INTO turns (turn_id, session_id, record) VALUES (?, ?, ?)",
+                (turn.turn_id, turn.session_id, msgspec.json.encode(turn)),
+            )
+            await db.execute(
+                "INSERT INTO turn_words (rowid, question, answer) VALUES (?, ?, ?)",
+                (cursor.lastrowid, searchable(turn.question), searchable(turn.answer)),
+            )
+
+    async def list(self, limit: int | None = None) -> list[SessionInfo]:
+        """The sessions, the one used last first."""
+        rows = await self._rows(
+            """SELECT session_id, title, created_at, updated_at, count(turns.seq)
+            FROM sessions LEFT JOIN turns USING (session_id)
+            GROUP BY session_id ORDER BY updated_at DESC, max(turns.seq) DESC LIMIT ?""",
+            (-1 if limit is None else limit,),
+        )
+        return [SessionInfo(*row) for row in rows]
+
+    async def load(self, session_id: str) -> Session:
+        """A session by its id or the beginning of it. Raises UnknownSession, AmbiguousSession."""
+        found = await self._rows(
+            "SELECT session_id, title, created_at FROM sessions WHERE substr(session_id, 1, ?) = ?",
+            (len(session_id), session_id),
+        )
+        exact = [row for row in found if row[0] == session_id] or found
+        if not exact or not session_id:
+            raise UnknownSession(session_id)
+        if len(exact) > 1:
+            raise AmbiguousSession(session_id, [row[0] for row in exact])
+        key, title, created_at = exact[0]
+        rows = await self._rows("SELECT record FROM turns WHERE session_id = ? ORDER BY seq", (key,))
+        return Session(key, title, created_at, [msgspec.json.decode(row[0], type=Turn) for row in rows])
+
+    async def load_last(self) -> Session:
+        """The session that was used last. Raises NoSession."""
+        infos = await self.list(limit=1)
+        if not infos:
+            raise NoSession
+        return await self.load(infos[0].session_id)
+
+    async def remove(self, session_id: str) -> SessionInfo:
+        """Remove a session by its id or the beginning of it. Raises UnknownSession, AmbiguousSession."""
+        session = await self.load(session_id)
+        async with self._writing() as db:
+            await db.execute("DELETE FROM sessions WHERE session_id = ?", (session.session_id,))
+        updated_at = session.turns[-1].created_at if session.turns else session.created_at
+        return SessionInfo(
+            session.session_id, session.title, session.created_at, updated_at, len(session.turns)
+        )
+
+    async def search(self, text: str, limit: int = 20) -> list[SessionMatch]:
+        """Turns that hold all words of any text (else some of them), the best first."""
+        words = terms(text)
+        if not words:
+            return []
+        rows = await self._match(" ".join(words), limit) or await self._match(any_of(words), limit)
+        matches = []
+        for title, record in rows:
+            turn = msgspec.json.decode(record, type=Turn)
+            matches.append(
+                SessionMatch(
+                    turn.session_id,
+                    turn.turn_id,
+                    title,
+                    turn.question,
+                    snippet(turn.answer, text),
+                    turn.created_at,
+                )
+            )
+        return matches
+
+    async def _match(self, expression: str, limit: int) -> Sequence[tuple[Any, ...]]:
+        return await self._rows(
+            """SELECT title, record FROM turn_words
+            JOIN turns ON turns.seq = turn_words.rowid JOIN sessions USING (session_id)
+            WHERE turn_words MATCH ? ORDER BY turn_words.rank LIMIT ?""",
+            (expression, limit),
+        )
+
+    async def _rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        with self._mapped():
+            db = await self._open()
+            return [tuple(row) for row in await db.execute_fetchall(sql, values)]
+
+    @asynccontextmanager
+    async def _writing(self) -> AsyncIterator[aiosqlite.Connection]:
+        """One transaction, one at a time in this process; another process is waited for."""
+        with self._mapped():
+            db = await self._open()
+            async with self._lock:
+                await db.execute("BEGIN IMMEDIATE")
+                try:
+                    yield db
+                except BaseException:
+                    with anyio.CancelScope(shield=True):
+                        await db.rollback()
+                    raise
+                await db.commit()
+
+    def _mapped(self) -> _Mapped:
+        return _Mapped(self.path)
+
+    async def _open(self) -> aiosqlite.Connection:
+        async with self._lock:
+            if self._connection is None:
+                self._connection = await _connect(self.path)
+            return self._connection
+
+
+class _Mapped:
+    """The border to SQLite: its errors become ours."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if isinstance(error, (sqlite3.Error, OSError)):
+            raise SessionsUnavailable(str(self.path), str(error)) from error
+
+
+async def _connect(path: Path) -> aiosqlite.Connection:
+    aiosqlite = await anyio.to_thread.run_sync(_prepare, path)
+    db: aiosqlite.Connection = await aiosqlite.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
+    try:
+        for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
+            await db.execute(f"PRAGMA {pragma}")
+        await _migrate(db)
+    except BaseException:
+        with anyio.CancelScope(shield=True):
+            await db.close()
+        raise
+    return db
+
+
+def _prepare(path: Path) -> Any:
+    """Import aiosqlite; make the file its owner's only, before SQLite does (its -wal and -shm follow)."""
+    import aiosqlite
+
+    private_folder(path.parent)
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+    return aiosqlite
+
+
+async def _migrate(db: aiosqlite.Connection) -> None:
+    for number, statements in enumerate(MIGRATIONS, start=1):
+        await db.execute("BEGIN IMMEDIATE")
+        # Read inside the transaction: another process may be migrating the same file.
+        [(version,)] = await db.execute_fetchall("PRAGMA user_version")
+        if version < number:
+            for statement in statements:
+                await db.execute(statement)
+            await db.execute(f"PRAGMA user_version = {number}")
+        await db.commit()
+
+
+def title_of(question: str, width: int = 80) -> str:
+    """The first question on one line."""
+    line = " ".join(question.split())
+    return line if len(line) <= width else line[: width - 1].rstrip() + "…"
