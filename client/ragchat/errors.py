@@ -34,7 +34,7 @@ class MissingKey(ModelError):
         self.model = model
 
     def __str__(self) -> str:
-        return f"There is no key for the model {self.model}, and no local server has it."
+        return f"The model {self.model} needs a key, and none is set."
 
 
 class KeyRejected(ModelError):
@@ -295,3 +295,18 @@ class MemoryRefused(RagChatError):
 
     def __str__(self) -> str:
         return self.reason
+
+
+# Scripts
+
+
+class ScriptInvalid(RagChatError):
+    code: ClassVar[str] = "SCRIPT_INVALID"
+
+    def __init__(self, path: str, reason: str, hint: str = "") -> None:
+        self.path = path
+        self.reason = reason
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"The script {self.path} cannot be used: {self.reason}."

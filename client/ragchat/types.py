@@ -144,6 +144,25 @@ class SessionMatch(Struct, frozen=True):
     created_at: str
 
 
+class ModelPlace(Struct, frozen=True):
+    """A model's name, and the endpoint that serves it."""
+
+    name: str
+    base_url: str
+    key: str = ""
+
+    def __repr__(self) -> str:  # never the key
+        return f"ModelPlace({self.name!r}, {self.base_url!r})"
+
+
+class ToolRequest(Struct, frozen=True):
+    """A tool that the model asks for. `arguments` is JSON text, as the model wrote it."""
+
+    id: str
+    name: str
+    arguments: str
+
+
 # The events of a turn, in the order in which they can come; Notice at any time, Finished last and once.
 
 

@@ -1,0 +1,307 @@
+"""A real, scripted OpenAI-compatible server on loopback: /v1/models and /v1/chat/completions.
+
+In tests:
+
+    with OpenAIServer([Reply("Forty-two [1]."), Reply(status=429)]) as server:
+        … point model.base_url at server.base_url; what came in stands in server.requests …
+
+Each request takes the first rule whose pattern its last user message matches, else the next reply of the
+script; an exhausted script repeats its last reply. As a program, `python -m tests.support.openai_server
+[SCRIPT.json]` prints its base URL and serves until its stdin ends; SCRIPT.json holds
+{"models": […], "replies": [{"text": "…"}, …], "rules": {"pattern": {"text": "…"}}}.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+import sys
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+# No handler may outlive its test, however long the test makes it wait.
+LONGEST_WAIT = 30.0
+
+ERRORS: dict[int, tuple[str, str]] = {
+    400: ("invalid_request_error", "The request is not valid"),
+    401: ("invalid_api_key", "Incorrect API key provided"),
+    403: ("permission_denied", "You may not use this model"),
+    404: ("model_not_found", "The model does not exist"),
+    429: ("rate_limit_exceeded", "Rate limit reached"),
+    500: ("server_error", "The server had an error"),
+    503: ("overloaded", "The server is overloaded"),
+}
+
+
+@dataclass(frozen=True)
+class Reply:
+    """One scripted answer.
+
+    `tool_calls` are (name, arguments) pairs. A `status` other than 200 is an error with `code` and `message`.
+    `prompt_tokens` is what usage reports (None: counted roughly from the request; -1: no usage at all).
+    `break_after` pieces the connection is cut. Before each piece from `hold_after` on, `go` is waited for.
+    """
+
+    text: str = ""
+    tool_calls: Sequence[tuple[str, Mapping[str, Any] | str]] = ()
+    status: int = 200
+    code: str = ""
+    message: str = ""
+    retry_after: float | None = None
+    prompt_tokens: int | None = None
+    break_after: int | None = None
+    hold_after: int | None = None
+    go: threading.Event = field(default_factory=threading.Event)
+    reached: threading.Event = field(default_factory=threading.Event)  # set when it begins to wait for `go`
+
+
+CITED = Reply("This is in your documents [1].")
+
+
+class OpenAIServer:
+    """Serves from entering to leaving, on a port of its own.
+
+    `models` are what /v1/models lists and chat accepts (empty: any is accepted). `key`: others get 401.
+    `context_tokens`: a longer prompt gets 400 context_length_exceeded. `stream_options=False`: a request that
+    carries them gets 400, as some servers do.
+    """
+
+    def __init__(
+        self,
+        replies: Sequence[Reply] = (CITED,),
+        *,
+        rules: Mapping[str, Reply] | None = None,
+        models: Sequence[str] = ("test-model",),
+        key: str | None = None,
+        context_tokens: int | None = None,
+        stream_options: bool = True,
+        port: int = 0,
+    ) -> None:
+        self.replies = list(replies)
+        self.rules = {re.compile(pattern, re.IGNORECASE): reply for pattern, reply in (rules or {}).items()}
+        self.models = list(models)
+        self.key = key
+        self.context_tokens = context_tokens
+        self.stream_options = stream_options
+        self.requests: list[dict[str, Any]] = []  # the bodies of the chat requests
+        self.stopping = threading.Event()
+        self._lock = threading.Lock()
+        self._http = _Server(("127.0.0.1", port), _Handler, self)
+
+    @property
+    def base_url(self) -> str:
+        return f"http://127.0.0.1:{self._http.server_address[1]}/v1"
+
+    def __enter__(self) -> OpenAIServer:
+        threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stopping.set()
+        for reply in [*self.replies, *self.rules.values()]:
+            reply.go.set()
+        self._http.shutdown()
+        self._http.server_close()
+
+    def reply_to(self, body: dict[str, Any]) -> Reply:
+        """Record a request and choose its answer."""
+        with self._lock:
+            self.requests.append(body)
+            if refusal := self._refusal(body):
+                return refusal
+            asked = last_user_text(body)
+            for pattern, reply in self.rules.items():
+                if pattern.search(asked):
+                    return reply
+            return self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]
+
+    def _refusal(self, body: dict[str, Any]) -> Reply | None:
+        if self.models and body["model"] not in self.models:
+            return Reply(
+                status=404, code="model_not_found", message=f"The model `{body['model']}` does not exist"
+            )
+        if "stream_options" in body and not self.stream_options:
+            return Reply(status=400, message="Unrecognized request argument supplied: stream_options")
+        if self.context_tokens is not None and rough_tokens(body) > self.context_tokens:
+            message = f"This model's maximum context length is {self.context_tokens} tokens"
+            return Reply(status=400, code="context_length_exceeded", message=message)
+        return None
+
+
+def last_user_text(body: Mapping[str, Any]) -> str:
+    """The text of the last message of the user."""
+    return next((str(m["content"]) for m in reversed(body["messages"]) if m["role"] == "user"), "")
+
+
+def rough_tokens(body: Mapping[str, Any]) -> int:
+    """A quarter of the characters of the messages."""
+    return sum(len(str(message.get("content") or "")) for message in body["messages"]) // 4
+
+
+def closed_port() -> int:
+    """A port of loopback on which nothing listens."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler], script: OpenAIServer):
+        self.script = script
+        super().__init__(address, handler)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that hangs up is part of the tests."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: _Server
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Quiet: stderr belongs to the program under test."""
+
+    def do_GET(self) -> None:
+        script = self.server.script
+        if self._unauthorised():
+            return
+        self._json(
+            200, {"object": "list", "data": [{"id": name, "object": "model"} for name in script.models]}
+        )
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if self._unauthorised():
+            return
+        reply = self.server.script.reply_to(body)
+        if reply.status != 200:
+            self._error(reply)
+        elif body.get("stream"):
+            self._stream(body, reply)
+        else:
+            self._whole(body, reply)
+
+    def _unauthorised(self) -> bool:
+        key = self.server.script.key
+        if key is None or self.headers.get("Authorization") == f"Bearer {key}":
+            return False
+        self._error(Reply(status=401))
+        return True
+
+    def _error(self, reply: Reply) -> None:
+        code, message = ERRORS.get(reply.status, ("error", "An error"))
+        error = {"message": reply.message or message, "type": code, "code": reply.code or code, "param": None}
+        headers = {} if reply.retry_after is None else {"Retry-After": f"{reply.retry_after:g}"}
+        self._json(reply.status, {"error": error}, headers)
+
+    def _json(self, status: int, value: Any, headers: Mapping[str, str] | None = None) -> None:
+        data = json.dumps(value).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        for name, text in (headers or {}).items():
+            self.send_header(name, text)
+        self.end_headers()
+        self.wfile.write(data)
+
+    def _whole(self, body: dict[str, Any], reply: Reply) -> None:
+        message: dict[str, Any] = {"role": "assistant", "content": reply.text or None}
+        if reply.tool_calls:
+            message["tool_calls"] = tool_calls(reply)
+        choice = {"index": 0, "message": message, "finish_reason": finish_reason(reply)}
+        self._json(
+            200, envelope(body, "chat.completion") | {"choices": [choice], "usage": usage(body, reply)}
+        )
+
+    def _stream(self, body: dict[str, Any], reply: Reply) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        for number, delta in enumerate(deltas(reply)):
+            if reply.hold_after is not None and number >= reply.hold_after:
+                reply.reached.set()
+                reply.go.wait(LONGEST_WAIT)
+            if reply.break_after == number:
+                self.close_connection = True
+                self.connection.shutdown(socket.SHUT_RDWR)
+                return
+            self._event(body, {"choices": [{"index": 0, "delta": delta, "finish_reason": None}]})
+        self._event(body, {"choices": [{"index": 0, "delta": {}, "finish_reason": finish_reason(reply)}]})
+        if (body.get("stream_options") or {}).get("include_usage") and reply.prompt_tokens != -1:
+            self._event(body, {"choices": [], "usage": usage(body, reply)})
+        self._chunk(b"data: [DONE]\n\n")
+        self._chunk(b"")
+
+    def _event(self, body: dict[str, Any], part: dict[str, Any]) -> None:
+        self._chunk(b"data: " + json.dumps(envelope(body, "chat.completion.chunk") | part).encode() + b"\n\n")
+
+    def _chunk(self, data: bytes) -> None:
+        self.wfile.write(b"%x\r\n%b\r\n" % (len(data), data))
+        self.wfile.flush()
+
+
+def deltas(reply: Reply) -> Iterator[dict[str, Any]]:
+    """The pieces of a streamed answer: word by word, tool calls with their arguments in two halves."""
+    yield {"role": "assistant", "content": ""}
+    for piece in re.findall(r"\s*\S+\s*$|\s*\S+", reply.text):
+        yield {"content": piece}
+    for index, call in enumerate(tool_calls(reply)):
+        function = call["function"]
+        text, half = function["arguments"], len(function["arguments"]) // 2
+        first = {"name": function["name"], "arguments": text[:half]}
+        yield {"tool_calls": [{"index": index, "id": call["id"], "type": "function", "function": first}]}
+        yield {"tool_calls": [{"index": index, "function": {"arguments": text[half:]}}]}
+
+
+def tool_calls(reply: Reply) -> list[dict[str, Any]]:
+    return [
+        {
+            "id": f"call_{number}",
+            "type": "function",
+            "function": {
+                "name": name,
+                "arguments": arguments if isinstance(arguments, str) else json.dumps(arguments),
+            },
+        }
+        for number, (name, arguments) in enumerate(reply.tool_calls)
+    ]
+
+
+def envelope(body: dict[str, Any], kind: str) -> dict[str, Any]:
+    return {"id": "chatcmpl-1", "object": kind, "created": 0, "model": body["model"]}
+
+
+def finish_reason(reply: Reply) -> str:
+    return "tool_calls" if reply.tool_calls else "stop"
+
+
+def usage(body: dict[str, Any], reply: Reply) -> dict[str, int]:
+    prompt = rough_tokens(body) if reply.prompt_tokens is None else reply.prompt_tokens
+    completion = len(reply.text) // 4 + 1
+    return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
+
+
+def from_script(script: Mapping[str, Any]) -> OpenAIServer:
+    """The server that a script's JSON describes."""
+    replies = [Reply(**reply) for reply in script.get("replies", [])] or [CITED]
+    rules = {pattern: Reply(**reply) for pattern, reply in script.get("rules", {}).items()}
+    return OpenAIServer(replies, rules=rules, models=script.get("models", ["test-model"]))
+
+
+if __name__ == "__main__":
+    path = Path(sys.argv[1]) if len(sys.argv) > 1 else None
+    with from_script(json.loads(path.read_text(encoding="utf-8")) if path else {}) as running:
+        sys.stdout.write(running.base_url + "\n")
+        sys.stdout.flush()
+        sys.stdin.read()
