@@ -34,6 +34,29 @@ class Origin(Struct, frozen=True):
     session: str = ""
 
 
+class Draft(Struct, frozen=True):
+    """A document as it is to be stored, checked and complete but for its chunks."""
+
+    document_id: str
+    uri: str
+    title: str
+    text: str
+    digest: bytes  # SHA-256 of the text
+    metadata: str  # JSON, keys sorted
+    created: float | None = None  # metadata.created_at in seconds since 1970
+
+
+class Write(Struct, frozen=True):
+    """A draft on its way into the store. Without chunks only its metadata can be written."""
+
+    draft: Draft
+    origin: Origin
+    chunks: list[Chunk] | None = None
+    embeddings: list[Embedding] = []
+    undoes: int | None = None  # the journal entry that this write takes back
+    added_at: str = ""  # ISO 8601, UTC; "": now, unless the document is there already
+
+
 class Injected(Struct, frozen=True):
     """The outcome of one `inject`."""
 
@@ -87,6 +110,14 @@ class Entry(Struct, frozen=True):
     uri: str
     origin: Origin
     undone: bool = False
+
+
+class Forgotten(Struct, frozen=True):
+    """The outcome of one `forget`."""
+
+    document_id: str
+    uri: str
+    chunks: int
 
 
 class Stats(Struct, frozen=True):

@@ -1,0 +1,1 @@
+"""Where memory lies: one SQLite file, which several processes may use at once."""

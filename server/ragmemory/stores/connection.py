@@ -1,0 +1,143 @@
+"""A connection to the memory's file: how it is opened, its transactions, and sqlite3's errors as our own.
+
+Nothing here knows the tables. Statements are sent whole (`executemany` over a generator), never row by row:
+one hop to aiosqlite's thread costs about as much as ten rows.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio
+
+from ragmemory.errors import MemoryBusy, MemoryTooNew, MemoryUnusable, NotAMemory, RagMemoryError
+from ragmemory.stores.schema import APPLICATION_ID, MIGRATIONS
+
+if TYPE_CHECKING:
+    import aiosqlite
+
+# Seconds between attempts where SQLite answers "locked" without asking its own busy handler.
+_RETRY = 0.02
+
+
+@contextmanager
+def mapped_errors(path: Path, busy_seconds: float) -> Iterator[None]:
+    """sqlite3's errors as RagMemoryErrors."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise _ours(error, path, busy_seconds) from error
+
+
+def _ours(error: sqlite3.Error, path: Path, busy_seconds: float) -> RagMemoryError:
+    # The low byte is the primary code: https://www.sqlite.org/rescode.html
+    match getattr(error, "sqlite_errorcode", 0) & 0xFF:
+        case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
+            return MemoryBusy(str(path), busy_seconds)
+        case sqlite3.SQLITE_NOTADB:
+            return NotAMemory(str(path), "it is no SQLite database")
+        case sqlite3.SQLITE_CORRUPT:
+            return MemoryUnusable(str(path), f"the file is damaged ({error})")
+    return MemoryUnusable(str(path), str(error))
+
+
+def create_private(path: Path) -> None:
+    """Make the file, and folders above it, for the owner only; SQLite gives -wal and -shm the same mode."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with suppress(FileExistsError):
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    except OSError as error:
+        raise MemoryUnusable(str(path), error.strerror or str(error)) from error
+
+
+async def connect(path: Path, busy_seconds: float, *, read_only: bool = False) -> aiosqlite.Connection:
+    """Open the file. Raises sqlite3.Error."""
+    import aiosqlite
+
+    # isolation_level None: sqlite3 opens no transactions behind our back.
+    connection = await aiosqlite.connect(path, timeout=busy_seconds, isolation_level=None)
+    try:
+        await connection.execute("PRAGMA foreign_keys = ON")
+        await connection.execute("PRAGMA synchronous = FULL")
+        if read_only:
+            await connection.execute("PRAGMA query_only = ON")
+    except BaseException:
+        await close(connection)
+        raise
+    return connection
+
+
+async def close(connection: aiosqlite.Connection) -> None:
+    """Close it even when the caller is being cancelled: its thread would outlive the program."""
+    with anyio.CancelScope(shield=True):
+        await connection.close()
+
+
+@asynccontextmanager
+async def transaction(connection: aiosqlite.Connection) -> AsyncIterator[None]:
+    """Take the write lock at once (upgrading a reader would fail), commit at the end or roll back."""
+    with anyio.CancelScope(shield=True):
+        await connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            await connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                await connection.execute("ROLLBACK")
+            raise
+
+
+async def prepare(connection: aiosqlite.Connection, path: Path, busy_seconds: float) -> None:
+    """Check that the file is ours, switch it to WAL and bring its tables up to date.
+
+    Raises NotAMemory, MemoryTooNew, sqlite3.Error.
+    """
+    version = await _check(connection, path)
+    await _switch_to_wal(connection, busy_seconds)
+    for number in range(version, len(MIGRATIONS)):
+        async with transaction(connection):
+            # Another process may have been faster.
+            if await pragma(connection, "user_version") > number:
+                continue
+            for statement in MIGRATIONS[number]:
+                await connection.execute(statement)
+            await connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            await connection.execute(f"PRAGMA user_version = {number + 1}")
+
+
+async def _check(connection: aiosqlite.Connection, path: Path) -> int:
+    application, version = (
+        await pragma(connection, "application_id"),
+        await pragma(connection, "user_version"),
+    )
+    if application != APPLICATION_ID and await pragma(connection, "schema_version") > 0:
+        raise NotAMemory(str(path), "it is the database of another program")
+    if version > len(MIGRATIONS):
+        raise MemoryTooNew(str(path), version, len(MIGRATIONS))
+    return version
+
+
+async def _switch_to_wal(connection: aiosqlite.Connection, busy_seconds: float) -> None:
+    # The switch needs the file for itself for a moment, and SQLite does not wait for that by itself.
+    with anyio.move_on_after(busy_seconds):
+        while True:
+            try:
+                await connection.execute_fetchall("PRAGMA journal_mode = WAL")
+                return
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
+                    raise
+            await anyio.sleep(_RETRY)
+    await connection.execute_fetchall("PRAGMA journal_mode = WAL")
+
+
+async def pragma(connection: aiosqlite.Connection, name: str) -> int:
+    """A pragma's number."""
+    [row] = await connection.execute_fetchall(f"PRAGMA {name}")
+    return int(row[0])

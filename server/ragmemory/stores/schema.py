@@ -1,0 +1,78 @@
+"""The tables, as migrations in order. A released one is never edited; a change is a new one at the end."""
+
+from __future__ import annotations
+
+# Marks the file as ours ("RAGM"), so that another program's database is refused instead of changed.
+APPLICATION_ID = 0x5241474D
+
+_FIRST = (
+    # store_id, embedder, dimensions
+    "CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID",
+    "INSERT INTO meta VALUES('store_id', lower(hex(randomblob(16))))",
+    # A document's text is the texts of its chunks, in order: stored once.
+    """
+    CREATE TABLE documents(
+        number INTEGER PRIMARY KEY,
+        document_id TEXT NOT NULL UNIQUE,
+        uri TEXT NOT NULL UNIQUE,
+        title TEXT NOT NULL,
+        digest BLOB NOT NULL, -- SHA-256 of the text
+        metadata TEXT NOT NULL, -- JSON, keys sorted
+        chunks INTEGER NOT NULL,
+        characters INTEGER NOT NULL,
+        created REAL NOT NULL, -- seconds since 1970: metadata.created_at, else when it was added
+        added_at TEXT NOT NULL, -- ISO 8601, UTC
+        updated_at TEXT NOT NULL
+    ) STRICT
+    """,
+    # AUTOINCREMENT: an id never comes back, so an index can ask for "everything after this one".
+    """
+    CREATE TABLE chunks(
+        chunk_id INTEGER PRIMARY KEY AUTOINCREMENT,
+        document INTEGER NOT NULL REFERENCES documents(number) ON DELETE CASCADE,
+        heading TEXT NOT NULL,
+        start_line INTEGER NOT NULL,
+        end_line INTEGER NOT NULL,
+        text TEXT NOT NULL
+    ) STRICT
+    """,
+    "CREATE INDEX chunks_of_document ON chunks(document)",
+    # Apart from the chunks, so that reading texts does not page through vectors.
+    """
+    CREATE TABLE embeddings(
+        chunk_id INTEGER PRIMARY KEY REFERENCES chunks(chunk_id) ON DELETE CASCADE,
+        vector BLOB NOT NULL, -- (d,) little-endian float16, unit length
+        windows BLOB NOT NULL -- (w, d)
+    ) STRICT
+    """,
+    "CREATE TABLE removals(seq INTEGER PRIMARY KEY AUTOINCREMENT, chunk_id INTEGER NOT NULL) STRICT",
+    """
+    CREATE TRIGGER log_removal AFTER DELETE ON chunks
+    BEGIN INSERT INTO removals(chunk_id) VALUES(old.chunk_id); END
+    """,
+    # Contentless: the texts are in `chunks` already. No column sizes: ranking is not done here.
+    """
+    CREATE VIRTUAL TABLE fulltext USING fts5(
+        title, heading, text, content='', columnsize=0,
+        tokenize="unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'"
+    )
+    """,
+    """
+    CREATE TABLE journal(
+        seq INTEGER PRIMARY KEY AUTOINCREMENT,
+        at TEXT NOT NULL, -- ISO 8601, UTC
+        action TEXT NOT NULL,
+        document_id TEXT NOT NULL,
+        uri TEXT NOT NULL,
+        client TEXT NOT NULL,
+        session TEXT NOT NULL,
+        undone INTEGER NOT NULL DEFAULT 0,
+        before_text TEXT, -- what undo puts back; NULL where there was no such document
+        before_metadata TEXT,
+        before_added_at TEXT
+    ) STRICT
+    """,
+    "CREATE INDEX journal_undoable ON journal(seq) WHERE undone = 0 AND action <> 'restored'",
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST,)

@@ -1,0 +1,231 @@
+"""The store: one SQLite file with documents, chunks, embeddings, full text and journal.
+
+Two connections: a long write never keeps a query waiting (WAL: readers see the last commit). Any number of
+processes may have the same file open. Rank and score are made elsewhere; this only finds rows again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractContextManager, asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import msgspec
+
+from ragmemory.errors import DocumentNotFound
+from ragmemory.stores import connection as connections
+from ragmemory.stores import journal, writing
+from ragmemory.stores.filters import compile_filter
+from ragmemory.stores.fulltext import phrase_query
+from ragmemory.types import (
+    Changes,
+    DocumentInfo,
+    Embedding,
+    Entry,
+    Forgotten,
+    Hit,
+    Injected,
+    Mark,
+    Origin,
+    Stats,
+    Write,
+)
+
+if TYPE_CHECKING:
+    import sqlite3
+
+    import aiosqlite
+
+_INFO = "document_id, uri, title, chunks, characters, added_at, updated_at, metadata"
+
+
+class Store:
+    """Everything raises MemoryUnusable, MemoryBusy or NotAMemory when the file does not play along."""
+
+    def __init__(self, path: Path, busy_seconds: float) -> None:
+        self.path = path
+        self.store_id = ""
+        self._busy_seconds = busy_seconds
+        self._writer: aiosqlite.Connection
+        self._reader: aiosqlite.Connection
+        self._writing = anyio.Lock()
+
+    async def open(self) -> None:
+        """Open the file, or make it. Raises also MemoryTooNew."""
+        connections.create_private(self.path)
+        with self._mapped():
+            self._writer = await connections.connect(self.path, self._busy_seconds)
+            try:
+                await connections.prepare(self._writer, self.path, self._busy_seconds)
+                self._reader = await connections.connect(self.path, self._busy_seconds, read_only=True)
+            except BaseException:
+                await connections.close(self._writer)
+                raise
+            [(self.store_id,)] = await self._read("SELECT value FROM meta WHERE key = 'store_id'")
+
+    async def close(self) -> None:
+        """Close both connections."""
+        await connections.close(self._reader)
+        await connections.close(self._writer)
+
+    # Writing
+
+    async def write(self, writes: Sequence[Write], embedder: tuple[str, int] | None) -> list[Injected | None]:
+        """Write documents of different uris in one transaction; on return they are on the disk.
+
+        `embedder` is the identity and the dimensions behind the embeddings, None if there are none.
+        An outcome is None where chunks turned out to be needed. Raises EmbedderMismatch (nothing is written).
+        """
+        async with self._transaction() as connection:
+            if embedder:
+                await writing.settle_embedder(connection, *embedder)
+            return await writing.write_batch(connection, writes, datetime.now(UTC))
+
+    async def remove(self, uri: str, origin: Origin, undoes: int | None = None) -> Forgotten:
+        """Delete a document. Raises DocumentNotFound."""
+        async with self._transaction() as connection:
+            forgotten = await writing.remove(connection, uri, origin, datetime.now(UTC), undoes)
+        if forgotten is None:
+            raise DocumentNotFound(uri)
+        return forgotten
+
+    # Following
+
+    async def version(self) -> int:
+        """A number that differs from the last one when anything was committed since, by whomever."""
+        with self._mapped():
+            return await connections.pragma(self._reader, "data_version")
+
+    async def changes_since(self, mark: Mark, limit: int) -> Changes:
+        """At most `limit` chunks added after the mark, and all removals. Fewer than `limit`: that was all.
+
+        Chunks are read before removals, so a chunk that goes in between is in both lists and ends up removed.
+        """
+        rows = await self._read(
+            "SELECT chunk_id, title, heading, text, vector, windows"
+            " FROM chunks JOIN documents ON number = document JOIN embeddings USING(chunk_id)"
+            " WHERE chunk_id > ? ORDER BY chunk_id LIMIT ?",
+            [mark.chunk_id, limit],
+        )
+        removals = await self._read("SELECT seq, chunk_id FROM removals WHERE seq > ?", [mark.removal])
+        return Changes(
+            mark=Mark(
+                rows[-1][0] if rows else mark.chunk_id,
+                removals[-1][0] if removals else mark.removal,
+            ),
+            chunk_ids=[row[0] for row in rows],
+            titles=[row[1] for row in rows],
+            headings=[row[2] for row in rows],
+            texts=[row[3] for row in rows],
+            embeddings=[Embedding(row[4], row[5]) for row in rows],
+            removed=[row[1] for row in removals],
+        )
+
+    # Finding
+
+    async def find(self, uris: Sequence[str]) -> dict[str, writing.Known]:
+        """What is stored under these uris."""
+        with self._mapped():
+            return await writing.find(self._reader, uris)
+
+    async def allowed(self, filter: dict[str, Any]) -> list[int]:
+        """The ids, ascending, of the chunks whose documents pass the filter. Raises BadFilter."""
+        condition, parameters = compile_filter(filter)
+        rows = await self._read(
+            "SELECT chunk_id FROM chunks WHERE document IN"
+            f" (SELECT number FROM documents WHERE {condition}) ORDER BY chunk_id",
+            parameters,
+        )
+        return [row[0] for row in rows]
+
+    async def holding(self, phrases: Sequence[str]) -> set[int]:
+        """The ids of the chunks whose title, heading or text holds every phrase word for word."""
+        rows = await self._read("SELECT rowid FROM fulltext WHERE fulltext MATCH ?", [phrase_query(phrases)])
+        return {row[0] for row in rows}
+
+    async def hits(self, scores: dict[int, float]) -> list[Hit]:
+        """The chunks with these ids in this order; one that was removed in the meantime is left out."""
+        rows = await self._read(
+            "SELECT chunk_id, document_id, uri, title, heading, start_line, end_line, text, metadata"
+            " FROM chunks JOIN documents ON number = document"
+            " WHERE chunk_id IN (SELECT value FROM json_each(?))",
+            [msgspec.json.encode(list(scores)).decode()],
+        )
+        found = {row[0]: row for row in rows}
+        present = [found[chunk_id] for chunk_id in scores if chunk_id in found]
+        return [Hit(rank, scores[row[0]], *_decoded(row)) for rank, row in enumerate(present, 1)]
+
+    # Looking
+
+    async def documents(self, limit: int, offset: int, uri_glob: str) -> tuple[list[DocumentInfo], int]:
+        """A page of the documents whose uri matches, by uri; and how many match in all."""
+        rows = await self._read(
+            f"SELECT {_INFO} FROM documents WHERE uri GLOB ? ORDER BY uri LIMIT ? OFFSET ?",
+            [uri_glob, limit, offset],
+        )
+        [(total,)] = await self._read("SELECT count(*) FROM documents WHERE uri GLOB ?", [uri_glob])
+        return [DocumentInfo(*_decoded(row)) for row in rows], total
+
+    async def document(self, document: str) -> DocumentInfo:
+        """One document by its id or uri. Raises DocumentNotFound."""
+        rows = await self._read(
+            f"SELECT {_INFO} FROM documents WHERE document_id = ?1 OR uri = ?1", [document]
+        )
+        if not rows:
+            raise DocumentNotFound(document)
+        return DocumentInfo(*_decoded(rows[0]))
+
+    async def text(self, document_id: str) -> str:
+        """The whole text of a document."""
+        rows = await self._read(
+            "SELECT text FROM chunks WHERE document ="
+            " (SELECT number FROM documents WHERE document_id = ?) ORDER BY chunk_id",
+            [document_id],
+        )
+        return "".join(row[0] for row in rows)
+
+    async def entries(self, limit: int) -> list[Entry]:
+        """The newest lines of the journal, newest first."""
+        with self._mapped():
+            return await journal.entries(self._reader, limit)
+
+    async def last_undoable(self) -> tuple[Entry, journal.Before | None] | None:
+        """The write that undo would take back, and what was there before it."""
+        with self._mapped():
+            return await journal.last_undoable(self._reader)
+
+    async def embedder(self) -> tuple[str, int] | None:
+        """The identity and the dimensions of the embedder that filled this memory; None before the first."""
+        with self._mapped():
+            return await writing.embedder(self._reader)
+
+    async def stats(self) -> Stats:
+        """Counts and sizes."""
+        [row] = await self._read(
+            "SELECT count(*), ifnull(sum(chunks), 0), ifnull(sum(characters), 0) FROM documents"
+        )
+        files = (self.path, self.path.with_name(self.path.name + "-wal"))
+        size = sum(file.stat().st_size for file in files if file.exists())
+        identity, dimensions = await self.embedder() or ("", 0)
+        return Stats(str(self.path), *(*row, size, identity, dimensions))
+
+    def _mapped(self) -> AbstractContextManager[None]:
+        return connections.mapped_errors(self.path, self._busy_seconds)
+
+    async def _read(self, sql: str, parameters: Sequence[Any] = ()) -> list[sqlite3.Row]:
+        with self._mapped():
+            return list(await self._reader.execute_fetchall(sql, parameters))
+
+    @asynccontextmanager
+    async def _transaction(self) -> AsyncIterator[aiosqlite.Connection]:
+        with self._mapped():
+            async with self._writing, connections.transaction(self._writer):
+                yield self._writer
+
+
+def _decoded(row: sqlite3.Row) -> list[Any]:
+    """The row with its last column, the metadata, read from JSON."""
+    return [*row[:-1], msgspec.json.decode(row[-1])]
