@@ -1,0 +1,117 @@
+"""Any OpenAI-compatible /v1/embeddings (OpenAI, Ollama, llama.cpp, vLLM …) through the `openai` package."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from ragmcp.settings import read_key
+from ragmemory.errors import EmbedderUnavailable
+from ragmemory.types import Embedding
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+    from openai import AsyncOpenAI, OpenAIError
+
+    from ragmemory.embedders import EmbedderSettings
+
+DEFAULT_URL = "https://api.openai.com/v1"
+# A rough count is enough to size chunks, and an endpoint offers no exact one: four bytes a token.
+BYTES_PER_TOKEN = 4
+
+
+class OpenAIEmbedder:
+    """Retries, with backoff and regard for Retry-After, are the client's own: 408, 409, 429, 5xx, timeouts."""
+
+    def __init__(self, settings: EmbedderSettings) -> None:
+        self.settings = settings
+        self.dimensions = 0
+        self.base_url = settings.base_url or os.environ.get("OPENAI_BASE_URL") or DEFAULT_URL
+        self.identity = f"openai:{urlsplit(self.base_url).netloc}:{settings.model}"
+        self._client: AsyncOpenAI | None = None
+
+    def count_tokens(self, texts: list[str]) -> list[int]:
+        return [math.ceil(len(text.encode()) / BYTES_PER_TOKEN) for text in texts]
+
+    async def embed_documents(self, texts: Sequence[str], titles: Sequence[str]) -> list[Embedding]:
+        inputs = [f"{title}\n{text}" if title else text for text, title in zip(texts, titles, strict=True)]
+        size = self.settings.batch
+        vectors = [v for i in range(0, len(inputs), size) for v in await self._request(inputs[i : i + size])]
+        return [Embedding(vector.astype("<f2").tobytes()) for vector in vectors]
+
+    async def embed_query(self, text: str) -> NDArray[np.float32] | None:
+        if not text.strip():
+            return None
+        return (await self._request([text]))[0]
+
+    async def aclose(self) -> None:
+        if self._client is not None:
+            await self._client.close()
+            self._client = None
+
+    def _connected(self) -> AsyncOpenAI:
+        """Raises SettingsError for a key file that cannot be read."""
+        if self._client is None:
+            from openai import AsyncOpenAI
+
+            self._client = AsyncOpenAI(
+                # Local servers want no key, but the client insists on one.
+                api_key=read_key(self.settings.key_file) or "none",
+                base_url=self.base_url,
+                timeout=self.settings.timeout_seconds,
+                max_retries=self.settings.retries,
+            )
+        return self._client
+
+    async def _request(self, inputs: Sequence[str]) -> NDArray[np.float32]:
+        """(n, d) float32 of unit length, in the order of `inputs`."""
+        import numpy as np
+        from openai import OpenAIError
+
+        try:
+            answer = await self._connected().embeddings.create(
+                model=self.settings.model, input=list(inputs), encoding_format="float"
+            )
+        except OpenAIError as error:
+            raise unavailable(self.identity, self.base_url, error) from error
+        rows = [item.embedding for item in sorted(answer.data, key=lambda item: item.index)]
+        widths = {len(row) for row in rows} | ({self.dimensions} if self.dimensions else set())
+        if len(rows) != len(inputs) or len(widths) != 1 or 0 in widths:
+            reason = (
+                f"it answered {len(inputs)} texts with {len(rows)} vectors of {sorted(widths)} dimensions"
+            )
+            raise EmbedderUnavailable(self.identity, reason, "Check embedder.model and embedder.base_url.")
+        self.dimensions = widths.pop()
+        vectors = np.array(rows, np.float32)
+        norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+        return vectors / np.where(norms > 0, norms, 1)
+
+
+def unavailable(identity: str, base_url: str, error: OpenAIError) -> EmbedderUnavailable:
+    """The client's errors as ours."""
+    import openai
+
+    match error:
+        case openai.APITimeoutError():
+            return EmbedderUnavailable(
+                identity, f"{base_url} did not answer in time", "Raise embedder.timeout_seconds."
+            )
+        case openai.APIConnectionError():
+            return EmbedderUnavailable(identity, f"{base_url} cannot be reached", "Is the service running?")
+        case openai.AuthenticationError() | openai.PermissionDeniedError():
+            hint = "Set OPENAI_API_KEY, or embedder.key_file."
+            return EmbedderUnavailable(identity, f"{base_url} refused the key", hint)
+        case openai.NotFoundError():
+            hint = "Check embedder.model and embedder.base_url; Ollama needs `ollama pull` first."
+            return EmbedderUnavailable(identity, f"{base_url} does not know the model", hint)
+        case openai.RateLimitError():
+            return EmbedderUnavailable(
+                identity, f"{base_url} asks for a slower pace or a paid plan", "Try again later."
+            )
+        case openai.APIStatusError(status_code=status, message=message):
+            return EmbedderUnavailable(identity, f"{base_url} answered {status}: {message}")
+    return EmbedderUnavailable(identity, str(error))

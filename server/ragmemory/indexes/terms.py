@@ -1,0 +1,107 @@
+"""Text → the terms that the word index counts. One analysis for texts and for queries."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+# Scripts that are written without spaces (Thai to Tibetan, Myanmar, Khmer, kana, Han), and Hangul, whose
+# words carry their particles: overlapping pairs of characters stand in for words.
+GAPLESS = "\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u2e80-\u2fdf\u3005-\u3007\u3041-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
+# `\w` lacks combining marks and so cuts the words of Hindi, Arabic, Hebrew and others.
+MARKS = "\u0300-\u036f\u0483-\u0489\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed\u0711-\u074a\u0900-\u0963\u0966-\u0dff\u200c\u200d"
+ASCII_WORD = re.compile("[a-z0-9]+")
+WORD = re.compile(rf"[{GAPLESS}]+|(?:[^\W_{GAPLESS}]|[{MARKS}])+")
+GAPLESS_RUN = re.compile(rf"[{GAPLESS}]")
+ACCENTS = re.compile("[\u0300-\u036f]+")
+
+# A term's bytes are compared in fixed width; longer ones are cut, as nobody asks for them by their end.
+TERM_BYTES = 40
+
+# Words of questions that tell nothing of what is asked (as `words` folds them). English and German.
+STOP_WORDS = frozenset(
+    (
+        "a about above after again against all am an and any are aren as at be because been before "
+        "being below between both but by can could couldn d did didn do does doesn doing don down "
+        "during each few for from further had hadn has hasn have haven having he her here hers "
+        "herself him himself his how i if in into is isn it its itself just ll m me more most mustn "
+        "my myself no nor not now o of off on once only or other our ours ourselves out over own re "
+        "s same shan she should shouldn so some such t than that the their theirs them themselves "
+        "then there these they this those through to too under until up ve very was wasn we were "
+        "weren what when where which while who whom why will with won would wouldn y you your yours "
+        "yourself yourselves "
+        "aber alle allem allen aller alles als also am an ander andere anderem anderen anderer "
+        "anderes auch auf aus bei bis bist da damit dann das dass dein deine dem den denn der "
+        "des dessen dich dies diese diesem diesen dieser dieses dir doch dort du durch ein eine "
+        "einem einen einer eines er es etwas euch euer eure fur gegen gewesen hab habe haben hat "
+        "hatte hatten hier hin hinter ich ihm ihn ihnen ihr ihre ihrem ihren ihrer ihres im in ist "
+        "ja jede jedem jeden jeder jedes jene kann kein keine keinem keinen keiner konnen man "
+        "manche mein meine mich mir mit muss nach nicht nichts noch nun nur ob oder ohne sehr sein "
+        "seine seinem seinen seiner seit sich sie sind so soll sollte sondern uber um und uns unser "
+        "unter viel vom von vor wann waren warum was weil welche welchem welchen welcher "
+        "welches wenn wer werde werden wie wieder wir wird wo wurde wurden zu zum zur zwischen "
+    ).split()
+)
+
+
+def words(text: str) -> list[str]:
+    """The words of a text, case and accents folded, in order."""
+    if text.isascii():
+        return ASCII_WORD.findall(text.lower())
+    folded = ACCENTS.sub("", unicodedata.normalize("NFKD", text.casefold()))
+    return WORD.findall(unicodedata.normalize("NFC", folded))
+
+
+def terms(text: str) -> list[str]:
+    """What is counted of a text: stems; single characters and pairs of scripts without spaces."""
+    stem = stemmer()
+    found = words(text)
+    if text.isascii():
+        return [stem(word) for word in found]
+    return [
+        term for word in found for term in (gapless_terms(word) if GAPLESS_RUN.match(word) else (stem(word),))
+    ]
+
+
+def gapless_terms(run: str) -> Iterable[str]:
+    """Characters, so that a question of one is answered, and pairs, which carry the meaning."""
+    return [*run, *pairs(run)]
+
+
+def pairs(run: str) -> list[str]:
+    return [run[i : i + 2] for i in range(len(run) - 1)]
+
+
+@cache
+def stemmer() -> Callable[[str], str]:
+    """The English stemmer for every language written with spaces: what it does to others, it does on both sides."""
+    # A compiled module without type stubs.
+    stem: Callable[[str], str] = import_module("Stemmer").Stemmer("english", 0).stemWord
+    return stem
+
+
+def counted(text: str, title: str, title_weight: float) -> dict[str, float]:
+    """How often each term occurs; an occurrence in the title counts `title_weight`."""
+    counts: dict[str, float] = dict(Counter(terms(text)))
+    for term in terms(title):
+        counts[term] = counts.get(term, 0) + title_weight
+    return counts
+
+
+def query_terms(text: str) -> list[str]:
+    """The terms to look up: no stop words unless there is nothing else, duplicates kept, pairs instead of characters."""
+    stem = stemmer()
+    found = words(text)
+    asked = [word for word in found if word not in STOP_WORDS] or found
+    return [
+        term
+        for word in asked
+        for term in ((pairs(word) or [word]) if GAPLESS_RUN.match(word) else (stem(word),))
+    ]

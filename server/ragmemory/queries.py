@@ -1,0 +1,24 @@
+"""What a question asks for. Any text is legal; the only syntax is "quoted phrases" and prefix*. Pure."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+# Straight, typographic, German, French and CJK quotation marks.
+PHRASE = re.compile(r'"([^"]+)"|“([^”]+)”|„([^“”]+)[“”]|«([^»]+)»|「([^」]+)」')
+PREFIX = re.compile(r"(\w{2,})\*")
+
+
+@dataclass(frozen=True)
+class ParsedQuery:
+    """`text` without its syntax, to be embedded and counted; it holds the words of the phrases too."""
+
+    text: str
+    phrases: list[str]  # of two words and more, as written between the marks
+    prefixes: list[str]
+
+
+def parse(text: str) -> ParsedQuery:
+    phrases = [next(filter(None, match.groups())).strip() for match in PHRASE.finditer(text)]
+    return ParsedQuery(text, [phrase for phrase in phrases if phrase], PREFIX.findall(text))
