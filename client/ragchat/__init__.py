@@ -1,0 +1,3 @@
+"""The host: terminal, conversation, model calls. It owns the memory server's process and speaks MCP to it."""
+
+__version__ = "0.1.0"

@@ -310,3 +310,76 @@ class ScriptInvalid(RagChatError):
 
     def __str__(self) -> str:
         return f"The script {self.path} cannot be used: {self.reason}."
+
+
+# Files and settings
+
+
+class FileExists(RagChatError):
+    code: ClassVar[str] = "FILE_EXISTS"
+    hint = "Move it away first; nothing was changed."
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def __str__(self) -> str:
+        return f"{self.path} exists already."
+
+
+# Slash commands
+
+
+class UnknownCommand(RagChatError):
+    code: ClassVar[str] = "COMMAND_UNKNOWN"
+
+    def __init__(self, name: str, near: Sequence[str] = ()) -> None:
+        self.name = name
+        self.near = list(near)
+        nearest = f"Did you mean /{self.near[0]}? " if self.near else ""
+        self.hint = f"{nearest}/help lists the commands; //{name} sends it as text."
+
+    def __str__(self) -> str:
+        return f"There is no command /{self.name}."
+
+
+class CommandNotPossible(RagChatError):
+    code: ClassVar[str] = "COMMAND_NOT_POSSIBLE"
+
+    def __init__(self, name: str, reason: str) -> None:
+        self.name = name
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"/{self.name} is not possible now: {self.reason}."
+
+
+class ArgumentMissing(RagChatError):
+    code: ClassVar[str] = "ARGUMENT_MISSING"
+
+    def __init__(self, name: str, argument: str) -> None:
+        self.name = name
+        self.argument = argument
+
+    def __str__(self) -> str:
+        return f"/{self.name} needs {self.argument}."
+
+
+class FileInTheWay(RagChatError):
+    code: ClassVar[str] = "FILE_EXISTS"
+    hint = "Name another one; nothing is overwritten."
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def __str__(self) -> str:
+        return f"{self.path} exists already."
+
+
+class StdinUnusable(RagChatError):
+    code: ClassVar[str] = "STDIN_UNUSABLE"
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"What came from stdin {self.reason}."

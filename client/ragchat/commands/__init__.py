@@ -1,0 +1,99 @@
+"""What each command does, one file for a group of them. `Run` is what a command is given.
+
+A command is a function `(run) -> exit code`, plain or a coroutine; it prints through `run.console`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ragchat.console import Console
+from ragchat.errors import StdinUnusable
+
+if TYPE_CHECKING:
+    from ragchat.app import App
+    from ragchat.memory_client import MemoryClient
+    from ragmcp.settings import Settings
+
+
+@dataclass
+class Run:
+    """One run of the program: its arguments, its screen, its settings.
+
+    `house`: settings of the command itself, below those of the command line.
+    """
+
+    arguments: argparse.Namespace
+    console: Console
+    house: Mapping[str, Any] = field(default_factory=dict)
+    log_file: Path | None = field(default=None, init=False)
+
+    @cached_property
+    def settings(self) -> Settings:
+        """Every layer, the command line last. The log starts here. Raises SettingsError."""
+        from ragchat.log import start_log
+        from ragmcp.settings import load_settings
+
+        settings = load_settings(self.config_file, self._flags())
+        self.log_file = start_log(settings.home.state, verbose=self.arguments.verbose)
+        return settings
+
+    @property
+    def config_file(self) -> Path | None:
+        return Path(self.arguments.config).expanduser().absolute() if self.arguments.config else None
+
+    def _flags(self) -> dict[str, Any]:
+        arguments = self.arguments
+        memory = Path(arguments.memory).expanduser().absolute() if arguments.memory else None
+        given = {
+            "memory.path": str(memory) if memory else None,
+            "model.name": "offline" if arguments.offline else arguments.model,
+            "retrieval.top_k": arguments.top_k,
+        }
+        return {**self.house, **{key: value for key, value in given.items() if value is not None}}
+
+    def log(self, error: BaseException) -> None:
+        """The traceback of a failed run, for the log alone."""
+        logging.getLogger("ragchat").error("the command failed", exc_info=error)
+
+    def report(self, error: BaseException) -> None:
+        """The end of a failed run: the traceback to the log, a line to the screen."""
+        self.log(error)
+        self.console.error(error, self.log_file)
+
+    def words(self, words: list[str]) -> str:
+        """The words of the command line as one text; a lone `-` stands for all of stdin."""
+        return read_stdin() if words == ["-"] else " ".join(words)
+
+    @asynccontextmanager
+    async def memory(self) -> AsyncIterator[MemoryClient]:
+        from ragchat.memory_client import open_memory
+
+        async with open_memory(self.settings, self.config_file) as client:
+            yield client
+
+    @asynccontextmanager
+    async def app(self) -> AsyncIterator[App]:
+        """The chat without a face, in the session that the command line names."""
+        from ragchat.app import App
+
+        async with self.memory() as memory, App(self.settings, memory=memory) as app:
+            yield app
+
+
+def read_stdin() -> str:
+    """All of stdin as text, in any encoding that files may have. Raises StdinUnusable."""
+    from ragchat.files import NotText, decode
+
+    try:
+        return decode(sys.stdin.buffer.read())[0]
+    except NotText as error:
+        raise StdinUnusable(str(error)) from None

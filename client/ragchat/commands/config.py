@@ -1,0 +1,103 @@
+"""`ragchat config`: the effective settings, where they are, and a file to start from."""
+
+from __future__ import annotations
+
+import os
+from importlib import resources
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from ragchat.commands import Run
+from ragchat.commands.session import sessions_path
+from ragchat.errors import FileExists
+from ragchat.log import LOG_FILE
+from ragchat.memory_process import STDERR_FILE, memory_path
+from ragmcp.settings import PACKAGED, PROJECT_FILE, USER_FILE, Home, known_keys, private_folder
+
+DEFAULT_ORIGIN = "default"
+KEY_VARIABLES = ("OPENAI_API_KEY",)
+PREAMBLE = """\
+# Settings of ragchat. Every line that sets something is commented out and shows the default;
+# remove the # before a key to change it. `ragchat config show` tells what is in force, and why.
+
+"""
+
+
+def show(run: Run) -> int:
+    """Every key with its value and its origin. Secrets are not settings; a key is only said to be there."""
+    settings = run.settings
+    rows = []
+    for key in known_keys(settings):
+        table, _, name = key.partition(".")
+        value = without_password(settings.tables[table][name])
+        rows.append({"key": key, "value": value, "origin": settings.origins.get(key, DEFAULT_ORIGIN)})
+    keys = {variable: bool(os.environ.get(variable)) for variable in KEY_VARIABLES}
+    if run.console.json:
+        run.console.document({"settings": rows, "keys": keys})
+        return 0
+    run.console.table(("setting", "value", "from"), [(row["key"], _shown(row["value"]), row["origin"]) for row in rows])
+    for variable, is_set in keys.items():
+        run.console.print(f"\n{variable} is {'set' if is_set else 'not set'}.")
+    return 0
+
+
+def path(run: Run) -> int:
+    """Where everything is, whether it is there already or not."""
+    home = run.settings.home
+    places = {
+        "settings": run.config_file or home.config / USER_FILE,
+        "project_settings": Path.cwd() / PROJECT_FILE,
+        "memory": memory_path(run.settings),
+        "sessions": sessions_path(run.settings),
+        "log": home.state / LOG_FILE,
+        "memory_log": home.state / STDERR_FILE,
+    }
+    if run.console.json:
+        run.console.document({name: {"path": str(place), "exists": place.exists()} for name, place in places.items()})
+        return 0
+    run.console.table(
+        ("what", "path", ""),
+        [(name, place, "" if place.exists() else "(not there)") for name, place in places.items()],
+    )
+    return 0
+
+
+def init(run: Run) -> int:
+    """Write the packaged defaults, commented out. An existing file is left alone."""
+    target = run.config_file or Home.find().config / USER_FILE
+    private_folder(target.parent)
+    try:
+        with target.open("x", encoding="utf-8", newline="\n") as file:
+            file.write(template())
+    except FileExistsError:
+        raise FileExists(str(target)) from None
+    if run.console.json:
+        run.console.document({"path": str(target)})
+    else:
+        run.console.print(f"Wrote {target}.")
+    return 0
+
+
+def template() -> str:
+    """The packaged files as one, with every line that sets something commented out."""
+    packaged = (resources.files("ragconfig").joinpath(name).read_text(encoding="utf-8") for name in PACKAGED)
+    # The first paragraph of each file speaks of the file itself.
+    lines = [line for text in packaged for line in text.partition("\n\n")[2].splitlines() + [""]]
+    return PREAMBLE + "\n".join(f"#{line}" if line and line[0] not in "#[" else line for line in lines)
+
+
+def without_password(value: Any) -> Any:
+    """A URL may carry a password; nobody needs to see it."""
+    if not isinstance(value, str) or "@" not in value:
+        return value
+    parts = urlsplit(value)
+    if not parts.scheme or parts.hostname is None:
+        return value
+    return parts._replace(netloc="***@" + parts.netloc.rpartition("@")[2]).geturl()
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    return '""' if value == "" else str(value).lower() if isinstance(value, bool) else str(value)

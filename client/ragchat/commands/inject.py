@@ -1,0 +1,109 @@
+"""`ragchat inject PATH…`: files and folders into memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio
+
+from ragchat.commands import Run, read_stdin
+from ragchat.console import Failure, describe, is_styled
+from ragchat.errors import RagChatError, StdinUnusable
+from ragchat.inject import Document, InjectReport, OnProgress, Progress, inject_one, run_inject
+
+if TYPE_CHECKING:
+    from ragchat.memory_client import MemoryClient
+
+# Skipped files beyond this number are only counted; --json lists them all.
+LISTED = 20
+
+
+async def inject(run: Run) -> int:
+    """Exit code 1 when a file failed. However it ends, it says what is in memory."""
+    report = InjectReport()
+    try:
+        async with run.memory() as memory:
+            await _inject(run, memory, report)
+    except anyio.get_cancelled_exc_class():
+        _show(run, report, "you stopped it")
+        raise
+    except RagChatError as error:
+        run.log(error)
+        failure = describe(error)
+        _show(run, report, failure.message, failure)
+        return 1
+    _show(run, report)
+    return 1 if report.count("failed") else 0
+
+
+async def _inject(run: Run, memory: MemoryClient, report: InjectReport) -> None:
+    paths = run.arguments.paths
+    if "-" in paths:
+        report.documents.append(await _inject_stdin(memory, run.arguments.uri))
+    with _progress_bar(run) as on_progress:
+        await run_inject(memory, [Path(path) for path in paths if path != "-"], on_progress, report)
+
+
+async def _inject_stdin(memory: MemoryClient, uri: str | None) -> Document:
+    try:
+        text = read_stdin()
+    except StdinUnusable as error:
+        return Document(uri or "-", None, "failed", error=str(error))
+    return await inject_one(memory, text, {"uri": uri} if uri else {})
+
+
+def _show(run: Run, report: InjectReport, stopped: str = "", failure: Failure | None = None) -> None:
+    """The report; `stopped` says why the loading did not come to its end."""
+    if run.console.json:
+        run.console.document({**report.public(), **({"error": failure} if failure else {})})
+        return
+    for line in _remarks(report):
+        run.console.note(line)
+    if stopped:
+        left = max(report.files - report.begun, 0)
+        run.console.note(f"Not finished, {stopped.rstrip('.')}: {left:,} files were not begun.")
+        run.console.note((failure and failure.hint) or "Run the same command again to go on.")
+    run.console.print(report.summary())
+
+
+def _remarks(report: InjectReport) -> Iterator[str]:
+    yield from (f"failed: {document.error}" for document in report.documents if document.error)
+    yield from (f"skipped: {skipped.path} {skipped.reason}" for skipped in report.skipped[:LISTED])
+    if len(report.skipped) > LISTED:
+        yield f"skipped: {len(report.skipped) - LISTED:,} more (--json lists them)"
+    yield from report.notes
+    if report.gone:
+        yield (
+            f"{len(report.gone):,} documents in memory are no longer in these folders, like {report.gone[0]}; "
+            "`ragchat memory rm` takes them out."
+        )
+
+
+@contextmanager
+def _progress_bar(run: Run) -> Iterator[OnProgress | None]:
+    """A bar on stderr with the rate and the time left, where there is a terminal to draw it on."""
+    if run.console.json or not is_styled(run.console.stderr):
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+    from rich.progress import Progress as Bar
+
+    files = TextColumn("{task.fields[done]:,}/{task.fields[files]:,} files")
+    columns = (TextColumn("Loading"), BarColumn(), files, TransferSpeedColumn(), TimeRemainingColumn())
+    with Bar(*columns, console=Console(file=run.console.stderr), transient=True) as bar:
+        task = bar.add_task("", total=None, done=0, files=0)
+
+        def on_progress(progress: Progress) -> None:
+            bar.update(
+                task,
+                total=progress.bytes,
+                completed=progress.done_bytes,
+                done=progress.done_files,
+                files=progress.files,
+            )
+
+        yield on_progress

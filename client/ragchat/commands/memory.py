@@ -1,0 +1,118 @@
+"""`ragchat memory`: what memory holds, and what was done to it."""
+
+from __future__ import annotations
+
+from ragchat.commands import Run
+from ragchat.errors import MemoryRefused
+from ragchat.files import references
+from ragchat.memory_client import DOCUMENT_NOT_FOUND, DocumentText, Forgotten, MemoryClient
+
+
+async def ls(run: Run) -> int:
+    arguments = run.arguments
+    async with run.memory() as memory:
+        page = await memory.documents(limit=arguments.limit, uri_glob=arguments.uri)
+    if run.console.json:
+        run.console.document(page)
+    elif not page.documents:
+        run.console.note("Memory is empty." if arguments.uri is None else "There is no such document.")
+    else:
+        rows = [(info.document_id, info.chunks, info.updated_at, info.title, info.uri) for info in page.documents]
+        run.console.table(("document", "chunks", "updated", "title", "uri"), rows)
+        if page.total > len(page.documents):
+            run.console.note(f"{len(page.documents):,} of {page.total:,} documents; -n shows more.")
+    return 0
+
+
+async def show(run: Run) -> int:
+    async with run.memory() as memory:
+        document = await find(memory, run.arguments.document)
+    if run.console.json:
+        run.console.document(document)
+    else:
+        run.console.print(document.text)
+    return 0
+
+
+async def find(memory: MemoryClient, words: str) -> DocumentText:
+    """A document by its id, its URI or its file's path. Raises MemoryRefused."""
+    *others, last = references(words)
+    for reference in others:
+        try:
+            return await memory.show(reference)
+        except MemoryRefused as error:
+            if error.word != DOCUMENT_NOT_FOUND:
+                raise
+    return await memory.show(last)
+
+
+async def forget(memory: MemoryClient, words: str) -> Forgotten:
+    """Take out a document, named as for `find`. Raises MemoryRefused."""
+    document = await find(memory, words)
+    return await memory.forget(document.document_id)
+
+
+async def rm(run: Run) -> int:
+    """Every document that is there is taken out, also when another is not; what is missing is a failure."""
+    removed, missing = [], []
+    async with run.memory() as memory:
+        for words in run.arguments.documents:
+            try:
+                removed.append(await forget(memory, words))
+            except MemoryRefused as error:
+                missing.append({"document": words, "error": str(error)})
+                run.console.note(str(error))
+    if run.console.json:
+        run.console.document({"removed": removed, "failed": missing})
+    else:
+        for document in removed:
+            run.console.print(f"Removed {document.uri} ({document.chunks} chunks).")
+        if removed:
+            run.console.note("`ragchat memory undo` takes the last removal back.")
+    return 1 if missing else 0
+
+
+async def log(run: Run) -> int:
+    async with run.memory() as memory:
+        entries = await memory.log(run.arguments.limit)
+    if run.console.json:
+        run.console.document({"entries": entries})
+    elif not entries:
+        run.console.note("Nothing was ever written.")
+    else:
+        rows = [
+            (entry.seq, entry.at, entry.action + (" (undone)" if entry.undone else ""), entry.origin.client, entry.uri)
+            for entry in entries
+        ]
+        run.console.table(("no.", "at", "what", "by", "uri"), rows)
+    return 0
+
+
+async def undo(run: Run) -> int:
+    async with run.memory() as memory:
+        entry = await memory.undo()
+    if run.console.json:
+        run.console.document({"entry": entry})
+    elif entry is None:
+        run.console.note("There is nothing to take back.")
+    else:
+        run.console.print(f"Took back no. {entry.seq}: {entry.uri} had been {entry.action}.")
+    return 0
+
+
+async def stats(run: Run) -> int:
+    async with run.memory() as memory:
+        found = await memory.stats()
+    if run.console.json:
+        run.console.document(found)
+    else:
+        rows = [
+            ("file", found.path),
+            ("documents", f"{found.documents:,}"),
+            ("chunks", f"{found.chunks:,}"),
+            ("characters", f"{found.characters:,}"),
+            ("bytes on disk", f"{found.bytes:,}"),
+            ("embedder", f"{found.embedder} ({found.dimensions} dimensions)" if found.embedder else "not chosen yet"),
+        ]
+        run.console.table(("memory", ""), rows)
+    return 0

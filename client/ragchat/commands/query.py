@@ -1,0 +1,26 @@
+"""`ragchat query TEXT`: search only."""
+
+from __future__ import annotations
+
+from ragchat.commands import Run
+from ragchat.ui.neutral import one_line
+from ragchat.ui.places import place
+
+
+async def query(run: Run) -> int:
+    text = run.words(run.arguments.text)
+    async with run.memory() as memory:
+        found = await memory.query(text, run.settings.tables["retrieval"]["top_k"])
+    if found.notice:
+        run.console.note(found.notice)
+    if run.console.json:
+        run.console.document({"query": text, "hits": found.hits})
+        return 0
+    if not found.hits:
+        run.console.note("Nothing was found.")
+    for hit in found.hits:
+        heading = f"  {one_line(hit.heading)}" if hit.heading else ""
+        where = place(hit.uri, hit.start_line, hit.end_line, hit.title)
+        run.console.print(f"[{hit.rank}] {where}{heading}  {hit.score:.2f}")
+        run.console.print("\n".join(f"    {line}" for line in hit.text.strip("\n").splitlines()) + "\n")
+    return 0

@@ -1,0 +1,48 @@
+"""`ragchat run SCRIPT`: a scripted session, checked step by step."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+from ragchat.commands import Run
+from ragchat.script import FRESH, Header, load_script
+from ragchat.script_runner import ScriptReport, StepReport, run_script
+
+
+async def run(run: Run) -> int:
+    """Exit code 1 if a step fails. Sessions are the script's own; so is memory, unless one is named."""
+    path = Path(run.arguments.script).expanduser()
+    script = load_script(path)
+    with tempfile.TemporaryDirectory(prefix="ragchat-run-", ignore_cleanup_errors=True) as own:
+        apart = replace(run, house=house(script.script, path.parent, Path(own)))
+        async with apart.app() as app:
+            on_step = None if run.console.json else lambda step: show(run, step)
+            report = await run_script(script, path.parent, app, on_step)
+    if run.console.json:
+        run.console.document(report.public())
+    else:
+        run.console.print(summary(report))
+    return 0 if all(step.passed for step in report.steps) else 1
+
+
+def house(header: Header, folder: Path, own: Path) -> dict[str, str]:
+    """Where the script lives and what answers, as settings; the command line has the last word."""
+    memory = own / "memory.db" if header.memory == FRESH else folder / header.memory
+    flags = {"sessions.path": str(own / "sessions.db"), "memory.path": str(memory.absolute())}
+    return {**flags, "model.name": header.model} if header.model else flags
+
+
+def show(run: Run, step: StepReport) -> None:
+    """One line of the table, printed as soon as its step is done; what failed below it."""
+    verdict = "ok" if step.passed else "FAILED"
+    run.console.line(f"{step.step:>3}  {verdict:<6}  {step.seconds:>7.2f} s  {step.kind:<6}  {step.title}")
+    for failure in step.failures:
+        run.console.print(f"       {failure}")
+
+
+def summary(report: ScriptReport) -> str:
+    passed = sum(step.passed for step in report.steps)
+    name = f"{report.name}: " if report.name else ""
+    return f"{name}{passed} of {len(report.steps)} steps passed."

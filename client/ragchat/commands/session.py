@@ -1,0 +1,88 @@
+"""`ragchat session`: past conversations."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ragchat.commands import Run
+from ragchat.sessions import SessionStore
+from ragmcp.settings import Settings
+
+
+def sessions_path(settings: Settings) -> Path:
+    named = settings.tables["sessions"]["path"]
+    return Path(named).expanduser() if named else settings.home.data / "sessions.db"
+
+
+def _store(run: Run) -> SessionStore:
+    return SessionStore(sessions_path(run.settings))
+
+
+async def ls(run: Run) -> int:
+    async with _store(run) as store:
+        sessions = await store.list(run.arguments.limit)
+    if run.console.json:
+        run.console.document({"sessions": sessions})
+    elif not sessions:
+        run.console.note("There are no past conversations yet.")
+    else:
+        rows = [(info.session_id, info.updated_at, info.turns, info.title) for info in sessions]
+        run.console.table(("session", "last used", "turns", "first question"), rows)
+    return 0
+
+
+async def show(run: Run) -> int:
+    async with _store(run) as store:
+        session = await store.load(run.arguments.session_id)
+    if run.console.json:
+        run.console.document(
+            {
+                "session_id": session.session_id,
+                "title": session.title,
+                "created_at": session.created_at,
+                "turns": [turn.public() for turn in session.turns],
+            }
+        )
+        return 0
+    from ragchat.ui.sources import plain_sources
+
+    for turn in session.turns:
+        run.console.print("\n".join((f"> {turn.question}", "", turn.answer, "", *plain_sources(turn), "")))
+    return 0
+
+
+async def rm(run: Run) -> int:
+    async with _store(run) as store:
+        removed = [await store.remove(session_id) for session_id in run.arguments.session_ids]
+    if run.console.json:
+        run.console.document({"removed": removed})
+    else:
+        for info in removed:
+            run.console.print(f"Deleted {info.session_id} ({info.turns} turns): {info.title}")
+    return 0
+
+
+async def export(run: Run) -> int:
+    """Markdown; with --json, the whole session with its traces."""
+    from ragchat.export import as_markdown
+
+    async with _store(run) as store:
+        session = await store.load(run.arguments.session_id)
+    if run.console.json:
+        run.console.document(session)
+    else:
+        run.console.print(as_markdown(session))
+    return 0
+
+
+async def search(run: Run) -> int:
+    text = " ".join(run.arguments.text)
+    async with _store(run) as store:
+        matches = await store.search(text, run.arguments.limit)
+    if run.console.json:
+        run.console.document({"query": text, "matches": matches})
+    elif not matches:
+        run.console.note("Nothing was found.")
+    for match in matches if not run.console.json else ():
+        run.console.print(f"{match.session_id}  {match.created_at}  {match.question}\n    {match.snippet}\n")
+    return 0

@@ -1,0 +1,137 @@
+"""The screen, as far as it is not the chat's: the one place that decides colour, width and encoding, and the one
+place that turns an exception into lines. Results go to stdout, everything else to stderr.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import unicodedata
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, TextIO
+
+from ragchat.ui.neutral import neutral, one_line
+
+
+def is_styled(stream: TextIO, environ: Mapping[str, str] = os.environ) -> bool:
+    """Whether ANSI codes may be written to `stream`."""
+    return stream.isatty() and not environ.get("NO_COLOR") and environ.get("TERM") != "dumb"
+
+
+def is_unicode(stream: TextIO) -> bool:
+    return (stream.encoding or "").lower().replace("-", "") in ("utf8", "utf16", "utf32", "utf8sig")
+
+
+def prepare_streams() -> None:
+    """UTF-8 on pipes, the terminal's own encoding on a terminal; what it lacks never stops the program."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(AttributeError):  # a test or an embedder may have put something simpler there
+            stream.reconfigure(  # type: ignore[union-attr]
+                encoding=None if stream.isatty() else "utf-8", errors="backslashreplace"
+            )
+
+
+@dataclass(frozen=True)
+class Failure:
+    """An exception as the user sees it. `code` is a stable upper-case word."""
+
+    code: str
+    message: str
+    hint: str = ""
+
+
+def describe(error: BaseException) -> Failure:
+    """Any exception in words; the traceback is for the log only."""
+    from ragmcp.errors import RagMcpError
+
+    from ragchat.errors import RagChatError
+    from ragmcp.settings import SettingsError
+
+    if isinstance(error, BaseExceptionGroup):
+        return describe(error.exceptions[0])
+    if isinstance(error, RagChatError | RagMcpError):
+        return Failure(error.code, str(error), error.hint)
+    if isinstance(error, SettingsError):
+        return Failure("SETTINGS_INVALID", str(error), error.hint)
+    if isinstance(error, OSError) and error.strerror:
+        place = f": {error.filename}" if error.filename else ""
+        return Failure("SYSTEM_ERROR", f"{error.strerror}{place}.")
+    return Failure("INTERNAL_ERROR", f"Something went wrong inside ragchat: {type(error).__name__}: {error}")
+
+
+class Console:
+    """Where a command prints. `json`: the result is one JSON document, and so is a failure."""
+
+    def __init__(
+        self, *, json: bool = False, stdout: TextIO | None = None, stderr: TextIO | None = None
+    ) -> None:
+        self.json = json
+        self.stdout = stdout or sys.stdout
+        self.stderr = stderr or sys.stderr
+
+    def print(self, text: str = "") -> None:
+        """A piece of the result."""
+        print(neutral(text), file=self.stdout, flush=True)
+
+    def note(self, text: str) -> None:
+        """Something to know that is not the result."""
+        print(neutral(text), file=self.stderr, flush=True)
+
+    def document(self, value: Any) -> None:
+        """The result as JSON; structs and dataclasses become objects."""
+        import json
+
+        import msgspec
+
+        plain = msgspec.to_builtins(value)
+        text = json.dumps(plain, indent=2, ensure_ascii=not is_unicode(self.stdout))
+        print(text, file=self.stdout, flush=True)
+
+    def table(self, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+        """Columns side by side. On a terminal, lines are cut to its width; elsewhere nothing is cut."""
+        cells = [[one_line(str(cell)) for cell in row] for row in (header, *rows)]
+        widths = [max(_width(row[column]) for row in cells) for column in range(len(header))]
+        for row in cells:
+            padded = [cell + " " * (width - _width(cell)) for cell, width in zip(row, widths, strict=True)]
+            self.line("  ".join(padded).rstrip())
+
+    def line(self, text: str) -> None:
+        """A line of a table: cut to the width of a terminal, whole elsewhere."""
+        room = shutil.get_terminal_size().columns if self.stdout.isatty() else None
+        self.print(_cut(text, room))
+
+    def error(self, error: BaseException, log: object = None) -> None:
+        """A failure: lines on stderr, or the JSON document `{error: {code, message, hint}}` on stdout."""
+        failure = describe(error)
+        if self.json:
+            self.document({"error": failure})
+            return
+        self.note(f"ragchat: {failure.message}")
+        if failure.hint:
+            self.note(f"  {failure.hint}")
+        if failure.code == "INTERNAL_ERROR" and log:
+            self.note(f"  The traceback is in {log}; with -v more is written there.")
+
+
+def _width(text: str) -> int:
+    """Columns that `text` takes on a terminal."""
+    if text.isascii():
+        return len(text)
+    return sum(_columns(character) for character in text)
+
+
+def _columns(character: str) -> int:
+    if unicodedata.combining(character):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def _cut(text: str, room: int | None) -> str:
+    if room is None or _width(text) <= room:
+        return text
+    while _width(text) > room - 3:
+        text = text[:-1]
+    return text + "..."

@@ -1,0 +1,217 @@
+"""Files into memory: many calls in flight, one outcome for each file. What `ragchat inject` and `/inject` share.
+
+Not the walk (`files`), not the screen: progress goes to a callback, and the report is filled as documents are
+stored, so that whoever is interrupted can still say what was done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+import anyio
+from anyio import to_thread
+from msgspec import Struct, field
+
+from ragchat.errors import MemoryRefused
+from ragchat.files import Collected, EmptyText, NotText, Refusal, Source, collect, read_text, title_of
+
+# Enough to fill the server's batches while files are read; more only holds more text in memory.
+IN_FLIGHT = 64
+# Files above this go one at a time, so that the texts in flight stay bounded.
+LARGE_BYTES = 1 << 20
+# Errors that every further file would meet as well.
+HOPELESS = frozenset({"EMBEDDER_MISMATCH", "EMBEDDER_UNAVAILABLE"})
+
+
+class Injected(Struct, frozen=True):
+    """The server's answer to one `Inject`."""
+
+    document_id: str
+    uri: str
+    status: Literal["added", "updated", "unchanged"]
+    chunks: int
+
+
+class Listing(Protocol):
+    @property
+    def documents(self) -> Sequence[Any]: ...
+    @property
+    def total(self) -> int: ...
+
+
+class Memory(Protocol):
+    """What loading needs of `MemoryClient`."""
+
+    async def inject(self, text: str, metadata: dict[str, Any] | None = None) -> Injected: ...
+    async def documents(self, limit: int, offset: int = 0, uri_glob: str | None = None) -> Listing: ...
+
+
+class Document(Struct, frozen=True):
+    """What became of one file. A failed one has an error sentence and no document id."""
+
+    uri: str
+    document_id: str | None
+    status: Literal["added", "updated", "unchanged", "failed"]
+    chunks: int = 0
+    error: str | None = None
+
+
+class Skipped(Struct, frozen=True):
+    path: str
+    reason: str
+
+
+class Progress(Struct):
+    """How far the loading is; bytes are those of the files."""
+
+    files: int
+    bytes: int
+    done_files: int = 0
+    done_bytes: int = 0
+
+
+class InjectReport(Struct):
+    """The outcome, in the order of the files. `gone`: URIs in memory that the loaded folders no longer hold."""
+
+    documents: list[Document] = field(default_factory=list)
+    skipped: list[Skipped] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    gone: list[str] = field(default_factory=list)
+    begun: int = 0
+    files: int = 0
+
+    def count(self, status: str) -> int:
+        return sum(document.status == status for document in self.documents)
+
+    @property
+    def chunks(self) -> int:
+        return sum(document.chunks for document in self.documents)
+
+    def public(self) -> dict[str, Any]:
+        """The shape of `ragchat inject --json`."""
+        counts = {status: self.count(status) for status in ("added", "updated", "unchanged", "failed")}
+        return {
+            "documents": self.documents,
+            **counts,
+            "skipped": self.skipped,
+            "gone": self.gone,
+            "notes": self.notes,
+        }
+
+    def summary(self) -> str:
+        """One sentence with the counts."""
+        parts = [
+            f"{number:,} {status}"
+            for status in ("added", "updated", "unchanged", "failed")
+            if (number := self.count(status))
+        ]
+        if self.skipped:
+            parts.append(f"{len(self.skipped):,} skipped")
+        return f"{', '.join(parts)} ({self.chunks:,} chunks)." if parts else "There is nothing to load."
+
+
+OnProgress = Callable[[Progress], None]
+
+
+async def run_inject(
+    memory: Memory,
+    paths: Iterable[Path],
+    on_progress: OnProgress | None = None,
+    report: InjectReport | None = None,
+) -> InjectReport:
+    """Load every file that `paths` mean; a bad one never stops the rest.
+
+    `report` is filled on the way, for a caller that may be cancelled: what stands in it is stored.
+    Raises RagChatError when memory itself cannot go on.
+    """
+    report = InjectReport() if report is None else report
+    collected = await to_thread.run_sync(collect, list(paths))
+    for refusal in collected.refusals:
+        _refuse(report, refusal)
+    report.files = len(collected.sources)
+    progress = Progress(len(collected.sources), sum(source.size for source in collected.sources))
+    waiting = iter(collected.sources)
+    one_large = anyio.Lock()
+
+    async def work() -> None:
+        for source in waiting:
+            report.begun += 1
+            async with one_large if source.size > LARGE_BYTES else nullcontext():
+                await _load(memory, source, report)
+            progress.done_files += 1
+            progress.done_bytes += source.size
+            if on_progress is not None:
+                on_progress(progress)
+
+    if on_progress is not None:
+        on_progress(progress)
+    await _together(work, min(IN_FLIGHT, len(collected.sources)))
+    order = {source.uri: index for index, source in enumerate(collected.sources)}
+    report.documents.sort(key=lambda document: order.get(document.uri, -1))
+    report.gone = await _gone(memory, collected)
+    return report
+
+
+async def _together(work: Callable[[], Awaitable[None]], workers: int) -> None:
+    """Run `workers` of them; the first error ends all, and comes out as itself."""
+    try:
+        async with anyio.create_task_group() as tasks:
+            for _ in range(workers):
+                tasks.start_soon(work)
+    except BaseExceptionGroup as group:
+        raise group.exceptions[0] from None
+
+
+async def _load(memory: Memory, source: Source, report: InjectReport) -> None:
+    try:
+        text, encoding = await to_thread.run_sync(read_text, source.path)
+    except EmptyText as error:
+        report.skipped.append(Skipped(str(source.path), str(error)))
+        return
+    except NotText as error:
+        _refuse(report, Refusal(source.path, str(error), source.named))
+        return
+    except OSError as error:
+        _refuse(report, Refusal(source.path, f"cannot be read: {error.strerror}"))
+        return
+    if encoding in ("cp1252", "latin-1"):
+        report.notes.append(f"{source.path} is not UTF-8; it was read as {encoding}.")
+    metadata = {"uri": source.uri, "title": title_of(source.path, text)}
+    report.documents.append(await inject_one(memory, text, metadata))
+
+
+async def inject_one(memory: Memory, text: str, metadata: dict[str, Any]) -> Document:
+    """One document to memory. Raises RagChatError where another document could do no better."""
+    try:
+        injected = await memory.inject(text, metadata)
+    except MemoryRefused as error:
+        if error.word in HOPELESS:
+            raise
+        return Document(metadata.get("uri", ""), None, "failed", error=str(error))
+    return Document(injected.uri, injected.document_id, injected.status, injected.chunks)
+
+
+def _refuse(report: InjectReport, refusal: Refusal) -> None:
+    if refusal.failed:
+        error = f"{refusal.path} {refusal.reason}."
+        report.documents.append(Document(refusal.uri, None, "failed", error=error))
+    else:
+        report.skipped.append(Skipped(str(refusal.path), refusal.reason))
+
+
+async def _gone(memory: Memory, collected: Collected) -> list[str]:
+    """URIs that memory has from the walked folders and that the walk did not find any more."""
+    found = {source.uri for source in collected.sources}
+    gone: list[str] = []
+    for folder in collected.folders:
+        offset = 0
+        while True:
+            page = await memory.documents(limit=1000, offset=offset, uri_glob=f"{folder.as_uri()}/*")
+            gone += [document.uri for document in page.documents if document.uri not in found]
+            offset += len(page.documents)
+            if not page.documents or offset >= page.total:
+                break
+    return gone

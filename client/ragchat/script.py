@@ -1,0 +1,179 @@
+"""Scripted sessions: questions with expectations, for a user's own regression tests and for ours.
+
+A script is a TOML file:
+
+    [script]
+    name = "First steps"
+    memory = "fresh"              # the default: a memory of its own, deleted afterwards; else a path
+    model = "offline"             # the default is the one of the settings
+
+    [variables]
+    country = "France"
+
+    [[step]]
+    inject = { path = "documents" }          # or { text = "…", uri = "note:1" }
+
+    [[step]]
+    ask = "What is the capital of ${country}?"
+    expect = { contains = "Paris", cites = "*/france.md", grounded = true, max_seconds = 5 }
+
+    [[step]]
+    query = "capital"
+    expect = { not_contains = ["Berlin"], matches = "(?i)seine" }
+
+All steps share one session. Paths are relative to the script. Sessions are kept in a place of their own, so a
+script never touches the user's. What is checked: of `ask` the answer and its citations, of `query` the
+passages, of `inject` a line `status uri` for each document.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct, field
+
+from ragchat.errors import ScriptInvalid
+
+FRESH = "fresh"
+VARIABLE = re.compile(r"\$\{([^}]*)\}")
+UNKNOWN_FIELD = re.compile(r"Object contains unknown field `(.*?)`")
+
+OneOrMore = str | list[str]
+
+
+class Header(Struct, forbid_unknown_fields=True):
+    name: str = ""
+    memory: str = FRESH
+    model: str = ""
+
+
+class InjectStep(Struct, forbid_unknown_fields=True):
+    """A path, or a text with an optional URI."""
+
+    path: str = ""
+    text: str = ""
+    uri: str = ""
+
+
+class Expectation(Struct, forbid_unknown_fields=True):
+    """What must hold; whatever is left out is not looked at.
+
+    `contains` and `not_contains` ignore case and how white space is broken. `matches` are regular expressions
+    to be found anywhere. `cites` are URIs: globs where they hold `*`, else parts.
+    """
+
+    contains: OneOrMore = field(default_factory=list)
+    not_contains: OneOrMore = field(default_factory=list)
+    matches: OneOrMore = field(default_factory=list)
+    cites: OneOrMore = field(default_factory=list)
+    grounded: bool | None = None
+    max_seconds: float | None = None
+
+
+class Step(Struct, forbid_unknown_fields=True):
+    """Exactly one of `inject`, `ask` and `query`."""
+
+    inject: InjectStep | None = None
+    ask: str | None = None
+    query: str | None = None
+    expect: Expectation = field(default_factory=Expectation)
+
+    @property
+    def kind(self) -> str:
+        return next(name for name in ("inject", "ask", "query") if getattr(self, name) is not None)
+
+    @property
+    def title(self) -> str:
+        if self.inject is not None:
+            return self.inject.path or self.inject.uri or self.inject.text
+        return self.ask or self.query or ""
+
+
+class Script(Struct, forbid_unknown_fields=True):
+    step: list[Step]
+    script: Header = field(default_factory=Header)
+    variables: dict[str, str | int | float] = field(default_factory=dict)
+
+
+def load_script(path: Path) -> Script:
+    """Read and check a script. Raises ScriptInvalid, whose sentence names the place."""
+    try:
+        tree = msgspec.toml.decode(path.read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise ScriptInvalid(str(path), f"it cannot be read: {error.strerror}") from None
+    except (UnicodeDecodeError, msgspec.DecodeError) as error:
+        raise ScriptInvalid(str(path), f"it is not valid TOML: {error}") from None
+    try:
+        variables = msgspec.convert(tree.get("variables", {}), dict[str, str | int | float])
+        tree["step"] = _substitute(tree.get("step", []), variables, path)
+        script = msgspec.convert(tree, Script)
+    except msgspec.ValidationError as error:
+        raise _invalid(path, str(error)) from None
+    if not script.step:
+        raise ScriptInvalid(str(path), "it has no [[step]]")
+    for number, step in enumerate(script.step, 1):
+        if reason := _flaw(step):
+            raise ScriptInvalid(str(path), f"step {number} {reason}")
+    return script
+
+
+def _substitute(value: Any, variables: dict[str, str | int | float], path: Path) -> Any:
+    """`${name}` in every string of a tree."""
+    if isinstance(value, dict):
+        return {key: _substitute(item, variables, path) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_substitute(item, variables, path) for item in value]
+    if not isinstance(value, str):
+        return value
+
+    def replacement(match: re.Match[str]) -> str:
+        name = match[1]
+        if name not in variables:
+            raise ScriptInvalid(str(path), f"there is no variable {name}", _nearest(name, list(variables)))
+        return str(variables[name])
+
+    return VARIABLE.sub(replacement, value)
+
+
+def _invalid(path: Path, message: str) -> ScriptInvalid:
+    """msgspec's message as ours: an unknown key gets its nearest known one."""
+    reason, _, place = message.partition(" - at `$.")
+    where = f" (at {place.rstrip('`')})" if place else ""
+    if match := UNKNOWN_FIELD.match(reason):
+        known = [
+            name
+            for shape in (Script, Header, Step, InjectStep, Expectation)
+            for name in shape.__struct_fields__
+        ]
+        return ScriptInvalid(str(path), f"unknown key {match[1]}{where}", _nearest(match[1], known))
+    return ScriptInvalid(str(path), f"{reason}{where}")
+
+
+def _nearest(word: str, known: list[str]) -> str:
+    near = difflib.get_close_matches(word, known, n=1, cutoff=0.0)
+    return f"Did you mean {near[0]}?" if near else ""
+
+
+def _flaw(step: Step) -> str:
+    """What is wrong with a step, "" if nothing."""
+    kinds = [name for name in ("inject", "ask", "query") if getattr(step, name) is not None]
+    if len(kinds) != 1:
+        return "needs exactly one of inject, ask and query"
+    if step.inject is not None and bool(step.inject.path) == bool(step.inject.text):
+        return "needs either a path or a text to inject"
+    if step.inject is not None and step.expect.grounded is not None:
+        return "expects grounded, which inject has not"
+    for pattern in listed(step.expect.matches):
+        try:
+            re.compile(pattern)
+        except re.error as error:
+            return f"has a bad regular expression {pattern!r}: {error}"
+    return ""
+
+
+def listed(value: OneOrMore) -> list[str]:
+    return [value] if isinstance(value, str) else value
