@@ -1,0 +1,43 @@
+"""The conversation as the model sees it: which past turns fit, and how they read. Pure.
+
+Not the store of sessions, and not the follow-up questions (`followup`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from ragchat import tokens
+from ragchat.types import Message, Turn
+
+_MARKS = re.compile(r"\s?\[\d{1,3}(?:\s*[,–-]\s*\d{1,3})*\](?!\()")
+
+
+def history_messages(turns: Sequence[Turn]) -> list[Message]:
+    """Questions and answers as messages of the API, oldest first.
+
+    The marks [n] are taken out of old answers: the passages they named are not in this prompt, and their
+    numbers now name others.
+    """
+    messages: list[Message] = []
+    for turn in turns:
+        messages.append({"role": "user", "content": turn.question})
+        messages.append({"role": "assistant", "content": _MARKS.sub("", turn.answer)})
+    return messages
+
+
+def turn_tokens(turn: Turn) -> int:
+    """An upper estimate of what a past turn takes of the prompt."""
+    return tokens.prompt_at_most(history_messages([turn]))
+
+
+def newest_that_fit(turns: Sequence[Turn], budget: int) -> list[Turn]:
+    """The newest turns, without a gap, whose tokens are within the budget; oldest first."""
+    kept = 0
+    for turn in reversed(turns):
+        budget -= turn_tokens(turn)
+        if budget < 0:
+            break
+        kept += 1
+    return list(turns[len(turns) - kept :])
