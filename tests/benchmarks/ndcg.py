@@ -1,0 +1,147 @@
+"""nDCG@10 of the judged collections, through the shipped chunking, embedder, indexes and fusion.
+
+`python -m tests.benchmarks.ndcg [collection …]`. The collections stay where they are, in ../shared/retrieval.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from ragmcp.settings import load_settings
+from ragmemory.chunking import ChunkingSettings, split
+from ragmemory.embedders import Embedder, make_embedder
+from ragmemory.queries import parse
+from ragmemory.ranking import RankingSettings
+from ragmemory.retriever import Retriever
+from ragmemory.types import Changes, Mark
+from tests.benchmarks.report import table
+
+FOLDER = Path(__file__).resolve().parents[3] / "shared" / "retrieval"
+# The floor: a convex combination of SQLite's BM25 and wordllama over whole documents, as measured beside the collections.
+RECIPE = {
+    "cranfield": 0.412,
+    "squad_dev": 0.899,
+    "cosqa": 0.429,
+    "locomo": 0.448,
+    "xquad_en": 0.974,
+    "xquad_de": 0.938,
+    "xquad_zh": 0.961,
+}
+TOP_K = 10
+# Documents taken in at once, as the service gathers them.
+BATCH = 500
+
+
+@dataclass(frozen=True)
+class Collection:
+    name: str
+    documents: list[dict[str, str]]
+    queries: dict[str, str]
+    judged: dict[str, dict[str, float]]  # query → document → relevance
+
+    @classmethod
+    def load(cls, name: str) -> Collection:
+        """Raises FileNotFoundError."""
+        judged: dict[str, dict[str, float]] = defaultdict(dict)
+        for line in (FOLDER / name / "qrels.tsv").read_text(encoding="utf-8").splitlines():
+            query, document, relevance = line.split("\t")
+            judged[query][document] = float(relevance)
+        queries = {row["id"]: row["text"] for row in _rows(FOLDER / name / "queries.jsonl")}
+        return cls(name, _rows(FOLDER / name / "corpus.jsonl"), queries, dict(judged))
+
+
+def _rows(path: Path) -> list[dict[str, str]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+@dataclass
+class Loaded:
+    """A collection in the indexes."""
+
+    retriever: Retriever
+    embedder: Embedder
+    documents: list[str]  # of chunk id − 1: the document's id
+
+
+async def load(collection: Collection) -> Loaded:
+    settings = load_settings(environ={})
+    embedder = make_embedder(settings)
+    max_tokens = settings.table("chunking", ChunkingSettings).max_tokens
+    retriever = Retriever(None, embedder.dimensions, settings.table("ranking", RankingSettings))
+    owners: list[str] = []
+    for start in range(0, len(collection.documents), BATCH):
+        ids, titles, headings, texts = [], [], [], []
+        for document in collection.documents[start : start + BATCH]:
+            text = document["text"]
+            for chunk in split(text, markdown=True, max_tokens=max_tokens, count=embedder.count_tokens):
+                owners.append(document["id"])
+                ids.append(len(owners))
+                titles.append(document["title"])
+                headings.append(chunk.heading)
+                texts.append(text[chunk.start : chunk.end])
+        embeddings = await embedder.embed_documents(texts, titles)
+        mark = Mark(len(owners))
+        retriever.apply(Changes(mark, ids, titles, headings, texts, embeddings, []))
+    return Loaded(retriever, embedder, owners)
+
+
+async def found_documents(loaded: Loaded, query: str) -> list[str]:
+    """The documents of the first TOP_K hits, best first, each once."""
+    vector = await loaded.embedder.embed_query(query)
+    hits = loaded.retriever.search(parse(query), vector, None, set(), TOP_K)
+    return list(dict.fromkeys(loaded.documents[hit.chunk_id - 1] for hit in hits))
+
+
+def ndcg(found: list[str], judged: dict[str, float]) -> float:
+    """With linear gain, cut after TOP_K."""
+
+    def gain(relevances: Iterable[float]) -> float:
+        return sum(relevance / math.log2(rank + 2) for rank, relevance in enumerate(relevances))
+
+    ideal = gain(sorted(judged.values(), reverse=True)[:TOP_K])
+    return gain(judged.get(document, 0.0) for document in found[:TOP_K]) / ideal if ideal else 0.0
+
+
+async def measure(name: str) -> list[str]:
+    """One line of the table."""
+    collection = Collection.load(name)
+    began = time.perf_counter()
+    loaded = await load(collection)
+    ready = time.perf_counter()
+    values = [
+        ndcg(await found_documents(loaded, collection.queries[query]), judged)
+        for query, judged in collection.judged.items()
+    ]
+    done = time.perf_counter()
+    return [
+        name,
+        f"{len(collection.documents):,} / {len(loaded.documents):,} / {len(values):,}",
+        f"{sum(values) / len(values):.3f}",
+        f"{RECIPE[name]:.3f}" if name in RECIPE else "–",
+        f"{len(loaded.documents) / (ready - began):,.0f}",
+        f"{(done - ready) / len(values) * 1e3:.2f}",
+    ]
+
+
+def run(names: Iterable[str] = RECIPE) -> None:
+    present = [name for name in names if (FOLDER / name / "corpus.jsonl").exists()]
+    if not present:
+        print(f"nDCG@10: the judged collections are not in {FOLDER}; nothing to measure.")
+        return
+    table(
+        "nDCG@10, the first 10 hits as documents",
+        ["collection", "documents / chunks / queries", "nDCG@10", "recipe", "chunks/s in", "ms a query"],
+        [asyncio.run(measure(name)) for name in present],
+    )
+
+
+if __name__ == "__main__":
+    run(sys.argv[1:] or RECIPE)
