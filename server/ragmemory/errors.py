@@ -162,3 +162,15 @@ class NothingToUndo(RagMemoryError):
 
     def __str__(self) -> str:
         return "There is nothing to undo."
+
+
+@dataclass(eq=False)
+class UndoConflict(RagMemoryError):
+    """Something was written between looking at the journal and taking its last entry back."""
+
+    code = "UNDO_CONFLICT"
+    hint = "Look at the journal, then try again."
+    seq: int
+
+    def __str__(self) -> str:
+        return f"Entry {self.seq} of the journal is no longer the last write, so it was not undone."

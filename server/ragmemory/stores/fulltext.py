@@ -17,6 +17,12 @@ def searchable(text: str) -> str:
     return text if text.isascii() else _UNSPACED.sub(r" \1 ", text)
 
 
-def phrase_query(phrases: Iterable[str]) -> str:
-    """An FTS5 expression for rows that hold every phrase; quoted, so that no text in it is syntax."""
-    return " AND ".join('"' + searchable(phrase).replace('"', '""') + '"' for phrase in phrases)
+def fulltext_query(phrases: Iterable[str], prefixes: Iterable[str]) -> str:
+    """An FTS5 expression for rows that hold all of them; quoted, so that no text in it is syntax."""
+    return " AND ".join(
+        [_quoted(phrase) for phrase in phrases] + [f"{_quoted(prefix)} *" for prefix in prefixes]
+    )
+
+
+def _quoted(text: str) -> str:
+    return '"' + searchable(text).replace('"', '""') + '"'

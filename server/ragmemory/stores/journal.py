@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
+from ragmemory.errors import UndoConflict
 from ragmemory.types import Entry, Origin
 
 if TYPE_CHECKING:
@@ -36,8 +37,9 @@ class Line(NamedTuple):
 
 
 async def record(connection: aiosqlite.Connection, lines: Iterable[Line], at: datetime) -> None:
-    """Append lines, and mark those that they take back."""
+    """Append lines, and mark those that they take back. Raises UndoConflict."""
     lines = list(lines)
+    await _mark_undone(connection, [line.undoes for line in lines if line.undoes is not None])
     rows = [
         (iso(at), line.action, line.document_id, line.uri, line.origin.client, line.origin.session)
         + (line.before or (None, None, None))
@@ -48,8 +50,14 @@ async def record(connection: aiosqlite.Connection, lines: Iterable[Line], at: da
         " before_text, before_metadata, before_added_at) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)",
         rows,
     )
-    if undone := [(line.undoes,) for line in lines if line.undoes is not None]:
-        await connection.executemany("UPDATE journal SET undone = 1 WHERE seq = ?", undone)
+
+
+async def _mark_undone(connection: aiosqlite.Connection, seqs: Iterable[int]) -> None:
+    for seq in seqs:
+        last = await last_undoable(connection)
+        if last is None or last[0].seq != seq:
+            raise UndoConflict(seq)
+        await connection.execute("UPDATE journal SET undone = 1 WHERE seq = ?", [seq])
 
 
 async def entries(connection: aiosqlite.Connection, limit: int) -> list[Entry]:

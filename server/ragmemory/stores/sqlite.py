@@ -19,7 +19,7 @@ from ragmemory.errors import DocumentNotFound
 from ragmemory.stores import connection as connections
 from ragmemory.stores import journal, writing
 from ragmemory.stores.filters import compile_filter
-from ragmemory.stores.fulltext import phrase_query
+from ragmemory.stores.fulltext import fulltext_query
 from ragmemory.types import (
     Changes,
     DocumentInfo,
@@ -77,7 +77,8 @@ class Store:
         """Write documents of different uris in one transaction; on return they are on the disk.
 
         `embedder` is the identity and the dimensions behind the embeddings, None if there are none.
-        An outcome is None where chunks turned out to be needed. Raises EmbedderMismatch (nothing is written).
+        An outcome is None where chunks turned out to be needed. Raises EmbedderMismatch and UndoConflict;
+        nothing is written then.
         """
         async with self._transaction() as connection:
             if embedder:
@@ -85,7 +86,7 @@ class Store:
             return await writing.write_batch(connection, writes, datetime.now(UTC))
 
     async def remove(self, uri: str, origin: Origin, undoes: int | None = None) -> Forgotten:
-        """Delete a document. Raises DocumentNotFound."""
+        """Delete a document. Raises DocumentNotFound, UndoConflict."""
         async with self._transaction() as connection:
             forgotten = await writing.remove(connection, uri, origin, datetime.now(UTC), undoes)
         if forgotten is None:
@@ -141,9 +142,11 @@ class Store:
         )
         return [row[0] for row in rows]
 
-    async def holding(self, phrases: Sequence[str]) -> set[int]:
-        """The ids of the chunks whose title, heading or text holds every phrase word for word."""
-        rows = await self._read("SELECT rowid FROM fulltext WHERE fulltext MATCH ?", [phrase_query(phrases)])
+    async def holding(self, phrases: Sequence[str], prefixes: Sequence[str]) -> set[int]:
+        """The ids of the chunks that hold every phrase word for word and a word for every prefix."""
+        rows = await self._read(
+            "SELECT rowid FROM fulltext WHERE fulltext MATCH ?", [fulltext_query(phrases, prefixes)]
+        )
         return {row[0] for row in rows}
 
     async def hits(self, scores: dict[int, float]) -> list[Hit]:

@@ -1,0 +1,146 @@
+"""Keeps the index in step with the store, whoever writes to it, and saves snapshots of it now and then.
+
+All of the retriever's work is done here, in a thread and one piece at a time.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import anyio
+from anyio import to_thread
+
+from ragmemory.errors import EmbedderMismatch, RagMemoryError
+from ragmemory.stores.sqlite import Store
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from ragmemory.queries import ParsedQuery
+    from ragmemory.ranking import Scored
+    from ragmemory.retriever import Retriever
+
+logger = logging.getLogger(__name__)
+
+# Chunks read from the store at a time: a query that comes meanwhile waits for one page only.
+_PAGE = 4_000
+# A snapshot is written again when it has fallen behind by this share of the index, and by a page at least:
+# the work stays proportional to what was added.
+_BEHIND = 0.2
+
+
+class Indexing:
+    """`make_retriever` takes the dimensions; `identity` is the embedder that is configured."""
+
+    def __init__(self, store: Store, identity: str, make_retriever: Callable[[int], Retriever]) -> None:
+        self._store = store
+        self._identity = identity
+        self._make_retriever = make_retriever
+        self._retriever: Retriever | None = None
+        self._version = -1
+        self._unsaved = 0
+        self._one_at_a_time = anyio.Lock()
+        self._written = anyio.Event()
+
+    def note_write(self) -> None:
+        """Something was committed: `follow` will take it in."""
+        self._written.set()
+
+    async def follow(self) -> None:
+        """Work until cancelled. Whatever is written during one update is taken in by the next."""
+        while True:
+            await self._written.wait()
+            self._written = anyio.Event()
+            try:
+                await self.bring_up_to_date()
+                await self._save_if_behind()
+            except RagMemoryError as error:  # the next query will say so to whom it concerns
+                logger.warning("%s", error)
+
+    async def bring_up_to_date(self) -> bool:
+        """Take in what was committed until now; False if the memory is empty. Raises EmbedderMismatch."""
+        async with self._one_at_a_time:
+            version = await self._store.version()
+            if version != self._version:
+                await self._check_embedder()
+                if self._retriever is not None:
+                    await self._read_changes(self._retriever)
+                self._version = version
+            return self._retriever is not None and len(self._retriever) > 0
+
+    async def _check_embedder(self) -> None:
+        stored = await self._store.embedder()
+        if stored is None:
+            return
+        identity, dimensions = stored
+        if identity != self._identity:
+            raise EmbedderMismatch(identity, dimensions, self._identity, 0)
+        if self._retriever is None:
+            self._retriever = await to_thread.run_sync(self._open, dimensions)
+
+    def _open(self, dimensions: int) -> Retriever:
+        retriever = self._make_retriever(dimensions)
+        retriever.open(f"{self._store.store_id} {self._identity} {dimensions}")
+        return retriever
+
+    async def _read_changes(self, retriever: Retriever) -> None:
+        while True:
+            changes = await self._store.changes_since(retriever.mark, _PAGE)
+            if changes.mark == retriever.mark:
+                return
+            await to_thread.run_sync(retriever.apply, changes)
+            self._unsaved += len(changes.chunk_ids) + len(changes.removed)
+            if len(changes.chunk_ids) < _PAGE:
+                return
+
+    async def _save_if_behind(self) -> None:
+        async with self._one_at_a_time:
+            if self._retriever and self._unsaved > max(_PAGE, _BEHIND * len(self._retriever)):
+                await self._save(self._retriever)
+
+    async def close(self) -> None:
+        """Save what is not saved yet."""
+        async with self._one_at_a_time:
+            if self._retriever and self._unsaved:
+                await self._save(self._retriever)
+
+    async def _save(self, retriever: Retriever) -> None:
+        try:
+            await to_thread.run_sync(retriever.save)
+        except OSError as error:
+            logger.warning(
+                "The index of %s cannot be saved: %s. It lives in memory only.", self._store.path, error
+            )
+        self._unsaved = 0
+
+    async def search(
+        self,
+        query: ParsedQuery,
+        vector: NDArray[np.float32] | None,
+        allowed: list[int] | None,
+        boosted: set[int],
+        top_k: int,
+    ) -> list[Scored]:
+        """The best `top_k` chunks as the index stands, best first; see `Retriever.search`."""
+        async with self._one_at_a_time:
+            retriever = self._retriever
+            if retriever is None:
+                return []
+            return await to_thread.run_sync(_search, retriever, query, vector, allowed, boosted, top_k)
+
+
+def _search(
+    retriever: Retriever,
+    query: ParsedQuery,
+    vector: NDArray[np.float32] | None,
+    allowed: list[int] | None,
+    boosted: set[int],
+    top_k: int,
+) -> list[Scored]:
+    import numpy as np
+
+    ids = None if allowed is None else np.array(allowed, np.int64)
+    return retriever.search(query, vector, ids, boosted, top_k)

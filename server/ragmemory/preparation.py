@@ -1,0 +1,88 @@
+"""What comes before the commit: seeing what is new, cutting it into chunks, embedding them in one call."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import islice
+
+from anyio import to_thread
+from msgspec.structs import replace
+
+from ragmemory.chunking import split
+from ragmemory.drafts import is_markdown
+from ragmemory.embedders import Embedder
+from ragmemory.errors import EmbedderMismatch, RagMemoryError
+from ragmemory.stores.sqlite import Store
+from ragmemory.stores.writing import difference
+from ragmemory.types import Chunk, Draft, Injected, Write
+
+
+class Preparation:
+    """`max_tokens` is the longest chunk, in the embedder's tokens."""
+
+    def __init__(self, store: Store, embedder: Embedder, max_tokens: int) -> None:
+        self._store = store
+        self._embedder = embedder
+        self._max_tokens = max_tokens
+
+    async def prepare(self, writes: Sequence[Write]) -> list[Write | Injected | Exception]:
+        """For each: the outcome if nothing is new, the error if it failed, else what is to be written.
+
+        A document whose text is known needs no embedder, and does not fail with it.
+        """
+        known = await self._store.find([write.draft.uri for write in writes])
+        outcomes: list[Write | Injected | Exception] = []
+        fresh: list[int] = []
+        for index, write in enumerate(writes):
+            draft, old = write.draft, known.get(write.draft.uri)
+            new = difference(draft, old)
+            if new == "nothing" and old and write.undoes is None:
+                outcomes.append(Injected(draft.document_id, draft.uri, "unchanged", old.chunks))
+            else:
+                outcomes.append(write)
+            if new == "everything":
+                fresh.append(index)
+        if fresh:
+            for index, outcome in zip(fresh, await self._embed([writes[i] for i in fresh]), strict=True):
+                outcomes[index] = outcome
+        return outcomes
+
+    async def _embed(self, writes: Sequence[Write]) -> Sequence[Write | Exception]:
+        try:
+            await self._check_embedder()
+            chunks = await to_thread.run_sync(self._split, [write.draft for write in writes])
+            pairs = [
+                (write.draft, chunk) for write, parts in zip(writes, chunks, strict=True) for chunk in parts
+            ]
+            embeddings = iter(
+                await self._embedder.embed_documents(
+                    [draft.text[chunk.start : chunk.end] for draft, chunk in pairs],
+                    [_context(draft, chunk) for draft, chunk in pairs],
+                )
+            )
+        except RagMemoryError as error:
+            return [error] * len(writes)
+        return [
+            replace(write, chunks=parts, embeddings=list(islice(embeddings, len(parts))))
+            for write, parts in zip(writes, chunks, strict=True)
+        ]
+
+    async def _check_embedder(self) -> None:
+        # The commit checks it again; this saves the work, and the price of a service.
+        stored = await self._store.embedder()
+        if stored and stored[0] != self._embedder.identity:
+            raise EmbedderMismatch(*stored, self._embedder.identity, self._embedder.dimensions)
+
+    def _split(self, drafts: Sequence[Draft]) -> list[list[Chunk]]:
+        count, max_tokens = self._embedder.count_tokens, self._max_tokens
+        return [
+            split(draft.text, markdown=is_markdown(draft.uri), max_tokens=max_tokens, count=count)
+            for draft in drafts
+        ]
+
+
+def _context(draft: Draft, chunk: Chunk) -> str:
+    """What stands above a chunk: title and headings, the title not twice where it is the first heading."""
+    if chunk.heading.startswith(draft.title):
+        return chunk.heading
+    return f"{draft.title} {chunk.heading}".strip()

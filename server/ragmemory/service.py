@@ -1,0 +1,190 @@
+"""The memory itself: put text in, find it again, look at it, forget it, undo. Knows nothing of MCP.
+
+Nothing is opened or loaded before it is needed; `warm_up` does so ahead of time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+import anyio
+import msgspec
+from anyio import to_thread
+from msgspec.structs import replace
+
+from ragmemory.drafts import make_draft
+from ragmemory.embedders import Embedder
+from ragmemory.errors import EmbedderUnavailable, NothingToUndo, RagMemoryError
+from ragmemory.indexing import Indexing
+from ragmemory.intake import Intake
+from ragmemory.preparation import Preparation
+from ragmemory.queries import parse
+from ragmemory.stores.sqlite import Store
+from ragmemory.types import (
+    DocumentInfo,
+    Entry,
+    Forgotten,
+    Found,
+    Injected,
+    Metadata,
+    Origin,
+    Stats,
+    Write,
+)
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+class MemoryService:
+    """An async context manager. Every method raises RagMemoryErrors; anything else is a fault of our own."""
+
+    def __init__(self, store: Store, embedder: Embedder, indexing: Indexing, max_tokens: int) -> None:
+        self._store = store
+        self._embedder = embedder
+        self._indexing = indexing
+        self._intake = Intake(Preparation(store, embedder, max_tokens).prepare, self._commit)
+        self._opening = anyio.Lock()
+        self._is_open = False
+
+    async def __aenter__(self) -> Self:
+        self._tasks = await anyio.create_task_group().__aenter__()
+        return self
+
+    async def __aexit__(
+        self,
+        type: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> bool | None:
+        self._tasks.cancel_scope.cancel()
+        try:
+            return await self._tasks.__aexit__(type, error, traceback)
+        finally:
+            with anyio.CancelScope(shield=True):
+                await self._close()
+
+    async def _close(self) -> None:
+        await self._embedder.aclose()
+        if self._is_open:
+            await self._indexing.close()
+            await self._store.close()
+
+    async def _open(self) -> None:
+        async with self._opening:
+            if not self._is_open:
+                # The first query needs both; neither has to wait for the other.
+                self._tasks.start_soon(self._load_embedder)
+                await self._store.open()
+                self._is_open = True
+                self._tasks.start_soon(self._intake.run)
+                self._tasks.start_soon(self._indexing.follow)
+
+    async def _load_embedder(self) -> None:
+        with suppress(RagMemoryError):  # whoever needs it will be told
+            await to_thread.run_sync(self._embedder.count_tokens, [""])
+
+    async def warm_up(self) -> None:
+        """Do now what the first query would wait for. What fails here fails again when it matters."""
+        with suppress(RagMemoryError):
+            await self._open()
+            await self._indexing.bring_up_to_date()
+
+    # Putting in
+
+    async def inject(self, text: str, metadata: Metadata, origin: Origin) -> Injected:
+        """Store a document, or its new version; returns when it is on the disk.
+
+        Raises EmptyText, BadMetadata, EmbedderUnavailable, EmbedderMismatch.
+        """
+        draft = make_draft(text, metadata)
+        await self._open()
+        return await self._intake.submit(Write(draft, origin))
+
+    async def _commit(self, writes: Sequence[Write]) -> list[Injected | None]:
+        vectors = [write.embeddings[0].vector for write in writes if write.embeddings]
+        # Two bytes a number.
+        embedder = (self._embedder.identity, len(vectors[0]) // 2) if vectors else None
+        outcomes = await self._store.write(writes, embedder)
+        self._indexing.note_write()
+        return outcomes
+
+    # Finding
+
+    async def query(self, text: str, top_k: int, filter: dict[str, Any] | None = None) -> Found:
+        """The best passages for a question, best first, from whatever was committed before the call.
+
+        Raises BadFilter, EmbedderMismatch; an embedder that is down costs the vectors, not the answer.
+        """
+        await self._open()
+        if not await self._indexing.bring_up_to_date():
+            return Found([])
+        parsed = parse(text)
+        vector, notice = await self._embed(parsed.text)
+        allowed = await self._store.allowed(filter) if filter else None
+        boosted: set[int] = set()
+        if parsed.phrases or parsed.prefixes:
+            boosted = await self._store.holding(parsed.phrases, parsed.prefixes)
+        scored = await self._indexing.search(parsed, vector, allowed, boosted, top_k)
+        return Found(await self._store.hits({one.chunk_id: one.score for one in scored}), notice)
+
+    async def _embed(self, text: str) -> tuple[NDArray[np.float32] | None, str]:
+        try:
+            return await self._embedder.embed_query(text), ""
+        except EmbedderUnavailable as error:
+            return None, f"Searched by words alone. {error}"
+
+    # Looking
+
+    async def documents(
+        self, limit: int, offset: int = 0, uri_glob: str = "*"
+    ) -> tuple[list[DocumentInfo], int]:
+        """A page of the documents, by uri, and how many there are in all."""
+        await self._open()
+        return await self._store.documents(limit, offset, uri_glob)
+
+    async def document(self, document: str) -> tuple[DocumentInfo, str]:
+        """One document by its id or uri, and its text. Raises DocumentNotFound."""
+        await self._open()
+        info = await self._store.document(document)
+        return info, await self._store.text(info.document_id)
+
+    async def log(self, limit: int) -> list[Entry]:
+        """The newest lines of the journal, newest first."""
+        await self._open()
+        return await self._store.entries(limit)
+
+    async def stats(self) -> Stats:
+        """Counts and sizes."""
+        await self._open()
+        return await self._store.stats()
+
+    # Taking back
+
+    async def forget(self, document: str, origin: Origin) -> Forgotten:
+        """Remove a document by its id or uri. Raises DocumentNotFound."""
+        await self._open()
+        info = await self._store.document(document)
+        forgotten = await self._store.remove(info.uri, origin)
+        self._indexing.note_write()
+        return forgotten
+
+    async def undo(self, origin: Origin) -> Entry:
+        """Take back the last write that is not undone, and return it. Raises NothingToUndo, UndoConflict."""
+        await self._open()
+        last = await self._store.last_undoable()
+        if last is None:
+            raise NothingToUndo
+        entry, before = last
+        if before is None:
+            await self._store.remove(entry.uri, origin, entry.seq)
+            self._indexing.note_write()
+        else:
+            draft = make_draft(before.text, msgspec.json.decode(before.metadata))
+            write = Write(draft, origin, undoes=entry.seq, added_at=before.added_at)
+            await self._intake.submit(write)
+        return replace(entry, undone=True)
