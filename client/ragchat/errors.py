@@ -315,17 +315,6 @@ class ScriptInvalid(RagChatError):
 # Files and settings
 
 
-class FileExists(RagChatError):
-    code: ClassVar[str] = "FILE_EXISTS"
-    hint = "Move it away first; nothing was changed."
-
-    def __init__(self, path: str) -> None:
-        self.path = path
-
-    def __str__(self) -> str:
-        return f"{self.path} exists already."
-
-
 # Slash commands
 
 

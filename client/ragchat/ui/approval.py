@@ -1,0 +1,47 @@
+"""Whether the model may call a tool that can change things: asked once, and "always" is remembered."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from ragchat.ui.context import YES
+from ragchat.ui.neutral import one_line
+from ragmcp.settings import private_folder
+
+APPROVED_FILE = "approved-tools"
+ALWAYS = frozenset({"a", "always"})
+_SHOWN = 200
+
+
+class Approvals:
+    """`approve` is the seam of a turn. `ask` shows a question and returns the user's line."""
+
+    def __init__(self, state: Path, ask: Callable[[str], Awaitable[str]]) -> None:
+        self._path = state / APPROVED_FILE
+        self._ask = ask
+
+    async def approve(self, name: str, arguments: dict[str, Any]) -> bool:
+        if name in self._always():
+            return True
+        shown = one_line(", ".join(f"{key}={value!r}" for key, value in arguments.items()), _SHOWN)
+        answer = (
+            (await self._ask(f"Allow the model to call {one_line(name)}({shown})? [y/N/a] ")).strip().lower()
+        )
+        if answer in ALWAYS:
+            self._remember(name)
+        return answer in YES | ALWAYS
+
+    def _always(self) -> frozenset[str]:
+        try:
+            return frozenset(self._path.read_text(encoding="utf-8").splitlines())
+        except OSError:
+            return frozenset()
+
+    def _remember(self, name: str) -> None:
+        with suppress(OSError):
+            private_folder(self._path.parent)
+            with self._path.open("a", encoding="utf-8") as file:
+                file.write(f"{name}\n")

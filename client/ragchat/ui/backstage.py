@@ -1,0 +1,111 @@
+"""What opens behind the prompt: imports, the app with its memory server, the first look at memory."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from prompt_toolkit.application import get_app, in_terminal
+
+if TYPE_CHECKING:
+    from ragchat.app import App
+    from ragchat.ui.context import ChatContext
+
+OpenApp = Callable[[], AbstractAsyncContextManager["App"]]
+
+log = logging.getLogger("ragchat")
+
+# What the first answer needs, the slow ones among it.
+_MODULES = ("ragchat.app", "ragchat.memory_client", "ragchat.ui.screen", "ragchat.ui.answer")
+
+
+class Backstage:
+    """Holds the app open in one task, for as long as the chat lasts.
+
+    `session_id`: the past session to go on with, "" for the last one, None for a new one.
+    """
+
+    def __init__(
+        self, open_app: OpenApp, make_context: Callable[[App], ChatContext], session_id: str | None = None
+    ) -> None:
+        self.context: ChatContext | None = None
+        self._open_app = open_app
+        self._make_context = make_context
+        self._session_id = session_id
+        self._opened = asyncio.Event()
+        self._closing = asyncio.Event()
+
+    async def stay_open(self) -> None:
+        """Open everything, then wait for `close`. Raises what opening and closing raise."""
+        try:
+            # In a thread, so that every key is answered meanwhile.
+            await asyncio.to_thread(_load_modules)
+            async with self._open_app() as app:
+                self.context = await self._prepare(app)
+                self._opened.set()
+                looks = [asyncio.create_task(look(self.context)) for look in (_look_at_memory, _load_model)]
+                await self._closing.wait()
+                for task in looks:
+                    task.cancel()
+                await asyncio.wait(looks)
+        finally:
+            self._opened.set()
+
+    def close(self) -> None:
+        self._closing.set()
+
+    async def wait(self) -> ChatContext | None:
+        """The context as soon as it is there; None when it cannot be had."""
+        await self._opened.wait()
+        return self.context
+
+    async def _prepare(self, app: App) -> ChatContext:
+        from ragchat.ui.actions.sessions import resume
+
+        context = self._make_context(app)
+        if self._session_id is not None:
+            async with in_terminal():
+                await resume(context, self._session_id)
+        context.follow_session()
+        get_app().invalidate()
+        return context
+
+
+def _load_modules() -> None:
+    for name in _MODULES:
+        import_module(name)
+
+
+async def _look_at_memory(context: ChatContext) -> None:
+    """Starts the memory server, too: the first question finds it running."""
+    from ragchat.ui.welcome import EMPTY_MEMORY, readme
+
+    try:
+        await context.follow_memory()
+    except Exception as error:
+        await _show_error(context, error)
+        return
+    if context.status.documents == 0 and readme():
+        context.readme_offered = True
+        async with in_terminal():
+            context.screen.show(EMPTY_MEMORY, "")
+    get_app().invalidate()
+
+
+async def _load_model(context: ChatContext) -> None:
+    try:
+        await context.app.warm_up()
+    except Exception as error:
+        await _show_error(context, error)
+    context.follow_session()
+    get_app().invalidate()
+
+
+async def _show_error(context: ChatContext, error: Exception) -> None:
+    log.error("opening failed", exc_info=error)
+    async with in_terminal():
+        context.screen.error(error)

@@ -1,0 +1,105 @@
+"""The interactive chat. The prompt is drawn before anything else is loaded; the rest opens behind it."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from contextlib import suppress
+from typing import TYPE_CHECKING, TextIO
+
+from prompt_toolkit import PromptSession
+
+from ragchat.ui.backstage import Backstage, OpenApp
+from ragchat.ui.completer import SlashCompleter
+from ragchat.ui.context import ChatContext
+from ragchat.ui.interrupt import stoppable
+from ragchat.ui.prompt import make_prompt
+from ragchat.ui.toolbar import Status
+
+if TYPE_CHECKING:
+    from ragchat.app import App
+    from ragmcp.settings import Settings
+
+
+def run(settings: Settings, open_app: OpenApp, session_id: str | None = None) -> int:
+    """Chat at the terminal until the user leaves; returns the exit code. Starts its own event loop.
+
+    `open_app` is entered behind the prompt. `session_id`: the past session to go on with, "" for the last.
+    Raises what entering `open_app` raises, and SessionError.
+    """
+    asyncio.run(Chat(settings, open_app, session_id).run())
+    return 0
+
+
+class Chat:
+    """The loop: read a message, handle it, read the next."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        open_app: OpenApp,
+        session_id: str | None = None,
+        stdout: TextIO | None = None,
+        stderr: TextIO | None = None,
+    ) -> None:
+        self._state = settings.home.state
+        self._stdout = stdout or sys.stdout
+        self._stderr = stderr or sys.stderr
+        self._status = Status()
+        self._backstage = Backstage(open_app, self._make_context, session_id)
+        completer = SlashCompleter(lambda: self._backstage.context)
+        self.prompt = make_prompt(self._state, self._status, completer, self._stdout)
+
+    async def run(self) -> None:
+        # Its first step comes when the prompt waits for a key, and so after the prompt is drawn.
+        opening = asyncio.create_task(self._backstage.stay_open())
+        opening.add_done_callback(self._end_prompt)
+        try:
+            while (text := await self._read()) is not None:
+                await self._handle(text)
+                if opening.done() or self._is_leaving():
+                    break
+        finally:
+            self._backstage.close()
+            await opening
+
+    async def _read(self) -> str | None:
+        """The next message; None when the user leaves."""
+        with suppress(EOFError):
+            return await self.prompt.prompt_async()
+        return None
+
+    async def _handle(self, text: str) -> None:
+        finished = await stoppable(self._work(text))
+        if (context := self._backstage.context) is not None:
+            if not finished:
+                context.screen.note("(stopped)")
+            context.screen.show("")
+
+    async def _work(self, text: str) -> None:
+        if (context := await self._backstage.wait()) is not None:
+            await context.handle(text)
+
+    def _is_leaving(self) -> bool:
+        context = self._backstage.context
+        return context is not None and context.leaving
+
+    def _make_context(self, app: App) -> ChatContext:
+        from ragchat.ui.approval import Approvals
+        from ragchat.ui.screen import Screen
+
+        context = ChatContext(app, Screen.open(self._stdout, self._stderr), self._status, interactive=True)
+
+        async def ask(question: str) -> str:
+            context.pause()
+            with suppress(EOFError, KeyboardInterrupt):
+                return await PromptSession[str]().prompt_async(question)
+            return ""
+
+        context.approve = Approvals(self._state, ask).approve
+        return context
+
+    def _end_prompt(self, _: asyncio.Task[None]) -> None:
+        """Opening failed: there is nothing to read a message for."""
+        if self.prompt.app.is_running:
+            self.prompt.app.exit(exception=EOFError)

@@ -1,0 +1,59 @@
+"""Text to the clipboard: the platform's own command where there is one, else OSC 52, which works over SSH."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import os
+import shutil
+import sys
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_SECONDS = 2.0
+
+
+async def put(text: str, console: Console) -> str:
+    """Returns the way it went: a command's name, or "OSC 52"."""
+    for command in _commands():
+        if shutil.which(command[0]) and await _run(command, text):
+            return command[0]
+    payload = base64.b64encode(text.encode("utf-8", "replace")).decode("ascii")
+    console.file.write(f"\x1b]52;c;{payload}\x07")
+    console.file.flush()
+    return "OSC 52"
+
+
+def _commands() -> list[tuple[str, ...]]:
+    """Those that reach the clipboard of the screen the user sits at: over SSH none does."""
+    if os.environ.get("SSH_CONNECTION"):
+        return []
+    if sys.platform == "darwin":
+        return [("pbcopy",)]
+    if sys.platform == "win32":
+        return [("clip",)]
+    commands: list[tuple[str, ...]] = []
+    if os.environ.get("WAYLAND_DISPLAY"):
+        commands.append(("wl-copy",))
+    if os.environ.get("DISPLAY"):
+        commands += [("xclip", "-selection", "clipboard"), ("xsel", "--clipboard", "--input")]
+    return commands
+
+
+async def _run(command: tuple[str, ...], text: str) -> bool:
+    # clip.exe takes UTF-8 for the code page of the machine; UTF-16 with its mark it knows.
+    encoding = "utf-16" if command[0] == "clip" else "utf-8"
+    with suppress(OSError, TimeoutError):
+        # Their output goes nowhere: xclip stays in the background and would hold a pipe open.
+        process = await asyncio.create_subprocess_exec(
+            *command,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.DEVNULL,
+        )
+        await asyncio.wait_for(process.communicate(text.encode(encoding, "replace")), _SECONDS)
+        return process.returncode == 0
+    return False

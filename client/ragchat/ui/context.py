@@ -1,0 +1,99 @@
+"""What a slash command and a question work with, at a terminal and on a pipe: the app, memory, the screen."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, cast
+
+from ragchat import slash
+
+if TYPE_CHECKING:
+    from ragchat.app import App
+    from ragchat.memory_client import MemoryClient
+    from ragchat.turn import Approve
+    from ragchat.types import Event
+    from ragchat.ui.answer import AnswerView
+    from ragchat.ui.screen import Screen
+    from ragchat.ui.toolbar import Status
+
+log = logging.getLogger("ragchat")
+
+YES = frozenset({"y", "yes"})
+NO = frozenset({"n", "no"})
+
+
+@dataclass
+class ChatContext:
+    """`readme_offered`: memory was empty, and a plain y loads the README. `leaving`: the chat ends now."""
+
+    app: App
+    screen: Screen
+    status: Status
+    interactive: bool = False
+    approve: Approve | None = None
+    readme_offered: bool = False
+    leaving: bool = False
+    failures: int = field(default=0, init=False)
+    first_system_prompt: str = field(init=False)
+    _view: AnswerView | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        self.first_system_prompt = self.app.system_prompt
+
+    @property
+    def memory(self) -> MemoryClient:
+        """The app's own; a turn knows it by a narrower type."""
+        return cast("MemoryClient", self.app.memory)
+
+    async def handle(self, text: str) -> None:
+        """One message of the user, whatever it is. A failure is shown and counted, not raised."""
+        try:
+            await self._dispatch(text.strip())
+        except BrokenPipeError:
+            raise
+        except Exception as error:
+            self.failures += 1
+            log.error("%r failed", text.split(maxsplit=1)[0], exc_info=error)
+            self.screen.error(error)
+
+    async def _dispatch(self, text: str) -> None:
+        from ragchat.ui.welcome import load_readme
+
+        offered, self.readme_offered = self.readme_offered, False
+        if offered and text.lower() in YES:
+            await load_readme(self)
+        elif offered and text.lower() in NO:
+            self.screen.note("Load your own documents with /inject PATH.")
+        elif text.startswith("/") and not text.startswith("//"):
+            await slash.run(self, text)
+        else:
+            question = text.removeprefix("/")
+            await self.answer(self.app.ask(question, approve=self.approve))
+
+    async def answer(self, events: AsyncGenerator[Event, None]) -> None:
+        """Show a turn. Raises what the turn raises."""
+        from ragchat.ui.answer import AnswerView
+
+        self._view = AnswerView(self.screen)
+        await self._view.show(events)
+        self.follow_session()
+
+    def pause(self) -> None:
+        """Nothing moves on the screen after it, so that the user can be asked."""
+        if self._view is not None:
+            self._view.pause()
+
+    def follow_session(self) -> None:
+        """Bring the toolbar up to date with the session and the model."""
+        app, status = self.app, self.status
+        status.model = app.model_name
+        turns = app.session.turns
+        status.tokens = sum(turn.usage.prompt_tokens + turn.usage.completion_tokens for turn in turns)
+        status.context = app.used_tokens / app.context_tokens
+
+    async def follow_memory(self) -> None:
+        """Bring the toolbar up to date with memory. Raises RagChatError."""
+        stats = await self.memory.stats()
+        self.status.documents, self.status.chunks = stats.documents, stats.chunks

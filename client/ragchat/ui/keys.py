@@ -1,0 +1,54 @@
+"""Keys that differ from an ordinary line editor's."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from prompt_toolkit.key_binding import KeyBindings
+
+if TYPE_CHECKING:
+    from prompt_toolkit.key_binding import KeyPressEvent
+
+    from ragchat.ui.toolbar import Status
+
+# For /help: what a person may press, and what happens.
+KEY_HELP = (
+    ("Enter", "send"),
+    ("Esc Enter, Alt-Enter", "new line; pasted text keeps its lines"),
+    ("Tab", "complete commands, paths, documents, models, sessions"),
+    ("Up, Down, Ctrl-R", "earlier messages, search in them"),
+    ("Ctrl-C", "stop the answer; at the prompt, clear the line"),
+    ("Ctrl-X Ctrl-E", "write the message in $EDITOR"),
+    ("Ctrl-L", "clear the screen"),
+    ("Ctrl-D", "leave"),
+)
+
+LEAVING_HINT = "Ctrl-D leaves the chat"
+
+
+def make_keys(status: Status) -> KeyBindings:
+    keys = KeyBindings()
+
+    @keys.add("enter")
+    def _(event: KeyPressEvent) -> None:
+        """Send; in the open menu, only take the choice."""
+        buffer = event.current_buffer
+        if buffer.complete_state is not None and buffer.complete_state.current_completion is not None:
+            buffer.complete_state = None
+        elif buffer.text.strip():
+            status.hint = ""
+            buffer.validate_and_handle()
+
+    @keys.add("escape", "enter")
+    def _(event: KeyPressEvent) -> None:
+        event.current_buffer.insert_text("\n")
+
+    @keys.add("c-c")
+    @keys.add("<sigint>")
+    def _(event: KeyPressEvent) -> None:
+        buffer = event.current_buffer
+        if not buffer.text:
+            status.hint = LEAVING_HINT
+        buffer.reset()
+
+    return keys

@@ -1,0 +1,56 @@
+"""Markdown as a chat shows it: rich's, with citations marked and plain headings. Loaded when first needed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import ClassVar
+
+from markdown_it.token import Token
+from rich.markdown import Heading, MarkdownElement
+from rich.markdown import Markdown as RichMarkdown
+
+from ragchat.ui.blocks import markdown_parser
+
+CITATION = re.compile(r"(\[\d{1,3}\])")
+# Colours of the terminal's own palette, so that code is readable on light and dark backgrounds.
+CODE_THEME = "ansi_dark"
+
+
+class _LeftHeading(Heading):
+    """A heading at the left edge: a centred one tears a chat apart."""
+
+    LEVEL_ALIGN: ClassVar = {}
+
+
+class Markdown(RichMarkdown):
+    """`text` must be neutral already (`ragchat.ui.neutral`)."""
+
+    elements: ClassVar[dict[str, type[MarkdownElement]]] = {
+        **RichMarkdown.elements,
+        "heading_open": _LeftHeading,
+    }
+    inlines = RichMarkdown.inlines | {"citation"}
+
+    def __init__(self, text: str) -> None:
+        # A link shows where it leads: a model's text must not hide an address behind a friendly word.
+        super().__init__("", code_theme=CODE_THEME, hyperlinks=False)
+        self.markup = text
+        self.parsed = markdown_parser().parse(text)
+        for token in self.parsed:
+            if token.children:
+                token.children = [part for child in token.children for part in _with_citations(child)]
+
+
+def _with_citations(token: Token) -> Iterator[Token]:
+    """A text token cut so that each `[n]` stands in a styled span of its own."""
+    if token.type != "text":
+        yield token
+        return
+    for part in CITATION.split(token.content):
+        if CITATION.fullmatch(part):
+            yield Token("citation_open", "citation", 1)
+            yield Token("text", "", 0, content=part)
+            yield Token("citation_close", "citation", -1)
+        elif part:
+            yield Token("text", "", 0, content=part)

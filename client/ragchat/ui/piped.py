@@ -1,0 +1,45 @@
+"""The chat without a terminal: one question a line, one answer each. No prompt, no colours.
+
+Slash commands work, where they need no terminal. A question that fails does not end the rest.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from contextlib import aclosing
+
+from ragchat.ui.backstage import OpenApp
+from ragchat.ui.context import ChatContext
+from ragchat.ui.lines import read_lines
+from ragchat.ui.screen import Screen
+from ragchat.ui.toolbar import Status
+
+
+def run(open_app: OpenApp, session_id: str | None = None) -> int:
+    """Answer until stdin ends. Returns 1 if a line failed, else 0. Starts its own event loop.
+
+    `session_id`: the past session to go on with, "" for the last one. Raises what entering `open_app` raises,
+    and SessionError.
+    """
+    return asyncio.run(_run(open_app, session_id))
+
+
+async def _run(open_app: OpenApp, session_id: str | None) -> int:
+    async with open_app() as app:
+        if session_id is not None:
+            await app.resume(session_id or None)
+        context = ChatContext(app, Screen.open(), Status())
+        async with aclosing(read_lines(sys.stdin.fileno())) as lines:
+            async for line in lines:
+                if line.strip():
+                    await _answer(context, line)
+                if context.leaving:
+                    break
+    return 1 if context.failures else 0
+
+
+async def _answer(context: ChatContext, line: str) -> None:
+    """A blank line ends each answer, so that a reader can tell them apart."""
+    await context.handle(line)
+    context.screen.show("")

@@ -1,0 +1,91 @@
+"""The line editor: one prompt_toolkit session, put together. It lies on the way to the first prompt."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.history import FileHistory, History, InMemoryHistory
+from prompt_toolkit.output import ColorDepth
+
+from ragchat.console import is_styled, is_unicode
+from ragchat.ui.keys import make_keys
+from ragchat.ui.style import prompt_style
+from ragchat.ui.toolbar import Status, toolbar
+from ragmcp.settings import private_folder
+
+if TYPE_CHECKING:
+    from prompt_toolkit.completion import Completer
+    from prompt_toolkit.formatted_text import StyleAndTextTuples
+    from prompt_toolkit.input import Input
+    from prompt_toolkit.output import Output
+
+HISTORY_FILE = "history"
+# Rows kept free below the line for the completion menu; the chat jumps up by as many at the screen's end.
+_MENU_ROWS = 5
+
+
+class _LenientHistory(FileHistory):
+    """Input lines across runs. A full disk costs a line of history, not the chat."""
+
+    def store_string(self, string: str) -> None:
+        with suppress(OSError):
+            super().store_string(string)
+
+
+def make_prompt(
+    state: Path,
+    status: Status,
+    completer: Completer,
+    stdout: TextIO,
+    *,
+    input: Input | None = None,
+    output: Output | None = None,
+) -> PromptSession[str]:
+    """The session whose `prompt_async` returns one message. `state` is the folder of the history.
+
+    `input` and `output` default to the terminal.
+    """
+    styled = is_styled(stdout)
+    return PromptSession(
+        [("class:prompt", prompt_mark(stdout))],
+        multiline=True,
+        prompt_continuation=_continuation,
+        history=_open_history(state),
+        completer=completer,
+        complete_while_typing=True,
+        reserve_space_for_menu=_MENU_ROWS,
+        key_bindings=make_keys(status),
+        bottom_toolbar=lambda: toolbar(status),
+        placeholder=[("class:placeholder", "Ask something, or /help")],
+        style=prompt_style(styled),
+        include_default_pygments_style=False,
+        color_depth=None if styled else ColorDepth.DEPTH_1_BIT,
+        enable_open_in_editor=True,
+        input=input,
+        output=output,
+    )
+
+
+def prompt_mark(stdout: TextIO) -> str:
+    """`❯ ` where the terminal can show it."""
+    linux_console = os.environ.get("TERM") == "linux"  # its font has 512 glyphs, and this is none of them
+    return "❯ " if is_unicode(stdout) and is_styled(stdout, {}) and not linux_console else "> "
+
+
+def _continuation(width: int, _line: int, _wrapped: int) -> StyleAndTextTuples:
+    return [("class:placeholder", "· ".rjust(width))]
+
+
+def _open_history(state: Path) -> History:
+    """Readable by its owner only: what one asks is private."""
+    path = state / HISTORY_FILE
+    try:
+        private_folder(state)
+        os.close(os.open(path, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600))
+    except OSError:
+        return InMemoryHistory()
+    return _LenientHistory(str(path))

@@ -1,0 +1,41 @@
+"""Colours: names for what is shown, in the terminal's own palette so that light and dark themes both work."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from prompt_toolkit.styles import BaseStyle
+
+# For what rich prints.
+OUTPUT = {
+    "citation": "bold cyan",
+    "markdown.citation": "bold cyan",
+    "source": "default",
+    "score": "dim",
+    "heading": "dim",
+    "notice": "dim",
+    "warning": "yellow",
+    "error": "bold red",
+    "hint": "dim",
+    "done": "green",
+    "name": "bold",
+    "markdown.code": "cyan",
+    "markdown.h1": "bold",
+    "markdown.h2": "bold",
+}
+
+# For what prompt_toolkit draws.
+PROMPT = {
+    "prompt": "ansicyan bold",
+    "placeholder": "ansibrightblack",
+    "bottom-toolbar": "noreverse ansibrightblack",
+    "bottom-toolbar.hint": "bold",
+    "bottom-toolbar.full": "ansiyellow",
+}
+
+
+def prompt_style(styled: bool) -> BaseStyle:
+    from prompt_toolkit.styles import Style
+
+    return Style.from_dict(PROMPT if styled else {"bottom-toolbar": "noreverse"})

@@ -1,0 +1,32 @@
+"""The first start: an empty memory, and something to try it on."""
+
+from __future__ import annotations
+
+from importlib import metadata
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ragchat.ui.context import ChatContext
+
+README_URI = "ragchat:README.md"
+
+EMPTY_MEMORY = (
+    "Your memory is empty. Load files or folders with /inject PATH. "
+    "To try it on ragchat's own README first, type y and press Enter."
+)
+
+
+def readme() -> str:
+    """The README as it was built into the distribution's metadata; "" where there is none."""
+    try:
+        described = metadata.metadata("ragchat").json
+    except metadata.PackageNotFoundError:
+        return ""
+    return str(described.get("description", ""))
+
+
+async def load_readme(context: ChatContext) -> None:
+    """Put the README into memory. Raises RagChatError."""
+    found = await context.memory.inject(readme(), {"uri": README_URI, "title": "ragchat's README"})
+    context.screen.note(f"The README is in memory ({found.chunks} chunks). Ask: what is ragchat?", "done")
+    await context.follow_memory()
