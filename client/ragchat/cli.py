@@ -1,4 +1,4 @@
-"""The `ragchat` command line: the parser, and one place that runs a command and turns its end into an exit code.
+"""The `ragchat` command line: the parser, and the place that turns a command's end into an exit code.
 
 What a command does stands in `commands/`; it is imported when it is called, so that `--help` and `--version`
 load nothing.

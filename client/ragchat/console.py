@@ -1,5 +1,5 @@
-"""The screen, as far as it is not the chat's: the one place that decides colour, width and encoding, and the one
-place that turns an exception into lines. Results go to stdout, everything else to stderr.
+"""The screen, as far as it is not the chat's: the one place that decides colour, width and encoding, and the
+one place that turns an exception into lines. Results go to stdout, everything else to stderr.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, TextIO
+from io import TextIOWrapper
+from typing import Any, TextIO, cast
 
 from ragchat.ui.neutral import neutral, one_line
 
@@ -29,9 +30,8 @@ def prepare_streams() -> None:
     """UTF-8 on pipes, the terminal's own encoding on a terminal; what it lacks never stops the program."""
     for stream in (sys.stdout, sys.stderr):
         with suppress(AttributeError):  # a test or an embedder may have put something simpler there
-            stream.reconfigure(  # type: ignore[union-attr]
-                encoding=None if stream.isatty() else "utf-8", errors="backslashreplace"
-            )
+            encoding = None if stream.isatty() else "utf-8"
+            cast(TextIOWrapper, stream).reconfigure(encoding=encoding, errors="backslashreplace")
 
 
 @dataclass(frozen=True)
@@ -45,21 +45,29 @@ class Failure:
 
 def describe(error: BaseException) -> Failure:
     """Any exception in words; the traceback is for the log only."""
-    from ragmcp.errors import RagMcpError
-
     from ragchat.errors import RagChatError
+    from ragmcp.errors import RagMcpError
     from ragmcp.settings import SettingsError
 
     if isinstance(error, BaseExceptionGroup):
         return describe(error.exceptions[0])
     if isinstance(error, RagChatError | RagMcpError):
-        return Failure(error.code, str(error), error.hint)
+        return Failure(_code_of(error), str(error), error.hint)
     if isinstance(error, SettingsError):
         return Failure("SETTINGS_INVALID", str(error), error.hint)
     if isinstance(error, OSError) and error.strerror:
         place = f": {error.filename}" if error.filename else ""
         return Failure("SYSTEM_ERROR", f"{error.strerror}{place}.")
     return Failure("INTERNAL_ERROR", f"Something went wrong inside ragchat: {type(error).__name__}: {error}")
+
+
+def _code_of(error: Exception) -> str:
+    """The word of what went wrong: the server's own word where it sent one."""
+    return (
+        getattr(error, "word", "")
+        or getattr(error, "error_code", "")
+        or str(getattr(error, "code", "FAILED"))
+    )
 
 
 class Console:

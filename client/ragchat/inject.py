@@ -1,4 +1,4 @@
-"""Files into memory: many calls in flight, one outcome for each file. What `ragchat inject` and `/inject` share.
+"""Files into memory: many calls in flight, one outcome for each file. `ragchat inject` and `/inject` share it.
 
 Not the walk (`files`), not the screen: progress goes to a callback, and the report is filled as documents are
 stored, so that whoever is interrupted can still say what was done.
@@ -6,7 +6,7 @@ stored, so that whoever is interrupted can still say what was done.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -74,7 +74,7 @@ class Progress(Struct):
 
 
 class InjectReport(Struct):
-    """The outcome, in the order of the files. `gone`: URIs in memory that the loaded folders no longer hold."""
+    """The outcome, in the order of the files. `gone`: URIs in memory that the folders no longer hold."""
 
     documents: list[Document] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
@@ -155,7 +155,7 @@ async def run_inject(
     return report
 
 
-async def _together(work: Callable[[], Awaitable[None]], workers: int) -> None:
+async def _together(work: Callable[[], Coroutine[Any, Any, None]], workers: int) -> None:
     """Run `workers` of them; the first error ends all, and comes out as itself."""
     try:
         async with anyio.create_task_group() as tasks:

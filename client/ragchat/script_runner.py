@@ -1,4 +1,4 @@
-"""Runs a script's steps, one after the other in one session, and holds what comes out against the expectations."""
+"""Runs a script's steps in one session, one after the other, and holds what comes out against expectations."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from msgspec import Struct, field
 
 from ragchat.app import App, RetrievalSettings
 from ragchat.errors import RagChatError
-from ragchat.inject import InjectReport, inject_one, run_inject
+from ragchat.inject import InjectReport, Memory, inject_one, run_inject
 from ragchat.script import Expectation, InjectStep, Script, Step, listed
 from ragchat.types import Finished
 
@@ -52,14 +52,18 @@ class ScriptReport(Struct):
 
 
 async def run_script(
-    script: Script, folder: Path, app: App, on_step: Callable[[StepReport], None] | None = None
+    script: Script,
+    folder: Path,
+    app: App,
+    memory: Memory,
+    on_step: Callable[[StepReport], None] | None = None,
 ) -> ScriptReport:
     """Every step, also after one has failed. `folder` is where the script's paths start."""
     report = ScriptReport(script.script.name)
     for number, step in enumerate(script.step, 1):
         started = time.perf_counter()
         try:
-            outcome = await _run_step(step, folder, app)
+            outcome = await _run_step(step, folder, app, memory)
         except RagChatError as error:
             outcome = Outcome("", errors=[str(error)])
         seconds = time.perf_counter() - started
@@ -73,20 +77,20 @@ async def run_script(
     return report
 
 
-async def _run_step(step: Step, folder: Path, app: App) -> Outcome:
+async def _run_step(step: Step, folder: Path, app: App, memory: Memory) -> Outcome:
     if step.inject is not None:
-        return await _inject(step.inject, folder, app)
+        return await _inject(step.inject, folder, memory)
     if step.ask is not None:
         return await _ask(step.ask, app)
     return await _query(step.query or "", app)
 
 
-async def _inject(step: InjectStep, folder: Path, app: App) -> Outcome:
+async def _inject(step: InjectStep, folder: Path, memory: Memory) -> Outcome:
     if step.path:
-        report = await run_inject(app.memory, [folder / step.path])
+        report = await run_inject(memory, [folder / step.path])
     else:
         metadata = {"uri": step.uri} if step.uri else {}
-        report = InjectReport([await inject_one(app.memory, step.text, metadata)])
+        report = InjectReport([await inject_one(memory, step.text, metadata)])
     return Outcome(
         text="\n".join(f"{document.status} {document.uri}" for document in report.documents),
         uris=[document.uri for document in report.documents],

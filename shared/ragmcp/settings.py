@@ -32,9 +32,11 @@ MEMORY_VARIABLE = "RAGCHAT_MEMORY"
 # or write files of its choice.
 NOT_FROM_A_PROJECT = frozenset(
     {
+        "model.name",
         "model.base_url",
         "model.key_file",
         "model.ollama_url",
+        "embedder.kind",
         "embedder.base_url",
         "embedder.key_file",
         "prompts.system",
@@ -88,7 +90,7 @@ class Settings:
             return msgspec.convert(self.tables[name], type)
         except msgspec.ValidationError as error:
             reason, _, path = str(error).partition(" - at `$.")
-            key = f"{name}.{path.rstrip('`')}" if path else name
+            key = f"{name}.{path.rstrip('`').partition('[')[0]}" if path else name
             origin = self.origins.get(key, "the packaged defaults")
             raise SettingsError(f"{key} is not usable: {reason} (from {origin}).") from None
 
@@ -116,9 +118,11 @@ def load_settings(
         )
     user_file = config_file or settings.home.config / USER_FILE
     project_file = (folder or Path.cwd()) / PROJECT_FILE
-    for path in (user_file, project_file):
-        if path.is_file():
-            _merge_file(settings, path, project=path is project_file)
+    if user_file.is_file():
+        _merge_file(settings, user_file, project=False)
+    # A project's file that the user names with --config is the user's own choice, and is read once.
+    if project_file.is_file() and not (user_file.is_file() and project_file.samefile(user_file)):
+        _merge_file(settings, project_file, project=True)
     for variable, text in environ.items():
         if key := _key_of(variable, settings):
             _set(settings, key, _typed(text, settings, key, variable), f"the environment variable {variable}")
@@ -137,7 +141,7 @@ def _parse(text: str, source: object) -> Table:
 
 def _merge_file(settings: Settings, path: Path, *, project: bool) -> None:
     try:
-        tables = _parse(path.read_text(encoding="utf-8"), path)
+        tables = _parse(path.read_text(encoding="utf-8-sig"), path)
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(f"The settings file {path} cannot be read: {error}.") from None
     for table, values in tables.items():

@@ -82,7 +82,7 @@ class Run:
 
     @asynccontextmanager
     async def app(self) -> AsyncIterator[App]:
-        """The chat without a face, in the session that the command line names."""
+        """The chat without a face, in a new session."""
         from ragchat.app import App
 
         async with self.memory() as memory, App(self.settings, memory=memory) as app:

@@ -7,5 +7,12 @@ import sys
 from ragchat.commands import Run
 
 
-async def chat(run: Run) -> int:
-    raise NotImplementedError(sys.stdin.isatty(), run)
+def chat(run: Run) -> int:
+    past = {"session_id": run.arguments.session, "resume": run.arguments.resume}
+    if sys.stdin.isatty() and sys.stdout.isatty():
+        from ragchat.ui import chat
+
+        return chat.run(run.settings, run.app, **past)
+    from ragchat.ui import piped
+
+    return piped.run(run.settings, run.app, **past)

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from ragchat.commands import Run
 from ragchat.commands.session import sessions_path
-from ragchat.errors import FileExists
+from ragchat.errors import FileInTheWay
 from ragchat.log import LOG_FILE
 from ragchat.memory_process import STDERR_FILE, memory_path
 from ragmcp.settings import PACKAGED, PROJECT_FILE, USER_FILE, Home, known_keys, private_folder
@@ -36,7 +36,9 @@ def show(run: Run) -> int:
     if run.console.json:
         run.console.document({"settings": rows, "keys": keys})
         return 0
-    run.console.table(("setting", "value", "from"), [(row["key"], _shown(row["value"]), row["origin"]) for row in rows])
+    run.console.table(
+        ("setting", "value", "from"), [(row["key"], _shown(row["value"]), row["origin"]) for row in rows]
+    )
     for variable, is_set in keys.items():
         run.console.print(f"\n{variable} is {'set' if is_set else 'not set'}.")
     return 0
@@ -54,7 +56,9 @@ def path(run: Run) -> int:
         "memory_log": home.state / STDERR_FILE,
     }
     if run.console.json:
-        run.console.document({name: {"path": str(place), "exists": place.exists()} for name, place in places.items()})
+        run.console.document(
+            {name: {"path": str(place), "exists": place.exists()} for name, place in places.items()}
+        )
         return 0
     run.console.table(
         ("what", "path", ""),
@@ -71,7 +75,7 @@ def init(run: Run) -> int:
         with target.open("x", encoding="utf-8", newline="\n") as file:
             file.write(template())
     except FileExistsError:
-        raise FileExists(str(target)) from None
+        raise FileInTheWay(str(target)) from None
     if run.console.json:
         run.console.document({"path": str(target)})
     else:
@@ -83,7 +87,7 @@ def template() -> str:
     """The packaged files as one, with every line that sets something commented out."""
     packaged = (resources.files("ragconfig").joinpath(name).read_text(encoding="utf-8") for name in PACKAGED)
     # The first paragraph of each file speaks of the file itself.
-    lines = [line for text in packaged for line in text.partition("\n\n")[2].splitlines() + [""]]
+    lines = [line for text in packaged for line in [*text.partition("\n\n")[2].splitlines(), ""]]
     return PREAMBLE + "\n".join(f"#{line}" if line and line[0] not in "#[" else line for line in lines)
 
 

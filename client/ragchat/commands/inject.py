@@ -12,7 +12,7 @@ import anyio
 from ragchat.commands import Run, read_stdin
 from ragchat.console import Failure, describe, is_styled
 from ragchat.errors import RagChatError, StdinUnusable
-from ragchat.inject import Document, InjectReport, OnProgress, Progress, inject_one, run_inject
+from ragchat.inject import Document, InjectReport, OnProgress, inject_one, run_inject
 
 if TYPE_CHECKING:
     from ragchat.memory_client import MemoryClient
@@ -77,33 +77,19 @@ def _remarks(report: InjectReport) -> Iterator[str]:
     yield from report.notes
     if report.gone:
         yield (
-            f"{len(report.gone):,} documents in memory are no longer in these folders, like {report.gone[0]}; "
-            "`ragchat memory rm` takes them out."
+            f"{len(report.gone):,} documents in memory are no longer in these folders, "
+            f"like {report.gone[0]}; `ragchat memory rm` takes them out."
         )
 
 
 @contextmanager
 def _progress_bar(run: Run) -> Iterator[OnProgress | None]:
-    """A bar on stderr with the rate and the time left, where there is a terminal to draw it on."""
+    """A bar on stderr, where there is a terminal to draw it on."""
     if run.console.json or not is_styled(run.console.stderr):
         yield None
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, TextColumn, TimeRemainingColumn, TransferSpeedColumn
-    from rich.progress import Progress as Bar
+    from ragchat.ui.progress import progress_bar
+    from ragchat.ui.screen import Screen
 
-    files = TextColumn("{task.fields[done]:,}/{task.fields[files]:,} files")
-    columns = (TextColumn("Loading"), BarColumn(), files, TransferSpeedColumn(), TimeRemainingColumn())
-    with Bar(*columns, console=Console(file=run.console.stderr), transient=True) as bar:
-        task = bar.add_task("", total=None, done=0, files=0)
-
-        def on_progress(progress: Progress) -> None:
-            bar.update(
-                task,
-                total=progress.bytes,
-                completed=progress.done_bytes,
-                done=progress.done_files,
-                files=progress.files,
-            )
-
+    with progress_bar(Screen.open()) as on_progress:
         yield on_progress

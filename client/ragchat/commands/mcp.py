@@ -30,7 +30,9 @@ HOSTS = {
     "claude-desktop": Host("claude_desktop_config.json (Settings > Developer > Edit Config)"),
     "claude-code": Host(".mcp.json in the project's folder", extra={"type": "stdio"}),
     "vscode": Host(
-        ".vscode/mcp.json, or the user's (command: MCP: Open User Configuration)", "servers", {"type": "stdio"}
+        ".vscode/mcp.json, or the user's (MCP: Open User Configuration)",
+        "servers",
+        {"type": "stdio"},
     ),
     "cline": Host(
         "cline_mcp_settings.json (MCP Servers > Configure > Configure MCP Servers)",

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from ragchat.commands import Run
 from ragchat.errors import MemoryRefused
-from ragchat.files import references
-from ragchat.memory_client import DOCUMENT_NOT_FOUND, DocumentText, Forgotten, MemoryClient
+from ragchat.memory_client import Entry
 
 
 async def ls(run: Run) -> int:
@@ -17,7 +16,9 @@ async def ls(run: Run) -> int:
     elif not page.documents:
         run.console.note("Memory is empty." if arguments.uri is None else "There is no such document.")
     else:
-        rows = [(info.document_id, info.chunks, info.updated_at, info.title, info.uri) for info in page.documents]
+        rows = [
+            (info.document_id, info.chunks, info.updated_at, info.title, info.uri) for info in page.documents
+        ]
         run.console.table(("document", "chunks", "updated", "title", "uri"), rows)
         if page.total > len(page.documents):
             run.console.note(f"{len(page.documents):,} of {page.total:,} documents; -n shows more.")
@@ -26,30 +27,12 @@ async def ls(run: Run) -> int:
 
 async def show(run: Run) -> int:
     async with run.memory() as memory:
-        document = await find(memory, run.arguments.document)
+        document = await memory.show(run.arguments.document)
     if run.console.json:
         run.console.document(document)
     else:
         run.console.print(document.text)
     return 0
-
-
-async def find(memory: MemoryClient, words: str) -> DocumentText:
-    """A document by its id, its URI or its file's path. Raises MemoryRefused."""
-    *others, last = references(words)
-    for reference in others:
-        try:
-            return await memory.show(reference)
-        except MemoryRefused as error:
-            if error.word != DOCUMENT_NOT_FOUND:
-                raise
-    return await memory.show(last)
-
-
-async def forget(memory: MemoryClient, words: str) -> Forgotten:
-    """Take out a document, named as for `find`. Raises MemoryRefused."""
-    document = await find(memory, words)
-    return await memory.forget(document.document_id)
 
 
 async def rm(run: Run) -> int:
@@ -58,7 +41,7 @@ async def rm(run: Run) -> int:
     async with run.memory() as memory:
         for words in run.arguments.documents:
             try:
-                removed.append(await forget(memory, words))
+                removed.append(await memory.forget(words))
             except MemoryRefused as error:
                 missing.append({"document": words, "error": str(error)})
                 run.console.note(str(error))
@@ -81,11 +64,21 @@ async def log(run: Run) -> int:
         run.console.note("Nothing was ever written.")
     else:
         rows = [
-            (entry.seq, entry.at, entry.action + (" (undone)" if entry.undone else ""), entry.origin.client, entry.uri)
+            (
+                entry.seq,
+                entry.at,
+                entry.action + (" (undone)" if entry.undone else ""),
+                entry.origin.client,
+                entry.uri,
+            )
             for entry in entries
         ]
         run.console.table(("no.", "at", "what", "by", "uri"), rows)
     return 0
+
+
+def _action(entry: Entry) -> str:
+    return f"{entry.action} (undone)" if entry.undone else entry.action
 
 
 async def undo(run: Run) -> int:
@@ -93,8 +86,6 @@ async def undo(run: Run) -> int:
         entry = await memory.undo()
     if run.console.json:
         run.console.document({"entry": entry})
-    elif entry is None:
-        run.console.note("There is nothing to take back.")
     else:
         run.console.print(f"Took back no. {entry.seq}: {entry.uri} had been {entry.action}.")
     return 0
@@ -106,13 +97,17 @@ async def stats(run: Run) -> int:
     if run.console.json:
         run.console.document(found)
     else:
+        embedder = f"{found.embedder} ({found.dimensions} dimensions)" if found.embedder else "not chosen yet"
         rows = [
             ("file", found.path),
             ("documents", f"{found.documents:,}"),
             ("chunks", f"{found.chunks:,}"),
             ("characters", f"{found.characters:,}"),
             ("bytes on disk", f"{found.bytes:,}"),
-            ("embedder", f"{found.embedder} ({found.dimensions} dimensions)" if found.embedder else "not chosen yet"),
+            (
+                "embedder",
+                f"{found.embedder} ({found.dimensions} dimensions)" if found.embedder else "not chosen yet",
+            ),
         ]
         run.console.table(("memory", ""), rows)
     return 0

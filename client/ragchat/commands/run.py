@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import tempfile
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
+from ragchat.app import App
 from ragchat.commands import Run
 from ragchat.script import FRESH, Header, load_script
 from ragchat.script_runner import ScriptReport, StepReport, run_script
@@ -13,13 +15,13 @@ from ragchat.script_runner import ScriptReport, StepReport, run_script
 
 async def run(run: Run) -> int:
     """Exit code 1 if a step fails. Sessions are the script's own; so is memory, unless one is named."""
-    path = Path(run.arguments.script).expanduser()
+    path = Path(run.arguments.script)
     script = load_script(path)
     with tempfile.TemporaryDirectory(prefix="ragchat-run-", ignore_cleanup_errors=True) as own:
         apart = replace(run, house=house(script.script, path.parent, Path(own)))
-        async with apart.app() as app:
-            on_step = None if run.console.json else lambda step: show(run, step)
-            report = await run_script(script, path.parent, app, on_step)
+        async with apart.memory() as memory, App(apart.settings, memory) as app:
+            on_step = None if run.console.json else partial(show, run)
+            report = await run_script(script, path.parent, app, memory, on_step)
     if run.console.json:
         run.console.document(report.public())
     else:

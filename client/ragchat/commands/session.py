@@ -6,6 +6,7 @@ from pathlib import Path
 
 from ragchat.commands import Run
 from ragchat.sessions import SessionStore
+from ragchat.ui.neutral import one_line
 from ragmcp.settings import Settings
 
 
@@ -64,14 +65,11 @@ async def rm(run: Run) -> int:
 
 async def export(run: Run) -> int:
     """Markdown; with --json, the whole session with its traces."""
-    from ragchat.export import as_markdown
-
     async with _store(run) as store:
-        session = await store.load(run.arguments.session_id)
-    if run.console.json:
-        run.console.document(session)
-    else:
-        run.console.print(as_markdown(session))
+        if run.console.json:
+            run.console.document(await store.load(run.arguments.session_id))
+        else:
+            run.console.print(await store.export(run.arguments.session_id, "markdown"))
     return 0
 
 
@@ -83,6 +81,8 @@ async def search(run: Run) -> int:
         run.console.document({"query": text, "matches": matches})
     elif not matches:
         run.console.note("Nothing was found.")
-    for match in matches if not run.console.json else ():
-        run.console.print(f"{match.session_id}  {match.created_at}  {match.question}\n    {match.snippet}\n")
+    else:
+        for match in matches:
+            run.console.print(f"{match.session_id}  {match.created_at}  {match.question}")
+            run.console.print(f"    {one_line(match.snippet)}\n")
     return 0
