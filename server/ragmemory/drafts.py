@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from ragmemory.errors import BadMetadata, EmptyText
+from ragmemory.errors import BadArgument
 from ragmemory.stores.filters import timestamp
 from ragmemory.types import Draft, Metadata
 
@@ -30,13 +30,13 @@ def make_draft(text: str, metadata: Metadata) -> Draft:
     """Check a document and fill in what was left out.
 
     `metadata.uri` is its identity, else the hash of the text; the title is `metadata.title`, else the first
-    Markdown heading, else "". Raises EmptyText, BadMetadata.
+    Markdown heading, else "". Raises BadArgument.
     """
     for key, (is_valid, reason) in _KNOWN_KEYS.items():
         if key in metadata and not is_valid(metadata[key]):
-            raise BadMetadata(key, reason)
+            raise BadArgument(f"metadata.{key}", reason)
     if not text or text.isspace():
-        raise EmptyText(metadata.get("uri", ""))
+        raise BadArgument("text", "is empty")
     digest = hashlib.sha256(text.encode())
     uri = metadata.get("uri") or f"sha256:{digest.hexdigest()}"
     return Draft(

@@ -108,38 +108,15 @@ class EmbedderMismatch(RagMemoryError):
 
 
 @dataclass(eq=False)
-class EmptyText(RagMemoryError):
-    """A document without a visible character."""
+class BadArgument(RagMemoryError):
+    """An empty text, or a metadata or filter value of the wrong kind."""
 
     code = "INVALID_PARAMS"
-    uri: str
-
-    def __str__(self) -> str:
-        return f"The text of {self.uri} is empty." if self.uri else "The text is empty."
-
-
-@dataclass(eq=False)
-class BadMetadata(RagMemoryError):
-    """A known metadata key holds a value of the wrong kind."""
-
-    code = "INVALID_PARAMS"
-    key: str
+    path: str  # dotted, such as metadata.tags
     reason: str
 
     def __str__(self) -> str:
-        return f"metadata.{self.key} {self.reason}."
-
-
-@dataclass(eq=False)
-class BadFilter(RagMemoryError):
-    """A key of a query's filter holds a value of the wrong kind."""
-
-    code = "INVALID_PARAMS"
-    key: str
-    reason: str
-
-    def __str__(self) -> str:
-        return f"filter.{self.key} {self.reason}."
+        return f"{self.path} {self.reason}."
 
 
 @dataclass(eq=False)

@@ -99,7 +99,7 @@ class MemoryService:
     async def inject(self, text: str, metadata: Metadata, origin: Origin) -> Injected:
         """Store a document, or its new version; returns when it is on the disk.
 
-        Raises EmptyText, BadMetadata, EmbedderUnavailable, EmbedderMismatch.
+        Raises BadArgument, EmbedderUnavailable, EmbedderMismatch.
         """
         draft = make_draft(text, metadata)
         await self._open()
@@ -118,7 +118,7 @@ class MemoryService:
     async def query(self, text: str, top_k: int, filter: dict[str, Any] | None = None) -> Found:
         """The best passages for a question, best first, from whatever was committed before the call.
 
-        Raises BadFilter, EmbedderMismatch; an embedder that is down costs the vectors, not the answer.
+        Raises BadArgument, EmbedderMismatch; an embedder that is down costs the vectors, not the answer.
         """
         await self._open()
         if not await self._indexing.bring_up_to_date():

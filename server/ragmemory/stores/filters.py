@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from ragmemory.errors import BadFilter
+from ragmemory.errors import BadArgument
 
 Condition = tuple[str, list[Any]]
 
@@ -26,7 +26,7 @@ def timestamp(text: object) -> float | None:
 
 
 def compile_filter(filter: dict[str, Any]) -> Condition:
-    """The condition that all keys of the filter hold, and its parameters. Raises BadFilter."""
+    """The condition that all keys of the filter hold, and its parameters. Raises BadArgument."""
     parts, parameters = ["1"], []
     for key, value in filter.items():
         sql, values = _KNOWN.get(key, _equals)(key, value)
@@ -37,14 +37,14 @@ def compile_filter(filter: dict[str, Any]) -> Condition:
 
 def _uri(key: str, value: Any) -> Condition:
     if not isinstance(value, str):
-        raise BadFilter(key, "must be a glob, such as file:///notes/*")
+        raise BadArgument(f"filter.{key}", "must be a glob, such as file:///notes/*")
     return "uri GLOB ?", [value]
 
 
 def _tags(key: str, value: Any) -> Condition:
     tags = [value] if isinstance(value, str) else value
     if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
-        raise BadFilter(key, "must be a list of texts")
+        raise BadArgument(f"filter.{key}", "must be a list of texts")
     has = "EXISTS (SELECT 1 FROM json_each(metadata, '$.tags') AS tag WHERE tag.value = ?)"
     return " AND ".join([has] * len(tags)) or "1", tags
 
@@ -52,7 +52,7 @@ def _tags(key: str, value: Any) -> Condition:
 def _time(key: str, value: Any) -> Condition:
     moment = timestamp(value)
     if moment is None:
-        raise BadFilter(key, "must be a date or time in ISO 8601, such as 2026-01-31")
+        raise BadArgument(f"filter.{key}", "must be a date or time in ISO 8601, such as 2026-01-31")
     return ("created >= ?" if key == "created_after" else "created < ?"), [moment]
 
 

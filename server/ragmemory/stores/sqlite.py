@@ -133,7 +133,7 @@ class Store:
             return await writing.find(self._reader, uris)
 
     async def allowed(self, filter: dict[str, Any]) -> list[int]:
-        """The ids, ascending, of the chunks whose documents pass the filter. Raises BadFilter."""
+        """The ids, ascending, of the chunks whose documents pass the filter. Raises BadArgument."""
         condition, parameters = compile_filter(filter)
         rows = await self._read(
             "SELECT chunk_id FROM chunks WHERE document IN"

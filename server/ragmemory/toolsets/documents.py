@@ -1,0 +1,83 @@
+"""What lies in memory, document by document: list, show, forget, the journal, undo, sizes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+from msgspec import Meta, Struct
+from msgspec.structs import asdict
+
+from ragmcp.server import Call
+from ragmcp.tools import Tool, tool
+from ragmemory.toolsets.border import origin_of, wire_errors
+from ragmemory.types import DocumentInfo, Entry, Forgotten, Stats
+
+if TYPE_CHECKING:
+    from ragmemory.service import MemoryService
+
+Name = Annotated[str, Meta(description="A document's id or uri.")]
+Limit = Annotated[int, Meta(description="How many at most.", ge=1, le=10_000)]
+Offset = Annotated[int, Meta(description="How many to pass over.", ge=0)]
+Glob = Annotated[str, Meta(description="Only uris that match, such as file:///home/me/notes/*")]
+
+
+class DocumentList(Struct, frozen=True):
+    documents: list[DocumentInfo]
+    total: int
+
+
+class ShownDocument(DocumentInfo, frozen=True, kw_only=True):
+    text: str
+
+
+class JournalPage(Struct, frozen=True):
+    entries: list[Entry]
+
+
+class Undone(Struct, frozen=True):
+    entry: Entry
+
+
+def document_tools(service: MemoryService) -> list[Tool]:
+    """The toolset `documents`."""
+
+    @tool(read_only=True)
+    async def ListDocuments(
+        call: Call, limit: Limit = 100, offset: Offset = 0, uri_glob: Glob = "*"
+    ) -> DocumentList:
+        """List the documents in memory by uri, without their texts."""
+        with wire_errors():
+            return DocumentList(*await service.documents(limit, offset, uri_glob))
+
+    @tool(read_only=True)
+    async def ShowDocument(call: Call, document: Name) -> ShownDocument:
+        """Show one document with its whole text."""
+        with wire_errors():
+            info, text = await service.document(document)
+        return ShownDocument(**asdict(info), text=text)
+
+    @tool(destructive=True, idempotent=True)
+    async def ForgetDocument(call: Call, document: Name) -> Forgotten:
+        """Remove a document from memory. UndoLast brings it back."""
+        with wire_errors():
+            return await service.forget(document, origin_of(call))
+
+    @tool(read_only=True)
+    async def ListJournal(call: Call, limit: Limit = 20) -> JournalPage:
+        """List the last writes to memory, newest first: what was done, when, and by which client."""
+        with wire_errors():
+            return JournalPage(await service.log(limit))
+
+    @tool(destructive=True)
+    async def UndoLast(call: Call) -> Undone:
+        """Take back the last write that is not undone yet, and say which it was."""
+        with wire_errors():
+            return Undone(await service.undo(origin_of(call)))
+
+    @tool(read_only=True)
+    async def MemoryStats(call: Call) -> Stats:
+        """Say how much memory holds, where it lies, and which embedder filled it."""
+        with wire_errors():
+            return await service.stats()
+
+    return [ListDocuments, ShowDocument, ForgetDocument, ListJournal, UndoLast, MemoryStats]
