@@ -1,26 +1,36 @@
 """The one object that every front end uses: interactive, piped, `ask`, `run`.
 
 It holds the current session, the model in use and the system prompt, and hands each question to a turn.
+Entering it costs nothing: the model's client and the sessions are opened when first needed.
 """
 
 from __future__ import annotations
 
+import os
 import secrets
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 
+import anyio
 from msgspec import Struct
 
-from ragchat.errors import EmptyQuestion, NothingToRetry
-from ragchat.sessions import SessionStore, utc_now
-from ragchat.turn import Approve, Memory, take_turn
-from ragchat.types import OFFLINE, Event, Finished, Session, Turn
+from ragchat import tokens
+from ragchat.conversation import newest_that_fit, turn_tokens
+from ragchat.draft import TurnLimits, iso
+from ragchat.endpoints import AUTO, names_beside, resolve, with_near_names
+from ragchat.errors import EmptyQuestion, NothingToRetry, SessionError, UnknownModel
+from ragchat.exchange import Answerer
+from ragchat.model import Model, ModelSettings
+from ragchat.prompting import Budget, Prompts, load_prompts, with_system
+from ragchat.recall import Memory, RecallLimits
+from ragchat.sessions import SessionStore
+from ragchat.toolbox import Approve, Toolbox
+from ragchat.turn import take_turn
+from ragchat.types import OFFLINE, Event, Finished, Notice, Session, Turn
 from ragmcp.settings import Settings
-
-
-class SessionSettings(Struct):
-    path: str
 
 
 class RetrievalSettings(Struct):
@@ -30,22 +40,39 @@ class RetrievalSettings(Struct):
     passage_tokens: int
 
 
-class App:
-    """A conversation in progress. `--model` and `--offline` are the flags {"model.name": …} of the settings,
-    `-k` is {"retrieval.top_k": …}.
+class ToolSettings(Struct):
+    offered: list[str]
+    rounds: int
+    timeout_seconds: float
 
-    The memory is the caller's: it is entered and left outside.
+
+class SessionSettings(Struct):
+    path: str
+
+
+class App:
+    """A conversation in progress.
+
+    `--model M`, `--offline` and `-k N` are the flags {"model.name": M}, {"model.name": "offline"} and
+    {"retrieval.top_k": N} of the settings. The memory is the caller's: it is entered and left outside.
+    Raises SettingsError and PromptUnreadable for settings that cannot be used.
     """
 
-    def __init__(self, settings: Settings, memory: Memory) -> None:
+    def __init__(self, settings: Settings, memory: Memory, environ: Mapping[str, str] = os.environ) -> None:
         self.settings = settings
         self.memory = memory
+        self._environ = environ
+        self._model_settings = settings.table("model", ModelSettings)
         self._retrieval = settings.table("retrieval", RetrievalSettings)
-        path = settings.table("sessions", SessionSettings).path
-        self.sessions = SessionStore(Path(path).expanduser() if path else settings.home.data / "sessions.db")
+        self._tools = settings.table("tools", ToolSettings)
+        self._prompts = load_prompts(settings)
+        self._toolbox = Toolbox(memory, self._tools.offered, self._tools.timeout_seconds)
+        self._wanted = self._model_settings.name
+        self._model: Model | None = None
+        self._resolved = False
+        self._resolving = anyio.Lock()
+        self.sessions = SessionStore(sessions_path(settings))
         self.session = _new_session()
-        self.model_name = OFFLINE
-        self.system_prompt = ""
 
     async def __aenter__(self) -> App:
         return self
@@ -53,36 +80,90 @@ class App:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if self._model is not None:
+            await self._model.aclose()
         await self.sessions.__aexit__(kind, error, trace)
+
+    # The model
+
+    @property
+    def model_name(self) -> str:
+        """The model in use; "auto" until it is known which one that is."""
+        if not self._resolved:
+            return self._wanted
+        return self._model.name if self._model else OFFLINE
+
+    async def warm_up(self) -> None:
+        """Find the model and load its client, for the time in which the user types.
+
+        Raises ModelError when the configured model cannot be had; the next question raises it again.
+        """
+        if model := await self._find_model():
+            await model.load()
+
+    async def set_model(self, name: str) -> None:
+        """Change the model ("auto", "offline", or a name). Raises ModelError, and nothing has changed then."""
+        model = await resolve(name, self._model_settings, self._environ)
+        if model is not None and name != AUTO:
+            names = await model.names()
+            if names and model.name not in names:
+                error = await with_near_names(UnknownModel(name, model.place.base_url), model)
+                await model.aclose()
+                raise error
+        previous, self._model = self._model, model
+        self._wanted, self._resolved = name, True
+        if previous is not None:
+            await previous.aclose()
+
+    async def models(self) -> list[str]:
+        """The names that `set_model` takes here, "offline" and "auto" last. Raises ModelError."""
+        model = await self._find_model()
+        return [*(await names_beside(model) if model else []), AUTO, OFFLINE]
+
+    async def _find_model(self) -> Model | None:
+        async with self._resolving:
+            if not self._resolved:
+                self._model = await resolve(self._wanted, self._model_settings, self._environ)
+                self._resolved = True
+            return self._model
+
+    # What the model is told
+
+    @property
+    def system_prompt(self) -> str:
+        """What the model is told first; it may be set."""
+        return self._prompts.system
+
+    @system_prompt.setter
+    def system_prompt(self, text: str) -> None:
+        self._prompts = with_system(self._prompts, text)
+
+    def reset_system_prompt(self) -> None:
+        """Take back the system prompt of the settings."""
+        self._prompts = with_system(self._prompts, load_prompts(self.settings).system)
+
+    @property
+    def prompts(self) -> Prompts:
+        return self._prompts
+
+    @property
+    def context_tokens(self) -> int:
+        """What the model can hold, in tokens."""
+        return self._model_settings.context_tokens
+
+    @property
+    def used_tokens(self) -> int:
+        """How many of them the system prompt and the history take, by the estimate that budgets go by."""
+        system = tokens.at_most(self._prompts.system)
+        room = self.context_tokens - self._model_settings.answer_tokens - system
+        return system + sum(map(turn_tokens, newest_that_fit(self.session.turns, room)))
+
+    # The session
 
     @property
     def last_turn(self) -> Turn | None:
         """The turn that /why and /sources are about."""
         return self.session.turns[-1] if self.session.turns else None
-
-    @property
-    def context_tokens(self) -> int:
-        """What the model can hold, in tokens."""
-        return 16_384
-
-    @property
-    def used_tokens(self) -> int:
-        """About how many of them the next prompt takes before its question and passages."""
-        return 0
-
-    async def warm_up(self) -> None:
-        """Load what the first question needs (the model's client); for the time in which the user types.
-
-        Raises ModelError when the configured model cannot be had; the next question raises it again.
-        """
-
-    async def models(self) -> list[str]:
-        """The names that `set_model` takes, "offline" among them."""
-        return [OFFLINE]
-
-    async def set_model(self, name: str) -> None:
-        """Change the model ("auto", "offline", a name). Raises ModelError, and nothing has changed then."""
-        self.model_name = name
 
     def new_session(self) -> Session:
         """Begin another conversation; it stands in the store once it has a turn."""
@@ -96,42 +177,74 @@ class App:
         return self.session
 
     async def ask(self, question: str, *, approve: Approve | None = None) -> AsyncGenerator[Event, None]:
-        """One turn. The turn is in the store before Finished comes. Raises RagChatError."""
-        async for event in self._turn(question, approve, None):
-            yield event
+        """One turn. It is in the store before Finished comes. Raises RagChatError."""
+        async with aclosing(self._turn(question, approve, None)) as events:
+            async for event in events:
+                yield event
 
     async def retry(self, *, approve: Approve | None = None) -> AsyncGenerator[Event, None]:
         """The last question again; the new turn takes the old one's place. Raises NothingToRetry."""
         last = self.last_turn
         if last is None:
             raise NothingToRetry
-        async for event in self._turn(last.question, approve, last):
-            yield event
+        async with aclosing(self._turn(last.question, approve, last)) as events:
+            async for event in events:
+                yield event
 
     async def _turn(
-        self, question: str, approve: Approve | None, replaces: Turn | None
-    ) -> AsyncIterator[Event]:
+        self, question: str, approve: Approve | None, replaced: Turn | None
+    ) -> AsyncGenerator[Event, None]:
         question = question.strip()
         if not question:
             raise EmptyQuestion
         session = self.session
-        history = [turn for turn in session.turns if turn is not replaces]
-        async for event in take_turn(
+        history = [turn for turn in session.turns if turn is not replaced]
+        model = await self._find_model()
+        answerer = Answerer(model, self._prompts, self._toolbox, approve) if model else None
+        turn = take_turn(
             question,
             session_id=session.session_id,
             history=history,
             memory=self.memory,
-            top_k=self._retrieval.top_k,
-            min_score=self._retrieval.min_score,
-            deadline_seconds=self._retrieval.deadline_seconds,
-            created_at=utc_now(),
-        ):
-            if isinstance(event, Finished):
-                await self.sessions.save_turn(event.turn, replaces=replaces.turn_id if replaces else None)
-                session.turns = [*history, event.turn]
-                session.title = session.title or question
-            yield event
+            answerer=answerer,
+            limits=self._limits(),
+        )
+        try:
+            async with aclosing(turn) as events:
+                async for event in events:
+                    if isinstance(event, Finished):
+                        for notice in await self._keep(session, event.turn, history, replaced):
+                            yield notice
+                    yield event
+        except UnknownModel as error:
+            raise await with_near_names(error, model) if model else error from error
+
+    async def _keep(
+        self, session: Session, turn: Turn, history: list[Turn], replaced: Turn | None
+    ) -> list[Notice]:
+        """Save the turn; an answer is not withheld because the disk is full, so that is only said."""
+        session.turns = [*history, turn]
+        session.title = session.title or turn.question
+        try:
+            await self.sessions.save_turn(turn, replaces=replaced.turn_id if replaced else None)
+        except SessionError as error:
+            return [Notice(f"This turn was not saved. {error}")]
+        return []
+
+    def _limits(self) -> TurnLimits:
+        model, retrieval = self._model_settings, self._retrieval
+        return TurnLimits(
+            RecallLimits(retrieval.top_k, retrieval.min_score, retrieval.deadline_seconds),
+            Budget(model.context_tokens, model.answer_tokens, retrieval.passage_tokens),
+            self._tools.rounds,
+        )
+
+
+def sessions_path(settings: Settings) -> Path:
+    """The SQLite file of past conversations."""
+    path = settings.table("sessions", SessionSettings).path
+    return Path(path).expanduser() if path else settings.home.data / "sessions.db"
 
 
 def _new_session() -> Session:
-    return Session(secrets.token_hex(6), created_at=utc_now())
+    return Session(secrets.token_hex(6), created_at=iso(datetime.now(UTC)))

@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 
 from ragchat import tokens
-from ragchat.types import Message, Turn
+from ragchat.types import NOT_GROUNDED, Message, Turn
 
 _MARKS = re.compile(r"\s?\[\d{1,3}(?:\s*[,–-]\s*\d{1,3})*\](?!\()")
 
@@ -18,12 +18,13 @@ def history_messages(turns: Sequence[Turn]) -> list[Message]:
     """Questions and answers as messages of the API, oldest first.
 
     The marks [n] are taken out of old answers: the passages they named are not in this prompt, and their
-    numbers now name others.
+    numbers now name others. So is what we ourselves added to an answer.
     """
     messages: list[Message] = []
     for turn in turns:
         messages.append({"role": "user", "content": turn.question})
-        messages.append({"role": "assistant", "content": _MARKS.sub("", turn.answer)})
+        answer = _MARKS.sub("", turn.answer.removesuffix(NOT_GROUNDED)).strip()
+        messages.append({"role": "assistant", "content": answer})
     return messages
 
 

@@ -19,6 +19,7 @@ from ragchat.types import Delta, Message, ModelPlace, ToolRequest, Usage
 
 if TYPE_CHECKING:
     import openai
+    from openai.types import CompletionUsage
     from openai.types.chat import ChatCompletionChunk
     from openai.types.chat.chat_completion_chunk import ChoiceDeltaToolCall
 
@@ -103,7 +104,7 @@ class Model:
         try:
             async for chunk in stream:
                 if chunk.usage is not None:
-                    yield Usage(chunk.usage.prompt_tokens, chunk.usage.completion_tokens)
+                    yield _usage(chunk.usage)
                 for choice in chunk.choices[:1]:
                     finished = finished or choice.finish_reason is not None
                     if choice.delta.content:
@@ -142,6 +143,12 @@ class Model:
         from ragchat.model_errors import mapped
 
         return mapped(error, self.place, tokens=tokens, seconds=self.settings.timeout_seconds, begun=begun)
+
+
+def _usage(usage: CompletionUsage) -> Usage:
+    details = usage.prompt_tokens_details
+    cached = details.cached_tokens if details is not None else None
+    return Usage(usage.prompt_tokens or 0, usage.completion_tokens or 0, cached or 0)
 
 
 class _ToolRequests:

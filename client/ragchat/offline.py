@@ -1,31 +1,149 @@
-"""Answers without any model: the best sentences of memory, quoted verbatim and cited. Pure."""
+"""Answers without any model: the best sentences of memory for a question, quoted verbatim and cited. Pure.
+
+A sentence is good when it shares rare words with the question, when its passage is good, and when it has what
+the question asks for (a number for "how many", a name for "who").
+"""
 
 from __future__ import annotations
 
+import math
+import re
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from ragchat.types import Citation, Hit
+from ragchat.citations import cite
+from ragchat.expected import expected_in
+from ragchat.recall import Recalled
+from ragchat.sentences import Kind, Unit, units
+from ragchat.types import Candidate, Citation, Hit
+from ragchat.words import index_terms
 
-NO_MODEL = "No language model is configured; these are the best passages of your memory."
+NO_MODEL = "*No language model is configured: these are the best sentences of your memory, word for word.*"
 NOTHING = "Nothing in memory is relevant to this question."
+EMPTY_MEMORY = "Memory is empty. Load documents with /inject, or with `ragchat inject PATH`."
+MEMORY_DOWN = "Memory could not be asked, and no language model is configured."
+
+MOST_SENTENCES = 3
+# A further sentence must be this good beside the best.
+WORTH = 0.5
+CODE_LINES = 12
+
+# Weights of what makes a sentence good, beside the share of the question's rare words that it holds (1).
+W_PASSAGE = 0.5
+W_EXPECTED = 0.25
+W_CONTEXT = 0.35
+W_NEIGHBOUR = 0.15
 
 
-def compose(question: str, hits: Sequence[Hit]) -> tuple[str, list[Citation]]:
-    """The answer's Markdown and its citations, from relevant hits (the best first)."""
-    if not hits:
-        return NOTHING, []
-    hit = hits[0]
-    quote = hit.text.strip()[:300]
-    citation = Citation(
-        1,
-        hit.chunk_id,
-        hit.document_id,
-        hit.uri,
-        hit.title,
-        hit.heading,
-        hit.start_line,
-        hit.end_line,
-        quote,
-        True,
-    )
-    return f"{NO_MODEL}\n\n“{quote}” [1]", [citation]
+@dataclass(frozen=True)
+class Quoted:
+    """An answer made of quotations; the candidates are marked as used where they are quoted."""
+
+    answer: str
+    citations: list[Citation]
+    candidates: list[Candidate]
+
+
+@dataclass(frozen=True)
+class _Scored:
+    passage: int  # index among the relevant hits
+    place: int  # index within the passage
+    unit: Unit
+    terms: frozenset[str]
+    score: float
+
+
+def compose(question: str, recalled: Recalled) -> Quoted:
+    """The answer in Markdown: an honest line, then each quotation with its [n]."""
+    hits = [candidate.hit for candidate in recalled.candidates if candidate.used]
+    chosen = choose(question, hits)
+    if not chosen:
+        return Quoted(_nothing(recalled), [], recalled.candidates)
+    numbers = {
+        passage: n for n, passage in enumerate(dict.fromkeys(best.passage for best in chosen), start=1)
+    }
+    parts = [_shown(best.unit, numbers[best.passage]) for best in chosen]
+    citations = [cite(numbers[best.passage], hits[best.passage], best.unit.text) for best in chosen]
+    by_chunk = {hits[passage].chunk_id: n for passage, n in numbers.items()}
+    candidates = [_judged(candidate, by_chunk) for candidate in recalled.candidates]
+    return Quoted("\n\n".join([*parts, NO_MODEL]), citations, candidates)
+
+
+def choose(question: str, hits: Sequence[Hit]) -> list[_Scored]:
+    """The units to quote: the best passage first, and in each passage in the order of the text."""
+    scored = _score(question, hits)
+    if not scored:
+        return []
+    ranked = sorted(scored, key=lambda unit: (-unit.score, unit.passage, unit.place))
+    chosen = [ranked[0]]
+    for unit in ranked[1:]:
+        if len(chosen) == MOST_SENTENCES or unit.score < WORTH * ranked[0].score:
+            break
+        if not any(_same(unit, other) for other in chosen):
+            chosen.append(unit)
+    passages = list(dict.fromkeys(unit.passage for unit in chosen))
+    return sorted(chosen, key=lambda unit: (passages.index(unit.passage), unit.place))
+
+
+def _score(question: str, hits: Sequence[Hit]) -> list[_Scored]:
+    asked = Counter(index_terms(question))
+    cut = [units(hit.text) for hit in hits]
+    terms = [[frozenset(index_terms(f"{unit.header} {unit.text}")) for unit in passage] for passage in cut]
+    weights = _weights(asked, terms)
+    total = sum(weights.values()) or 1.0
+    best_hit = max((hit.score for hit in hits), default=1.0) or 1.0
+    scored = []
+    for p, hit in enumerate(hits):
+        around = frozenset(index_terms(f"{hit.title} {hit.heading}"))
+        for i, unit in enumerate(cut[p]):
+            own = terms[p][i]
+            near = around.union(*terms[p][max(0, i - 1) : i])
+            share = sum(weight for term, weight in weights.items() if term in own) / total
+            context = sum(weight for term, weight in weights.items() if term in near - own) / total
+            score = share + W_CONTEXT * context + W_PASSAGE * hit.score / best_hit
+            score += W_EXPECTED * expected_in(question, unit.text)
+            scored.append(_Scored(p, i, unit, own, score))
+    return scored
+
+
+def _weights(asked: Counter[str], terms: Sequence[Sequence[frozenset[str]]]) -> dict[str, float]:
+    """How much each word of the question tells, by how few of the found sentences hold it."""
+    everything = [unit for passage in terms for unit in passage]
+    holders = Counter(term for unit in everything for term in unit if term in asked)
+    return {term: math.log(1 + len(everything) / (1 + holders[term])) for term in asked}
+
+
+def _same(one: _Scored, other: _Scored) -> bool:
+    """Whether two units say the same, as in two versions of a document."""
+    return len(one.terms & other.terms) > 0.8 * max(1, min(len(one.terms), len(other.terms)))
+
+
+def _shown(unit: Unit, n: int) -> str:
+    """A unit as Markdown, its mark behind it."""
+    if unit.kind is Kind.CODE:
+        return f"{_shortened(unit.text)}\n\n[{n}]"
+    if unit.kind is Kind.ROW:
+        columns = max(1, unit.text.count("|") - 1)
+        header = unit.header or "|" + " |" * columns
+        return f"{header}\n|{' --- |' * columns}\n{unit.text}\n\n[{n}]"
+    line = re.sub(r"^(?:[-*+•]|\d{1,3}[.)])\s+", "", " ".join(unit.text.split()))
+    return f"> {line} [{n}]"
+
+
+def _shortened(code: str) -> str:
+    lines = code.splitlines()
+    return code if len(lines) <= CODE_LINES else "\n".join([*lines[:CODE_LINES], lines[-1]])
+
+
+def _judged(candidate: Candidate, numbers: dict[int, int]) -> Candidate:
+    if not candidate.used:
+        return candidate
+    n = numbers.get(candidate.hit.chunk_id, 0)
+    return Candidate(candidate.hit, bool(n), "quoted" if n else "relevant, but others say it better", n)
+
+
+def _nothing(recalled: Recalled) -> str:
+    if recalled.down:
+        return MEMORY_DOWN
+    return EMPTY_MEMORY if recalled.empty else NOTHING

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -45,11 +44,6 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             BEGIN DELETE FROM turn_words WHERE rowid = old.seq; END""",
     ),
 )
-
-
-def utc_now() -> str:
-    """The time as ISO 8601, UTC, to the millisecond: it sorts as text."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 class SessionStore:
@@ -90,7 +84,7 @@ class SessionStore:
                 (cursor.lastrowid, searchable(turn.question), searchable(turn.answer)),
             )
 
-    async def list(self, limit: int | None = None) -> list[SessionInfo]:
+    async def list(self, limit: int | None = None) -> Sequence[SessionInfo]:
         """The sessions, the one used last first."""
         rows = await self._rows(
             """SELECT session_id, title, created_at, updated_at, count(turns.seq)
@@ -132,7 +126,7 @@ class SessionStore:
             session.session_id, session.title, session.created_at, updated_at, len(session.turns)
         )
 
-    async def search(self, text: str, limit: int = 20) -> list[SessionMatch]:
+    async def search(self, text: str, limit: int = 20) -> Sequence[SessionMatch]:
         """Turns that hold all words of any text (else some of them), the best first."""
         words = terms(text)
         if not words:
@@ -161,7 +155,7 @@ class SessionStore:
             (expression, limit),
         )
 
-    async def _rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+    async def _rows(self, sql: str, values: Sequence[Any] = ()) -> Sequence[tuple[Any, ...]]:
         with self._mapped():
             db = await self._open()
             return [tuple(row) for row in await db.execute_fetchall(sql, values)]
@@ -208,8 +202,8 @@ class _Mapped:
 
 
 async def _connect(path: Path) -> aiosqlite.Connection:
-    aiosqlite = await anyio.to_thread.run_sync(_prepare, path)
-    db: aiosqlite.Connection = await aiosqlite.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
+    connect = await anyio.to_thread.run_sync(_prepare, path)
+    db = await connect(path, timeout=BUSY_SECONDS, isolation_level=None)
     try:
         for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
             await db.execute(f"PRAGMA {pragma}")
@@ -221,13 +215,13 @@ async def _connect(path: Path) -> aiosqlite.Connection:
     return db
 
 
-def _prepare(path: Path) -> Any:
+def _prepare(path: Path) -> Callable[..., aiosqlite.Connection]:
     """Import aiosqlite; make the file its owner's only, before SQLite does (its -wal and -shm follow)."""
     import aiosqlite
 
     private_folder(path.parent)
     os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-    return aiosqlite
+    return aiosqlite.connect
 
 
 async def _migrate(db: aiosqlite.Connection) -> None:

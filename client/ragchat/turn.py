@@ -1,48 +1,20 @@
-"""One turn: from the question to the saved-to-be answer, as one async generator of events.
+"""One turn: from the question to the finished answer, as one async generator of events.
 
-Not the conversation (that is handed in) and not the screen. Memory is asked once, within a deadline; without
-it the turn goes on and says so.
+Not the conversation (that is handed in), not the store of sessions, not the screen. Memory is asked once;
+then a model answers (`exchange`), or without one the answer is quoted from memory.
 """
 
 from __future__ import annotations
 
-import secrets
-import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from typing import Any, Protocol
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 
-import anyio
-
-from ragchat.offline import compose
-from ragchat.types import (
-    OFFLINE,
-    Candidate,
-    Delta,
-    Event,
-    Finished,
-    Hit,
-    Notice,
-    Retrieved,
-    Retrieving,
-    Trace,
-    Turn,
-    Usage,
-)
-
-Approve = Callable[[str, dict[str, Any]], Awaitable[bool]]
-
-
-class QueryAnswer(Protocol):
-    @property
-    def hits(self) -> list[Hit]: ...
-    @property
-    def notice(self) -> str: ...
-
-
-class Memory(Protocol):
-    """What a turn needs of `MemoryClient`."""
-
-    async def query(self, text: str, top_k: int = 8, filter: dict[str, Any] | None = None) -> QueryAnswer: ...
+from ragchat import offline
+from ragchat.draft import Draft, TurnLimits
+from ragchat.exchange import Answerer, converse
+from ragchat.followup import search_text
+from ragchat.recall import Memory, Recalled, recall
+from ragchat.types import Event, Finished, Retrieved, Retrieving, Turn
 
 
 async def take_turn(
@@ -51,46 +23,29 @@ async def take_turn(
     session_id: str,
     history: Sequence[Turn],
     memory: Memory,
-    top_k: int,
-    min_score: float,
-    deadline_seconds: float,
-    created_at: str,
-) -> AsyncIterator[Event]:
-    started = time.perf_counter()
-    notices: list[str] = []
-    yield Retrieving(question)
-    hits: list[Hit] = []
-    try:
-        with anyio.fail_after(deadline_seconds):
-            found = await memory.query(question, top_k)
-        hits = found.hits
-        if found.notice:
-            notices.append(found.notice)
-    except TimeoutError:
-        notices.append("Memory did not answer in time; this answer goes without it.")
-    for text in notices:
-        yield Notice(text)
-    relevant = [hit for hit in hits if hit.score >= min_score]
-    candidates = [
-        Candidate(hit, hit.score >= min_score, "relevant" if hit.score >= min_score else "below min_score")
-        for hit in hits
-    ]
-    yield Retrieved(candidates)
-    retrieval = time.perf_counter() - started
-    answer, citations = compose(question, relevant)
-    yield Delta(answer)
-    yield Finished(
-        Turn(
-            turn_id=secrets.token_hex(6),
-            session_id=session_id,
-            question=question,
-            answer=answer,
-            grounded=bool(relevant),
-            citations=citations,
-            model=OFFLINE,
-            usage=Usage(),
-            timings={"retrieval": retrieval, "total": time.perf_counter() - started},
-            created_at=created_at,
-            trace=Trace(query=question, candidates=candidates, history_turns=len(history), notices=notices),
-        )
-    )
+    answerer: Answerer | None,
+    limits: TurnLimits,
+) -> AsyncGenerator[Event, None]:
+    """The events of a turn, Finished last. `answerer` None: offline. Raises ModelError."""
+    draft = Draft(question, session_id, history, limits)
+    draft.query = search_text(question, history)
+    yield Retrieving(draft.query)
+    recalled = await recall(memory, draft.query, limits.recall)
+    draft.timings["retrieval"] = draft.seconds()
+    if recalled.notice:
+        yield draft.note(recalled.notice)
+    making = _quote(draft, recalled) if answerer is None else converse(draft, recalled, answerer)
+    async with aclosing(making) as events:
+        async for event in events:
+            yield event
+    yield Finished(draft.turn())
+
+
+async def _quote(draft: Draft, recalled: Recalled) -> AsyncGenerator[Event, None]:
+    """The answer without a model."""
+    quoted = offline.compose(draft.query, recalled)
+    draft.candidates = quoted.candidates
+    draft.citations = quoted.citations
+    draft.kept_turns = len(draft.history)
+    yield Retrieved(draft.candidates)
+    yield draft.say(quoted.answer)

@@ -12,6 +12,11 @@ from msgspec import Struct, field
 
 OFFLINE = "offline"
 
+# Ends a model's answer when memory held nothing relevant: the answer has to say so, and a model may not.
+NOT_GROUNDED = (
+    "*Nothing in memory is relevant to this question; this answer does not rest on your documents.*"
+)
+
 Message = dict[str, Any]  # one message of the chat-completions API
 
 
@@ -55,6 +60,7 @@ class Usage(Struct, frozen=True):
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    cached_tokens: int = 0  # of the prompt, where the server says
 
 
 class Candidate(Struct, frozen=True):

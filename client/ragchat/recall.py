@@ -1,0 +1,96 @@
+"""Asking memory once for a turn, within a deadline: what it has, or why there is nothing.
+
+Memory that is down, slow or empty is a state here, not an error: the turn goes on and says so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import anyio
+
+from ragchat.errors import RagChatError
+from ragchat.types import Candidate, Hit
+from ragmcp.errors import RagMcpError
+
+if TYPE_CHECKING:
+    from ragmcp.schema import ToolInfo
+
+
+class QueryAnswer(Protocol):
+    """What memory answers to a query."""
+
+    @property
+    def hits(self) -> list[Hit]: ...
+    @property
+    def notice(self) -> str: ...
+
+
+class MemorySize(Protocol):
+    @property
+    def documents(self) -> int: ...
+
+
+class ToolAnswer(Protocol):
+    """What a tool answers."""
+
+    @property
+    def content(self) -> list[Any]: ...
+    @property
+    def structured(self) -> Any: ...
+    @property
+    def is_error(self) -> bool: ...
+
+
+class Memory(Protocol):
+    """The part of `MemoryClient` that a turn needs. Its methods raise RagMcpError or RagChatError."""
+
+    async def query(
+        self, text: str, top_k: int = ..., filter: dict[str, Any] | None = ...
+    ) -> QueryAnswer: ...
+    async def stats(self) -> MemorySize: ...
+    async def tools(self) -> list[ToolInfo]: ...
+    async def call(self, name: str, arguments: dict[str, Any]) -> ToolAnswer: ...
+
+
+@dataclass(frozen=True)
+class RecallLimits:
+    """How much is asked of memory, from which score a passage is relevant, and how many seconds it has."""
+
+    top_k: int
+    min_score: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Recalled:
+    """`candidates` are all hits, marked as used where they are relevant; `notice` is what to tell the user."""
+
+    candidates: list[Candidate]
+    notice: str = ""
+    down: bool = False
+    empty: bool = False  # there is no document at all
+
+
+async def recall(memory: Memory, query: str, limits: RecallLimits) -> Recalled:
+    """Ask memory once; a second, small question only tells an empty memory from one without an answer."""
+    try:
+        with anyio.fail_after(limits.seconds):
+            found = await memory.query(query, limits.top_k)
+            empty = not found.hits and (await memory.stats()).documents == 0
+    except TimeoutError:
+        return Recalled(
+            [], f"Memory did not answer within {limits.seconds:g} s; going on without it.", down=True
+        )
+    except (RagMcpError, RagChatError) as error:
+        return Recalled([], f"Memory cannot be asked, going on without it: {error}", down=True)
+    candidates = [judge(hit, limits.min_score) for hit in found.hits]
+    return Recalled(candidates, found.notice, empty=empty)
+
+
+def judge(hit: Hit, min_score: float) -> Candidate:
+    """Whether a hit is relevant, as a candidate."""
+    if hit.score >= min_score:
+        return Candidate(hit, True, "relevant")
+    return Candidate(hit, False, f"not relevant: its score {hit.score:.2f} is below {min_score:.2f}")
