@@ -1,0 +1,227 @@
+"""Who asked what: the state of one connection, and all of it. Pure: bytes in, events out; intentions in, lines out.
+
+It knows JSON-RPC and cancellation, but neither revisions nor any other method; nothing here waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Generic, TypeAlias, TypeVar
+
+import msgspec
+from msgspec import Raw
+
+from ragmcp import jsonrpc
+from ragmcp.errors import (
+    InvalidRequest,
+    MessageTooLarge,
+    NotEncodable,
+    RagMcpError,
+    RemoteProtocolError,
+    WireError,
+)
+from ragmcp.framing import LineDecoder, Overlong
+from ragmcp.jsonrpc import ErrorObject, Failure, Id, Message, Notification, Request, Success, Unreadable
+from ragmcp.schema import CancelledParams
+
+# Whatever the shell uses to wake who asked.
+Waiter = TypeVar("Waiter")
+
+CANCELLED = "notifications/cancelled"
+
+
+@dataclass(frozen=True, slots=True)
+class Answered(Generic[Waiter]):
+    """One of our requests has its answer."""
+
+    waiter: Waiter
+    outcome: Raw | RagMcpError
+
+
+@dataclass(frozen=True, slots=True)
+class Cancelled:
+    """The peer no longer wants the answer to request `id`."""
+
+    id: Id
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A line that must be sent now."""
+
+    line: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Garbage:
+    """Something unusable that nobody waits for; worth a line in the log."""
+
+    error: RagMcpError
+
+
+Event: TypeAlias = Request | Notification | Answered[Waiter] | Cancelled | Reply | Garbage
+
+
+def error_object(error: Exception, id: Id | None) -> ErrorObject:
+    """The one place that turns an exception into a wire error."""
+    if isinstance(error, RemoteProtocolError):
+        data = {"errorCode": error.code, "details": error.details(), "requestId": id}
+        return ErrorObject(error.rpc_code, str(error), data | error.required_data())
+    # What went wrong inside is for the log, not for the peer.
+    reason = str(error) if isinstance(error, NotEncodable) else "The server failed; its log says more."
+    return ErrorObject(-32603, reason, {"errorCode": "INTERNAL_ERROR", "details": {}, "requestId": id})
+
+
+class _Batch:
+    """The answers of one JSON-RPC batch, which leave together."""
+
+    def __init__(self) -> None:
+        self.open: set[Id] = set()
+        self.lines: list[bytes] = []
+
+    def line_if_complete(self) -> bytes:
+        return b"[" + b",".join(self.lines) + b"]" if self.lines and not self.open else b""
+
+
+class Connection(Generic[Waiter]):
+    """One side of a connection; lines longer than `limit` bytes are refused.
+
+    `refuses` says whether unusable lines are answered: a server must, a client must not.
+    """
+
+    def __init__(self, limit: int, *, refuses: bool) -> None:
+        self.batches = False  # Whether the peer may send batches.
+        self._decoder = LineDecoder(limit)
+        self._refuses = refuses
+        self._last_id = 0
+        self._asked: dict[Id, Waiter] = {}
+        self._asking: dict[Id, _Batch | None] = {}
+
+    # What comes in
+
+    def receive(self, data: bytes) -> list[Event[Waiter]]:
+        """The events of the next bytes. Never raises."""
+        events: list[Event[Waiter]] = []
+        for line in self._decoder.feed(data):
+            if isinstance(line, Overlong):
+                id = jsonrpc.salvage_id(line.head, line.tail)
+                events += self._unusable(id, MessageTooLarge(line.size, self._decoder.limit))
+            elif jsonrpc.is_batch(line):
+                events += self._receive_batch(line)
+            else:
+                events += self._receive(jsonrpc.parse(line), None)
+        return events
+
+    def _receive_batch(self, line: bytes) -> Iterable[Event[Waiter]]:
+        if not self.batches:
+            return self._unusable(None, InvalidRequest("there are no batches in this protocol revision"))
+        batch = _Batch()
+        events = [event for message in jsonrpc.parse_batch(line) for event in self._receive(message, batch)]
+        if reply := batch.line_if_complete():
+            events.append(Reply(reply))
+        return events
+
+    def _receive(self, message: Message, batch: _Batch | None) -> Iterable[Event[Waiter]]:
+        match message:
+            case Request():
+                return self._receive_request(message, batch)
+            case Success(id, result):
+                return self._receive_answer(id, result)
+            case Notification():
+                return self._receive_notification(message)
+            case Failure(id, error):
+                return self._receive_answer(id, WireError(error.code, error.message, _present(error.data)))
+            case Unreadable(id, reason):
+                return self._unusable(id, reason, batch)
+
+    def _receive_request(self, request: Request, batch: _Batch | None) -> Iterable[Event[Waiter]]:
+        if request.id in self._asking:
+            reason = InvalidRequest(f"the id {request.id!r} is that of a request still in progress")
+            return self._unusable(request.id, reason, batch)
+        self._asking[request.id] = batch
+        if batch is not None:
+            batch.open.add(request.id)
+        return (request,)
+
+    def _receive_notification(self, notification: Notification) -> Iterable[Event[Waiter]]:
+        if notification.method != CANCELLED:
+            return (notification,)
+        try:
+            id = msgspec.json.decode(notification.params, type=CancelledParams).request_id
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return ()  # "Invalid cancellation notifications SHOULD be ignored."
+        return (Cancelled(id),) if id in self._asking else ()
+
+    def _receive_answer(self, id: Id | None, outcome: Raw | RagMcpError) -> Iterable[Event[Waiter]]:
+        if id is not None and id in self._asked:
+            return (Answered(self._asked.pop(id), outcome),)
+        if id is None and isinstance(outcome, RagMcpError):
+            return (Garbage(outcome),)
+        return ()  # The answer to something we have cancelled.
+
+    def _unusable(
+        self, id: Id | None, error: RemoteProtocolError, batch: _Batch | None = None
+    ) -> Iterable[Event[Waiter]]:
+        if not self._refuses:
+            return self._receive_answer(id, error)
+        line = jsonrpc.encode_failure(id, error_object(error, id))
+        if batch is not None:
+            batch.lines.append(line)
+            return ()
+        return (Reply(line),)
+
+    # Our answers
+
+    def answer(self, id: Id, result: Any) -> bytes:
+        """The line that answers request `id`; b"" where none is to be sent (yet)."""
+        try:
+            return self._settle(id, jsonrpc.encode_success(id, result))
+        except NotEncodable as error:
+            return self.refuse(id, error)
+
+    def refuse(self, id: Id, error: Exception) -> bytes:
+        """The line that refuses request `id`; b"" where none is to be sent (yet)."""
+        return self._settle(id, jsonrpc.encode_failure(id, error_object(error, id)))
+
+    def forget(self, id: Id) -> bytes:
+        """Request `id` was cancelled and gets no answer; the rest of its batch may be complete now."""
+        return self._settle(id, b"")
+
+    def _settle(self, id: Id, line: bytes) -> bytes:
+        batch = self._asking.pop(id)
+        if batch is None:
+            return line
+        batch.open.discard(id)
+        if line:
+            batch.lines.append(line)
+        return batch.line_if_complete()
+
+    # Our requests
+
+    def next_id(self) -> int:
+        """An id we have not used; it is also the progress token of its request."""
+        self._last_id += 1
+        return self._last_id
+
+    def ask(self, id: Id, method: str, params: Any, waiter: Waiter) -> bytes:
+        """The line that asks; `waiter` comes back with the answer. Raises NotEncodable."""
+        line = jsonrpc.encode_request(id, method, params)
+        self._asked[id] = waiter
+        return line
+
+    def abandon(self, id: Id) -> bytes:
+        """The line that cancels our request `id`; b"" if it has been answered meanwhile."""
+        if self._asked.pop(id, None) is None:
+            return b""
+        return jsonrpc.encode_notification(CANCELLED, CancelledParams(request_id=id))
+
+    def close(self) -> list[Waiter]:
+        """Everybody who still waits, and will do so in vain."""
+        waiters = list(self._asked.values())
+        self._asked.clear()
+        return waiters
+
+
+def _present(value: Any) -> Any:
+    return None if value is msgspec.UNSET else value

@@ -1,0 +1,259 @@
+"""One side of a live connection: the shell around `Connection`. It reads, lets requests be handled, sends.
+
+Not a protocol: what a request means is `handle`'s concern, what the bytes travel through the stream's.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable, Coroutine, Generator
+from types import coroutine
+from typing import Any, Protocol, TypeVar
+
+import anyio
+import anyio.abc
+from msgspec import Raw
+
+from ragmcp import jsonrpc
+from ragmcp.connection import Answered, Cancelled, Connection, Garbage, Reply
+from ragmcp.errors import ConnectionClosed, RagMcpError, RemoteProtocolError, RequestTimedOut
+from ragmcp.jsonrpc import Id, Notification, Request
+
+log = logging.getLogger(__name__)
+
+# What is still being answered when the other side stops asking may take this long. A host that closed our stdin
+# usually waits two seconds before it terminates us; a pipe of requests (`cat requests | ragmemory`) wants answers.
+FINISH_SECONDS = 1.5
+
+T = TypeVar("T")
+
+
+class Stream(Protocol):
+    """Bytes in, lines out: all that a peer needs of a transport."""
+
+    async def receive(self) -> bytes:
+        """The next bytes; b"" when no more will come. One receiver at a time; cancelling it loses nothing."""
+
+    def write(self, line: bytes) -> None:
+        """Queue one line (without its newline) for sending; lines of one moment leave together. Never waits."""
+
+    async def drain(self, below: int = ...) -> None:
+        """Wait while more than `below` bytes are queued."""
+
+
+class Waiter:
+    """Somebody's request that is under way."""
+
+    __slots__ = ("done", "outcome")
+
+    def __init__(self) -> None:
+        self.done = anyio.Event()
+        self.outcome: Raw | RagMcpError = ConnectionClosed()
+
+
+class Peer:
+    """Runs one connection: `handle` answers a request or raises, `heard` takes notifications."""
+
+    def __init__(
+        self,
+        stream: Stream,
+        connection: Connection[Waiter],
+        handle: Callable[[Request], Coroutine[Any, Any, Any]],
+        heard: Callable[[Notification], None] = lambda _: None,
+    ) -> None:
+        self.connection = connection
+        self.closed = anyio.Event()
+        self._stream = stream
+        self._handle = handle
+        self._heard = heard
+        self._todo: deque[Request] = deque()
+        self._running: dict[Id, anyio.CancelScope] = {}
+        # Workers, as _work explains: those who rest, and how many neither rest nor wait within a request.
+        self._idle: list[anyio.Event] = []
+        self._awake = 0
+        self._reading = False
+
+    async def run(self) -> None:
+        """Until the other side has closed and everything it asked for is answered."""
+        try:
+            async with anyio.create_task_group() as self._workers:
+                self._start_worker()
+            with anyio.move_on_after(FINISH_SECONDS):
+                await self._stream.drain(0)
+        finally:
+            self._close()
+
+    async def request(self, method: str, params: Callable[[Id], Any], timeout: float | None = None) -> Raw:
+        """Ask and wait for the result; `params` is given the request's id. Cancelling cancels the request.
+
+        Raises WireError, ConnectionClosed, RequestTimedOut (after `timeout` seconds), RemoteProtocolError for an
+        unusable answer, NotEncodable.
+        """
+        if self.closed.is_set():
+            raise ConnectionClosed(method)
+        waiter = Waiter()
+        id = self.connection.next_id()
+        self._stream.write(self.connection.ask(id, method, params(id), waiter))
+        try:
+            if timeout is None:
+                await waiter.done.wait()
+            else:
+                with anyio.fail_after(timeout):
+                    await waiter.done.wait()
+        except TimeoutError:
+            raise RequestTimedOut(method, timeout or 0) from None
+        finally:
+            if line := self.connection.abandon(id):
+                self._stream.write(line)
+        if isinstance(waiter.outcome, Raw):
+            return waiter.outcome
+        if isinstance(waiter.outcome, ConnectionClosed):
+            raise ConnectionClosed(method)
+        raise waiter.outcome
+
+    async def notify(self, method: str, params: Any) -> None:
+        """Say something. Waits while the other side does not read. Raises NotEncodable."""
+        self._stream.write(jsonrpc.encode_notification(method, params))
+        await self._stream.drain()
+
+    # Reading and working
+
+    def _start_worker(self) -> None:
+        self._awake += 1
+        self._workers.start_soon(self._work)
+
+    async def _work(self) -> None:
+        """One of several equal workers, who take turns at reading.
+
+        Who has read also answers, so a request that need not wait costs no task switch; one that does wait
+        keeps its worker, and another one goes on. A task for each request would cost more than most requests.
+        """
+        while not self.closed.is_set() or self._todo:
+            # One scope for many requests: only a cancelled request uses it up.
+            with anyio.CancelScope() as scope:
+                while not scope.cancel_called and (self._todo or not self.closed.is_set()):
+                    if self._todo:
+                        await self._answer(self._todo.popleft(), scope)
+                    elif not self._reading:
+                        await self._read()
+                    else:
+                        await self._rest()
+
+    async def _rest(self) -> None:
+        event = anyio.Event()
+        self._idle.append(event)
+        self._awake -= 1
+        await event.wait()
+
+    def _rouse(self) -> None:
+        if self._idle:
+            self._awake += 1
+            self._idle.pop().set()
+        else:
+            self._start_worker()
+
+    async def _read(self) -> None:
+        self._reading = True
+        try:
+            await self._stream.drain()
+            data = await self._stream.receive()
+        finally:
+            self._reading = False
+        if data:
+            self._take(data)
+        else:
+            self._workers.cancel_scope.deadline = anyio.current_time() + FINISH_SECONDS
+            self._close()
+
+    def _take(self, data: bytes) -> None:
+        for event in self.connection.receive(data):
+            match event:
+                case Request():
+                    self._todo.append(event)
+                case Answered(waiter, outcome):
+                    waiter.outcome = outcome
+                    waiter.done.set()
+                case Notification():
+                    self._hear(event)
+                case Reply(line):
+                    self._stream.write(line)
+                case Cancelled(id):
+                    self._cancel(id)
+                case Garbage(error):
+                    log.warning("Ignored what the other side sent: %s", error)
+
+    def _hear(self, notification: Notification) -> None:
+        try:
+            self._heard(notification)
+        except Exception:
+            log.exception("Could not take %s", notification.method)
+
+    def _close(self) -> None:
+        self.closed.set()
+        for waiter in self.connection.close():
+            waiter.done.set()
+        while self._idle:
+            self._rouse()
+
+    # Answering
+
+    async def _answer(self, request: Request, scope: anyio.CancelScope) -> None:
+        self._running[request.id] = scope
+        answer = self.connection.forget
+        line: bytes | None = None
+        try:
+            result = await _watched(self._handle(request), self._leave, self._return)
+            if not scope.cancel_called:
+                line = self.connection.answer(request.id, result)
+        except Exception as error:
+            if not isinstance(error, RemoteProtocolError):
+                log.error("%s failed", request.method, exc_info=error)
+            if not scope.cancel_called:
+                line = self.connection.refuse(request.id, error)
+        finally:
+            del self._running[request.id]
+            if line is None:  # "Not send a response for the cancelled request."
+                line = answer(request.id)
+        if line:
+            self._stream.write(line)
+
+    def _leave(self) -> None:
+        self._awake -= 1
+        if not self._awake:
+            self._rouse()
+
+    def _return(self) -> None:
+        self._awake += 1
+
+    def _cancel(self, id: Id) -> None:
+        if id in self._running:
+            self._running[id].cancel()
+            return
+        self._todo = deque(request for request in self._todo if request.id != id)
+        if line := self.connection.forget(id):
+            self._stream.write(line)
+
+
+@coroutine
+def _watched(
+    work: Coroutine[Any, Any, T], leave: Callable[[], None], come_back: Callable[[], None]
+) -> Generator[Any, Any, T]:
+    """Await `work`, calling `leave` before it first has to wait, and `come_back` at the end if it had to."""
+    try:
+        waiting_for = work.send(None)
+    except StopIteration as done:
+        return done.value  # type: ignore[no-any-return]
+    leave()
+    try:
+        while True:
+            try:
+                sent = yield waiting_for
+            except BaseException as error:
+                waiting_for = work.throw(error)
+            else:
+                waiting_for = work.send(sent)
+    except StopIteration as done:
+        return done.value  # type: ignore[no-any-return]
+    finally:
+        come_back()

@@ -1,0 +1,55 @@
+"""JSON Schemas of types, written out flat: no `$ref` unless a type holds itself. Pure.
+
+Language models and simple hosts read a nested object better in place than through a reference.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+PREFIX = "#/$defs/"
+
+Schema = dict[str, Any]
+
+
+def flat_schema(type: type) -> Schema:
+    """The JSON Schema (2020-12) of a msgspec type, with an object at its root."""
+    root = msgspec.json.schema(type)
+    definitions: dict[str, Schema] = root.pop("$defs", {})
+    recursive = {name for name in definitions if _holds(name, definitions[name], definitions, set())}
+    schema = _inlined(root, definitions, recursive)
+    schema.pop("title", None)
+    if recursive:
+        schema["$defs"] = {name: _inlined(definitions[name], definitions, recursive) for name in recursive}
+    return schema
+
+
+def _holds(name: str, value: Any, definitions: dict[str, Schema], seen: set[str]) -> bool:
+    """Whether `value` refers to `name`, directly or through others."""
+    if isinstance(value, list):
+        return any(_holds(name, item, definitions, seen) for item in value)
+    if not isinstance(value, dict):
+        return False
+    target = value.get("$ref", "").removeprefix(PREFIX)
+    if target == name:
+        return True
+    if target and target not in seen:
+        seen.add(target)
+        return _holds(name, definitions[target], definitions, seen)
+    return any(_holds(name, item, definitions, seen) for item in value.values())
+
+
+def _inlined(value: Any, definitions: dict[str, Schema], keep: set[str]) -> Any:
+    if isinstance(value, list):
+        return [_inlined(item, definitions, keep) for item in value]
+    if not isinstance(value, dict):
+        return value
+    target = value.get("$ref", "").removeprefix(PREFIX) if isinstance(value.get("$ref"), str) else ""
+    if not target or target in keep:
+        return {key: _inlined(item, definitions, keep) for key, item in value.items()}
+    own = {key: item for key, item in value.items() if key != "$ref"}
+    flat = _inlined(definitions[target], definitions, keep)
+    flat.pop("title", None)
+    return flat | own

@@ -1,0 +1,135 @@
+"""A real MCP server on stdio, for tests: `python -m tests.support.mcp_server`."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+from typing import Annotated, Any
+
+import anyio
+from msgspec import Meta, Struct
+
+from ragmcp.server import Call, Server
+from ragmcp.tools import TextContent, ToolError, ToolResult, tool
+from ragmcp.transports.stdio import serve_stdio
+
+MESSAGE_BYTES = 200 * 2**20
+
+
+class Sum(Struct):
+    """The outcome of Add."""
+
+    total: int
+
+
+class Size(Struct):
+    """How much there was."""
+
+    characters: int
+
+
+@tool(read_only=True)
+async def Echo(call: Call, text: str) -> str:  # noqa: N802
+    """Gives the text back."""
+    return text
+
+
+@tool(read_only=True)
+async def Add(
+    call: Call, a: int, b: Annotated[int, Meta(ge=0, le=100, description="what to add")] = 1
+) -> Sum:  # noqa: N802
+    """Adds two numbers."""
+    return Sum(a + b)
+
+
+@tool(read_only=True)
+async def Measure(call: Call, text: str) -> Size:  # noqa: N802
+    """Says how long a text is."""
+    return Size(len(text))
+
+
+@tool(read_only=True)
+async def Produce(call: Call, characters: int) -> str:  # noqa: N802
+    """Makes a text of a given length."""
+    return "x" * characters
+
+
+@tool(read_only=True)
+async def Describe(call: Call) -> ToolResult[Sum]:  # noqa: N802
+    """Chooses its own text."""
+    return ToolResult([TextContent(text=f"{call.client.name} speaks {call.revision}")], Sum(1))
+
+
+@tool()
+async def Fail(call: Call) -> str:  # noqa: N802
+    """Fails in the way tools fail."""
+    raise ToolError("OUT_OF_LUCK", "There was no luck left.", {"luck": 0})
+
+
+@tool()
+async def Crash(call: Call) -> str:  # noqa: N802
+    """Fails in a way nobody thought of."""
+    raise RuntimeError("an internal secret")
+
+
+@tool()
+async def Die(call: Call) -> str:  # noqa: N802
+    """Takes the whole process along."""
+    os._exit(3)
+
+
+@tool()
+async def Wait(call: Call, progress: int = 0) -> str:  # noqa: N802
+    """Never ends by itself; says that it began."""
+    print("Wait began", file=sys.stderr, flush=True)
+    for step in range(progress):
+        await call.progress(step + 1, progress, "working")
+    try:
+        await anyio.sleep_forever()
+    finally:
+        print("Wait was cancelled", file=sys.stderr, flush=True)
+    return ""
+
+
+@tool()
+async def Shout(call: Call) -> str:  # noqa: N802
+    """Prints to stdout, from Python and from C."""
+    print("from Python", flush=True)
+    libc = ctypes.CDLL(None)
+    libc.puts(b"from C")
+    libc.fflush(None)
+    os.write(1, b"from a descriptor\n")
+    return "shouted"
+
+
+@tool()
+async def NeedsElicitation(call: Call) -> str:  # noqa: N802
+    """Works only with clients that can ask their user."""
+    call.require("elicitation")
+    return "asked"
+
+
+@tool()
+async def Surrogate(call: Call) -> str:  # noqa: N802
+    """Returns what has no JSON form."""
+    return "\ud800"
+
+
+TOOLS = [Echo, Add, Measure, Produce, Describe, Fail, Crash, Die, Wait, Shout, NeedsElicitation, Surrogate]
+
+
+def make_server(**options: Any) -> Server:
+    """The server this module runs."""
+    return Server("test-server", "1.2.3", TOOLS, **options)
+
+
+def main() -> None:
+    """Serve until stdin ends."""
+    limit = int(sys.argv[1]) if len(sys.argv) > 1 else MESSAGE_BYTES
+    server = make_server(instructions="For tests.")
+    anyio.run(lambda: serve_stdio(server, message_bytes=limit))
+
+
+if __name__ == "__main__":
+    main()
