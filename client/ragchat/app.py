@@ -102,7 +102,7 @@ class App:
             await model.load()
 
     async def set_model(self, name: str) -> None:
-        """Change the model ("auto", "offline", or a name). Raises ModelError, and nothing has changed then."""
+        """Change the model: "auto", "offline", a name. Raises ModelError, and then nothing has changed."""
         model = await resolve(name, self._model_settings, self._environ)
         if model is not None and name != AUTO:
             names = await model.names()

@@ -143,8 +143,8 @@ def _truncated(usage: Usage, draft: Draft) -> str:
     if not usage.prompt_tokens or counted >= sent:
         return ""
     return (
-        f"{draft.model} was sent at least {sent} tokens but counted {counted}: "
-        "its server may have cut the prompt. Raise the server's context length, or lower model.context_tokens."
+        f"{draft.model} was sent at least {sent} tokens but counted {counted}: its server may have cut "
+        "the prompt. Raise the server's context length, or lower model.context_tokens."
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 _HOW_MANY = (
-    r"\bhow (?:many|much|long|far|old|tall|big|large|high|often)\b|\bwhat (?:percent|percentage|number|amount)\b"
+    r"\bhow (?:many|much|long|far|old|tall|big|large|high|often)\b|\bwhat (?:percent|number|amount)"
     r"|\bwie ?viele?\b|\bwie (?:lange|hoch|groß|alt|weit|oft)\b|\bcombien\b|\bcuánt[oa]s?\b|\bquant[oie]\b"
     r"|多少|几[个年次]|多[大长久高远]"
 )
@@ -14,8 +14,8 @@ _NUMBER = (
     r"|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|hundert|tausend|millionen|hälfte)\b|[一二三四五六七八九十百千万亿]"
 )
 _WHEN = (
-    r"\bwhen\b|\b(?:what|which) (?:year|date|day|month|century|decade)\b|\bin welchem jahr\b|\bwann\b|\bquand\b"
-    r"|\bcuándo\b|\bquando\b|什么时候|哪一?年|何时|几月|哪个世纪|いつ"
+    r"\bwhen\b|\b(?:what|which) (?:year|date|day|month|century|decade)\b|\bin welchem jahr\b|\bwann\b"
+    r"|\bquand\b|\bcuándo\b|\bquando\b|什么时候|哪一?年|何时|几月|哪个世纪|いつ"
 )
 _DATE = (
     r"\b[12]\d{3}\b|\b\d{1,2}(?:st|nd|rd|th)\b|\b(?:century|jahrhundert|siglo|siècle)"
@@ -28,7 +28,10 @@ _WHERE = r"\b(?:where|wo|woher|wohin|où|dónde|dove|onde)\b|哪里|哪儿|何�
 
 # Names and places are told by their capitals, so these two look at the case.
 _NAME = r"(?<=[a-zäöüß,] )[A-ZÄÖÜ][\w'’.-]+ (?:(?:von|van|de|der|al|of) )?[A-ZÄÖÜ]|·"
-_PLACE = r"\b(?:in|at|near|from|on|to|im|am|aus|bei|nach|à|en|a) (?:the |der |dem |la |el )?[A-ZÄÖÜÉ]|[市省国州县区岛镇]"
+_PLACE = (
+    r"\b(?:in|at|near|from|on|to|im|am|aus|bei|nach|à|en|a) (?:the |der |dem |la |el )?[A-ZÄÖÜÉ]"
+    r"|[市省国州县区岛镇]"
+)
 
 _KINDS = (
     (re.compile(_HOW_MANY, re.IGNORECASE), re.compile(_NUMBER, re.IGNORECASE)),

@@ -12,46 +12,22 @@ import anyio
 
 from ragchat.errors import RagChatError
 from ragchat.types import Candidate, Hit
-from ragmcp.errors import RagMcpError
 
 if TYPE_CHECKING:
+    from ragchat.memory_types import QueryResult, Stats
+    from ragmcp.client import ToolCallResult
     from ragmcp.schema import ToolInfo
 
 
-class QueryAnswer(Protocol):
-    """What memory answers to a query."""
-
-    @property
-    def hits(self) -> list[Hit]: ...
-    @property
-    def notice(self) -> str: ...
-
-
-class MemorySize(Protocol):
-    @property
-    def documents(self) -> int: ...
-
-
-class ToolAnswer(Protocol):
-    """What a tool answers."""
-
-    @property
-    def content(self) -> list[Any]: ...
-    @property
-    def structured(self) -> Any: ...
-    @property
-    def is_error(self) -> bool: ...
-
-
 class Memory(Protocol):
-    """The part of `MemoryClient` that a turn needs. Its methods raise RagMcpError or RagChatError."""
+    """The part of `MemoryClient` that a turn needs. Its methods raise RagChatError."""
 
     async def query(
         self, text: str, top_k: int = ..., filter: dict[str, Any] | None = ...
-    ) -> QueryAnswer: ...
-    async def stats(self) -> MemorySize: ...
+    ) -> QueryResult: ...
+    async def stats(self) -> Stats: ...
     async def tools(self) -> list[ToolInfo]: ...
-    async def call(self, name: str, arguments: dict[str, Any]) -> ToolAnswer: ...
+    async def call(self, name: str, arguments: dict[str, Any]) -> ToolCallResult: ...
 
 
 @dataclass(frozen=True)
@@ -65,7 +41,7 @@ class RecallLimits:
 
 @dataclass(frozen=True)
 class Recalled:
-    """`candidates` are all hits, marked as used where they are relevant; `notice` is what to tell the user."""
+    """`candidates` are all hits, marked as used where they are relevant; `notice` is for the user."""
 
     candidates: list[Candidate]
     notice: str = ""
@@ -83,7 +59,7 @@ async def recall(memory: Memory, query: str, limits: RecallLimits) -> Recalled:
         return Recalled(
             [], f"Memory did not answer within {limits.seconds:g} s; going on without it.", down=True
         )
-    except (RagMcpError, RagChatError) as error:
+    except RagChatError as error:
         return Recalled([], f"Memory cannot be asked, going on without it: {error}", down=True)
     candidates = [judge(hit, limits.min_score) for hit in found.hits]
     return Recalled(candidates, found.notice, empty=empty)

@@ -16,7 +16,6 @@ from msgspec import UnsetType
 from ragchat.errors import RagChatError
 from ragchat.recall import Memory
 from ragchat.types import Hit, ToolRequest
-from ragmcp.errors import RagMcpError
 
 if TYPE_CHECKING:
     from ragmcp.schema import ToolInfo
@@ -58,7 +57,7 @@ class Toolbox:
             try:
                 with anyio.fail_after(self._seconds):
                     listed = await self._memory.tools()
-            except (TimeoutError, RagMcpError, RagChatError):
+            except (TimeoutError, RagChatError):
                 return {}
             self._tools = {tool.name: tool for tool in listed if tool.name in self._offered}
         return self._tools or {}
@@ -110,10 +109,10 @@ class Toolbox:
                 answer = await self._memory.call(call.request.name, call.arguments)
         except TimeoutError:
             return Outcome(call, False, f"The tool did not answer within {self._seconds:g} s.")
-        except (RagMcpError, RagChatError) as error:
+        except RagChatError as error:
             return Outcome(call, False, str(error))
-        text = "\n".join(part.text for part in answer.content if hasattr(part, "text"))
-        return Outcome(call, not answer.is_error, text, [] if answer.is_error else _hits(answer.structured))
+        hits = [] if answer.is_error else _hits(answer.structured)
+        return Outcome(call, not answer.is_error, answer.text, hits)
 
 
 def _reads_only(tool: ToolInfo) -> bool:
