@@ -5,6 +5,7 @@ Not the transport: `connect` takes any stream; starting and ending a process is 
 
 from __future__ import annotations
 
+import itertools
 import logging
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -15,7 +16,7 @@ from msgspec import UNSET, Raw
 
 from ragmcp.connection import Connection
 from ragmcp.eras import LATEST_LEGACY, LATEST_MODERN, check_legacy, modern_meta, verdict
-from ragmcp.errors import MethodNotFound, RequestTimedOut, UnreadableAnswer, WireError
+from ragmcp.errors import MethodNotFound, NotEncodable, RequestTimedOut, UnreadableAnswer, WireError
 from ragmcp.jsonrpc import Id, Notification, Request
 from ragmcp.peer import Peer, Stream
 from ragmcp.schema import (
@@ -76,19 +77,16 @@ class Client:
         self.instructions: str | None = None
         self._identity = identity
         self._peer = peer
-        self._on_progress: dict[Id, OnProgress] = {}
+        self._tokens = itertools.count(1)
+        self._on_progress: dict[Id | msgspec.UnsetType, OnProgress] = {}
 
     async def list_tools(self, *, timeout: float | None = HANDSHAKE_SECONDS) -> list[ToolInfo]:
         """All tools, from every page. Raises as `call_tool`."""
         tools: list[ToolInfo] = []
         cursor: str | msgspec.UnsetType = UNSET
         while True:
-            page = await self._ask(
-                "tools/list",
-                lambda id, cursor=cursor: ListParams(meta=self._meta(), cursor=cursor),  # type: ignore[misc]
-                ListToolsResult,
-                timeout,
-            )
+            params = ListParams(meta=self._meta(), cursor=cursor)
+            page = await self._ask("tools/list", params, ListToolsResult, timeout)
             tools += page.tools
             if self.server is UNKNOWN_SERVER:
                 self.server = _server_info(page.meta)
@@ -110,19 +108,14 @@ class Client:
         ConnectionClosed, RequestTimedOut, RemoteProtocolError, NotEncodable.
         """
 
-        def params(id: Id) -> Params:
-            meta = self._meta(id if on_progress else UNSET)
-            if on_progress:
-                self._on_progress[id] = on_progress
-                ids.append(id)
-            return CallToolParams(meta=meta, name=name, arguments=_raw(arguments))
-
-        ids: list[Id] = []
+        token = UNSET if on_progress is None else next(self._tokens)
+        if on_progress is not None:
+            self._on_progress[token] = on_progress
+        params = CallToolParams(meta=self._meta(token), name=name, arguments=_raw(arguments))
         try:
             result = await self._ask("tools/call", params, CallToolResult, timeout)
         finally:
-            for id in ids:
-                del self._on_progress[id]
+            self._on_progress.pop(token, None)
         structured = None if result.structured_content is UNSET else result.structured_content
         return ToolCallResult(result.content, structured, result.is_error)
 
@@ -136,7 +129,7 @@ class Client:
         """Find out whether the server is modern, and its revision. Raises UnsupportedRevision."""
         answer: Raw | WireError | None
         try:
-            answer = await self._peer.request("server/discover", lambda _: Params(meta=self._meta()), timeout)
+            answer = await self._peer.request("server/discover", Params(meta=self._meta()), timeout)
         except WireError as error:
             answer = error
         except RequestTimedOut:
@@ -153,7 +146,7 @@ class Client:
     async def initialize(self, timeout: float = HANDSHAKE_SECONDS) -> None:
         """The legacy handshake. Raises UnreadableAnswer for a revision we do not speak."""
         params = InitializeParams(protocol_version=LATEST_LEGACY, client_info=self._identity, capabilities={})
-        found = await self._ask("initialize", lambda _: params, InitializeResult, timeout)
+        found = await self._ask("initialize", params, InitializeResult, timeout)
         self.revision = check_legacy(found.protocol_version)
         self._introduce(found.server_info, found.instructions)
         await self._peer.notify("notifications/initialized", {})
@@ -169,9 +162,7 @@ class Client:
             return RequestMeta(progress_token=token)
         return modern_meta(self._identity, self.revision, token)
 
-    async def _ask(
-        self, method: str, params: Callable[[Id], Params], type: type[T], timeout: float | None
-    ) -> T:
+    async def _ask(self, method: str, params: Params, type: type[T], timeout: float | None) -> T:
         return _decode(method, await self._peer.request(method, params, timeout), type)
 
     def heard(self, notification: Notification) -> None:
@@ -194,7 +185,10 @@ def _given(value: Any) -> Any:
 
 
 def _raw(arguments: Mapping[str, Any] | None) -> Raw:
-    return Raw(msgspec.json.encode(arguments or {}))
+    try:
+        return Raw(msgspec.json.encode(arguments or {}))
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise NotEncodable("The call's arguments", str(error)) from None
 
 
 def _server_info(meta: Raw | msgspec.UnsetType) -> Implementation:
