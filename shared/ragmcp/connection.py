@@ -1,4 +1,4 @@
-"""Who asked what: the state of one connection, and all of it. Pure: bytes in, events out; intentions in, lines out.
+"""Who asked what: all state of one connection. Pure: bytes in, events out; intentions in, lines out.
 
 It knows JSON-RPC and cancellation, but neither revisions nor any other method; nothing here waits.
 """
@@ -199,16 +199,12 @@ class Connection(Generic[Waiter]):
 
     # Our requests
 
-    def next_id(self) -> int:
-        """An id we have not used; it is also the progress token of its request."""
+    def ask(self, method: str, params: Any, waiter: Waiter) -> tuple[Id, bytes]:
+        """The id and the line of a new request; `waiter` comes back with its answer. Raises NotEncodable."""
         self._last_id += 1
-        return self._last_id
-
-    def ask(self, id: Id, method: str, params: Any, waiter: Waiter) -> bytes:
-        """The line that asks; `waiter` comes back with the answer. Raises NotEncodable."""
-        line = jsonrpc.encode_request(id, method, params)
-        self._asked[id] = waiter
-        return line
+        line = jsonrpc.encode_request(self._last_id, method, params)
+        self._asked[self._last_id] = waiter
+        return self._last_id, line
 
     def abandon(self, id: Id) -> bytes:
         """The line that cancels our request `id`; b"" if it has been answered meanwhile."""

@@ -1,7 +1,7 @@
 """What can go wrong in MCP, and whose fault it is. Each leaf holds its data and computes its own sentence.
 
-`code` is the stable word of the wire's `errorCode`, `rpc_code` the JSON-RPC number, `hint` what the user can do
-("" where nothing).
+`code` is the stable word of the wire's `errorCode`, `rpc_code` the JSON-RPC number, `hint` what the user can
+do ("" where nothing).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Lines out of bytes: the framing of stdio. Pure: bytes in, whole lines out, in time and memory linear in the size.
+"""Lines out of bytes: the framing of stdio. Pure, and linear in time and memory.
 
 Not JSON: a line may hold anything. An overlong line is not kept, only its two ends, which may name its id.
 """

@@ -116,7 +116,7 @@ def parse(line: bytes | Raw) -> Message:
 
 
 def parse_batch(line: bytes) -> list[Message]:
-    """The members of a JSON array, each as `parse` would see it. Never raises; an empty array is `Unreadable`."""
+    """The members of a JSON array, each as `parse` would see it. Never raises."""
     try:
         members = _batch.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine, Generator
+from collections.abc import Callable, Coroutine, Generator
 from types import coroutine
 from typing import Any, Protocol, TypeVar
 
@@ -22,8 +22,8 @@ from ragmcp.jsonrpc import Id, Notification, Request
 
 log = logging.getLogger(__name__)
 
-# What is still being answered when the other side stops asking may take this long. A host that closed our stdin
-# usually waits two seconds before it terminates us; a pipe of requests (`cat requests | ragmemory`) wants answers.
+# What is still being answered when the other side stops asking may take this long. A host that closed our
+# stdin usually waits two seconds before it terminates us; `cat requests | ragmemory` wants its answers.
 FINISH_SECONDS = 1.5
 
 T = TypeVar("T")
@@ -36,7 +36,7 @@ class Stream(Protocol):
         """The next bytes; b"" when no more will come. One receiver at a time; cancelling it loses nothing."""
 
     def write(self, line: bytes) -> None:
-        """Queue one line (without its newline) for sending; lines of one moment leave together. Never waits."""
+        """Queue one line (without its newline); lines of one moment leave together. Never waits."""
 
     async def drain(self, below: int = ...) -> None:
         """Wait while more than `below` bytes are queued."""
@@ -84,17 +84,17 @@ class Peer:
         finally:
             self._close()
 
-    async def request(self, method: str, params: Callable[[Id], Any], timeout: float | None = None) -> Raw:
-        """Ask and wait for the result; `params` is given the request's id. Cancelling cancels the request.
+    async def request(self, method: str, params: Any, timeout: float | None = None) -> Raw:
+        """Ask and wait for the result. Cancelling the wait cancels the request.
 
-        Raises WireError, ConnectionClosed, RequestTimedOut (after `timeout` seconds), RemoteProtocolError for an
-        unusable answer, NotEncodable.
+        Raises WireError, ConnectionClosed, RequestTimedOut (after `timeout` seconds), RemoteProtocolError for
+        an unusable answer, NotEncodable.
         """
         if self.closed.is_set():
             raise ConnectionClosed(method)
         waiter = Waiter()
-        id = self.connection.next_id()
-        self._stream.write(self.connection.ask(id, method, params(id), waiter))
+        id, line = self.connection.ask(method, params, waiter)
+        self._stream.write(line)
         try:
             if timeout is None:
                 await waiter.done.wait()

@@ -1,4 +1,4 @@
-"""Typed objects of the wire: what the methods we speak take and give. Pure data; fields as the schema names them.
+"""Typed objects of the wire: what the methods we speak take and give. Pure data, named as in the schema.
 
 Unknown fields are ignored, as the specification asks; what is UNSET is not written.
 """
@@ -81,8 +81,8 @@ class ProgressParams(Wire, frozen=True, kw_only=True):
 
     progress_token: int | str
     progress: float
-    total: float | None | UnsetType = UNSET
-    message: str | None | UnsetType = UNSET
+    total: float | UnsetType | None = UNSET
+    message: str | UnsetType | None = UNSET
 
 
 # Content

@@ -19,7 +19,7 @@ def flat_schema(type: type) -> Schema:
     root = msgspec.json.schema(type)
     definitions: dict[str, Schema] = root.pop("$defs", {})
     recursive = {name for name in definitions if _holds(name, definitions[name], definitions, set())}
-    schema = _inlined(root, definitions, recursive)
+    schema: Schema = _inlined(root, definitions, recursive)
     schema.pop("title", None)
     if recursive:
         schema["$defs"] = {name: _inlined(definitions[name], definitions, recursive) for name in recursive}

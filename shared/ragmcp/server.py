@@ -1,6 +1,7 @@
-"""The server: what is answered to a call. Stateless; every transport ends in `result = await server.handle(call)`.
+"""The server: what is answered to a call. Every transport ends in `result = await server.handle(call)`.
 
-Not the connection: who is asking, under which revision and through what, is settled before a `Call` exists.
+Not the connection: who is asking, under which revision and through what, is settled before a `Call`
+exists. No state is kept between calls.
 """
 
 from __future__ import annotations
@@ -103,11 +104,13 @@ class Call:
         """Tell how far the work is, if the client asked to be told."""
         token = self.params.meta.progress_token
         if token is not UNSET:
-            optional = {"total": total, "message": message}
-            given = {name: value for name, value in optional.items() if value is not None}
-            await self.notify(
-                "notifications/progress", ProgressParams(progress_token=token, progress=done, **given)
+            news = ProgressParams(
+                progress_token=token,
+                progress=done,
+                total=UNSET if total is None else total,
+                message=UNSET if message is None else message,
             )
+            await self.notify("notifications/progress", news)
 
 
 class Server:
@@ -134,10 +137,10 @@ class Server:
             instructions=self._instructions,
         )
 
-    async def _ping(self, call: Call) -> Result:
+    async def _ping(self, _: Call) -> Result:
         return EmptyResult()
 
-    async def _discover(self, call: Call) -> Result:
+    async def _discover(self, _: Call) -> Result:
         return DiscoverResult(
             supported_versions=list(MODERN_REVISIONS),
             capabilities=self._capabilities,

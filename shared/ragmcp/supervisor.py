@@ -30,7 +30,7 @@ STEADY_SECONDS = 10.0
 
 
 class _Life:
-    """One start of the server: either `client` appears, or `failure` says why not; in the end there is both."""
+    """One start of the server: `client` once it runs, `failure` once it is over or did not come about."""
 
     def __init__(self) -> None:
         self.client: Client | None = None
@@ -57,7 +57,7 @@ class Supervised:
         open: Callable[[], AbstractAsyncContextManager[Client]],
         repeatable: Collection[str] = (),
     ) -> None:
-        """`repeatable` names the tools whose calls may be made twice when the server died during the first."""
+        """`repeatable` names the tools that may be called again when the server died over the first call."""
         self._open = open
         self._repeatable = frozenset(repeatable)
         self._life = _Life()

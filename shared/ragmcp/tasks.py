@@ -1,15 +1,16 @@
-"""A task beside a body of code. Not a task group: the body's own exception comes out as it is, never in a group."""
+"""A task beside a body of code. Unlike a task group, it lets what the body raises out as it is."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
+from typing import Any
 
 import anyio
 
 
 @asynccontextmanager
-async def beside(task: Callable[[], Awaitable[None]]) -> AsyncIterator[None]:
+async def beside(task: Callable[[], Coroutine[Any, Any, None]]) -> AsyncIterator[None]:
     """Runs `task` until it ends or the body does."""
     failure: Exception | None = None
     async with anyio.create_task_group() as tasks:

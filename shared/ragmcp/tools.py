@@ -62,10 +62,11 @@ class Tool:
 def tool(
     *, read_only: bool = False, idempotent: bool = False, destructive: bool = False
 ) -> Callable[[Function], Tool]:
-    """Make a tool of `async def Name(call: Call, argument: type = default, …) -> Struct | str | ToolResult[Struct]`.
+    """Make a tool of `async def Name(call: Call, argument: type = default, …)`.
 
-    The docstring is its description; `Annotated[int, msgspec.Meta(ge=1, description=…)]` constrains and
-    describes an argument. Raises BadTool for a function that does not fit.
+    It returns a Struct, a str or a `ToolResult[Struct]`. The docstring is the tool's description;
+    `Annotated[int, msgspec.Meta(ge=1, description=…)]` constrains and describes an argument.
+    Raises BadTool for a function that does not fit.
     """
     annotations = ToolAnnotations(
         read_only_hint=read_only,

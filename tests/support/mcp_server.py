@@ -30,7 +30,7 @@ class Size(Struct):
 
 
 @tool(read_only=True)
-async def Echo(call: Call, text: str) -> str:  # noqa: N802
+async def Echo(call: Call, text: str) -> str:
     """Gives the text back."""
     return text
 
@@ -38,49 +38,49 @@ async def Echo(call: Call, text: str) -> str:  # noqa: N802
 @tool(read_only=True)
 async def Add(
     call: Call, a: int, b: Annotated[int, Meta(ge=0, le=100, description="what to add")] = 1
-) -> Sum:  # noqa: N802
+) -> Sum:
     """Adds two numbers."""
     return Sum(a + b)
 
 
 @tool(read_only=True)
-async def Measure(call: Call, text: str) -> Size:  # noqa: N802
+async def Measure(call: Call, text: str) -> Size:
     """Says how long a text is."""
     return Size(len(text))
 
 
 @tool(read_only=True)
-async def Produce(call: Call, characters: int) -> str:  # noqa: N802
+async def Produce(call: Call, characters: int) -> str:
     """Makes a text of a given length."""
     return "x" * characters
 
 
 @tool(read_only=True)
-async def Describe(call: Call) -> ToolResult[Sum]:  # noqa: N802
+async def Describe(call: Call) -> ToolResult[Sum]:
     """Chooses its own text."""
     return ToolResult([TextContent(text=f"{call.client.name} speaks {call.revision}")], Sum(1))
 
 
 @tool()
-async def Fail(call: Call) -> str:  # noqa: N802
+async def Fail(call: Call) -> str:
     """Fails in the way tools fail."""
     raise ToolError("OUT_OF_LUCK", "There was no luck left.", {"luck": 0})
 
 
 @tool()
-async def Crash(call: Call) -> str:  # noqa: N802
+async def Crash(call: Call) -> str:
     """Fails in a way nobody thought of."""
     raise RuntimeError("an internal secret")
 
 
 @tool()
-async def Die(call: Call) -> str:  # noqa: N802
+async def Die(call: Call) -> str:
     """Takes the whole process along."""
     os._exit(3)
 
 
 @tool()
-async def Wait(call: Call, progress: int = 0) -> str:  # noqa: N802
+async def Wait(call: Call, progress: int = 0) -> str:
     """Never ends by itself; says that it began."""
     print("Wait began", file=sys.stderr, flush=True)
     for step in range(progress):
@@ -93,7 +93,7 @@ async def Wait(call: Call, progress: int = 0) -> str:  # noqa: N802
 
 
 @tool()
-async def Shout(call: Call) -> str:  # noqa: N802
+async def Shout(call: Call) -> str:
     """Prints to stdout, from Python and from C."""
     print("from Python", flush=True)
     libc = ctypes.CDLL(None)
@@ -104,14 +104,14 @@ async def Shout(call: Call) -> str:  # noqa: N802
 
 
 @tool()
-async def NeedsElicitation(call: Call) -> str:  # noqa: N802
+async def NeedsElicitation(call: Call) -> str:
     """Works only with clients that can ask their user."""
     call.require("elicitation")
     return "asked"
 
 
 @tool()
-async def Surrogate(call: Call) -> str:  # noqa: N802
+async def Surrogate(call: Call) -> str:
     """Returns what has no JSON form."""
     return "\ud800"
 

@@ -1,4 +1,4 @@
-"""Two file descriptors as one stream. POSIX pipes go through the event loop itself, everything else through threads.
+"""Two file descriptors as one stream: POSIX pipes through the event loop itself, the rest through threads.
 
 Nothing here knows lines from noise, beyond ending each one that is written.
 """
@@ -166,7 +166,7 @@ class PolledPipes:
         except BlockingIOError:
             self._wait_until_writable()
         except OSError:
-            # Nobody reads any more. That the connection is over shows at the reading end, after what is left there.
+            # Nobody reads any more. That shows at the reading end too, after what is left there.
             self._queue.clear()
             self._queued = 0
         if not self._queue:

@@ -1,4 +1,4 @@
-"""A server's process as a resource with an ordered end: close stdin → wait → terminate its group → kill its group."""
+"""A server's process, with an ordered end: close stdin → wait → terminate its group → kill its group."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class ServerProcess:
             try:
                 yield server
             finally:
-                # Shielded, with every wait bounded: no cancelled caller leaves a server behind or hangs on one.
+                # Shielded, every wait bounded: no cancelled caller leaves a server behind or hangs on one.
                 with anyio.CancelScope(shield=True):
                     await server._stop()
 

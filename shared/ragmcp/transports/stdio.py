@@ -64,11 +64,11 @@ def _guard_standard_streams() -> tuple[int, int]:
 async def _parent_death(parent: int) -> None:
     """Returns once `parent` is no longer our parent.
 
-    Stdin does not end with the parent if somebody else inherited its other end. Linux's PR_SET_PDEATHSIG is no
-    substitute: it fires when the *thread* that started us ends. On Windows the id never changes and stdin has
-    to do.
+    Stdin does not end with the parent if somebody else inherited its other end. Linux's PR_SET_PDEATHSIG is
+    no substitute: it fires when the *thread* that started us ends. On Windows the id never changes, and
+    stdin has to do.
     """
-    while os.getppid() == parent:
+    while os.getppid() == parent:  # noqa: ASYNC110 (nothing tells us; it has to be looked at)
         await anyio.sleep(PARENT_WATCH_SECONDS)
 
 
@@ -86,8 +86,8 @@ async def open_stdio(
 ) -> AsyncIterator[Client]:
     """Start a server and connect to it; the end of the body ends the server.
 
-    `stderr` is the file its log is appended to (None: our own stderr); `message_bytes` the longest message read;
-    `era` None: find out, "modern": our own kind of server, no probe, "legacy": handshake only.
+    `stderr` is the file its log is appended to (None: our own stderr); `message_bytes` the longest message
+    read; `era` None: find out, "modern": our own kind of server, no probe, "legacy": handshake only.
     Raises ServerNotStarted, and what `ragmcp.client.connect` raises.
     """
     async with ServerProcess.start(command, stderr=stderr, env=env, cwd=cwd) as process:
