@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ragchat import __version__
@@ -48,25 +48,20 @@ def _argument(*names: str, **options: Any) -> Argument:
     return Argument(names, options)
 
 
-def _count(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not 1 or more")
+def _from_1_to(most: int) -> Callable[[str], int]:
+    def number(text: str) -> int:  # its name is what argparse calls a value that is none
+        if not 1 <= (value := int(text)) <= most:
+            raise argparse.ArgumentTypeError(f"{text} is not from 1 to {most}")
+        return value
+
     return number
 
 
-def _top_k(text: str) -> int:
-    number = _count(text)
-    if number > 100:
-        raise argparse.ArgumentTypeError(f"{text} is more than 100")
-    return number
-
-
-_count.__name__ = _top_k.__name__ = "whole number"  # what argparse calls a value that is none
-
-K = _argument("-k", type=_top_k, metavar="N", dest="top_k", default=None, help="passages to find (1 to 100)")
+K = _argument(
+    "-k", type=_from_1_to(100), metavar="N", dest="top_k", default=None, help="passages to find (1 to 100)"
+)
 LIMIT = _argument(
-    "-n", "--limit", type=_count, metavar="N", default=100, help="at most N lines (default: 100)"
+    "-n", "--limit", type=_from_1_to(10_000), metavar="N", default=100, help="at most N lines (default: 100)"
 )
 DOCUMENT = _argument("document", help="its URI, its id, or the path of its file")
 SESSION = _argument("session_id", metavar="ID", help="the session's id, or enough of its beginning")

@@ -1,4 +1,4 @@
-"""Files into memory: many calls in flight, one outcome for each file. `ragchat inject` and `/inject` share it.
+"""Files into memory: many calls in flight, one outcome for each file. For `ragchat inject` and `/inject`.
 
 Not the walk (`files`), not the screen: progress goes to a callback, and the report is filled as documents are
 stored, so that whoever is interrupted can still say what was done.
@@ -6,7 +6,7 @@ stored, so that whoever is interrupted can still say what was done.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -17,6 +17,7 @@ from msgspec import Struct, field
 
 from ragchat.errors import MemoryRefused
 from ragchat.files import Collected, EmptyText, NotText, Refusal, Source, collect, read_text, title_of
+from ragchat.memory_types import Documents, Injected
 
 # Enough to fill the server's batches while files are read; more only holds more text in memory.
 IN_FLIGHT = 64
@@ -26,27 +27,11 @@ LARGE_BYTES = 1 << 20
 HOPELESS = frozenset({"EMBEDDER_MISMATCH", "EMBEDDER_UNAVAILABLE"})
 
 
-class Injected(Struct, frozen=True):
-    """The server's answer to one `Inject`."""
-
-    document_id: str
-    uri: str
-    status: Literal["added", "updated", "unchanged"]
-    chunks: int
-
-
-class Listing(Protocol):
-    @property
-    def documents(self) -> Sequence[Any]: ...
-    @property
-    def total(self) -> int: ...
-
-
 class Memory(Protocol):
     """What loading needs of `MemoryClient`."""
 
     async def inject(self, text: str, metadata: dict[str, Any] | None = None) -> Injected: ...
-    async def documents(self, limit: int, offset: int = 0, uri_glob: str | None = None) -> Listing: ...
+    async def documents(self, limit: int, offset: int = 0, uri_glob: str | None = None) -> Documents: ...
 
 
 class Document(Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""Runs a script's steps in one session, one after the other, and holds what comes out against expectations."""
+"""Runs a script's steps in one session, one after the other, and checks what comes out."""
 
 from __future__ import annotations
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from importlib import resources
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -191,7 +192,7 @@ def test_a_private_folder_is_its_owners_only(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", PACKAGED)
 def test_every_packaged_key_stands_under_a_comment(name: str) -> None:
     lines = resources.files("ragconfig").joinpath(name).read_text(encoding="utf-8").splitlines()
-    for above, line in zip(lines, lines[1:], strict=False):
+    for above, line in pairwise(lines):
         if line.startswith("["):
             assert above == "", line
         elif line and not line.startswith("#"):

@@ -15,4 +15,4 @@ def chat(run: Run) -> int:
         return chat.run(run.settings, run.app, **past)
     from ragchat.ui import piped
 
-    return piped.run(run.settings, run.app, **past)
+    return piped.run(run.app, **past)

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from ragchat.app import sessions_path
 from ragchat.commands import Run
-from ragchat.commands.session import sessions_path
 from ragchat.errors import FileInTheWay
 from ragchat.log import LOG_FILE
 from ragchat.memory_process import STDERR_FILE, memory_path

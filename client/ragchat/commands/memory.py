@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ragchat.commands import Run
 from ragchat.errors import MemoryRefused
-from ragchat.memory_client import Entry
+from ragchat.memory_types import Entry
 
 
 async def ls(run: Run) -> int:
@@ -104,10 +104,7 @@ async def stats(run: Run) -> int:
             ("chunks", f"{found.chunks:,}"),
             ("characters", f"{found.characters:,}"),
             ("bytes on disk", f"{found.bytes:,}"),
-            (
-                "embedder",
-                f"{found.embedder} ({found.dimensions} dimensions)" if found.embedder else "not chosen yet",
-            ),
+            ("embedder", embedder),
         ]
         run.console.table(("memory", ""), rows)
     return 0

@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
+from ragchat.app import sessions_path
 from ragchat.commands import Run
 from ragchat.sessions import SessionStore
 from ragchat.ui.neutral import one_line
-from ragmcp.settings import Settings
-
-
-def sessions_path(settings: Settings) -> Path:
-    named = settings.tables["sessions"]["path"]
-    return Path(named).expanduser() if named else settings.home.data / "sessions.db"
 
 
 def _store(run: Run) -> SessionStore:

@@ -1,0 +1,210 @@
+"""Checks of everything a person needs: each one a small function that looks and says what it saw."""
+
+from __future__ import annotations
+
+import platform
+import re
+import shutil
+import sqlite3
+import sys
+import time
+from collections.abc import AsyncIterator
+from contextlib import closing
+from importlib import metadata
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import anyio
+from anyio import to_thread
+from msgspec import Struct
+
+from ragchat.app import sessions_path
+from ragchat.console import is_styled, is_unicode
+from ragchat.endpoints import resolve
+from ragchat.errors import ModelError, RagChatError
+from ragchat.memory_client import open_memory
+from ragchat.memory_process import memory_path
+from ragchat.model import ModelSettings
+from ragchat.types import OFFLINE
+from ragmcp.settings import USER_FILE, Settings, SettingsError, private_folder
+
+Status: TypeAlias = Literal["ok", "warning", "fault"]
+
+OLDEST_PYTHON = (3, 11)
+PROJECT_NAME = re.compile(r"[\w.-]+")  # the `anyio` of `anyio>=4.9`
+# A server that is only slow is no fault; one that says nothing for so long is.
+SERVER_SECONDS = 60.0
+
+
+class Check(Struct, frozen=True):
+    """One line of the table; `hint` is what to do about it."""
+
+    name: str
+    status: Status
+    detail: str
+    hint: str = ""
+
+
+async def examine(settings: Settings, config_file: Path | None) -> AsyncIterator[Check]:
+    """Every check, one after the other. Never raises for what it finds."""
+    yield python()
+    yield packages()
+    yield sqlite()
+    yield settings_files(settings, config_file)
+    yield folders(settings)
+    yield await to_thread.run_sync(database, "memory file", memory_path(settings))
+    yield await to_thread.run_sync(database, "sessions file", sessions_path(settings))
+    async for check in memory_server(settings, config_file):
+        yield check
+    yield await model(settings)
+    yield terminal()
+
+
+def python() -> Check:
+    detail = f"{platform.python_version()} on {platform.platform(terse=True)}"
+    if sys.version_info >= OLDEST_PYTHON:
+        return Check("python", "ok", detail)
+    return Check("python", "fault", detail, "Install Python 3.11 or newer.")
+
+
+def packages() -> Check:
+    """Whether what the distribution needs is installed; its own metadata names it."""
+    missing = []
+    for requirement in metadata.requires("ragchat") or []:
+        name = PROJECT_NAME.match(requirement)
+        if name and "extra ==" not in requirement and not _is_installed(name[0]):
+            missing.append(name[0])
+    if missing:
+        return Check("packages", "fault", f"missing: {', '.join(missing)}", "Install ragchat again.")
+    return Check("packages", "ok", f"ragchat {metadata.version('ragchat')} with all it needs")
+
+
+def _project_name(requirement: str) -> str:
+    """`anyio>=4.9` → `anyio`."""
+    return requirement[
+        : next((i for i, c in enumerate(requirement) if not (c.isalnum() or c in "-_.")), None)
+    ]
+
+
+def _is_installed(name: str) -> bool:
+    try:
+        metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return False
+    return True
+
+
+def sqlite() -> Check:
+    detail = f"SQLite {sqlite3.sqlite_version}"
+    with closing(sqlite3.connect(":memory:")) as db:
+        try:
+            db.execute("CREATE VIRTUAL TABLE t USING fts5(x)")
+        except sqlite3.OperationalError:
+            return Check("sqlite", "fault", f"{detail} without FTS5", "Use a Python whose SQLite has FTS5.")
+    return Check("sqlite", "ok", f"{detail} with FTS5")
+
+
+def settings_files(settings: Settings, config_file: Path | None) -> Check:
+    """They could be read, or there would be no `settings`."""
+    path = config_file or settings.home.config / USER_FILE
+    changed = f"{len(settings.origins)} settings differ from the defaults"
+    return Check(
+        "settings", "ok", f"{path} ({changed})" if path.exists() else f"no file of your own ({changed})"
+    )
+
+
+def folders(settings: Settings) -> Check:
+    home = settings.home
+    for folder in (home.data, home.state, memory_path(settings).parent):
+        try:
+            private_folder(folder)
+            probe = folder / ".ragchat-doctor"
+            probe.touch()
+            probe.unlink()
+        except OSError as error:
+            hint = "Give it to your user, or move everything with RAGCHAT_HOME."
+            return Check("folders", "fault", f"{folder} cannot be written: {error.strerror}", hint)
+    free = shutil.disk_usage(home.data).free
+    return Check("folders", "ok", f"{home.data} ({free / 1e9:.1f} GB free)")
+
+
+def database(name: str, path: Path) -> Check:
+    """Whether a SQLite file is whole; a file that is not there yet is fine."""
+    if not path.exists():
+        return Check(name, "ok", f"{path} (not there yet)")
+    hint = (
+        "Put a copy from a backup in its place; the damaged file may still be read with sqlite3's .recover."
+    )
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as db:
+            [(verdict,)] = db.execute("PRAGMA quick_check(1)").fetchall()
+    except sqlite3.Error as error:
+        return Check(name, "fault", f"{path}: {error}", hint)
+    if verdict != "ok":
+        return Check(name, "fault", f"{path}: {verdict}", hint)
+    return Check(name, "ok", f"{path} ({path.stat().st_size / 1e6:.1f} MB)")
+
+
+async def memory_server(settings: Settings, config_file: Path | None) -> AsyncIterator[Check]:
+    """Start it, ask it something, and look at what embeds."""
+    started = time.perf_counter()
+    try:
+        with anyio.fail_after(SERVER_SECONDS):
+            async with open_memory(settings, config_file) as memory:
+                stats = await memory.stats()
+                ready = time.perf_counter() - started
+                found = await memory.query("ragchat")
+                answered = time.perf_counter() - started - ready
+    except TimeoutError:
+        yield Check("memory server", "fault", f"does not answer within {SERVER_SECONDS:g} s")
+        return
+    except RagChatError as error:
+        yield Check(
+            "memory server",
+            "fault",
+            str(error),
+            "" if error.hint.startswith("`ragchat doctor") else error.hint,
+        )
+        return
+    holds = f"{stats.documents:,} documents, {stats.chunks:,} chunks"
+    yield Check(
+        "memory server", "ok", f"{holds}; started in {ready:.2f} s, a query took {answered * 1000:.0f} ms"
+    )
+    if found.notice:
+        yield Check("embedder", "fault", found.notice)
+    else:
+        yield Check(
+            "embedder",
+            "ok",
+            stats.embedder or f"{settings.tables['embedder']['kind']} (nothing embedded yet)",
+        )
+
+
+async def model(settings: Settings) -> Check:
+    """Which model answers, and whether it can be reached. None at all is a way to work, not a fault."""
+    wanted = settings.tables["model"]["name"]
+    try:
+        found = await resolve(wanted, settings.table("model", ModelSettings))
+        if found is None:
+            hint = "" if wanted == OFFLINE else "Start Ollama or set OPENAI_API_KEY for a chat model."
+            return Check("model", "ok", "none: answers are quotations from memory", hint)
+        try:
+            names = await found.names()
+        finally:
+            await found.aclose()
+    except (ModelError, SettingsError) as error:
+        return Check("model", "fault", str(error), error.hint)
+    detail = f"{found.name} at {found.place.base_url}"
+    if names and found.name not in names:
+        return Check("model", "warning", f"{detail}, which does not list it", "Check model.name.")
+    return Check("model", "ok", detail)
+
+
+def terminal() -> Check:
+    size = shutil.get_terminal_size()
+    words = [
+        f"{size.columns} x {size.lines}" if sys.stdout.isatty() else "no terminal",
+        "colours" if is_styled(sys.stdout) else "no colours",
+        "Unicode" if is_unicode(sys.stdout) else f"{sys.stdout.encoding}, no Unicode",
+    ]
+    return Check("terminal", "ok", ", ".join(words))

@@ -1,0 +1,63 @@
+"""How this program's own memory server is run: its command, its log, its life. What is asked of it stands in
+`memory_client`.
+"""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ragchat import __version__
+from ragmcp.settings import Settings, private_folder
+
+if TYPE_CHECKING:
+    from ragmcp.supervisor import Supervised
+
+CLIENT_NAME = "ragchat"
+STDERR_FILE = "ragmemory.log"
+STDERR_BYTES = 1 << 20  # a log above this is begun anew
+TOOLSETS = "memory,documents"
+# What may be sent again when the server died over it: reading changes nothing, and Inject is an upsert.
+REPEATABLE = frozenset({"Query", "Inject", "ListDocuments", "ShowDocument", "ListJournal", "MemoryStats"})
+
+
+def memory_path(settings: Settings) -> Path:
+    """The memory's SQLite file, absolute."""
+    named = settings.tables["memory"]["path"]
+    return Path(named).expanduser().absolute() if named else settings.home.data / "memory.db"
+
+
+def command(settings: Settings, config_file: Path | None) -> list[str]:
+    # -P: a file of the working folder must not stand in for a module of the server.
+    words = [sys.executable, "-P", "-X", "utf8", "-m", "ragmemory"]
+    words += ["--memory", str(memory_path(settings)), "--toolsets", TOOLSETS]
+    return [*words, "--config", str(config_file)] if config_file else words
+
+
+def supervised(settings: Settings, config_file: Path | None) -> Supervised:
+    """The server: entered, it starts in the background, and again when it dies."""
+    from ragmcp.supervisor import Supervised
+    from ragmcp.transports.stdio import open_stdio
+
+    log = private_folder(settings.home.state) / STDERR_FILE
+    _keep_short(log)
+    start = partial(
+        open_stdio,
+        command(settings, config_file),
+        stderr=log,
+        message_bytes=settings.tables["limits"]["message_bytes"],
+        era="modern",
+        client_name=CLIENT_NAME,
+        client_version=__version__,
+    )
+    return Supervised(start, repeatable=REPEATABLE)
+
+
+def _keep_short(log: Path) -> None:
+    try:
+        if log.stat().st_size > STDERR_BYTES:
+            log.replace(log.with_suffix(".log.1"))
+    except OSError:  # not there yet, or held open by another program on Windows
+        return

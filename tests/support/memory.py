@@ -1,0 +1,24 @@
+"""A real memory without a process: the service on its SQLite file, behind MCP, in the test's event loop."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from ragchat.memory_client import MemoryClient
+from ragmcp.server import Server
+from ragmcp.settings import load_settings
+from ragmcp.transports.memory import open_memory as open_pair
+from ragmemory.app import make_service
+from ragmemory.toolsets import make_tools
+
+
+@asynccontextmanager
+async def memory_in(folder: Path) -> AsyncIterator[MemoryClient]:
+    """A client of the memory in `folder`, with all its tools."""
+    settings = load_settings(environ={"RAGCHAT_HOME": str(folder)}, folder=folder)
+    async with make_service(settings) as service:
+        server = Server("ragmemory", "test", tools=make_tools(service, ["memory", "documents"]))
+        async with open_pair(server, era="modern") as connection:
+            yield MemoryClient(connection)
