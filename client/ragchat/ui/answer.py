@@ -22,7 +22,7 @@ from ragchat.ui.neutral import one_line
 from ragchat.ui.sources import plain_sources, sources
 from ragchat.ui.spinner import Spinner
 from ragchat.ui.stream import AnswerStream
-from ragchat.ui.why import seconds
+from ragchat.ui.wording import seconds
 
 if TYPE_CHECKING:
     from ragchat.ui.screen import Screen

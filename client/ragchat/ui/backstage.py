@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from prompt_toolkit.application import get_app, in_terminal
 
@@ -23,19 +23,26 @@ log = logging.getLogger("ragchat")
 _MODULES = ("ragchat.app", "ragchat.memory_client", "ragchat.ui.screen", "ragchat.ui.answer")
 
 
-class Backstage:
-    """Holds the app open in one task, for as long as the chat lasts.
+class Past(NamedTuple):
+    """The session to go on with: by its id, or the last one."""
 
-    `session_id`: the past session to go on with, "" for the last one, None for a new one.
-    """
+    session_id: str | None
+    last: bool
+
+
+NO_PAST = Past(None, last=False)
+
+
+class Backstage:
+    """Holds the app open in one task, for as long as the chat lasts."""
 
     def __init__(
-        self, open_app: OpenApp, make_context: Callable[[App], ChatContext], session_id: str | None = None
+        self, open_app: OpenApp, make_context: Callable[[App], ChatContext], past: Past = NO_PAST
     ) -> None:
         self.context: ChatContext | None = None
         self._open_app = open_app
         self._make_context = make_context
-        self._session_id = session_id
+        self._past = past
         self._opened = asyncio.Event()
         self._closing = asyncio.Event()
 
@@ -67,9 +74,9 @@ class Backstage:
         from ragchat.ui.actions.sessions import resume
 
         context = self._make_context(app)
-        if self._session_id is not None:
+        if any(self._past):
             async with in_terminal():
-                await resume(context, self._session_id)
+                await resume(context, self._past.session_id or "")
         context.follow_session()
         get_app().invalidate()
         return context

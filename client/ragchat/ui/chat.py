@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from prompt_toolkit import PromptSession
 
-from ragchat.ui.backstage import Backstage, OpenApp
+from ragchat.ui.backstage import NO_PAST, Backstage, OpenApp, Past
 from ragchat.ui.completer import SlashCompleter
 from ragchat.ui.context import ChatContext
 from ragchat.ui.interrupt import stoppable
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from ragmcp.settings import Settings
 
 
-def run(settings: Settings, open_app: OpenApp, session_id: str | None = None) -> int:
+def run(settings: Settings, open_app: OpenApp, *, session_id: str | None = None, resume: bool = False) -> int:
     """Chat at the terminal until the user leaves; returns the exit code. Starts its own event loop.
 
-    `open_app` is entered behind the prompt. `session_id`: the past session to go on with, "" for the last.
+    `open_app` is entered behind the prompt. `session_id`: the past session to go on with; `resume`: the last.
     Raises what entering `open_app` raises, and SessionError.
     """
-    asyncio.run(Chat(settings, open_app, session_id).run())
+    asyncio.run(Chat(settings, open_app, past=Past(session_id, resume)).run())
     return 0
 
 
@@ -38,7 +38,8 @@ class Chat:
         self,
         settings: Settings,
         open_app: OpenApp,
-        session_id: str | None = None,
+        *,
+        past: Past = NO_PAST,
         stdout: TextIO | None = None,
         stderr: TextIO | None = None,
     ) -> None:
@@ -46,7 +47,7 @@ class Chat:
         self._stdout = stdout or sys.stdout
         self._stderr = stderr or sys.stderr
         self._status = Status()
-        self._backstage = Backstage(open_app, self._make_context, session_id)
+        self._backstage = Backstage(open_app, self._make_context, past)
         completer = SlashCompleter(lambda: self._backstage.context)
         self.prompt = make_prompt(self._state, self._status, completer, self._stdout)
 

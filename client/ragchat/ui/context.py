@@ -12,7 +12,7 @@ from ragchat import slash
 if TYPE_CHECKING:
     from ragchat.app import App
     from ragchat.memory_client import MemoryClient
-    from ragchat.turn import Approve
+    from ragchat.toolbox import Approve
     from ragchat.types import Event
     from ragchat.ui.answer import AnswerView
     from ragchat.ui.screen import Screen

@@ -36,7 +36,6 @@ def make_keys(status: Status) -> KeyBindings:
         if buffer.complete_state is not None and buffer.complete_state.current_completion is not None:
             buffer.complete_state = None
         elif buffer.text.strip():
-            status.hint = ""
             buffer.validate_and_handle()
 
     @keys.add("escape", "enter")
@@ -47,8 +46,9 @@ def make_keys(status: Status) -> KeyBindings:
     @keys.add("<sigint>")
     def _(event: KeyPressEvent) -> None:
         buffer = event.current_buffer
-        if not buffer.text:
-            status.hint = LEAVING_HINT
+        empty = not buffer.text
         buffer.reset()
+        if empty:
+            status.hint = LEAVING_HINT
 
     return keys

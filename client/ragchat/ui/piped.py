@@ -9,26 +9,26 @@ import asyncio
 import sys
 from contextlib import aclosing
 
-from ragchat.ui.backstage import OpenApp
+from ragchat.ui.backstage import OpenApp, Past
 from ragchat.ui.context import ChatContext
 from ragchat.ui.lines import read_lines
 from ragchat.ui.screen import Screen
 from ragchat.ui.toolbar import Status
 
 
-def run(open_app: OpenApp, session_id: str | None = None) -> int:
+def run(open_app: OpenApp, *, session_id: str | None = None, resume: bool = False) -> int:
     """Answer until stdin ends. Returns 1 if a line failed, else 0. Starts its own event loop.
 
-    `session_id`: the past session to go on with, "" for the last one. Raises what entering `open_app` raises,
-    and SessionError.
+    `session_id`: the past session to go on with; `resume`: the last one. Raises what entering `open_app`
+    raises, and SessionError.
     """
-    return asyncio.run(_run(open_app, session_id))
+    return asyncio.run(_run(open_app, Past(session_id, resume)))
 
 
-async def _run(open_app: OpenApp, session_id: str | None) -> int:
+async def _run(open_app: OpenApp, past: Past) -> int:
     async with open_app() as app:
-        if session_id is not None:
-            await app.resume(session_id or None)
+        if any(past):
+            await app.resume(past.session_id)
         context = ChatContext(app, Screen.open(), Status())
         async with aclosing(read_lines(sys.stdin.fileno())) as lines:
             async for line in lines:

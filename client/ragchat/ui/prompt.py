@@ -50,7 +50,7 @@ def make_prompt(
     `input` and `output` default to the terminal.
     """
     styled = is_styled(stdout)
-    return PromptSession(
+    session: PromptSession[str] = PromptSession(
         [("class:prompt", prompt_mark(stdout))],
         multiline=True,
         prompt_continuation=_continuation,
@@ -68,6 +68,8 @@ def make_prompt(
         input=input,
         output=output,
     )
+    session.default_buffer.on_text_changed += status.clear_hint
+    return session
 
 
 def prompt_mark(stdout: TextIO) -> str:

@@ -31,7 +31,7 @@ class AnswerStream:
         self._console = console
         self._rest = ""
         self._printed = False
-        self._live = Live(self, console=console, auto_refresh=False, transient=True) if animated else None
+        self._live = _make_live(self, console) if animated else None
         self._timer: asyncio.TimerHandle | None = None
 
     def feed(self, text: str) -> None:
@@ -79,3 +79,14 @@ class AnswerStream:
         for line in lines[-max(1, console.height - _ROWS_KEPT_FREE) :]:
             yield from line
             yield Segment.line()
+
+
+def _make_live(answer: AnswerStream, console: Console) -> Live:
+    return Live(
+        answer,
+        console=console,
+        auto_refresh=False,
+        transient=True,
+        redirect_stdout=False,
+        redirect_stderr=False,
+    )

@@ -9,6 +9,7 @@ from prompt_toolkit.application import get_app
 from prompt_toolkit.utils import get_cwidth
 
 from ragchat.ui.neutral import one_line
+from ragchat.ui.wording import counted
 
 if TYPE_CHECKING:
     from prompt_toolkit.formatted_text import StyleAndTextTuples
@@ -28,6 +29,10 @@ class Status:
     tokens: int | None = None
     context: float | None = None
     hint: str = ""
+
+    def clear_hint(self, _: object) -> None:
+        """It was for the moment in which nothing was typed."""
+        self.hint = ""
 
 
 def toolbar(status: Status) -> StyleAndTextTuples:
@@ -49,14 +54,10 @@ def _parts(status: Status) -> StyleAndTextTuples:
         parts.append(("class:bottom-toolbar.hint", status.hint))
     parts.append(("", one_line(status.model, 40) or "starting"))
     if status.documents is not None and status.chunks is not None:
-        parts.append(("", f"{_count(status.documents, 'document')}, {_count(status.chunks, 'chunk')}"))
+        parts.append(("", f"{counted(status.documents, 'document')}, {counted(status.chunks, 'chunk')}"))
     if status.context is not None:
         style = "class:bottom-toolbar.full" if status.context >= _NEARLY_FULL else ""
         parts.append((style, f"context {status.context:.0%}"))
     if status.tokens is not None:
-        parts.append(("", _count(status.tokens, "token")))
+        parts.append(("", counted(status.tokens, "token")))
     return parts
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"

@@ -5,6 +5,8 @@ from __future__ import annotations
 from importlib import metadata
 from typing import TYPE_CHECKING
 
+from ragchat.ui.wording import counted
+
 if TYPE_CHECKING:
     from ragchat.ui.context import ChatContext
 
@@ -28,5 +30,7 @@ def readme() -> str:
 async def load_readme(context: ChatContext) -> None:
     """Put the README into memory. Raises RagChatError."""
     found = await context.memory.inject(readme(), {"uri": README_URI, "title": "ragchat's README"})
-    context.screen.note(f"The README is in memory ({found.chunks} chunks). Ask: what is ragchat?", "done")
+    context.screen.note(
+        f"The README is in memory ({counted(found.chunks, 'chunk')}). Ask: what is ragchat?", "done"
+    )
     await context.follow_memory()

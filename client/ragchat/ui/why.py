@@ -11,6 +11,7 @@ from rich.text import Text
 from ragchat.types import OFFLINE
 from ragchat.ui.neutral import one_line
 from ragchat.ui.places import place
+from ragchat.ui.wording import counted, seconds
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -53,10 +54,6 @@ def times(timings: dict[str, float]) -> str:
     return ", ".join(f"{name.replace('_', ' ')} {seconds(value)}" for name, value in timings.items())
 
 
-def seconds(value: float) -> str:
-    return f"{value * 1000:.0f} ms" if value < 0.9995 else f"{value:.1f} s"
-
-
 def _candidates(candidates: list[Candidate]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="heading")
     table.add_column("", justify="right", no_wrap=True)
@@ -79,7 +76,7 @@ def _candidates(candidates: list[Candidate]) -> Table:
 
 
 def _history(trace: Trace) -> str:
-    turns = f"{trace.history_turns} earlier turns"
+    turns = counted(trace.history_turns, "earlier turn")
     return f"{turns}; {trace.dropped_turns} left out, the budget was full" if trace.dropped_turns else turns
 
 

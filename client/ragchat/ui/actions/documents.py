@@ -7,6 +7,8 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ragchat.ui.wording import counted, local
+
 if TYPE_CHECKING:
     from ragchat.inject import InjectReport
     from ragchat.ui.context import ChatContext
@@ -59,7 +61,6 @@ async def show_memory(context: ChatContext, glob: str) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from ragchat.ui.moments import local
     from ragchat.ui.places import short_uri
 
     page = await context.memory.documents(limit=_SHOWN, uri_glob=glob or None)
@@ -76,7 +77,8 @@ async def show_memory(context: ChatContext, glob: str) -> None:
         context.screen.note(f"… and {page.total - len(page.documents):,} more; /memory GLOB narrows it down.")
     stats = await context.memory.stats()
     context.screen.note(
-        f"{stats.documents:,} documents, {stats.chunks:,} chunks, {stats.bytes / 1e6:.1f} MB in {stats.path}"
+        f"{counted(stats.documents, 'document')}, {counted(stats.chunks, 'chunk')}, "
+        f"{stats.bytes / 1e6:.1f} MB in {stats.path}"
     )
 
 
@@ -89,7 +91,7 @@ async def forget(context: ChatContext, document: str) -> None:
         raise ArgumentMissing("forget", "a document: its path, URI or id")
     gone = await context.memory.forget(document)
     context.screen.note(
-        f"{short_uri(gone.uri)} is forgotten ({gone.chunks:,} chunks). /undo brings it back.", "done"
+        f"{short_uri(gone.uri)} is forgotten ({counted(gone.chunks, 'chunk')}). /undo brings it back.", "done"
     )
     await context.follow_memory()
 
@@ -126,4 +128,6 @@ def _show_report(context: ChatContext, report: InjectReport) -> None:
         context.screen.note(note)
     context.screen.note(report.summary(), "warning" if failed else "done")
     if report.gone:
-        context.screen.note(f"{len(report.gone):,} files are gone from there, but not from memory: /forget.")
+        context.screen.note(
+            f"{counted(len(report.gone), 'file')} gone from there, but not from memory: /forget."
+        )

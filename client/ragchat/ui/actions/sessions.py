@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ragchat.ui.wording import counted, local
+
 if TYPE_CHECKING:
     from ragchat.ui.context import ChatContext
 
@@ -20,7 +22,6 @@ async def show_sessions(context: ChatContext, words: str) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from ragchat.ui.moments import local
     from ragchat.ui.neutral import one_line
 
     store = context.app.sessions
@@ -45,8 +46,7 @@ async def resume(context: ChatContext, session_id: str) -> None:
     session = await context.app.resume(session_id or None)
     context.follow_session()
     show_where_it_stands(context)
-    count = len(session.turns)
-    context.screen.note(f"Going on with {session.session_id} ({count} turn{'s' * (count != 1)}).")
+    context.screen.note(f"Going on with {session.session_id} ({counted(len(session.turns), 'turn')}).")
 
 
 def show_where_it_stands(context: ChatContext) -> None:

@@ -1,0 +1,23 @@
+"""Numbers and times as a person reads them. Pure but for the machine's time zone."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+
+def counted(number: int, what: str) -> str:
+    """`1 chunk`, `1,204 chunks`."""
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+
+
+def seconds(value: float) -> str:
+    """`12 ms`, `2.1 s`."""
+    return f"{value * 1000:.0f} ms" if value < 0.9995 else f"{value:.1f} s"
+
+
+def local(moment: str) -> str:
+    """A stored time (ISO 8601) as `2026-11-21 09:40` where the user is; what is no time stays as it is."""
+    try:
+        return datetime.fromisoformat(moment).astimezone().strftime("%Y-%m-%d %H:%M")
+    except ValueError:
+        return moment
