@@ -16,12 +16,11 @@ from msgspec import UNSET, Raw
 
 from ragmcp.connection import Connection
 from ragmcp.eras import LATEST_LEGACY, LATEST_MODERN, check_legacy, modern_meta, verdict
-from ragmcp.errors import MethodNotFound, NotEncodable, RequestTimedOut, UnreadableAnswer, WireError
+from ragmcp.errors import MethodNotFound, RequestTimedOut, UnreadableAnswer, WireError
 from ragmcp.jsonrpc import Id, Notification, Request
 from ragmcp.peer import Peer, Stream
 from ragmcp.schema import (
     SERVER_INFO,
-    CallToolParams,
     CallToolResult,
     Content,
     DiscoverResult,
@@ -35,6 +34,7 @@ from ragmcp.schema import (
     ProgressParams,
     RequestMeta,
     TextContent,
+    ToolCall,
     ToolInfo,
 )
 from ragmcp.tasks import beside
@@ -111,7 +111,7 @@ class Client:
         token = UNSET if on_progress is None else next(self._tokens)
         if on_progress is not None:
             self._on_progress[token] = on_progress
-        params = CallToolParams(meta=self._meta(token), name=name, arguments=_raw(arguments))
+        params = ToolCall(meta=self._meta(token), name=name, arguments=arguments or {})
         try:
             result = await self._ask("tools/call", params, CallToolResult, timeout)
         finally:
@@ -182,13 +182,6 @@ def _decode(method: str, answer: Raw, type: type[T]) -> T:
 
 def _given(value: Any) -> Any:
     return None if value is UNSET else value
-
-
-def _raw(arguments: Mapping[str, Any] | None) -> Raw:
-    try:
-        return Raw(msgspec.json.encode(arguments or {}))
-    except (TypeError, ValueError, OverflowError, RecursionError) as error:
-        raise NotEncodable("The call's arguments", str(error)) from None
 
 
 def _server_info(meta: Raw | msgspec.UnsetType) -> Implementation:

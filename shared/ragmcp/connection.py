@@ -21,7 +21,7 @@ from ragmcp.errors import (
     RemoteProtocolError,
     WireError,
 )
-from ragmcp.framing import LineDecoder, Overlong
+from ragmcp.framing import Line, LineDecoder, Overlong
 from ragmcp.jsonrpc import ErrorObject, Failure, Id, Message, Notification, Request, Success, Unreadable
 from ragmcp.schema import CancelledParams
 
@@ -113,7 +113,7 @@ class Connection(Generic[Waiter]):
                 events += self._receive(jsonrpc.parse(line), None)
         return events
 
-    def _receive_batch(self, line: bytes) -> Iterable[Event[Waiter]]:
+    def _receive_batch(self, line: Line) -> Iterable[Event[Waiter]]:
         if not self.batches:
             return self._unusable(None, InvalidRequest("there are no batches in this protocol revision"))
         batch = _Batch()

@@ -6,8 +6,11 @@ Not JSON: a line may hold anything. An overlong line is not kept, only its two e
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 END_BYTES = 256
+
+Line: TypeAlias = bytes | bytearray
 
 
 @dataclass(frozen=True)
@@ -24,40 +27,37 @@ class LineDecoder:
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
-        # Parts of the unfinished line. They are joined once, when its end has come: appending to one buffer
-        # would copy a 64 MiB line a thousand times.
-        self._parts: list[bytes] = []
+        # The unfinished line grows in place and is handed on as it is: at 64 MiB every copy is felt.
+        self._partial = bytearray()
         self._size = 0
         self._head = b""
 
-    def feed(self, data: bytes) -> list[bytes | Overlong]:
+    def feed(self, data: bytes) -> list[Line | Overlong]:
         """The lines that `data` completes, without their newlines; blank lines are left out."""
-        first, *rest = data.split(b"\n")
-        self._append(first)
-        if not rest:
+        first, *whole = data.split(b"\n")
+        if not whole:
+            self._append(first)
             return []
-        lines: list[bytes | Overlong] = [self._finish()]
-        last = rest.pop()
-        for line in rest:
-            lines.append(line if len(line) <= self.limit else _skipped(line))
-        self._append(last)
+        rest = whole.pop()
+        lines: list[Line | Overlong] = [self._finish(first)]
+        lines += [line if len(line) <= self.limit else _skipped(line) for line in whole]
+        self._append(rest)
         return [line for line in lines if isinstance(line, Overlong) or (line and not line.isspace())]
 
     def _append(self, part: bytes) -> None:
-        if not part:
-            return
         self._size += len(part)
-        self._parts.append(part)
+        self._partial += part
         if self._size > self.limit:
-            joined = b"".join(self._parts)
-            self._head = self._head or joined[:END_BYTES]
-            self._parts = [joined[-END_BYTES:]]
+            self._head = self._head or bytes(self._partial[:END_BYTES])
+            del self._partial[:-END_BYTES]
 
-    def _finish(self) -> bytes | Overlong:
-        line = self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
-        size, head = self._size, self._head
-        self._parts, self._size, self._head = [], 0, b""
-        return Overlong(size, head, line) if size > self.limit else line
+    def _finish(self, part: bytes) -> Line | Overlong:
+        if not self._size:
+            return part if len(part) <= self.limit else _skipped(part)
+        self._append(part)
+        line, size, head = self._partial, self._size, self._head
+        self._partial, self._size, self._head = bytearray(), 0, b""
+        return Overlong(size, head, bytes(line)) if size > self.limit else line
 
 
 def _skipped(line: bytes) -> Overlong:

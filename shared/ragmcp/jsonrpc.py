@@ -12,6 +12,7 @@ import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from ragmcp.errors import InvalidRequest, NotEncodable, NotJson
+from ragmcp.framing import Line
 
 Id: TypeAlias = int | str
 
@@ -99,12 +100,13 @@ _envelope = msgspec.json.Decoder(_Envelope)
 _batch = msgspec.json.Decoder(list[Raw])
 _loose = msgspec.json.Decoder(dict[str, Raw])
 _id = msgspec.json.Decoder(int | str)
+_ARRAY = re.compile(rb"\s*\[")
 
 # 2**63: beyond it other languages lose digits, and the answer would carry an id nobody asked with.
 _ID_LIMIT = 2**63
 
 
-def parse(line: bytes | Raw) -> Message:
+def parse(line: Line | Raw) -> Message:
     """One message; what cannot be read comes back as `Unreadable`. Never raises."""
     try:
         message = _envelope.decode(line)
@@ -115,20 +117,20 @@ def parse(line: bytes | Raw) -> Message:
     return _classify(message)
 
 
-def parse_batch(line: bytes) -> list[Message]:
+def parse_batch(line: Line) -> list[Message]:
     """The members of a JSON array, each as `parse` would see it. Never raises."""
     try:
         members = _batch.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        return [_unreadable(line, error)]
+        return [_unreadable(bytes(line), error)]
     if not members:
         return [Unreadable(None, InvalidRequest("a batch must not be empty"))]
     return [parse(member) for member in members]
 
 
-def is_batch(line: bytes) -> bool:
+def is_batch(line: Line) -> bool:
     """Whether the line holds a JSON array rather than an object."""
-    return line[:1] == b"[" or line.lstrip()[:1] == b"["
+    return _ARRAY.match(line) is not None
 
 
 def _classify(message: _Envelope) -> Message:
@@ -155,7 +157,7 @@ def _known(id: int | str | UnsetType) -> Id | None:
     return None if id is UNSET else id
 
 
-def _misfit(line: bytes | Raw, error: msgspec.ValidationError) -> Message:
+def _misfit(line: Line | Raw, error: msgspec.ValidationError) -> Message:
     """JSON of the wrong shape: find out whether its id, at least, is one."""
     try:
         members = _loose.decode(line)

@@ -19,12 +19,15 @@ from ragmcp import jsonrpc
 from ragmcp.connection import Answered, Cancelled, Connection, Garbage, Reply
 from ragmcp.errors import ConnectionClosed, RagMcpError, RemoteProtocolError, RequestTimedOut
 from ragmcp.jsonrpc import Id, Notification, Request
+from ragmcp.tasks import beside
 
 log = logging.getLogger(__name__)
 
 # What is still being answered when the other side stops asking may take this long. A host that closed our
 # stdin usually waits two seconds before it terminates us; `cat requests | ragmemory` wants its answers.
 FINISH_SECONDS = 1.5
+# How late a timeout may be.
+TICK_SECONDS = 0.02
 
 T = TypeVar("T")
 
@@ -49,7 +52,7 @@ class Waiter:
 
     def __init__(self) -> None:
         self.done = anyio.Event()
-        self.outcome: Raw | RagMcpError = ConnectionClosed()
+        self.outcome: Raw | RagMcpError | TimeoutError = ConnectionClosed()
 
 
 class Peer:
@@ -73,11 +76,13 @@ class Peer:
         self._idle: list[anyio.Event] = []
         self._awake = 0
         self._reading = False
+        self._deadlines: dict[Waiter, float] = {}
+        self._clock_wanted = anyio.Event()
 
     async def run(self) -> None:
         """Until the other side has closed and everything it asked for is answered."""
         try:
-            async with anyio.create_task_group() as self._workers:
+            async with beside(self._watch_clock), anyio.create_task_group() as self._workers:
                 self._start_worker()
             with anyio.move_on_after(FINISH_SECONDS):
                 await self._stream.drain(0)
@@ -95,19 +100,19 @@ class Peer:
         waiter = Waiter()
         id, line = self.connection.ask(method, params, waiter)
         self._stream.write(line)
+        if timeout is not None:
+            self._deadlines[waiter] = anyio.current_time() + timeout
+            self._clock_wanted.set()
         try:
-            if timeout is None:
-                await waiter.done.wait()
-            else:
-                with anyio.fail_after(timeout):
-                    await waiter.done.wait()
-        except TimeoutError:
-            raise RequestTimedOut(method, timeout or 0) from None
+            await waiter.done.wait()
         finally:
+            self._deadlines.pop(waiter, None)
             if line := self.connection.abandon(id):
                 self._stream.write(line)
         if isinstance(waiter.outcome, Raw):
             return waiter.outcome
+        if isinstance(waiter.outcome, TimeoutError):
+            raise RequestTimedOut(method, timeout or 0)
         if isinstance(waiter.outcome, ConnectionClosed):
             raise ConnectionClosed(method)
         raise waiter.outcome
@@ -116,6 +121,18 @@ class Peer:
         """Say something. Waits while the other side does not read. Raises NotEncodable."""
         self._stream.write(jsonrpc.encode_notification(method, params))
         await self._stream.drain()
+
+    async def _watch_clock(self) -> None:
+        """One clock for all deadlines: a timer for each call would cost a third of the call."""
+        while True:
+            await self._clock_wanted.wait()
+            while self._deadlines:
+                await anyio.sleep(TICK_SECONDS)
+                now = anyio.current_time()
+                for waiter in [waiter for waiter, deadline in self._deadlines.items() if deadline <= now]:
+                    waiter.outcome = TimeoutError()
+                    waiter.done.set()
+            self._clock_wanted = anyio.Event()
 
     # Reading and working
 

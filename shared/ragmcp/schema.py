@@ -5,6 +5,7 @@ Unknown fields are ignored, as the specification asks; what is UNSET is not writ
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 from msgspec import UNSET, Raw, Struct, UnsetType, field
@@ -67,6 +68,13 @@ class CallToolParams(Params, frozen=True, kw_only=True):
 
     name: str
     arguments: Raw = Raw(b"{}")
+
+
+class ToolCall(Params, frozen=True, kw_only=True):
+    """The same from the caller's side."""
+
+    name: str
+    arguments: Mapping[str, Any]
 
 
 class CancelledParams(Wire, frozen=True, kw_only=True):
