@@ -20,8 +20,6 @@ from ragmcp.settings import private_folder
 if TYPE_CHECKING:
     from prompt_toolkit.completion import Completer
     from prompt_toolkit.formatted_text import StyleAndTextTuples
-    from prompt_toolkit.input import Input
-    from prompt_toolkit.output import Output
 
 HISTORY_FILE = "history"
 # Rows kept free below the line for the completion menu; the chat jumps up by as many at the screen's end.
@@ -41,14 +39,8 @@ def make_prompt(
     status: Status,
     completer: Completer,
     stdout: TextIO,
-    *,
-    input: Input | None = None,
-    output: Output | None = None,
 ) -> PromptSession[str]:
-    """The session whose `prompt_async` returns one message. `state` is the folder of the history.
-
-    `input` and `output` default to the terminal.
-    """
+    """The session whose `prompt_async` returns one message. `state` is the folder of the history."""
     styled = is_styled(stdout)
     session: PromptSession[str] = PromptSession(
         [("class:prompt", prompt_mark(stdout))],
@@ -65,8 +57,6 @@ def make_prompt(
         include_default_pygments_style=False,
         color_depth=None if styled else ColorDepth.DEPTH_1_BIT,
         enable_open_in_editor=True,
-        input=input,
-        output=output,
     )
     session.default_buffer.on_text_changed += status.clear_hint
     return session

@@ -36,7 +36,7 @@ class Screen:
     @classmethod
     def open(cls, stdout: TextIO | None = None, stderr: TextIO | None = None) -> Screen:
         stdout, stderr = stdout or sys.stdout, stderr or sys.stderr
-        return cls(_console(stdout), _console(stderr), is_styled(stdout))
+        return cls(make_console(stdout), make_console(stderr), is_styled(stdout))
 
     def show(self, *parts: RenderableType) -> None:
         """A result. Strings are printed as they are, without markup, control characters made visible."""
@@ -55,12 +55,14 @@ class Screen:
             self.err.print(Text(neutral(failure.hint), "hint"))
 
 
-def _console(stream: TextIO) -> Console:
-    styled = is_styled(stream)
+def make_console(stream: TextIO) -> Console:
+    """A console that prints what it is given: no markup, no emoji codes, no colours found in the text."""
     return Console(
         file=stream,
         theme=Theme(OUTPUT),
-        color_system="auto" if styled else None,
+        # Decided in one place, and not again by rich from FORCE_COLOR and the like.
+        force_terminal=stream.isatty(),
+        color_system="auto" if is_styled(stream) else None,
         width=None if stream.isatty() else _PIPE_WIDTH,
         markup=False,
         emoji=False,

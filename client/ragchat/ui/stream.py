@@ -35,9 +35,13 @@ class AnswerStream:
         self._timer: asyncio.TimerHandle | None = None
 
     def feed(self, text: str) -> None:
-        self._rest += neutral(text)
+        """Take `text`, and draw it soon, with what else comes until then."""
+        self.take(text)
         if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(GATHER_SECONDS, self._draw)
+            self._timer = asyncio.get_running_loop().call_later(GATHER_SECONDS, self.draw)
+
+    def take(self, text: str) -> None:
+        self._rest += neutral(text)
 
     def finish(self) -> None:
         """Print what is left, whether or not the answer is complete. The stream can be fed again."""
@@ -49,7 +53,8 @@ class AnswerStream:
             self._live.stop()
         self._print(rest)
 
-    def _draw(self) -> None:
+    def draw(self) -> None:
+        """Print what has been finished, and the rest as it is now."""
         self._timer = None
         finished, self._rest = split_finished(self._rest)
         if self._live is not None:

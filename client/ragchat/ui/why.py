@@ -31,8 +31,7 @@ def why(turn: Turn) -> Iterator[RenderableType]:
         yield Text()
     else:
         yield _line("Found", "nothing")
-    used = sum(candidate.used for candidate in trace.candidates)
-    yield _line("Passages", f"{used} of {len(trace.candidates)} used, about {trace.passages_tokens:,} tokens")
+    yield _line("Passages", _passages(trace))
     yield _line("History", _history(trace))
     yield _line("Model", turn.model)
     if turn.model != OFFLINE:
@@ -73,6 +72,12 @@ def _candidates(candidates: list[Candidate]) -> Table:
             style="" if candidate.used else "dim",
         )
     return table
+
+
+def _passages(trace: Trace) -> str:
+    used = sum(candidate.used for candidate in trace.candidates)
+    text = f"{used} of {len(trace.candidates)} used"
+    return f"{text}, about {trace.passages_tokens:,} tokens" if trace.passages_tokens else text
 
 
 def _history(trace: Trace) -> str:

@@ -64,15 +64,13 @@ def show_where_it_stands(context: ChatContext) -> None:
 async def export(context: ChatContext, argument: str) -> None:
     """The conversation as a file. Raises FileInTheWay, OSError."""
     import anyio
-    import msgspec
 
     from ragchat.errors import FileInTheWay
-    from ragchat.export import as_markdown
 
     session = context.app.session
     path = await anyio.Path(argument or f"ragchat-{session.session_id}.md").expanduser()
-    as_json = path.suffix.lower() == ".json"
-    text = msgspec.json.format(msgspec.json.encode(session)).decode() if as_json else as_markdown(session)
+    kind = "json" if path.suffix.lower() == ".json" else "markdown"
+    text = await context.app.sessions.export(session.session_id, kind)
     try:
         async with await path.open("x", encoding="utf-8", newline="\n") as file:
             await file.write(text)
