@@ -98,12 +98,16 @@ class EmbedderMismatch(RagMemoryError):
     stored: str
     stored_dimensions: int
     configured: str
-    configured_dimensions: int
+    configured_dimensions: int = 0  # where only the first answer of a service would tell
 
     def __str__(self) -> str:
+        sizes = [
+            f" ({count} dimensions)" if count else ""
+            for count in (self.stored_dimensions, self.configured_dimensions)
+        ]
         return (
-            f"The memory was embedded with {self.stored} ({self.stored_dimensions} dimensions), "
-            f"but {self.configured} ({self.configured_dimensions} dimensions) is configured."
+            f"The memory was embedded with {self.stored}{sizes[0]}, "
+            f"but {self.configured}{sizes[1]} is configured."
         )
 
 

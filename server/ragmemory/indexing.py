@@ -77,7 +77,7 @@ class Indexing:
             return
         identity, dimensions = stored
         if identity != self._identity:
-            raise EmbedderMismatch(identity, dimensions, self._identity, 0)
+            raise EmbedderMismatch(identity, dimensions, self._identity)
         if self._retriever is None:
             self._retriever = await to_thread.run_sync(self._open, dimensions)
 

@@ -1,0 +1,58 @@
+"""The command `ragmemory`: the memory as an MCP server on stdio. stdout belongs to the protocol alone.
+
+Light on purpose: a host waits for the first answer, so what is heavy is imported after it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from ragmemory import __version__
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run until the host goes away. Returns the exit code: 0 done, 1 failed (2, wrong usage, by argparse)."""
+    arguments = _parser().parse_args(argv)
+    logging.basicConfig(
+        stream=sys.stderr,
+        level=logging.INFO if arguments.verbose else logging.WARNING,
+        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
+    )
+    from ragmcp.settings import SettingsError, load_settings
+    from ragmemory import app
+
+    try:
+        settings = load_settings(
+            arguments.config,
+            {"memory.path": arguments.memory, "memory.toolsets": arguments.toolsets},
+        )
+        app.run(settings)
+    except SettingsError as error:
+        sys.stderr.write(f"{error} {error.hint}".rstrip() + "\n")
+        return 1
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="ragmemory",
+        description="A memory for language models, served over MCP on stdio: Inject text, Query it.",
+    )
+    parser.add_argument("--memory", metavar="PATH", help="the memory's SQLite file")
+    parser.add_argument(
+        "--config", metavar="FILE", type=Path, help="a settings file instead of the user's own"
+    )
+    parser.add_argument(
+        "--toolsets", metavar="A,B", type=_names, help="tool groups to offer: memory, documents"
+    )
+    parser.add_argument("--version", action="version", version=f"ragmemory {__version__}")
+    parser.add_argument("-v", "--verbose", action="store_true", help="log more, to stderr")
+    return parser
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]

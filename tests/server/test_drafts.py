@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ragmemory.drafts import document_id, first_heading, is_markdown, make_draft
+from ragmemory.errors import BadArgument
+
+
+def test_without_a_uri_the_hash_of_the_text_is_the_identity() -> None:
+    draft = make_draft("Hällo", {})
+    digest = hashlib.sha256("Hällo".encode())
+    assert draft.uri == f"sha256:{digest.hexdigest()}"
+    assert draft.digest == digest.digest()
+
+
+def test_the_document_id_is_sixteen_digits_of_the_hash_of_the_uri() -> None:
+    assert make_draft("a", {"uri": "file:///x"}).document_id == document_id("file:///x")
+    assert document_id("file:///x") == hashlib.sha256(b"file:///x").hexdigest()[:16]
+
+
+def test_metadata_is_kept_as_given_whatever_the_order_of_its_keys() -> None:
+    one = make_draft("a", {"uri": "x", "b": [1, {"d": None, "c": 2.5}]})
+    two = make_draft("a", {"b": [1, {"c": 2.5, "d": None}], "uri": "x"})
+    assert one.metadata == two.metadata == '{"b":[1,{"c":2.5,"d":null}],"uri":"x"}'
+
+
+@pytest.mark.parametrize(
+    ("text", "metadata", "title"),
+    [
+        ("# From the text", {"title": "Given"}, "Given"),
+        ("intro\n\n## From the text ##\n\n# Later", {}, "From the text"),
+        ("# From the text", {"title": ""}, "From the text"),
+        ("# no heading", {"uri": "file:///x.txt"}, ""),
+        ("# no heading", {"uri": "file:///x.PY"}, ""),
+        ("# A heading", {"uri": "https://example.org/page"}, "A heading"),
+        ("no heading at all", {}, ""),
+    ],
+)
+def test_the_title_is_the_given_one_else_the_first_heading(
+    text: str, metadata: dict[str, Any], title: str
+) -> None:
+    assert make_draft(text, metadata).title == title
+
+
+def test_a_heading_inside_fenced_code_is_none() -> None:
+    assert first_heading("```\n# a comment\n~~~\n# another\n```\n# Real") == "Real"
+    assert first_heading("~~~sh\n# a comment") == ""
+
+
+@pytest.mark.parametrize(
+    ("uri", "answer"),
+    [("a.md", True), ("a.MARKDOWN", True), ("a", True), ("a.v2", True), ("a.txt", False), ("a.csv", False)],
+)
+def test_markdown_is_what_has_no_extension_that_says_otherwise(uri: str, answer: bool) -> None:
+    assert is_markdown(uri) is answer
+
+
+@pytest.mark.parametrize("text", ["", " \n\t", "\u00a0\u2003"])
+def test_a_blank_text_is_refused(text: str) -> None:
+    with pytest.raises(BadArgument, match=r"^text is empty\.$"):
+        make_draft(text, {})
+
+
+@pytest.mark.parametrize(
+    ("metadata", "sentence"),
+    [
+        ({"uri": " "}, "metadata.uri must be a text that is not empty."),
+        ({"uri": 3}, "metadata.uri must be a text that is not empty."),
+        ({"title": None}, "metadata.title must be a text."),
+        ({"tags": "red"}, "metadata.tags must be a list of texts."),
+        ({"tags": ["red", 1]}, "metadata.tags must be a list of texts."),
+        (
+            {"created_at": "last week"},
+            "metadata.created_at must be a date or time in ISO 8601, such as 2026-01-31.",
+        ),
+    ],
+    ids=str,
+)
+def test_a_known_key_with_a_value_of_the_wrong_kind_is_refused(
+    metadata: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(BadArgument) as caught:
+        make_draft("text", metadata)
+    assert str(caught.value) == sentence
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=5,
+)
+
+
+@given(st.text(st.characters(codec="utf-8"), min_size=1), st.dictionaries(st.text("abc"), json_values))
+def test_any_text_and_any_unknown_metadata_make_a_draft(text: str, metadata: dict[str, Any]) -> None:
+    if not text.isspace():
+        assert make_draft(text, metadata).text == text

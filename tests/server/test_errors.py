@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+import pytest
+
+from ragmemory.errors import (
+    BadArgument,
+    DocumentNotFound,
+    EmbedderMismatch,
+    EmbedderUnavailable,
+    MemoryBusy,
+    MemoryTooNew,
+    MemoryUnusable,
+    NotAMemory,
+    NothingToUndo,
+    RagMemoryError,
+    UndoConflict,
+)
+
+SENTENCES = [
+    (MemoryUnusable("/m.db", "disk full"), "The memory /m.db cannot be used: disk full."),
+    (NotAMemory("/m.db", "it is no SQLite database"), "/m.db is not a memory: it is no SQLite database."),
+    (MemoryTooNew("/m.db", 9, 1), "The memory /m.db has version 9; this release knows up to 1."),
+    (MemoryBusy("/m.db", 30.0), "Another process has been writing to the memory /m.db for over 30 s."),
+    (EmbedderUnavailable("openai:x", "refused"), "The embedder openai:x is not available: refused."),
+    (
+        EmbedderMismatch("local:a", 256, "openai:b"),
+        "The memory was embedded with local:a (256 dimensions), but openai:b is configured.",
+    ),
+    (
+        EmbedderMismatch("local:a", 256, "local:a", 512),
+        "The memory was embedded with local:a (256 dimensions), but local:a (512 dimensions) is configured.",
+    ),
+    (BadArgument("metadata.tags", "must be a list of texts"), "metadata.tags must be a list of texts."),
+    (DocumentNotFound("file:///x"), "There is no document file:///x in memory."),
+    (NothingToUndo(), "There is nothing to undo."),
+    (UndoConflict(7), "Entry 7 of the journal is no longer the last write, so it was not undone."),
+]
+
+
+@pytest.mark.parametrize(("error", "sentence"), SENTENCES, ids=lambda value: type(value).__name__)
+def test_an_error_writes_its_own_sentence(error: RagMemoryError, sentence: str) -> None:
+    assert str(error) == sentence
+
+
+def test_the_table_holds_every_error() -> None:
+    leaves = set(RagMemoryError.__subclasses__())
+    assert {type(error) for error, _ in SENTENCES} == leaves
+
+
+def test_the_details_of_an_error_are_its_data_without_the_hint() -> None:
+    assert EmbedderUnavailable("x", "down", "Start it.").details() == {"embedder": "x", "reason": "down"}
+    assert NothingToUndo().details() == {}
+
+
+def test_a_mismatch_of_embedders_says_how_to_embed_anew() -> None:
+    assert "ragchat memory reembed" in EmbedderMismatch("a", 1, "b").hint

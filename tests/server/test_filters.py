@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ragmemory.errors import BadArgument
+from ragmemory.stores.filters import compile_filter, timestamp
+from ragmemory.stores.sqlite import Store
+from tests.support.memories import EMBEDDER, write_of
+
+DOCUMENTS: dict[str, dict[str, Any]] = {
+    "note": {"uri": "file:///notes/a.md", "tags": ["red", "blue"], "year": 2019, "draft": True},
+    "paper": {"uri": "file:///papers/b.md", "tags": ["red"], "year": 2020.5, "created_at": "2020-06-01"},
+    "mail": {"uri": "mail:1", "from": {"name": "Ada", "id": 1}, "created_at": "2021-01-01T00:00:00+02:00"},
+    "odd": {"uri": "odd", 'a"b.$c': "x", "draft": False, "year": None},
+}
+
+
+async def passing(folder: Path, filter: dict[str, Any]) -> list[str]:
+    store = Store(folder / "m.db", 5)
+    await store.open()
+    try:
+        await store.write([write_of(name, metadata) for name, metadata in DOCUMENTS.items()], EMBEDDER)
+        return [list(DOCUMENTS)[chunk_id - 1] for chunk_id in await store.allowed(filter)]
+    finally:
+        await store.close()
+
+
+@pytest.mark.parametrize(
+    ("filter", "names"),
+    [
+        ({}, ["note", "paper", "mail", "odd"]),
+        ({"uri": "file:///*"}, ["note", "paper"]),
+        ({"uri": "file:///notes/?.md"}, ["note"]),
+        ({"tags": ["red"]}, ["note", "paper"]),
+        ({"tags": ["blue", "red"]}, ["note"]),
+        ({"tags": "blue"}, ["note"]),
+        ({"tags": []}, ["note", "paper", "mail", "odd"]),
+        ({"created_before": "2020-12-31"}, ["paper"]),
+        ({"created_after": "2020-06-01", "created_before": "2020-12-31T22:00:00Z"}, ["paper"]),
+        ({"created_after": "2020-12-31T22:00:00Z", "created_before": "2021-02-01"}, ["mail"]),
+        ({"year": 2019}, ["note"]),
+        ({"year": 2019.0}, ["note"]),
+        ({"year": 2020.5}, ["paper"]),
+        ({"year": "2019"}, []),
+        ({"year": None}, ["mail", "odd"]),
+        ({"draft": True}, ["note"]),
+        ({"draft": False}, ["odd"]),
+        ({"draft": 1}, []),
+        ({"from": {"id": 1, "name": "Ada"}}, ["mail"]),
+        ({'a"b.$c': "x"}, ["odd"]),
+        ({"a' OR 1 --": "x"}, []),
+        ({"tags": ["red"], "year": 2019}, ["note"]),
+    ],
+    ids=str,
+)
+async def test_a_filter_lets_pass_what_holds_all_of_it(
+    tmp_path: Path, filter: dict[str, Any], names: list[str]
+) -> None:
+    assert await passing(tmp_path, filter) == names
+
+
+async def test_without_a_date_of_its_own_a_document_has_the_one_it_was_added(tmp_path: Path) -> None:
+    assert await passing(tmp_path, {"created_after": "2024-01-01"}) == ["note", "odd"]
+
+
+@pytest.mark.parametrize(
+    ("filter", "sentence"),
+    [
+        ({"uri": 5}, "filter.uri must be a glob, such as file:///notes/*."),
+        ({"tags": [1]}, "filter.tags must be a list of texts."),
+        (
+            {"created_after": "soon"},
+            "filter.created_after must be a date or time in ISO 8601, such as 2026-01-31.",
+        ),
+        (
+            {"created_before": 7},
+            "filter.created_before must be a date or time in ISO 8601, such as 2026-01-31.",
+        ),
+    ],
+    ids=str,
+)
+def test_a_known_key_with_a_value_of_the_wrong_kind_is_refused(filter: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(BadArgument) as caught:
+        compile_filter(filter)
+    assert str(caught.value) == sentence
+
+
+def test_a_time_without_a_zone_is_utc() -> None:
+    assert timestamp("1970-01-02") == timestamp("1970-01-02T00:00:00Z") == 86_400
+    assert timestamp("1970-01-01T01:00:00+01:00") == 0
+    assert timestamp("yesterday") is None
+    assert timestamp(3) is None

@@ -1,0 +1,378 @@
+from __future__ import annotations
+
+import os
+import sqlite3
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing
+from pathlib import Path
+
+import anyio
+import pytest
+from msgspec.structs import replace
+
+from ragmemory.errors import (
+    DocumentNotFound,
+    EmbedderMismatch,
+    MemoryBusy,
+    MemoryTooNew,
+    MemoryUnusable,
+    NotAMemory,
+    RagMemoryError,
+    UndoConflict,
+)
+from ragmemory.stores.sqlite import Store
+from ragmemory.types import Injected, Mark
+from tests.support.memories import EMBEDDER, ORIGIN, write_of
+
+
+@asynccontextmanager
+async def opened(path: Path, busy_seconds: float = 5) -> AsyncIterator[Store]:
+    store = Store(path, busy_seconds)
+    await store.open()
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[Store]:
+    async with opened(tmp_path / "memory.db") as store:
+        yield store
+
+
+async def put(store: Store, text: str, uri: str = "doc", **metadata: object) -> Injected | None:
+    [outcome] = await store.write([write_of(text, {"uri": uri, **metadata})], EMBEDDER)
+    return outcome
+
+
+def status(outcome: Injected | None) -> str:
+    assert outcome is not None
+    return outcome.status
+
+
+# The file
+
+
+async def test_a_new_memory_and_its_companions_are_for_the_owner_only(tmp_path: Path) -> None:
+    if sys.platform == "win32":
+        pytest.skip("Windows has no file modes")
+    old = os.umask(0)
+    try:
+        async with opened(tmp_path / "deep" / "memory.db") as store:
+            await put(store, "text")
+            modes = {path.name: path.stat().st_mode & 0o777 for path in (tmp_path / "deep").iterdir()}
+    finally:
+        os.umask(old)
+    assert modes == {"memory.db": 0o600, "memory.db-wal": 0o600, "memory.db-shm": 0o600}
+    assert (tmp_path / "deep").stat().st_mode & 0o777 == 0o700
+
+
+async def test_a_memory_has_the_promised_pragmas(store: Store) -> None:
+    with closing(sqlite3.connect(store.path)) as connection:
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+        assert connection.execute("PRAGMA user_version").fetchone() == (1,)
+        assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
+
+
+async def test_a_store_keeps_its_identity_when_it_is_opened_again(tmp_path: Path) -> None:
+    async with opened(tmp_path / "m.db") as store:
+        identity = store.store_id
+    async with opened(tmp_path / "m.db") as store:
+        assert store.store_id == identity
+        assert len(identity) == 32
+
+
+async def test_many_that_create_one_memory_at_the_same_time_all_get_the_same(tmp_path: Path) -> None:
+    identities = set()
+
+    async def create() -> None:
+        async with opened(tmp_path / "m.db") as store:
+            identities.add(store.store_id)
+
+    async with anyio.create_task_group() as tasks:
+        for _ in range(8):
+            tasks.start_soon(create)
+    assert len(identities) == 1
+
+
+async def test_a_file_that_is_no_database_is_refused_and_left_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("These are my notes. " * 100, encoding="utf-8")
+    before = path.read_bytes()
+    with pytest.raises(NotAMemory, match="no SQLite database"):
+        await Store(path, 5).open()
+    assert path.read_bytes() == before
+
+
+async def test_the_database_of_another_program_is_refused_and_left_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "other.db"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE bookmarks(url)")
+    before = path.read_bytes()
+    with pytest.raises(NotAMemory, match="another program"):
+        await Store(path, 5).open()
+    assert path.read_bytes() == before
+
+
+async def test_a_memory_of_a_later_release_is_refused(tmp_path: Path) -> None:
+    async with opened(tmp_path / "m.db"):
+        pass
+    with closing(sqlite3.connect(tmp_path / "m.db")) as connection:
+        connection.execute("PRAGMA user_version = 99")
+    with pytest.raises(MemoryTooNew) as caught:
+        await Store(tmp_path / "m.db", 5).open()
+    assert (caught.value.version, caught.value.known) == (99, 1)
+
+
+@pytest.mark.parametrize("place", ["folder", "file/memory.db"])
+async def test_a_place_where_no_file_can_be_is_named_in_the_error(tmp_path: Path, place: str) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    with pytest.raises(MemoryUnusable, match=place):
+        await Store(tmp_path / place, 5).open()
+
+
+async def test_a_damaged_memory_is_named_so(tmp_path: Path) -> None:
+    path = tmp_path / "m.db"
+    async with opened(path) as store:
+        await store.write([write_of("x" * 4000, {"uri": f"u{i}"}) for i in range(50)], EMBEDDER)
+    data = bytearray(path.read_bytes())
+    data[4096:] = b"\xff" * (len(data) - 4096)
+    path.write_bytes(data)
+    with pytest.raises(MemoryUnusable, match="damaged"):
+        async with opened(path) as store:
+            await store.stats()
+
+
+# Writing
+
+
+async def test_a_document_is_added_then_unchanged_then_updated(store: Store) -> None:
+    assert [status(await put(store, text)) for text in ("one", "one", "two")] == [
+        "added",
+        "unchanged",
+        "updated",
+    ]
+    assert await store.text("doc") == ""
+    assert await store.text((await store.document("doc")).document_id) == "two"
+
+
+async def test_a_document_can_be_written_without_chunks_when_only_its_metadata_is_new(store: Store) -> None:
+    await put(store, "text" * 10, year=1)
+    before = await store.changes_since(Mark(), 10)
+    write = replace(write_of("text" * 10, {"uri": "doc", "year": 2}), chunks=None, embeddings=[])
+    [outcome] = await store.write([write], None)
+    assert outcome == Injected((await store.document("doc")).document_id, "doc", "updated", 2)
+    assert (await store.document("doc")).metadata == {"uri": "doc", "year": 2}
+    assert await store.changes_since(Mark(), 10) == before
+
+
+async def test_a_write_that_needs_chunks_and_has_none_is_handed_back(store: Store) -> None:
+    bare = replace(write_of("text", {"uri": "gone"}), chunks=None, embeddings=[])
+    assert await store.write([bare, write_of("other", {"uri": "there"})], EMBEDDER) == [
+        None,
+        Injected((await store.document("there")).document_id, "there", "added", 1),
+    ]
+
+
+async def test_a_new_title_counts_as_a_new_text_because_it_is_indexed(store: Store) -> None:
+    await put(store, "text", title="Old")
+    mark = (await store.changes_since(Mark(), 10)).mark
+    await put(store, "text", title="New")
+    changes = await store.changes_since(mark, 10)
+    assert (changes.titles, changes.removed) == (["New"], [1])
+    assert await store.holding(["old"], []) == set()
+    assert await store.holding(["new"], []) == {2}
+
+
+async def test_a_batch_that_fails_leaves_nothing_behind(store: Store) -> None:
+    await put(store, "one")
+    with pytest.raises(EmbedderMismatch) as caught:
+        await store.write([write_of("two", {"uri": "b"})], ("other", 2))
+    assert caught.value.stored == "tests:two"
+    with pytest.raises(sqlite3.IntegrityError) as broken:
+        await store.write([write_of("new", {"uri": "c"}), write_of("new", {"uri": "c"})], EMBEDDER)
+    assert "UNIQUE" in str(broken.value)
+    assert (await store.stats()).documents == 1
+    assert len(await store.entries(10)) == 1
+
+
+async def test_another_dimension_of_the_same_embedder_is_refused(store: Store) -> None:
+    await put(store, "one")
+    with pytest.raises(EmbedderMismatch):
+        await store.write([write_of("two", {"uri": "b"})], (EMBEDDER[0], 3))
+
+
+async def test_who_holds_the_write_lock_for_too_long_is_reported(tmp_path: Path) -> None:
+    async with opened(tmp_path / "m.db", busy_seconds=0.05) as store:
+        with closing(sqlite3.connect(store.path, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            with pytest.raises(MemoryBusy):
+                await put(store, "one")
+            other.execute("ROLLBACK")
+        assert status(await put(store, "one")) == "added"
+
+
+async def test_a_cancelled_write_is_whole_or_not_at_all(store: Store) -> None:
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(store.write, [write_of("x" * 2000, {"uri": "a"})], EMBEDDER)
+        await anyio.lowlevel.checkpoint()
+        tasks.cancel_scope.cancel()
+    assert status(await put(store, "next", "b")) == "added"
+    assert len(await store.entries(10)) == (await store.stats()).documents
+
+
+# Following
+
+
+async def test_changes_come_in_pages_and_hold_what_an_index_needs(store: Store) -> None:
+    await put(store, "a" * 20 + "b" * 20 + "c" * 5, title="T")
+    first = await store.changes_since(Mark(), 2)
+    assert (first.chunk_ids, first.titles, first.headings) == ([1, 2], ["T", "T"], ["Heading", "Heading"])
+    assert (first.texts, first.mark) == (["a" * 20, "b" * 20], Mark(2, 0))
+    second = await store.changes_since(first.mark, 2)
+    assert (second.chunk_ids, second.mark) == ([3], Mark(3, 0))
+    assert second.embeddings[0].vector == b"\0" * 4
+
+
+async def test_removed_chunks_are_reported_and_their_ids_never_come_back(store: Store) -> None:
+    await put(store, "one")
+    mark = (await store.changes_since(Mark(), 10)).mark
+    await store.remove("doc", ORIGIN)
+    changes = await store.changes_since(mark, 10)
+    assert (changes.chunk_ids, changes.removed, changes.mark) == ([], [1], Mark(1, 1))
+    await put(store, "again")
+    assert (await store.changes_since(changes.mark, 10)).chunk_ids == [2]
+
+
+async def test_the_version_changes_with_every_commit_of_anybody(tmp_path: Path) -> None:
+    async with opened(tmp_path / "m.db") as one, opened(tmp_path / "m.db") as two:
+        before = await two.version()
+        assert await two.version() == before
+        await put(one, "text")
+        between = await two.version()
+        assert between != before
+        await put(two, "other", "b")
+        assert await two.version() != between
+
+
+# Finding
+
+
+async def test_phrases_are_found_in_any_script_and_hold_no_syntax(store: Store) -> None:
+    texts = [
+        "the quick brown fox",
+        "吾輩は猫である。名前はまだ無い。",
+        'say "NEAR(a b)" OR * : -x',
+        "naïve café",
+    ]
+    await store.write([write_of(text, {"uri": text}, size=100) for text in texts], EMBEDDER)
+    assert await store.holding(["quick brown"], []) == {1}
+    assert await store.holding(["brown quick"], []) == set()
+    assert await store.holding(["猫である"], []) == {2}
+    assert await store.holding(["NEAR(a b) OR"], []) == {3}
+    assert await store.holding(['"', "* :"], []) == set()
+    assert await store.holding(["NAIVE cafe"], []) == {4}
+    assert await store.holding([], ["qui", "bro"]) == {1}
+    assert await store.holding(["heading"], []) == {1, 2, 3, 4}
+
+
+async def test_hits_keep_the_order_of_the_scores_and_leave_out_what_is_gone(store: Store) -> None:
+    await put(store, "one", "a", tags=["x"])
+    await put(store, "two", "b")
+    hits = await store.hits({2: 0.9, 77: 0.8, 1: 0.5})
+    assert [(hit.rank, hit.score, hit.chunk_id, hit.text) for hit in hits] == [
+        (1, 0.9, 2, "two"),
+        (2, 0.5, 1, "one"),
+    ]
+    assert hits[1].metadata == {"uri": "a", "tags": ["x"]}
+
+
+# Looking
+
+
+async def test_documents_are_listed_by_uri_in_pages(store: Store) -> None:
+    await store.write([write_of("text", {"uri": f"file:///{name}"}) for name in "cab"], EMBEDDER)
+    page, total = await store.documents(2, 0, "*")
+    assert ([info.uri for info in page], total) == (["file:///a", "file:///b"], 3)
+    page, total = await store.documents(2, 2, "*")
+    assert ([info.uri for info in page], total) == (["file:///c"], 3)
+    assert await store.documents(9, 0, "http*") == ([], 0)
+
+
+async def test_a_document_goes_by_its_id_and_by_its_uri(store: Store) -> None:
+    await put(store, "text" * 10)
+    info = await store.document("doc")
+    assert await store.document(info.document_id) == info
+    assert (info.chunks, info.characters) == (2, 40)
+    with pytest.raises(DocumentNotFound):
+        await store.document("nothing")
+
+
+async def test_stats_count_and_name_the_embedder(store: Store) -> None:
+    empty = await store.stats()
+    assert (empty.documents, empty.chunks, empty.characters, empty.embedder) == (0, 0, 0, "")
+    await put(store, "text" * 10)
+    stats = await store.stats()
+    assert (stats.documents, stats.chunks, stats.characters) == (1, 2, 40)
+    assert (stats.embedder, stats.dimensions) == EMBEDDER
+    assert stats.bytes > 4096
+
+
+# The journal
+
+
+async def test_every_write_is_in_the_journal_with_its_origin(store: Store) -> None:
+    await put(store, "one")
+    await put(store, "one")
+    await put(store, "two")
+    await store.remove("doc", ORIGIN)
+    entries = await store.entries(10)
+    assert [(entry.seq, entry.action, entry.uri) for entry in entries] == [
+        (3, "removed", "doc"),
+        (2, "updated", "doc"),
+        (1, "added", "doc"),
+    ]
+    assert {(entry.origin.client, entry.origin.session) for entry in entries} == {("tests", "session-1")}
+    assert entries == sorted(entries, key=lambda entry: entry.at, reverse=True)
+    assert len(await store.entries(2)) == 2
+
+
+async def test_the_journal_keeps_what_undo_needs(store: Store) -> None:
+    assert await store.last_undoable() is None
+    await put(store, "one", year=1)
+    last = await store.last_undoable()
+    assert last is not None
+    assert last[1] is None
+    added_at = (await store.document("doc")).added_at
+    await put(store, "two", year=2)
+    last = await store.last_undoable()
+    assert last is not None
+    assert last[1] is not None
+    assert tuple(last[1]) == ("one", '{"uri":"doc","year":1}', added_at)
+
+
+async def test_only_the_last_write_can_be_taken_back(store: Store) -> None:
+    await put(store, "one")
+    await put(store, "two", "other")
+    with pytest.raises(UndoConflict):
+        await store.remove("doc", ORIGIN, undoes=1)
+    assert (await store.stats()).documents == 2
+    await store.remove("other", ORIGIN, undoes=2)
+    entries = await store.entries(10)
+    assert [(entry.action, entry.undone) for entry in entries] == [
+        ("restored", False),
+        ("added", True),
+        ("added", False),
+    ]
+    with pytest.raises(UndoConflict):
+        await store.remove("doc", ORIGIN, undoes=2)
+
+
+async def test_sqlite_errors_never_leave_the_store_as_such(store: Store) -> None:
+    with closing(sqlite3.connect(store.path)) as other:
+        other.execute("DROP TABLE journal")
+    with pytest.raises(RagMemoryError, match="no such table"):
+        await store.entries(1)

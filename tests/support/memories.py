@@ -1,0 +1,75 @@
+"""Memories to test with: real SQLite files, and the real local embedder with a switch to turn it off."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ragmcp.settings import Settings, load_settings
+from ragmemory.app import make_service
+from ragmemory.drafts import make_draft
+from ragmemory.embedders.local import LocalEmbedder
+from ragmemory.errors import EmbedderUnavailable
+from ragmemory.service import MemoryService
+from ragmemory.types import Chunk, Embedding, Metadata, Origin, Write
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+ORIGIN = Origin("tests", "session-1")
+LOCAL = LocalEmbedder()
+# What the embeddings of `write_of` come from: identity and dimensions.
+EMBEDDER = ("tests:two", 2)
+
+
+class SwitchableEmbedder:
+    """The local embedder, which a test can turn off, and which counts what it is asked."""
+
+    def __init__(self, identity: str = LOCAL.identity) -> None:
+        self.identity = identity
+        self.dimensions = LOCAL.dimensions
+        self.is_down = False
+        self.calls = 0
+
+    def _check(self) -> None:
+        if self.is_down:
+            raise EmbedderUnavailable(self.identity, "it was turned off")
+
+    def count_tokens(self, texts: list[str]) -> list[int]:
+        return LOCAL.count_tokens(texts)
+
+    async def embed_documents(self, texts: Sequence[str], titles: Sequence[str]) -> list[Embedding]:
+        self._check()
+        self.calls += 1
+        return await LOCAL.embed_documents(texts, titles)
+
+    async def embed_query(self, text: str) -> NDArray[np.float32] | None:
+        self._check()
+        return await LOCAL.embed_query(text)
+
+    async def aclose(self) -> None:
+        pass
+
+
+def settings_for(folder: Path, **flags: object) -> Settings:
+    """Packaged settings with everything under `folder`; keys with "__" for the dot."""
+    dotted = {name.replace("__", "."): value for name, value in flags.items()}
+    return load_settings(None, dotted, {"RAGCHAT_HOME": str(folder)}, folder)
+
+
+def service_for(folder: Path, embedder: SwitchableEmbedder | None = None) -> MemoryService:
+    """A memory in `folder`/memory.db; enter it to use it."""
+    settings = settings_for(folder, memory__path=str(folder / "memory.db"))
+    return make_service(settings, embedder or SwitchableEmbedder())
+
+
+def write_of(
+    text: str, metadata: Metadata | None = None, *, origin: Origin = ORIGIN, size: int = 20
+) -> Write:
+    """A write as the store takes it: chunks of `size` characters, with made-up embeddings."""
+    chunks = [
+        Chunk(start, min(start + size, len(text)), 1, 1, "Heading") for start in range(0, len(text), size)
+    ]
+    return Write(make_draft(text, metadata or {}), origin, chunks, [Embedding(b"\0" * 4)] * len(chunks))
