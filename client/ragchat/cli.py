@@ -226,6 +226,7 @@ def _run(arguments: argparse.Namespace, console: Any) -> int:
 
     run = Run(arguments, console)
     try:
+        run.start_log()
         return _call(arguments.target, run)
     except KeyboardInterrupt:
         console.note("Stopped.")

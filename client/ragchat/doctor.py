@@ -23,7 +23,7 @@ from ragchat.console import is_styled, is_unicode
 from ragchat.endpoints import resolve
 from ragchat.errors import ModelError, RagChatError
 from ragchat.memory_client import open_memory
-from ragchat.memory_process import memory_path
+from ragchat.memory_process import STDERR_FILE, memory_path
 from ragchat.model import ModelSettings
 from ragchat.types import OFFLINE
 from ragmcp.settings import USER_FILE, Settings, SettingsError, private_folder
@@ -69,21 +69,11 @@ def python() -> Check:
 
 def packages() -> Check:
     """Whether what the distribution needs is installed; its own metadata names it."""
-    missing = []
-    for requirement in metadata.requires("ragchat") or []:
-        name = PROJECT_NAME.match(requirement)
-        if name and "extra ==" not in requirement and not _is_installed(name[0]):
-            missing.append(name[0])
-    if missing:
+    needed = (line for line in metadata.requires("ragchat") or [] if "extra ==" not in line)
+    names = (match[0] for line in needed if (match := PROJECT_NAME.match(line)))
+    if missing := [name for name in names if not _is_installed(name)]:
         return Check("packages", "fault", f"missing: {', '.join(missing)}", "Install ragchat again.")
     return Check("packages", "ok", f"ragchat {metadata.version('ragchat')} with all it needs")
-
-
-def _project_name(requirement: str) -> str:
-    """`anyio>=4.9` → `anyio`."""
-    return requirement[
-        : next((i for i, c in enumerate(requirement) if not (c.isalnum() or c in "-_.")), None)
-    ]
 
 
 def _is_installed(name: str) -> bool:
@@ -107,10 +97,8 @@ def sqlite() -> Check:
 def settings_files(settings: Settings, config_file: Path | None) -> Check:
     """They could be read, or there would be no `settings`."""
     path = config_file or settings.home.config / USER_FILE
-    changed = f"{len(settings.origins)} settings differ from the defaults"
-    return Check(
-        "settings", "ok", f"{path} ({changed})" if path.exists() else f"no file of your own ({changed})"
-    )
+    where = str(path) if path.exists() else "no file of your own"
+    return Check("settings", "ok", f"{where} ({len(settings.origins)} settings are not the defaults)")
 
 
 def folders(settings: Settings) -> Check:
@@ -132,9 +120,7 @@ def database(name: str, path: Path) -> Check:
     """Whether a SQLite file is whole; a file that is not there yet is fine."""
     if not path.exists():
         return Check(name, "ok", f"{path} (not there yet)")
-    hint = (
-        "Put a copy from a backup in its place; the damaged file may still be read with sqlite3's .recover."
-    )
+    hint = "Put a copy from a backup in its place, or try `sqlite3 FILE .recover`."
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as db:
             [(verdict,)] = db.execute("PRAGMA quick_check(1)").fetchall()
@@ -159,25 +145,16 @@ async def memory_server(settings: Settings, config_file: Path | None) -> AsyncIt
         yield Check("memory server", "fault", f"does not answer within {SERVER_SECONDS:g} s")
         return
     except RagChatError as error:
-        yield Check(
-            "memory server",
-            "fault",
-            str(error),
-            "" if error.hint.startswith("`ragchat doctor") else error.hint,
-        )
+        yield Check("memory server", "fault", str(error), f"Its log: {settings.home.state / STDERR_FILE}")
         return
     holds = f"{stats.documents:,} documents, {stats.chunks:,} chunks"
-    yield Check(
-        "memory server", "ok", f"{holds}; started in {ready:.2f} s, a query took {answered * 1000:.0f} ms"
-    )
+    times = f"started in {ready:.2f} s, a query took {answered * 1000:.0f} ms"
+    yield Check("memory server", "ok", f"{holds}; {times}")
     if found.notice:
         yield Check("embedder", "fault", found.notice)
     else:
-        yield Check(
-            "embedder",
-            "ok",
-            stats.embedder or f"{settings.tables['embedder']['kind']} (nothing embedded yet)",
-        )
+        kind = settings.tables["embedder"]["kind"]
+        yield Check("embedder", "ok", stats.embedder or f"{kind} (nothing is embedded yet)")
 
 
 async def model(settings: Settings) -> Check:

@@ -104,7 +104,7 @@ async def test_progress_counts_files_and_bytes_to_the_end(tmp_path: Path, docs: 
 
     async with memory_in(tmp_path) as memory:
         await run_inject(memory, [docs], on_progress)
-    size = len("# Document a\n\nIt is about a.\n")
+    size = len("# Document a\n\nSomething about a.\n")
     assert (seen[0], seen[-1]) == ((0, 0), (3, 3 * size))
     assert seen == sorted(seen)
 

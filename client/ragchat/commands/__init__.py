@@ -36,15 +36,19 @@ class Run:
     house: Mapping[str, Any] = field(default_factory=dict)
     log_file: Path | None = field(default=None, init=False)
 
+    def start_log(self) -> None:
+        """Before anything else: a traceback must find it open."""
+        from ragchat.log import start_log
+        from ragmcp.settings import Home
+
+        self.log_file = start_log(Home.find().state, verbose=self.arguments.verbose)
+
     @cached_property
     def settings(self) -> Settings:
-        """Every layer, the command line last. The log starts here. Raises SettingsError."""
-        from ragchat.log import start_log
+        """Every layer, the command line last. Raises SettingsError."""
         from ragmcp.settings import load_settings
 
-        settings = load_settings(self.config_file, self._flags())
-        self.log_file = start_log(settings.home.state, verbose=self.arguments.verbose)
-        return settings
+        return load_settings(self.config_file, self._flags())
 
     @property
     def config_file(self) -> Path | None:

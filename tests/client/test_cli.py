@@ -1,0 +1,97 @@
+"""The command line: what is accepted, and what each command is."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib import import_module
+from importlib.metadata import version
+from inspect import signature
+
+import pytest
+
+from ragchat import __version__
+from ragchat.cli import COMMANDS, GROUPS, Command, main, make_parser
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
+def test_every_command_of_the_table_has_its_function(command: Command) -> None:
+    module, _, name = command.target.partition(":")
+    function = getattr(import_module(f"ragchat.commands.{module}"), name)
+    assert list(signature(function).parameters) == ["run"]
+
+
+def test_every_group_has_commands() -> None:
+    assert {command.name.partition(" ")[0] for command in COMMANDS if " " in command.name} == set(GROUPS)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--memory", "m.db", "-v", "memory", "ls"],
+        ["memory", "--memory", "m.db", "-v", "ls"],
+        ["memory", "ls", "--memory", "m.db", "-v"],
+        ["--memory", "other.db", "memory", "ls", "-v", "--memory", "m.db"],
+    ],
+)
+def test_global_flags_stand_before_or_after_the_command_and_the_last_wins(words: list[str]) -> None:
+    arguments = make_parser().parse_args(words)
+    assert (arguments.target, arguments.memory, arguments.verbose) == ("memory:ls", "m.db", True)
+
+
+def test_flags_of_a_conversation_stand_on_both_sides_too() -> None:
+    for words in (["--offline", "ask", "x"], ["ask", "x", "--offline"], ["--offline"]):
+        assert make_parser().parse_args(words).offline is True
+    assert make_parser().parse_args(["-c"]).target == "chat:chat"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--nonsense"],
+        ["nonsense"],
+        ["serve"],
+        ["memory"],
+        ["memory", "export"],
+        ["ask"],
+        ["query", "x", "-k", "0"],
+        ["query", "x", "-k", "101"],
+        ["query", "x", "-k", "many"],
+        ["mcp", "config", "emacs"],
+        ["ask", "x", "-c", "--session", "y"],
+        ["--model", "m", "ask", "x", "--offline"],
+        ["inject", "file.md", "--uri", "note:1"],
+        ["ask", "x", "--off"],
+    ],
+)
+def test_wrong_usage_leaves_with_2_and_says_why_on_stderr(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as left:
+        main(words)
+    assert left.value.code == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert "usage: ragchat" in printed.err
+
+
+@pytest.mark.parametrize("words", [["--version"], ["ask", "--version"], ["memory", "ls", "--version"]])
+def test_the_version_is_that_of_the_distribution(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as left:
+        main(words)
+    assert left.value.code == 0
+    assert capsys.readouterr().out == f"ragchat {version('ragchat')}\n" == f"ragchat {__version__}\n"
+
+
+def test_help_loads_nothing_heavy() -> None:
+    code = (
+        "import sys\n"
+        "from ragchat.cli import main\n"
+        "try:\n    main(['--help'])\n"
+        "except SystemExit:\n    print(*sys.modules, file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    heavy = {"anyio", "asyncio", "dataclasses", "importlib.metadata", "msgspec", "numpy", "openai", "rich"}
+    assert not heavy & set(done.stderr.split())

@@ -1,0 +1,59 @@
+"""The installed programs as a user runs them: real processes, a home of their own, what they print."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+# Far more than any command takes; a hanging one fails its test.
+LONGEST_SECONDS = 60.0
+
+
+@dataclass(frozen=True)
+class Done:
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """The one document on stdout."""
+        return json.loads(self.out)
+
+
+@dataclass(frozen=True)
+class Program:
+    """`ragchat` with everything of its own under `home`, offline unless `environ` says otherwise."""
+
+    home: Path
+    folder: Path
+    environ: dict[str, str]
+
+    def __call__(self, *words: str, stdin: str | bytes = "") -> Done:
+        done = subprocess.run(
+            [sys.executable, "-m", "ragchat", *words],
+            input=stdin.encode() if isinstance(stdin, str) else stdin,
+            capture_output=True,
+            cwd=self.folder,
+            env=self.variables,
+            timeout=LONGEST_SECONDS,
+            check=False,
+        )
+        return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+    @property
+    def variables(self) -> dict[str, str]:
+        ours = ("RAGCHAT_", "OPENAI_", "NO_COLOR", "PYTHONIOENCODING")
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+        return {**inherited, "RAGCHAT_HOME": str(self.home), "RAGCHAT_MODEL_NAME": "offline", **self.environ}
+
+
+def program_in(tmp_path: Path, **environ: str) -> Program:
+    folder = tmp_path / "folder"
+    folder.mkdir(exist_ok=True)
+    return Program(tmp_path / "home", folder, environ)

@@ -1,0 +1,175 @@
+"""`inject`, `query`, `ask`, `memory …` and `session …` as a user types them, against a real server."""
+
+from __future__ import annotations
+
+import sqlite3
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.program import Program, program_in
+
+HIT = {
+    "rank",
+    "score",
+    "chunk_id",
+    "document_id",
+    "uri",
+    "title",
+    "heading",
+    "start_line",
+    "end_line",
+    "text",
+    "metadata",
+}
+CITATION = {
+    "n",
+    "chunk_id",
+    "document_id",
+    "uri",
+    "title",
+    "heading",
+    "start_line",
+    "end_line",
+    "quote",
+    "verified",
+}
+TURN = {
+    "question",
+    "answer",
+    "grounded",
+    "citations",
+    "model",
+    "usage",
+    "timings",
+    "session_id",
+    "turn_id",
+}
+
+
+@pytest.fixture
+def ragchat(tmp_path: Path) -> Program:
+    ragchat = program_in(tmp_path)
+    (ragchat.folder / "tea.md").write_text(
+        "# Tea\n\nGreen tea is brewed at 75 degrees for two minutes.\n", encoding="utf-8"
+    )
+    (ragchat.folder / "coffee.md").write_text(
+        "# Coffee\n\nEspresso is pressed at nine bar for 25 seconds.\n", encoding="utf-8"
+    )
+    return ragchat
+
+
+def test_a_document_from_its_loading_to_its_removal(ragchat: Program) -> None:
+    loaded = ragchat("inject", "tea.md", "coffee.md", "gone.md", "--json")
+    assert loaded.code == 1
+    counts = {name: loaded.json[name] for name in ("added", "updated", "unchanged", "failed")}
+    assert counts == {"added": 2, "updated": 0, "unchanged": 0, "failed": 1}
+    failed = next(document for document in loaded.json["documents"] if document["status"] == "failed")
+    assert failed["document_id"] is None
+    assert failed["error"] == "gone.md does not exist."
+    assert failed["uri"] == (ragchat.folder / "gone.md").as_uri()
+
+    found = ragchat("query", "green", "tea", "-k", "1", "--json").json
+    assert set(found) == {"query", "hits"}
+    assert (found["query"], len(found["hits"])) == ("green tea", 1)
+    assert set(found["hits"][0]) >= HIT
+    assert found["hits"][0]["uri"] == (ragchat.folder / "tea.md").as_uri()
+
+    listed = ragchat("memory", "ls", "--json").json
+    assert listed["total"] == len(listed["documents"]) == 2
+    assert ragchat("memory", "show", "tea.md").out.startswith("# Tea\n")
+
+    removed = ragchat("memory", "rm", "tea.md", "nothing.md")
+    assert (removed.code, removed.out) == (1, f"Removed {(ragchat.folder / 'tea.md').as_uri()} (1 chunks).\n")
+    assert "There is no document nothing.md in memory." in removed.err
+    assert "tea.md" in ragchat("memory", "undo").out
+    assert ragchat("memory", "stats", "--json").json["documents"] == 2
+    assert [entry["action"] for entry in ragchat("memory", "log", "--json").json["entries"]][-1] == "added"
+
+
+def test_what_stands_on_stdin_is_loaded_under_the_given_name(ragchat: Program) -> None:
+    text = "The garden gate code is 4711."
+    assert ragchat("inject", "-", "--uri", "note:gate", "--json", stdin=text).json["added"] == 1
+    again = ragchat("inject", "-", "--uri", "note:gate", stdin=text)
+    assert (again.code, again.out) == (0, "1 unchanged (1 chunks).\n")
+    empty = ragchat("inject", "-", "--uri", "note:gate", "--json", stdin=" \n")
+    assert (empty.code, empty.json["documents"][0]["error"]) == (1, "What came from stdin is empty.")
+
+
+def test_questions_share_a_session_that_is_kept_and_found_again(ragchat: Program) -> None:
+    ragchat("inject", ".")
+    first = ragchat("ask", "How long is green tea brewed?", "--json").json
+    assert set(first) >= TURN
+    assert first["grounded"] is True
+    assert "two minutes" in first["answer"]
+    assert set(first["citations"][0]) >= CITATION
+
+    second = ragchat("ask", "-", "-c", "--json", stdin="At which pressure is espresso made?\n").json
+    assert second["session_id"] == first["session_id"]
+    assert "nine bar" in second["answer"]
+
+    [session] = ragchat("session", "ls", "--json").json["sessions"]
+    assert (session["session_id"], session["turns"]) == (first["session_id"], 2)
+    shown = ragchat("session", "show", first["session_id"][:6])
+    assert "> How long is green tea brewed?" in shown.out
+    assert "nine bar" in shown.out
+    assert "two minutes" in ragchat("session", "export", first["session_id"]).out
+    [match] = ragchat("session", "search", "espresso", "--json").json["matches"]
+    assert match["turn_id"] == second["turn_id"]
+    assert ragchat("session", "rm", first["session_id"]).code == 0
+    assert ragchat("session", "ls", "--json").json == {"sessions": []}
+    gone = ragchat("ask", "x", "--session", first["session_id"], "--json")
+    assert (gone.code, gone.json["error"]["code"]) == (1, "SESSION_NOT_FOUND")
+
+
+def test_an_answer_on_a_pipe_is_plain_text_with_its_sources(ragchat: Program) -> None:
+    ragchat("inject", ".")
+    answer = ragchat("ask", "How long is green tea brewed?")
+    assert answer.code == 0
+    assert "two minutes" in answer.out
+    assert "tea.md:" in answer.out
+    assert "\x1b" not in answer.out + answer.err
+
+
+def test_an_empty_memory_is_said_and_is_no_failure(ragchat: Program) -> None:
+    assert ragchat("query", "anything", "--json").json == {"query": "anything", "hits": []}
+    answer = ragchat("ask", "anything at all?", "--json")
+    assert (answer.code, answer.json["grounded"]) == (0, False)
+    assert ragchat("memory", "ls").err == "Memory is empty.\n"
+
+
+def test_memory_is_where_the_flag_before_or_after_the_command_says(ragchat: Program, tmp_path: Path) -> None:
+    other = tmp_path / "other.db"
+    assert ragchat("--memory", str(other), "inject", "tea.md").code == 0
+    assert ragchat("memory", "stats", "--memory", str(other), "--json").json["documents"] == 1
+    assert ragchat("memory", "stats", "--json").json["documents"] == 0
+    moved = Program(ragchat.home, ragchat.folder, {"RAGCHAT_MEMORY": str(other)})
+    assert moved("memory", "stats", "--json").json["path"] == str(other)
+
+
+def test_a_file_that_is_no_memory_is_told_in_one_sentence_and_left_alone(
+    ragchat: Program, tmp_path: Path
+) -> None:
+    wrong = tmp_path / "wrong.db"
+    wrong.write_text("this is no database, and long enough to be sure of it" * 40, encoding="utf-8")
+    before = wrong.read_bytes()
+    for words in (["query", "x"], ["inject", "tea.md"], ["memory", "ls"]):
+        failed = ragchat(*words, "--memory", str(wrong))
+        assert failed.code == 1
+        assert "wrong.db" in failed.err
+        assert "Traceback" not in failed.out + failed.err
+    failed = ragchat("query", "x", "--memory", str(wrong), "--json")
+    assert set(failed.json["error"]) == {"code", "message", "hint"}
+    assert wrong.read_bytes() == before
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="file modes")
+def test_memory_and_its_folder_are_their_owners_only(ragchat: Program) -> None:
+    ragchat("inject", "tea.md")
+    path = ragchat.home / "data" / "memory.db"
+    assert path.stat().st_mode & 0o077 == 0
+    assert path.parent.stat().st_mode & 0o077 == 0
+    with sqlite3.connect(path) as db:
+        assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+    db.close()

@@ -1,0 +1,234 @@
+"""The program as a whole: settings, doctor, other hosts, pipes, interrupts, what is never on the screen."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from ragchat.cli import MCP_HOSTS
+from tests.support.program import LONGEST_SECONDS, Program, program_in
+
+posix = pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals and pipes")
+
+
+@pytest.fixture
+def ragchat(tmp_path: Path) -> Program:
+    return program_in(tmp_path)
+
+
+def test_a_settings_file_to_start_from_changes_nothing_and_is_never_overwritten(ragchat: Program) -> None:
+    written = ragchat("config", "init", "--json").json["path"]
+    text = Path(written).read_text(encoding="utf-8")
+    assert all(table == {} for table in tomllib.loads(text).values())
+    assert "\n#top_k = 8\n" in text
+    assert not any(
+        "RAGCHAT" not in row["origin"] and row["origin"] != "default" for row in _settings(ragchat)
+    )
+    again = ragchat("config", "init")
+    assert (again.code, again.out) == (1, "")
+    assert "exists already" in again.err
+    assert Path(written).read_text(encoding="utf-8") == text
+
+
+def _settings(ragchat: Program) -> list[dict[str, str]]:
+    rows: list[dict[str, str]] = ragchat("config", "show", "--json").json["settings"]
+    return rows
+
+
+def test_config_show_says_where_each_value_comes_from_and_shows_no_secret(tmp_path: Path) -> None:
+    ragchat = program_in(
+        tmp_path, OPENAI_API_KEY="sk-secret", RAGCHAT_MODEL_BASE_URL="http://me:pass@host/v1"
+    )
+    shown = {row["key"]: row for row in _settings(ragchat)}
+    assert shown["model.name"]["origin"] == "the environment variable RAGCHAT_MODEL_NAME"
+    assert shown["retrieval.top_k"]["origin"] == "default"
+    assert shown["model.base_url"]["value"] == "http://***@host/v1"
+    printed = ragchat("config", "show")
+    assert "OPENAI_API_KEY is set." in printed.out
+    assert not {"sk-secret", "pass"} & set(printed.out.replace(":", " ").replace("@", " ").split())
+
+
+def test_a_mistake_in_the_settings_is_one_line_with_a_hint(ragchat: Program) -> None:
+    wrong = ragchat.folder / "ragchat.toml"
+    wrong.write_text("[retrieval]\ntop_kk = 3\n", encoding="utf-8")
+    for words in (["query", "x"], ["config", "show"], ["doctor"]):
+        done = ragchat(*words)
+        assert (done.code, done.out) == (1, "")
+        assert done.err == (
+            f"ragchat: Unknown setting retrieval.top_kk in {wrong}.\n  Did you mean retrieval.top_k?\n"
+        )
+    assert ragchat("config", "init").code == 0
+
+
+def test_config_path_names_every_place(ragchat: Program) -> None:
+    places = ragchat("config", "path", "--json").json
+    assert places["memory"] == {"path": str(ragchat.home / "data" / "memory.db"), "exists": False}
+    assert all(Path(place["path"]).is_absolute() for place in places.values())
+
+
+@pytest.mark.parametrize("host", MCP_HOSTS)
+def test_the_block_for_another_host_starts_the_memory(ragchat: Program, host: str) -> None:
+    done = ragchat("mcp", "config", host)
+    [(key, servers)] = done.json.items()
+    assert key == ("servers" if host == "vscode" else "mcpServers")
+    server = servers["ragmemory"]
+    assert Path(server["command"]).is_absolute()
+    assert server["args"][:2] == ["--memory", str(ragchat.home / "data" / "memory.db")]
+    assert server["env"] == {"RAGCHAT_HOME": str(ragchat.home)}
+    started = subprocess.run(
+        [server["command"], *server["args"], "--version"], capture_output=True, text=True, check=True
+    )
+    assert started.stdout.startswith("ragmemory ")
+
+
+def test_the_doctor_finds_everything_well(ragchat: Program) -> None:
+    done = ragchat("doctor", "--json")
+    checks = {check["name"]: check for check in done.json["checks"]}
+    assert [check for check in checks.values() if check["status"] == "fault"] == []
+    assert done.code == 0
+    assert set(checks) >= {
+        "python",
+        "packages",
+        "sqlite",
+        "memory file",
+        "memory server",
+        "embedder",
+        "model",
+    }
+
+
+def test_the_doctor_finds_a_damaged_memory_and_an_unreachable_model(tmp_path: Path) -> None:
+    # Port 9 is the discard service's, and nobody runs that any more.
+    ragchat = program_in(
+        tmp_path,
+        RAGCHAT_MODEL_BASE_URL="http://127.0.0.1:9/v1",
+        RAGCHAT_MODEL_NAME="some-model",
+        RAGCHAT_MODEL_RETRIES="0",
+    )
+    (ragchat.home / "data").mkdir(parents=True)
+    (ragchat.home / "data" / "memory.db").write_bytes(b"this is no database " * 400)
+    done = ragchat("doctor")
+    faults = [line[9:22].strip() for line in done.out.splitlines() if line.startswith("fault")]
+    assert done.code == 1
+    assert faults == ["memory file", "memory server", "model"]
+    assert "Traceback" not in done.out + done.err
+
+
+def test_an_error_of_our_own_is_in_the_log_and_not_on_the_screen(ragchat: Program) -> None:
+    blocked = ragchat.home / "data"
+    ragchat.home.mkdir()
+    blocked.write_text("a file where a folder should be", encoding="utf-8")
+    done = ragchat("memory", "stats")
+    assert done.code == 1
+    assert "Traceback" not in done.out + done.err
+    assert "Traceback" in (ragchat.home / "state" / "ragchat.log").read_text(encoding="utf-8")
+
+
+def test_any_text_prints_on_any_terminal(tmp_path: Path) -> None:
+    ragchat = program_in(tmp_path, PYTHONIOENCODING="ascii", LC_ALL="C")
+    text = "Žluťoučký kůň — 日本語 \U0001f600 \x1b[31mred"
+    assert ragchat("inject", "-", "--uri", "note:ů", stdin=text).code == 0
+    shown = ragchat("memory", "show", "note:ů")
+    assert shown.out.startswith("Žluťoučký kůň — 日本語 \U0001f600")
+    assert "\x1b" not in shown.out
+    assert ragchat("query", "kůň", "--json").json["query"] == "kůň"
+
+
+@posix
+def test_a_name_that_is_no_unicode_is_loaded_and_printed(ragchat: Program) -> None:
+    try:
+        (ragchat.folder / os.fsdecode(b"caf\xe9.md")).write_text(
+            "# Menu\n\nSoup of the day.", encoding="utf-8"
+        )
+    except OSError:
+        pytest.skip("this file system takes UTF-8 names only")
+    loaded = ragchat("inject", ".", "--json")
+    assert (loaded.code, loaded.json["added"]) == (0, 1)
+    assert ragchat("query", "soup").out.startswith("[1] ")
+
+
+@posix
+def test_a_reader_that_leaves_early_is_no_error(ragchat: Program) -> None:
+    text = "A long line of text about nothing in particular.\n" * 20_000
+    ragchat("inject", "-", "--uri", "note:long", stdin=text)
+    shown = subprocess.Popen(
+        [sys.executable, "-m", "ragchat", "memory", "show", "note:long"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=ragchat.folder,
+        env=ragchat.variables,
+    )
+    assert shown.stdout is not None
+    shown.stdout.readline()
+    shown.stdout.close()
+    assert shown.stderr is not None
+    with shown.stderr:
+        assert shown.stderr.read() == b""
+    assert shown.wait(LONGEST_SECONDS) == 1
+
+
+@posix
+def test_an_interrupted_loading_keeps_what_is_done_and_says_so(ragchat: Program) -> None:
+    for number in range(3_000):
+        text = f"# Note {number}\n\n" + f"Sentence {number} of a note that takes its time. " * 40
+        (ragchat.folder / f"{number}.md").write_text(text, encoding="utf-8")
+    loading = subprocess.Popen(
+        [sys.executable, "-m", "ragchat", "inject", ".", "--json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=ragchat.folder,
+        env=ragchat.variables,
+    )
+    _wait_for_documents(ragchat)
+    loading.send_signal(signal.SIGINT)
+    out, err = loading.communicate(timeout=LONGEST_SECONDS)
+    assert loading.returncode == 1
+    assert err == "Stopped.\n"
+    told = json.loads(out)["added"]
+    kept = ragchat("memory", "stats", "--json").json["documents"]
+    assert 0 < told <= kept < 3_000
+
+
+def _wait_for_documents(ragchat: Program) -> None:
+    """Until another process sees the first commit."""
+    deadline = time.monotonic() + LONGEST_SECONDS
+    while time.monotonic() < deadline:
+        if ragchat("memory", "stats", "--json").json["documents"]:
+            return
+    raise AssertionError("nothing was loaded")
+
+
+@posix
+def test_no_command_leaves_a_server_behind(ragchat: Program) -> None:
+    ps = shutil.which("ps")
+    if ps is None:
+        pytest.skip("there is no ps")
+    ragchat("memory", "stats")
+    running = subprocess.run([ps, "-eo", "args"], capture_output=True, text=True, check=True).stdout
+    assert str(ragchat.home / "data" / "memory.db") not in running
+
+
+@posix
+def test_the_version_is_there_before_one_notices(ragchat: Program) -> None:
+    started = time.perf_counter()
+    assert ragchat("--version").code == 0
+    # A tenth of a second on an idle machine; the bound only catches a heavy import.
+    assert time.perf_counter() - started < 2
+
+
+def test_stdin_that_is_no_terminal_is_a_chat_of_one_question_a_line(ragchat: Program) -> None:
+    ragchat("inject", "-", "--uri", "note:1", stdin="The lighthouse was built in 1871 by Anna Berg.")
+    done = ragchat(stdin="Who built the lighthouse?\nWhen was the lighthouse built?\n")
+    assert done.code == 0
+    assert done.out.count("Anna Berg") == 2
+    assert "\x1b" not in done.out
