@@ -26,14 +26,13 @@ MEMORY_DOWN = "Memory could not be asked, and no language model is configured."
 
 MOST_SENTENCES = 3
 # A further sentence must be this good beside the best.
-WORTH = 0.5
+WORTH = 0.65
 CODE_LINES = 12
 
 # Weights of what makes a sentence good, beside the share of the question's rare words that it holds (1).
 W_PASSAGE = 0.5
 W_EXPECTED = 0.25
-W_CONTEXT = 0.35
-W_NEIGHBOUR = 0.15
+W_CONTEXT = 0.25
 
 
 @dataclass(frozen=True)

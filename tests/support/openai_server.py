@@ -137,8 +137,9 @@ class OpenAIServer:
 
 
 def last_user_text(body: Mapping[str, Any]) -> str:
-    """The text of the last message of the user."""
-    return next((str(m["content"]) for m in reversed(body["messages"]) if m["role"] == "user"), "")
+    """The question: the last message of the user, without the passages quoted before it."""
+    text = next((str(m["content"]) for m in reversed(body["messages"]) if m["role"] == "user"), "")
+    return re.split(r"</passage \d+ \w+>", text)[-1].strip()
 
 
 def rough_tokens(body: Mapping[str, Any]) -> int:

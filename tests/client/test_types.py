@@ -1,0 +1,53 @@
+"""The shapes of a conversation."""
+
+from __future__ import annotations
+
+import msgspec
+
+from ragchat.citations import cite
+from ragchat.types import Candidate, ModelPlace, Trace, Turn
+from tests.support.turns import hit, turn
+
+
+def test_the_public_form_of_a_turn_is_the_contract_of_ask_json() -> None:
+    answered = turn("What?", "That [1].", cited=[cite(1, hit("That.", heading="A > B"), "That.")])
+    public = answered.public()
+    assert list(public) == [
+        "question",
+        "answer",
+        "grounded",
+        "citations",
+        "model",
+        "usage",
+        "timings",
+        "session_id",
+        "turn_id",
+    ]
+    assert public["citations"] == [
+        {
+            "n": 1,
+            "chunk_id": 1,
+            "document_id": "doc1",
+            "uri": "file:///notes/1.md",
+            "title": "Notes",
+            "heading": "A > B",
+            "start_line": 1,
+            "end_line": 1,
+            "quote": "That.",
+            "verified": True,
+        }
+    ]
+    assert public["model"] == "offline"
+    assert {"prompt_tokens", "completion_tokens"} <= public["usage"].keys()
+
+
+def test_a_turn_survives_json_with_its_trace() -> None:
+    trace = Trace(
+        "q", [Candidate(hit("x"), True, "relevant", 1)], messages=[{"role": "user", "content": "é"}]
+    )
+    answered = msgspec.structs.replace(turn("What?"), trace=trace)
+    assert msgspec.json.decode(msgspec.json.encode(answered), type=Turn) == answered
+
+
+def test_a_key_is_never_shown() -> None:
+    assert "secret" not in repr(ModelPlace("m", "http://x/v1", "secret"))

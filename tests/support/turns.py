@@ -1,0 +1,144 @@
+"""Hits, turns, and a memory that answers from lists, for tests of the conversation."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import anyio
+
+from ragchat.errors import RagChatError
+from ragchat.memory_types import QueryResult, Stats
+from ragchat.types import Citation, Event, Finished, Hit, Notice, Trace, Turn, Usage
+from ragmcp.client import ToolCallResult
+from ragmcp.schema import TextContent, ToolAnnotations, ToolInfo
+from ragmcp.settings import Settings, load_settings
+
+E = TypeVar("E")
+
+SCHEMA = {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]}
+QUERY_TOOL = ToolInfo(
+    name="Query",
+    description="Search.",
+    input_schema=SCHEMA,
+    annotations=ToolAnnotations(read_only_hint=True),
+)
+FORGET_TOOL = ToolInfo(name="Forget", description="Forget.", input_schema={"type": "object"})
+
+
+def hit(text: str, *, score: float = 0.9, chunk_id: int = 1, title: str = "Notes", heading: str = "") -> Hit:
+    return Hit(
+        rank=1,
+        score=score,
+        chunk_id=chunk_id,
+        document_id=f"doc{chunk_id}",
+        uri=f"file:///notes/{chunk_id}.md",
+        title=title,
+        heading=heading,
+        start_line=1,
+        end_line=text.count("\n") + 1,
+        text=text,
+    )
+
+
+def turn(
+    question: str,
+    answer: str = "Yes.",
+    *,
+    turn_id: str = "t1",
+    session_id: str = "s1",
+    query: str = "",
+    cited: Sequence[Citation] = (),
+    created_at: str = "2026-01-01T00:00:00.000Z",
+) -> Turn:
+    return Turn(
+        turn_id=turn_id,
+        session_id=session_id,
+        question=question,
+        answer=answer,
+        grounded=True,
+        citations=list(cited),
+        model="offline",
+        usage=Usage(),
+        timings={"total": 0.1},
+        created_at=created_at,
+        trace=Trace(query=query or question),
+    )
+
+
+class ListMemory:
+    """A memory whose every query finds the same; `error` or `hang` make it fail instead."""
+
+    def __init__(
+        self,
+        hits: Sequence[Hit] = (),
+        *,
+        notice: str = "",
+        documents: int = 1,
+        error: RagChatError | None = None,
+        hang: bool = False,
+        tools: Sequence[ToolInfo] = (),
+        answers: Sequence[Hit] = (),
+    ) -> None:
+        self.hits = list(hits)
+        self.notice = notice
+        self.documents = documents
+        self.error = error
+        self.hang = hang
+        self.offered = list(tools)
+        self.answers = list(answers)  # what the tool Query finds
+        self.asked: list[str] = []
+        self.called: list[tuple[str, dict[str, Any]]] = []
+        self.at_once = 0
+        self.most_at_once = 0
+
+    async def query(self, text: str, top_k: int = 8, filter: dict[str, Any] | None = None) -> QueryResult:
+        self.asked.append(text)
+        assert filter is None
+        if self.error is not None:
+            raise self.error
+        if self.hang:
+            await anyio.sleep_forever()
+        return QueryResult(self.hits[:top_k], self.notice)
+
+    async def stats(self) -> Stats:
+        return Stats("memory.db", self.documents, self.documents, 10, 10, "", 0)
+
+    async def tools(self) -> list[ToolInfo]:
+        return self.offered
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> ToolCallResult:
+        self.called.append((name, arguments))
+        self.at_once += 1
+        self.most_at_once = max(self.most_at_once, self.at_once)
+        await anyio.lowlevel.checkpoint()
+        self.at_once -= 1
+        if name != "Query":
+            return ToolCallResult([TextContent(text="Done.")], None, False)
+        return ToolCallResult([TextContent(text="Found.")], {"hits": self.answers}, False)
+
+
+def settings_in(folder: Path, **flags: object) -> Settings:
+    """Packaged settings with everything under `folder`, offline; keys with "__" for the dot."""
+    dotted = {name.replace("__", "."): value for name, value in flags.items()}
+    defaults = {"model.name": "offline", "model.retries": 0, "model.ollama_url": "http://127.0.0.1:9/v1"}
+    return load_settings(None, {**defaults, **dotted}, {"RAGCHAT_HOME": str(folder)}, folder)
+
+
+async def events_of(events: AsyncIterable[Event]) -> list[Event]:
+    return [event async for event in events]
+
+
+def finished(events: Sequence[Event]) -> Turn:
+    """The turn of the last event."""
+    assert isinstance(events[-1], Finished)
+    return events[-1].turn
+
+
+def notices(events: Sequence[Event]) -> list[str]:
+    return [event.text for event in events if isinstance(event, Notice)]
+
+
+def only(events: Sequence[Event], kind: type[E]) -> list[E]:
+    return [event for event in events if isinstance(event, kind)]
