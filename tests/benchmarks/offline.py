@@ -1,0 +1,102 @@
+"""How often an answer without any model contains the gold answer, through the real memory.
+
+`python -m tests.benchmarks.offline [collection …]`. Each question of a collection with gold answers is asked
+offline; its answer counts when one of the quotations, read together, contains one of the gold answers letter
+for letter. Beside it stand how often the answer was in the retrieved passages at all (the ceiling), and how
+much is quoted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from ragchat.offline import compose
+from ragchat.recall import Recalled, RecallLimits, recall
+from ragchat.types import Citation
+from tests.benchmarks.ndcg import FOLDER
+from tests.benchmarks.report import table
+from tests.support.memory import memory_in
+
+COLLECTIONS = ("xquad_en", "xquad_de", "xquad_zh")
+# As the packaged settings have it.
+LIMITS = RecallLimits(top_k=8, min_score=0.3, seconds=60.0)
+
+
+def _rows(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def _contains(texts: Sequence[str], answers: Sequence[str]) -> bool:
+    text = "\n".join(texts)
+    return any(answer in text for answer in answers)
+
+
+class _Tally:
+    """What happened to the questions of one collection."""
+
+    def __init__(self) -> None:
+        self.answered: list[bool] = []
+        self.reachable: list[bool] = []
+        self.grounded: list[bool] = []
+        self.sizes: list[tuple[int, int]] = []  # sentences, characters
+        self.seconds: list[float] = []
+
+    def add(self, recalled: Recalled, quoted: Sequence[Citation], answers: Sequence[str]) -> None:
+        quotes = [citation.quote for citation in quoted]
+        self.answered.append(_contains(quotes, answers))
+        self.reachable.append(_contains([found.hit.text for found in recalled.candidates], answers))
+        self.grounded.append(bool(quotes))
+        self.sizes.append((len(quotes), sum(map(len, quotes))))
+
+    def row(self, name: str) -> list[str]:
+        sentences, characters = zip(*self.sizes, strict=True)
+        return [
+            name,
+            f"{len(self.answered)}",
+            f"{statistics.mean(self.answered):.3f}",
+            f"{statistics.mean(self.reachable):.3f}",
+            f"{statistics.mean(self.grounded):.3f}",
+            f"{statistics.mean(sentences):.1f} / {statistics.mean(characters):.0f}",
+            f"{statistics.median(self.seconds) * 1e3:.1f}",
+        ]
+
+
+async def measure(name: str) -> list[str]:
+    """One line of the table."""
+    tally = _Tally()
+    with tempfile.TemporaryDirectory() as folder:
+        async with memory_in(Path(folder)) as memory:
+            for document in _rows(FOLDER / name / "corpus.jsonl"):
+                metadata = {"uri": f"test:{document['id']}", "title": document["title"]}
+                await memory.inject(document["text"], metadata)
+            for question in _rows(FOLDER / name / "queries.jsonl"):
+                began = time.perf_counter()
+                recalled = await recall(memory, question["text"], LIMITS)
+                quoted = compose(question["text"], recalled)
+                tally.seconds.append(time.perf_counter() - began)
+                tally.add(recalled, quoted.citations, question["answers"])
+    return tally.row(name)
+
+
+def run(names: Iterable[str] = COLLECTIONS) -> None:
+    present = [name for name in names if (FOLDER / name / "corpus.jsonl").exists()]
+    if not present:
+        print(f"Offline answers: the collections with gold answers are not in {FOLDER}; nothing to measure.")
+        return
+    table(
+        "Answers without a model: how often they contain the gold answer",
+        ["collection", "questions", "contained", "in the hits", "grounded", "sentences / signs", "ms"],
+        [asyncio.run(measure(name)) for name in present],
+    )
+
+
+if __name__ == "__main__":
+    run(sys.argv[1:] or COLLECTIONS)
