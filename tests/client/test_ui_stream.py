@@ -70,7 +70,7 @@ async def test_every_kind_of_block_is_shown_one_blank_line_apart() -> None:
     )
 
 
-@pytest.mark.parametrize("size", [1, 7, 50])
+@pytest.mark.parametrize("size", [3, 7, 50])
 @pytest.mark.parametrize("rows", [5, 40])
 async def test_however_it_is_cut_the_same_answer_stands_there_in_the_end(size: int, rows: int) -> None:
     pieces = [ANSWER[start : start + size] for start in range(0, len(ANSWER), size)]

@@ -21,7 +21,11 @@ LONGEST_SECONDS = 30.0
 CURSOR_QUESTION = b"\x1b[6n"
 # In the child, which leads a session of its own: makes the terminal its controlling one, so that Ctrl-C is a
 # signal, then becomes the program.
-TAKE_TERMINAL = "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execvp(sys.argv[1], sys.argv[1:])"
+TAKE_TERMINAL = """
+import fcntl, os, sys, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+os.execvp(sys.argv[1], sys.argv[1:])
+"""
 
 
 class Terminal:

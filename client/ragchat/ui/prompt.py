@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from prompt_toolkit import PromptSession
+from prompt_toolkit.application import get_app
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.output import ColorDepth
 
@@ -51,7 +52,7 @@ def make_prompt(
         complete_while_typing=True,
         reserve_space_for_menu=_MENU_ROWS,
         key_bindings=make_keys(status),
-        bottom_toolbar=lambda: toolbar(status),
+        bottom_toolbar=lambda: toolbar(status, get_app().output.get_size().columns),
         placeholder=[("class:placeholder", "Ask something, or /help")],
         style=prompt_style(styled),
         include_default_pygments_style=False,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from prompt_toolkit.application import get_app
 from prompt_toolkit.utils import get_cwidth
 
 from ragchat.ui.neutral import one_line
@@ -35,9 +34,8 @@ class Status:
         self.hint = ""
 
 
-def toolbar(status: Status) -> StyleAndTextTuples:
-    """The parts that fit beside one another, the important ones first."""
-    room = get_app().output.get_size().columns
+def toolbar(status: Status, room: int) -> StyleAndTextTuples:
+    """The parts that fit into `room` columns, the important ones first."""
     shown: StyleAndTextTuples = []
     for style, text, *_ in _parts(status):
         separator = _SEPARATOR if shown else " "

@@ -1,0 +1,293 @@
+"""The slash commands, on a real memory and real sessions, without a terminal."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from ragchat import slash
+from ragchat.app import App
+from ragchat.errors import (
+    ArgumentMissing,
+    CommandNotPossible,
+    FileInTheWay,
+    RagChatError,
+    UnknownCommand,
+)
+from ragchat.ui.actions.documents import split_paths
+from ragchat.ui.context import ChatContext
+from ragchat.ui.toolbar import Status
+from tests.support.memory import memory_in
+from tests.support.screens import piped_screen
+from tests.support.turns import settings_in
+
+NAMES = (
+    *("help", "inject", "query", "sources", "why", "memory", "forget", "undo", "model", "system"),
+    *("new", "sessions", "resume", "export", "retry", "copy", "clear", "quit"),
+)
+
+
+class Room:
+    """A chat without a terminal, and what it has shown."""
+
+    def __init__(self, context: ChatContext, out: io.StringIO, err: io.StringIO) -> None:
+        self.context = context
+        self._out, self._err = out, err
+
+    async def run(self, line: str) -> str:
+        """What a command shows, on stdout and stderr."""
+        before = len(self._out.getvalue()), len(self._err.getvalue())
+        await slash.run(self.context, line)
+        return self._out.getvalue()[before[0] :] + self._err.getvalue()[before[1] :]
+
+    async def say(self, line: str) -> str:
+        before = len(self._out.getvalue()), len(self._err.getvalue())
+        await self.context.handle(line)
+        return self._out.getvalue()[before[0] :] + self._err.getvalue()[before[1] :]
+
+
+@asynccontextmanager
+async def open_room(folder: Path) -> AsyncIterator[Room]:
+    screen, out, err = piped_screen()
+    async with memory_in(folder / "home") as memory, App(settings_in(folder / "home"), memory=memory) as app:
+        yield Room(ChatContext(app, screen, Status()), out, err)
+
+
+@pytest.fixture
+async def room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Room]:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tea.md").write_text("# Tea\n\nGreen tea is brewed at 75 degrees for two minutes.\n", "utf-8")
+    (tmp_path / "my coffee.md").write_text("# Coffee\n\nEspresso is pressed at nine bar.\n", "utf-8")
+    async with open_room(tmp_path) as room:
+        yield room
+
+
+@pytest.fixture
+async def asked(room: Room) -> Room:
+    """With two documents, and one question answered."""
+    await room.run("/inject .")
+    await room.say("How hot is green tea brewed?")
+    return room
+
+
+def test_the_table_has_every_command_once_with_help_for_each() -> None:
+    assert [command.name for command in slash.COMMANDS] == list(NAMES)
+    assert all(command.help and command.help[0].islower() for command in slash.COMMANDS)
+    assert len(slash.BY_NAME) == sum(1 + len(command.aliases) for command in slash.COMMANDS)
+
+
+@pytest.mark.parametrize(
+    ("line", "parsed"),
+    [
+        ("/why", ("why", "")),
+        ("/inject  a b ", ("inject", "a b")),
+        ("/inject\ta", ("inject", "a")),
+        ("/", ("", "")),
+        ("/system one\ntwo", ("system", "one\ntwo")),
+    ],
+)
+def test_a_line_is_a_name_and_the_rest(line: str, parsed: tuple[str, str]) -> None:
+    assert slash.parse(line) == parsed
+
+
+@pytest.mark.parametrize(
+    ("error", "sentence", "hint"),
+    [
+        (
+            UnknownCommand("foget", ["forget"]),
+            "There is no command /foget.",
+            "Did you mean /forget? /help lists the commands; //foget sends it as text.",
+        ),
+        (UnknownCommand("x"), "There is no command /x.", "/help lists the commands; //x sends it as text."),
+        (
+            CommandNotPossible("why", "there is no answer yet"),
+            "/why is not possible now: there is no answer yet.",
+            "",
+        ),
+        (ArgumentMissing("query", "words"), "/query needs words.", ""),
+        (FileInTheWay("a.md"), "a.md exists already.", "Name another one; nothing is overwritten."),
+    ],
+)
+def test_errors_say_what_happened_and_what_to_do(error: RagChatError, sentence: str, hint: str) -> None:
+    assert (str(error), error.hint) == (sentence, hint)
+
+
+async def test_an_unknown_command_suggests_the_nearest_and_is_a_failure(room: Room) -> None:
+    assert "Did you mean /forget?" in await room.say("/foget x")
+    assert room.context.failures == 1
+
+
+async def test_two_slashes_send_text_that_begins_with_one(asked: Room) -> None:
+    await asked.say("//tea is what?")
+    assert asked.context.app.last_turn is not None
+    assert asked.context.app.last_turn.question == "/tea is what?"
+
+
+async def test_help_lists_every_command_or_explains_one(room: Room) -> None:
+    shown = await room.run("/help")
+    assert all(f"/{name}" in shown for name in NAMES)
+    assert (await room.run("/help /why")).startswith("/why")
+    assert "/exit" in await room.run("/? quit")
+    with pytest.raises(UnknownCommand):
+        await room.run("/help nothing")
+
+
+async def test_inject_loads_files_and_says_how_many(room: Room) -> None:
+    assert "2 added" in await room.run("/inject .")
+    assert "1 unchanged" in await room.run("/inject my coffee.md")
+    assert room.context.status.documents == 2
+    assert "does not exist" in await room.run("/inject nowhere.md")
+    with pytest.raises(ArgumentMissing):
+        await room.run("/inject")
+
+
+async def test_inject_readme_loads_the_projects_own(room: Room) -> None:
+    assert "The README is in memory" in await room.run("/inject readme")
+    assert "ragchat:README.md" in await room.run("/memory")
+
+
+async def test_an_offered_readme_is_loaded_by_y_refused_by_n_and_forgotten_by_anything_else(
+    room: Room,
+) -> None:
+    room.context.readme_offered = True
+    assert "/inject" in await room.say("n")
+    room.context.readme_offered = True
+    assert "The README is in memory" in await room.say("Y")
+    assert not room.context.readme_offered
+    await room.say("y")
+    assert room.context.app.last_turn is not None
+    assert room.context.app.last_turn.question == "y"
+
+
+async def test_query_shows_passages_with_place_and_score(asked: Room) -> None:
+    shown = await asked.run("/query green tea")
+    assert "[1] tea.md:" in shown
+    assert "75 degrees" in shown
+    with pytest.raises(ArgumentMissing):
+        await asked.run("/query")
+
+
+async def test_sources_shows_the_cited_passages_in_full(asked: Room) -> None:
+    shown = await asked.run("/sources")
+    assert "[1] tea.md:" in shown
+    assert "for two minutes." in shown
+    assert "for two minutes." in await asked.run("/sources 1")
+    with pytest.raises(CommandNotPossible):
+        await asked.run("/sources 99")
+
+
+async def test_why_shows_candidates_and_times(asked: Room) -> None:
+    shown = await asked.run("/why")
+    assert "tea.md" in shown
+    assert "Times: retrieval" in shown
+
+
+@pytest.mark.parametrize("name", ["sources", "why", "export", "retry"])
+async def test_commands_about_an_answer_need_one(room: Room, name: str) -> None:
+    with pytest.raises(CommandNotPossible, match="there is no answer yet"):
+        await room.run(f"/{name}")
+
+
+@pytest.mark.parametrize("name", ["copy", "clear"])
+async def test_commands_about_the_terminal_need_one(asked: Room, name: str) -> None:
+    with pytest.raises(CommandNotPossible, match="it needs a terminal"):
+        await asked.run(f"/{name}")
+
+
+async def test_memory_lists_documents_and_sums(asked: Room) -> None:
+    shown = await asked.run("/memory")
+    assert "tea.md" in shown
+    assert "my coffee.md" in shown
+    assert "2 documents" in shown
+    assert "my coffee" not in await asked.run("/memory *tea*")
+
+
+async def test_forgetting_can_be_undone(asked: Room) -> None:
+    assert "tea.md is forgotten" in await asked.run("/forget tea.md")
+    assert asked.context.status.documents == 1
+    assert "tea.md" in await asked.run("/undo")
+    assert asked.context.status.documents == 2
+    with pytest.raises(RagChatError):
+        await asked.run("/forget nothing.md")
+
+
+async def test_the_model_can_be_shown_and_set(room: Room) -> None:
+    assert "* offline" in await room.run("/model")
+    assert "The model is offline now." in await room.run("/model offline")
+    assert room.context.status.model == "offline"
+
+
+async def test_the_system_prompt_can_be_shown_set_and_reset(room: Room) -> None:
+    first = await room.run("/system")
+    await room.run("/system Answer in rhymes.")
+    assert (await room.run("/system")).strip() == "Answer in rhymes."
+    await room.run("/system reset")
+    assert await room.run("/system") == first
+
+
+@pytest.mark.skipif("sys.platform == 'win32'", reason="the editor of this test is a shell command")
+async def test_the_system_prompt_can_be_written_in_an_editor(
+    room: Room, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    editor = tmp_path / "editor"
+    editor.write_text("#!/bin/sh\necho 'In rhymes.' > \"$1\"\n")
+    editor.chmod(0o700)
+    monkeypatch.setenv("VISUAL", str(editor))
+    await room.run("/system edit")
+    assert (await room.run("/system")).strip() == "In rhymes."
+
+
+async def test_a_past_conversation_is_listed_found_and_gone_on_with(asked: Room) -> None:
+    past = asked.context.app.session.session_id
+    await asked.run("/new")
+    assert asked.context.app.last_turn is None
+    assert past in await asked.run("/sessions")
+    assert past in await asked.run("/sessions green tea")
+    assert "Nothing was found." in await asked.run("/sessions zebra")
+    shown = await asked.run(f"/resume {past[:6]}")
+    assert "How hot is green tea brewed?" in shown
+    assert "75 degrees" in shown
+    assert asked.context.app.session.session_id == past
+    await asked.run("/new")
+    await asked.run("/resume")
+    assert asked.context.app.session.session_id == past
+
+
+async def test_export_writes_markdown_or_json_and_overwrites_nothing(asked: Room, tmp_path: Path) -> None:
+    await asked.run("/export talk.md")
+    assert "How hot is green tea brewed?" in (tmp_path / "talk.md").read_text("utf-8")
+    await asked.run("/export talk.json")
+    assert json.loads((tmp_path / "talk.json").read_text("utf-8"))
+    with pytest.raises(FileInTheWay):
+        await asked.run("/export talk.md")
+
+
+async def test_retry_asks_again_in_place_of_the_last_answer(asked: Room) -> None:
+    assert "75 degrees" in await asked.run("/retry")
+    assert len(asked.context.app.session.turns) == 1
+
+
+@pytest.mark.parametrize("name", ["quit", "exit", "q", "QUIT"])
+async def test_quit_leaves(room: Room, name: str) -> None:
+    await room.run(f"/{name}")
+    assert room.context.leaving
+
+
+@pytest.mark.parametrize(
+    ("argument", "paths"),
+    [
+        ("a.md b.md", ["a.md", "b.md"]),
+        ("my coffee.md", ["my coffee.md"]),
+        ("'my coffee.md' x", ["my coffee.md", "x"]),
+        ("Bob's notes.md", ["Bob's notes.md"]),
+        ("a#1.md", ["a#1.md"]),
+    ],
+)
+async def test_paths_are_taken_as_a_shell_takes_them(room: Room, argument: str, paths: list[str]) -> None:
+    assert room is not None
+    assert split_paths(argument) == [Path(path) for path in paths]

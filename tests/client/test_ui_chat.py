@@ -1,0 +1,125 @@
+"""The loop of the chat with keys from a pipe: what opens behind the prompt, what can go wrong there."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+
+import anyio
+import pytest
+from prompt_toolkit.application import create_app_session
+from prompt_toolkit.input import create_pipe_input
+from prompt_toolkit.output import DummyOutput
+
+from ragchat.app import App
+from ragchat.errors import MemoryUnavailable
+from ragchat.ui.approval import Approvals
+from ragchat.ui.backstage import NO_PAST, Past
+from ragchat.ui.chat import Chat
+from tests.support.memory import memory_in
+from tests.support.screens import PyteFile
+from tests.support.turns import settings_in
+
+LONGEST_SECONDS = 20
+
+
+@pytest.fixture(autouse=True)
+def xterm(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+
+
+def opener(folder: Path) -> AbstractAsyncContextManager[App]:
+    @asynccontextmanager
+    async def open_app() -> AsyncIterator[App]:
+        settings = settings_in(folder)
+        async with memory_in(folder) as memory, App(settings, memory=memory) as app:
+            yield app
+
+    return open_app()
+
+
+async def chat(folder: Path, keys: str, past: Past = NO_PAST) -> str:
+    """What stands on the screen after these keys; they must leave the chat."""
+    file = PyteFile(100, 40)
+    with create_pipe_input() as pipe, create_app_session(input=pipe, output=DummyOutput()):
+        pipe.send_text(keys)
+        with anyio.fail_after(LONGEST_SECONDS):
+            settings = settings_in(folder)
+            await Chat(settings, lambda: opener(folder), past=past, stdout=file, stderr=file).run()
+    return file.shown
+
+
+async def test_messages_typed_before_everything_is_open_are_answered(tmp_path: Path) -> None:
+    (tmp_path / "tea.md").write_text("Green tea is brewed at 75 degrees.\n", "utf-8")
+    shown = await chat(tmp_path, f"/inject {tmp_path / 'tea.md'}\rHow hot is green tea?\r/why\r\x04")
+    assert "1 added" in shown
+    assert "75 degrees. [1]" in shown
+    assert "Times: retrieval" in shown
+
+
+async def test_quit_leaves_the_chat(tmp_path: Path) -> None:
+    assert "There is no command /nothing" in await chat(tmp_path, "/nothing\r/quit\rnever read\r")
+
+
+async def test_an_empty_memory_is_told_and_y_loads_the_readme(tmp_path: Path) -> None:
+    file = PyteFile(100, 40)
+    with create_pipe_input() as pipe, create_app_session(input=pipe, output=DummyOutput()):
+        settings = settings_in(tmp_path)
+        chat = Chat(settings, lambda: opener(tmp_path), stdout=file, stderr=file)
+        async with anyio.create_task_group() as tasks:
+            with anyio.fail_after(LONGEST_SECONDS):
+                tasks.start_soon(chat.run)
+                while "memory is empty" not in file.shown:
+                    await anyio.lowlevel.checkpoint()
+                pipe.send_text("y\r\x04")
+    assert "The README is in memory" in file.shown
+
+
+async def test_the_last_conversation_is_gone_on_with(tmp_path: Path) -> None:
+    await chat(tmp_path, "what is new?\r\x04")
+    shown = await chat(tmp_path, "\x04", Past(None, last=True))
+    assert "what is new?" in shown
+    assert "(1 turn)" in shown
+
+
+async def test_what_cannot_be_opened_ends_the_chat_with_its_error(tmp_path: Path) -> None:
+    @asynccontextmanager
+    async def broken() -> AsyncIterator[App]:
+        raise MemoryUnavailable("it is not there")
+        yield
+
+    with create_pipe_input(), create_app_session(output=DummyOutput()), pytest.raises(MemoryUnavailable):
+        with anyio.fail_after(LONGEST_SECONDS):
+            await Chat(settings_in(tmp_path), broken, stdout=PyteFile(80, 24)).run()
+
+
+@pytest.mark.parametrize(
+    ("said", "allowed"), [("y", True), ("Yes ", True), ("", False), ("n", False), ("x", False)]
+)
+async def test_a_tool_is_called_only_with_leave(tmp_path: Path, said: str, allowed: bool) -> None:
+    asked: list[str] = []
+
+    async def ask(question: str) -> str:
+        asked.append(question)
+        return said
+
+    approvals = Approvals(tmp_path, ask)
+    assert await approvals.approve("Forget\x1b[2J", {"document": "x" * 500}) is allowed
+    assert await approvals.approve("Forget\x1b[2J", {}) is allowed
+    assert len(asked) == 2
+    assert "\x1b" not in asked[0]
+    assert len(asked[0]) < 300
+
+
+async def test_always_is_remembered_across_runs_for_that_tool_alone(tmp_path: Path) -> None:
+    async def always(_: str) -> str:
+        return "a"
+
+    async def never(_: str) -> str:
+        return "n"
+
+    assert await Approvals(tmp_path / "state", always).approve("Inject", {})
+    assert await Approvals(tmp_path / "state", never).approve("Inject", {})
+    assert not await Approvals(tmp_path / "state", never).approve("Forget", {})

@@ -1,0 +1,98 @@
+"""Questions on a pipe: one a line, one answer each."""
+
+from __future__ import annotations
+
+import os
+from contextlib import aclosing
+from pathlib import Path
+
+import anyio
+import pytest
+
+from ragchat.ui.lines import read_lines
+from tests.support.program import Program, program_in
+
+
+@pytest.fixture
+def ragchat(tmp_path: Path) -> Program:
+    ragchat = program_in(tmp_path)
+    (ragchat.folder / "tea.md").write_text("# Tea\n\nGreen tea is brewed at 75 degrees.\n", "utf-8")
+    (ragchat.folder / "bad.md").write_text("Terminals obey \x1b[31m this one.\n", "utf-8")
+    return ragchat
+
+
+def test_each_line_gets_an_answer_with_sources_and_no_colours(ragchat: Program) -> None:
+    done = ragchat(stdin="/inject tea.md\n\nHow hot is green tea?\r\n  \nWho sells zebras?\n")
+    assert done.code == 0, done.err
+    assert "75 degrees" in done.out
+    assert "[1] tea.md:" in done.out
+    assert "\x1b" not in done.out + done.err
+    assert "❯" not in done.out
+    assert "1 added" in done.err
+
+
+def test_a_line_that_fails_does_not_end_the_rest(ragchat: Program) -> None:
+    done = ragchat(stdin="/inject tea.md\n/nothing\nHow hot is green tea?\n")
+    assert done.code == 1
+    assert "There is no command /nothing." in done.err
+    assert "75 degrees" in done.out
+
+
+def test_quit_ends_the_reading(ragchat: Program) -> None:
+    done = ragchat(stdin="/quit\n/nothing\n")
+    assert (done.code, done.out, done.err) == (0, "\n", "")
+
+
+def test_no_lines_are_no_failure(ragchat: Program) -> None:
+    assert ragchat(stdin="").code == 0
+
+
+def test_escape_sequences_in_documents_do_not_get_through(ragchat: Program) -> None:
+    done = ragchat(stdin="/inject bad.md\nWhat do terminals obey?\n/sources\n/query terminals\n")
+    assert "␛[31m" in done.out
+    assert "\x1b" not in done.out + done.err
+
+
+def test_forced_colours_do_not_reach_a_pipe(tmp_path: Path) -> None:
+    done = program_in(tmp_path, FORCE_COLOR="1", TTY_COMPATIBLE="1")(stdin="/help\n")
+    assert "/inject" in done.out
+    assert "\x1b" not in done.out
+
+
+def test_the_last_session_is_gone_on_with(ragchat: Program) -> None:
+    ragchat(stdin="/inject tea.md\nHow hot is green tea?\n")
+    done = ragchat("-c", stdin="/sources\n")
+    assert done.code == 0, done.err
+    assert "75 degrees" in done.out
+
+
+@pytest.mark.parametrize(
+    ("data", "lines"),
+    [
+        (b"", []),
+        (b"one\ntwo", ["one", "two"]),
+        (b"one\r\n\ntwo\n", ["one", "", "two"]),
+        (b"\xef\xbb\xbfone\n", ["one"]),
+        (b"\xff\n", ["\ufffd"]),
+        ("ä日\n".encode(), ["ä日"]),
+    ],
+)
+async def test_lines_come_without_their_ends(data: bytes, lines: list[str]) -> None:
+    reading, writing = os.pipe()
+    os.write(writing, data)
+    os.close(writing)
+    with anyio.fail_after(10):
+        async with aclosing(read_lines(reading)) as found:
+            assert [line async for line in found] == lines
+    os.close(reading)
+
+
+async def test_a_line_is_there_before_the_pipe_ends() -> None:
+    reading, writing = os.pipe()
+    os.write(writing, b"one\ntw")
+    with anyio.fail_after(10):
+        async with aclosing(read_lines(reading)) as found:
+            assert await anext(found) == "one"
+            os.close(writing)
+            assert await anext(found) == "tw"
+    os.close(reading)
