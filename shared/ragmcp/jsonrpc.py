@@ -174,7 +174,7 @@ def _misfit(line: Line | Raw, error: msgspec.ValidationError) -> Message:
     return Unreadable(id, InvalidRequest(str(error)))
 
 
-_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
 
 
 def _unreadable(line: bytes, error: Exception) -> Unreadable:
@@ -182,10 +182,18 @@ def _unreadable(line: bytes, error: Exception) -> Unreadable:
         return Unreadable(salvage_id(line, line), NotJson("it is nested too deeply"))
     if isinstance(error, UnicodeDecodeError):
         return Unreadable(None, NotJson("it is not UTF-8"))
-    if "truncated" in str(error) and line.rstrip().endswith(b"}") and _SURROGATE.search(line):
-        # RFC 8259 lets them through, no Unicode text can hold them; msgspec calls the text truncated.
+    if _is_json(_SURROGATE.sub(b"?", line)):
+        # RFC 8259's grammar lets them through, but no Unicode text can hold them.
         return Unreadable(salvage_id(line, line), NotJson("a string holds a lone surrogate"))
     return Unreadable(None, NotJson(str(error).removeprefix("JSON is malformed: ").lower()))
+
+
+def _is_json(line: bytes) -> bool:
+    try:
+        _loose.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
+    return True
 
 
 # The id of a line that was not or could not be parsed as a whole, where it stands as first or last member.

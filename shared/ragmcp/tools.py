@@ -96,7 +96,9 @@ def _make(function: Function, annotations: ToolAnnotations) -> Tool:
 
 
 def _arguments(name: str, function: Function, hints: dict[str, Any]) -> type[Struct]:
-    _, *parameters = inspect.signature(function).parameters.values()
+    first, *parameters = inspect.signature(function).parameters.values() or (None,)
+    if first is None or first.kind is not first.POSITIONAL_OR_KEYWORD:
+        raise BadTool(name, "its first parameter is not the call")
     fields: list[tuple[str, Any] | tuple[str, Any, Any]] = []
     for parameter in parameters:
         if parameter.name not in hints:

@@ -1,0 +1,109 @@
+"""Every error says in a sentence what happened, with which value."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from ragmcp import errors
+from ragmcp.connection import error_object
+from ragmcp.errors import RagMcpError, RemoteProtocolError
+
+SENTENCES: list[tuple[RagMcpError, str]] = [
+    (errors.BadTool("Query", "it has no docstring"), "Query cannot be a tool: it has no docstring."),
+    (errors.NotEncodable("The result", "it is a set"), "The result cannot be written as JSON: it is a set."),
+    (errors.NotJson("it is not UTF-8"), "The message is not valid JSON: it is not UTF-8."),
+    (
+        errors.MessageTooLarge(70_000_000, 67_108_864),
+        "The message of 70,000,000 bytes is over the limit of 67,108,864 bytes.",
+    ),
+    (errors.InvalidRequest("it is a number"), "Invalid request: it is a number."),
+    (errors.MethodNotFound("tools/fly"), "Unknown method 'tools/fly'."),
+    (errors.InvalidParams("$.top_k", "expected `int`"), "Invalid parameter $.top_k: expected `int`."),
+    (errors.ToolNotFound("Qurey", ("Query", "Inject")), "Unknown tool 'Qurey'; there are: Query, Inject."),
+    (errors.ToolNotFound("Query", ()), "Unknown tool 'Query'; there are: none."),
+    (
+        errors.UnsupportedRevision("1900-01-01", ("2026-07-28",)),
+        "Protocol version '1900-01-01' is not supported; supported: 2026-07-28.",
+    ),
+    (
+        errors.MissingCapability({"elicitation": {}}),
+        "The client does not declare the capability elicitation, which this needs.",
+    ),
+    (errors.UnreadableAnswer("tools/list", "no tools"), "The answer to tools/list is not usable: no tools."),
+    (errors.WireError(-32601, "Method not found"), "Method not found"),
+    (errors.ToolError("OUT_OF_LUCK", "There was no luck left."), "There was no luck left."),
+    (errors.ConnectionClosed(), "The connection to the server was closed."),
+    (
+        errors.ConnectionClosed("Query", "it ended with exit code 3"),
+        "The connection to the server was closed before it answered Query: it ended with exit code 3.",
+    ),
+    (errors.RequestTimedOut("Query", 2.5), "The server did not answer Query within 2.5 s."),
+    (
+        errors.ServerNotStarted(["nope", "-x"], "there is no such program"),
+        "The server `nope -x` did not start: there is no such program.",
+    ),
+]
+
+
+@pytest.mark.parametrize(("error", "sentence"), SENTENCES, ids=lambda value: type(value).__name__)
+def test_an_error_computes_its_sentence(error: RagMcpError, sentence: str) -> None:
+    assert str(error) == sentence
+
+
+def leaves(kind: type[RagMcpError]) -> set[type[RagMcpError]]:
+    below = {leaf for sub in kind.__subclasses__() for leaf in leaves(sub)}
+    return below or {kind}
+
+
+def test_every_leaf_has_its_sentence_pinned() -> None:
+    assert leaves(RagMcpError) == {type(error) for error, _ in SENTENCES}
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "word"),
+    [
+        (errors.NotJson("x"), -32700, "PARSE_ERROR"),
+        (errors.InvalidRequest("x"), -32600, "INVALID_REQUEST"),
+        (errors.MessageTooLarge(2, 1), -32600, "MESSAGE_TOO_LARGE"),
+        (errors.MethodNotFound("x"), -32601, "METHOD_NOT_FOUND"),
+        (errors.InvalidParams("$", "x"), -32602, "INVALID_PARAMS"),
+        (errors.ToolNotFound("x", ()), -32602, "TOOL_NOT_FOUND"),
+        (errors.MissingCapability({"roots": {}}), -32021, "MISSING_CLIENT_CAPABILITY"),
+        (errors.UnsupportedRevision("x", ("y",)), -32022, "UNSUPPORTED_PROTOCOL_VERSION"),
+        (errors.NotEncodable("x", "y"), -32603, "INTERNAL_ERROR"),
+        (ValueError("a secret"), -32603, "INTERNAL_ERROR"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_wire_error_has_code_message_error_code_details_and_request_id(
+    error: Exception, code: int, word: str
+) -> None:
+    wire = error_object(error, 7)
+    assert wire.code == code
+    assert wire.data["errorCode"] == word
+    assert wire.data["requestId"] == 7
+    assert isinstance(wire.data["details"], dict)
+    assert "secret" not in wire.message
+    if isinstance(error, RemoteProtocolError):
+        assert wire.message == str(error)
+    msgspec.json.encode(wire)
+
+
+def test_the_data_the_specification_asks_for_is_there() -> None:
+    assert (
+        error_object(errors.UnsupportedRevision("1", ["2"]), 1).data.items()
+        >= {
+            "requested": "1",
+            "supported": ["2"],
+        }.items()
+    )
+    assert error_object(errors.MissingCapability({"roots": {}}), 1).data["requiredCapabilities"] == {
+        "roots": {}
+    }
+
+
+def test_the_word_of_a_wire_error_is_read_from_its_data() -> None:
+    assert errors.WireError(-1, "m", {"errorCode": "TOOL_NOT_FOUND"}).error_code == "TOOL_NOT_FOUND"
+    assert errors.WireError(-1, "m", {"errorCode": 5}).error_code == ""
+    assert errors.WireError(-1, "m", "text").error_code == ""

@@ -1,0 +1,329 @@
+"""What a server answers, message by message, in every revision; each answer fits its revision's schema."""
+
+from __future__ import annotations
+
+import functools
+import json
+from pathlib import Path
+from typing import Any
+
+import anyio
+import jsonschema
+import pytest
+
+from ragmcp.eras import LEGACY_REVISIONS
+from ragmcp.server import Server
+from tests.support.mcp_server import make_server
+from tests.support.raw_mcp import MODERN_META, RawClient, raw_client
+
+SCHEMAS = Path(__file__).resolve().parents[3] / "shared" / "mcp-schema"
+MODERN = "2026-07-28"
+REVISIONS = [*LEGACY_REVISIONS, MODERN]
+
+
+@functools.cache
+def schema_of(revision: str) -> dict[str, Any]:
+    file = SCHEMAS / revision / "schema.json"
+    if not file.is_file():
+        pytest.skip(f"the protocol's schemas are not here: {SCHEMAS} does not exist")
+    schema: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    return schema
+
+
+def check(value: Any, revision: str, name: str) -> None:
+    """`value` fits the definition `name` of the revision's schema."""
+    schema = schema_of(revision)
+    key = "$defs" if "$defs" in schema else "definitions"
+    jsonschema.validate(value, {key: schema[key], "$ref": f"#/{key}/{name}"}, jsonschema.Draft202012Validator)
+
+
+async def opened(client: RawClient, revision: str) -> bool:
+    """Whether requests are to carry the modern `_meta` from now on."""
+    if revision != MODERN:
+        await client.initialize(revision)
+    return revision == MODERN
+
+
+def server() -> Server:
+    return make_server(instructions="For tests.")
+
+
+@pytest.mark.parametrize("revision", LEGACY_REVISIONS)
+async def test_the_legacy_handshake_settles_the_revision(revision: str) -> None:
+    async with raw_client(server()) as client:
+        result = (await client.initialize(revision))["result"]
+        assert result["protocolVersion"] == revision
+        assert result["serverInfo"] == {"name": "test-server", "version": "1.2.3"}
+        assert result["capabilities"] == {"tools": {}}
+        assert result["instructions"] == "For tests."
+        check(result, revision, "InitializeResult")
+
+
+async def test_a_legacy_client_of_the_future_is_offered_our_latest_legacy_revision() -> None:
+    async with raw_client(server()) as client:
+        assert (await client.initialize("2031-01-01"))["result"]["protocolVersion"] == "2025-11-25"
+
+
+async def test_discover_says_what_a_client_must_know() -> None:
+    async with raw_client(server()) as client:
+        result = (await client.request("server/discover", modern=True))["result"]
+        assert result["supportedVersions"] == [MODERN]
+        assert result["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == "test-server"
+        assert (result["resultType"], result["cacheScope"]) == ("complete", "public")
+        check(result, MODERN, "DiscoverResult")
+
+
+@pytest.mark.parametrize("revision", REVISIONS)
+async def test_the_tool_list_fits_its_revision(revision: str) -> None:
+    async with raw_client(server()) as client:
+        modern = await opened(client, revision)
+        result = (await client.request("tools/list", modern=modern))["result"]
+        check(result, revision, "ListToolsResult")
+        add = next(tool for tool in result["tools"] if tool["name"] == "Add")
+        assert ("outputSchema" in add) is (revision >= "2025-06-18")
+        assert ("annotations" in add) is (revision >= "2025-03-26")
+        assert ("ttlMs" in result) is ("resultType" in result) is ("_meta" in result) is modern
+
+
+@pytest.mark.parametrize("revision", REVISIONS)
+@pytest.mark.parametrize("tool", ["Add", "Echo", "Describe", "Fail", "Crash"])
+async def test_a_tool_result_fits_its_revision(revision: str, tool: str) -> None:
+    arguments = {"Add": {"a": 1}, "Echo": {"text": "t"}}.get(tool, {})
+    async with raw_client(server()) as client:
+        modern = await opened(client, revision)
+        answer = await client.request("tools/call", {"name": tool, "arguments": arguments}, modern=modern)
+        check(answer["result"], revision, "CallToolResult")
+        check(answer, revision, "JSONRPCResultResponse" if revision >= "2025-11-25" else "JSONRPCResponse")
+        structured = tool != "Echo" and revision >= "2025-06-18"
+        assert ("structuredContent" in answer["result"]) is structured
+        assert answer["result"].get("isError", False) is (tool in ("Fail", "Crash"))
+
+
+@pytest.mark.parametrize("revision", REVISIONS)
+async def test_a_wire_error_fits_its_revision(revision: str) -> None:
+    async with raw_client(server()) as client:
+        modern = await opened(client, revision)
+        answer = await client.request("tools/call", {"name": "Nope"}, modern=modern)
+        check(answer, revision, "JSONRPCErrorResponse" if revision >= "2025-11-25" else "JSONRPCError")
+
+
+@pytest.mark.parametrize("revision", REVISIONS)
+async def test_progress_fits_its_revision_and_comes_before_the_result(revision: str) -> None:
+    async with raw_client(server()) as client:
+        modern = await opened(client, revision)
+        meta = {"progressToken": "p"} | (MODERN_META if modern else {})
+        params = {"name": "Wait", "arguments": {"progress": 2}, "_meta": meta}
+        client.send({"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": params})
+        for step in (1, 2):
+            notification = await client.receive()
+            check(notification, revision, "ProgressNotification")
+            assert notification["params"] == {
+                "progressToken": "p",
+                "progress": step,
+                "total": 2,
+                "message": "working",
+            }
+
+
+async def test_no_progress_is_sent_to_who_did_not_ask_for_it() -> None:
+    async with raw_client(server()) as client:
+        client.send(call("Wait", {"progress": 2}, id=1))
+        assert (await client.ask(call("Echo", {"text": "t"}, id=2)))["id"] == 2
+
+
+def call(name: str, arguments: dict[str, Any], *, id: int | str = 1) -> dict[str, Any]:
+    params = {"name": name, "arguments": arguments, "_meta": MODERN_META}
+    return {"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}
+
+
+async def test_unsupported_versions_are_refused_with_the_supported_ones() -> None:
+    async with raw_client(server()) as client:
+        meta = {"io.modelcontextprotocol/protocolVersion": "1900-01-01"}
+        answer = await client.request("tools/list", {"_meta": meta}, modern=True)
+        assert answer["error"]["code"] == -32022
+        assert answer["error"]["data"]["supported"] == [MODERN]
+        assert answer["error"]["data"]["requested"] == "1900-01-01"
+        check(answer, MODERN, "UnsupportedProtocolVersionError")
+
+
+async def test_a_missing_capability_is_named() -> None:
+    async with raw_client(server()) as client:
+        answer = await client.ask(call("NeedsElicitation", {}))
+        assert answer["error"]["code"] == -32021
+        assert answer["error"]["data"]["requiredCapabilities"] == {"elicitation": {}}
+        check(answer, MODERN, "MissingRequiredClientCapabilityError")
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "modern", "code"),
+    [
+        ("tools/fly", {}, True, -32601),
+        ("tools/fly", {}, False, -32601),
+        ("ping", {}, True, -32601),
+        ("resources/list", {}, True, -32601),
+        ("tools/list", {}, False, -32602),
+        ("tools/list", {"cursor": "x"}, True, -32602),
+        ("tools/list", {"cursor": 5}, True, -32602),
+        ("tools/list", {"_meta": {"progressToken": 1.5}}, True, -32602),
+        ("tools/call", {}, True, -32602),
+        ("tools/call", {"name": 5}, True, -32602),
+        ("tools/call", {"name": "Nope"}, True, -32602),
+        ("tools/call", {"name": "Add", "arguments": {"a": "x"}}, True, -32602),
+        ("tools/call", {"name": "Add", "arguments": [1]}, True, -32602),
+        ("tools/call", {"name": "Add"}, True, -32602),
+        ("initialize", {}, False, -32602),
+        ("initialize", {"protocolVersion": 5, "capabilities": {}, "clientInfo": {}}, False, -32602),
+    ],
+)
+async def test_what_cannot_be_done_is_refused_with_its_code(
+    method: str, params: dict[str, Any], modern: bool, code: int
+) -> None:
+    async with raw_client(server()) as client:
+        answer = await client.request(method, params, id="r", modern=modern)
+        assert (answer["id"], answer["error"]["code"]) == ("r", code)
+        assert answer["error"]["data"].keys() >= {"errorCode", "details", "requestId"}
+        assert answer["error"]["data"]["requestId"] == "r"
+
+
+async def test_a_bad_argument_is_named_by_its_path() -> None:
+    async with raw_client(server()) as client:
+        error = (await client.ask(call("Add", {"a": 1, "b": 101})))["error"]
+        assert error["data"]["errorCode"] == "INVALID_PARAMS"
+        assert error["data"]["details"]["path"] == "$.b"
+
+
+async def test_an_unknown_tool_is_a_protocol_error() -> None:
+    async with raw_client(server()) as client:
+        assert (await client.ask(call("Nope", {})))["error"]["data"]["errorCode"] == "TOOL_NOT_FOUND"
+
+
+async def test_a_tool_that_failed_is_a_result_with_the_data_of_its_error() -> None:
+    async with raw_client(server()) as client:
+        result = (await client.ask(call("Fail", {}, id=8)))["result"]
+        assert result["isError"]
+        assert result["content"] == [{"type": "text", "text": "There was no luck left."}]
+        assert result["structuredContent"] == {
+            "errorCode": "OUT_OF_LUCK",
+            "details": {"luck": 0},
+            "requestId": 8,
+        }
+
+
+async def test_an_unforeseen_failure_stays_between_the_server_and_its_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with raw_client(server()) as client:
+        answer = await client.ask(call("Crash", {}))
+        assert answer["result"]["structuredContent"]["errorCode"] == "INTERNAL_ERROR"
+        assert "secret" not in json.dumps(answer)
+    assert "an internal secret" in caplog.text
+
+
+async def test_ping_and_other_calls_are_answered_while_a_slow_one_runs() -> None:
+    async with raw_client(server()) as client:
+        await client.initialize("2025-11-25")
+        for id in range(5):
+            client.send(call("Wait", {}, id=f"slow-{id}"))
+        assert await client.request("ping", id=7) == {"jsonrpc": "2.0", "id": 7, "result": {}}
+        assert (await client.ask(call("Add", {"a": 1}, id=8)))["id"] == 8
+
+
+async def test_a_cancelled_call_ends_and_is_not_answered(capfd: pytest.CaptureFixture[str]) -> None:
+    async with raw_client(server()) as client:
+        client.send(call("Wait", {}, id="slow"))
+        assert (await client.ask(call("Add", {"a": 1}, id=2)))["id"] == 2
+        cancel = {"requestId": "slow", "reason": "enough"}
+        client.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": cancel})
+        for id in range(3, 6):
+            assert (await client.ask(call("Add", {"a": 1}, id=id)))["id"] == id
+        assert "Wait was cancelled" in capfd.readouterr().err
+        # Its id is free again.
+        assert (await client.ask(call("Add", {"a": 1}, id="slow")))["id"] == "slow"
+
+
+async def test_a_cancellation_in_the_same_breath_as_its_request_is_honoured() -> None:
+    async with raw_client(server()) as client:
+        cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}
+        lines = [call("Wait", {}, id=1), cancel, call("Add", {"a": 1}, id=2)]
+        client.send(b"\n".join(json.dumps(line).encode() for line in lines))
+        assert (await client.receive())["id"] == 2
+
+
+async def test_batches_are_answered_in_one_line_in_the_one_revision_that_has_them() -> None:
+    async with raw_client(server()) as client:
+        await client.initialize("2025-03-26")
+        answers = await client.ask(
+            [
+                {"jsonrpc": "2.0", "id": 1, "method": "ping"},
+                {"jsonrpc": "2.0", "method": "notifications/whatever"},
+                {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "Nope"}},
+            ]
+        )
+        assert {answer["id"]: "error" in answer for answer in answers} == {1: False, 2: True}
+        check(answers, "2025-03-26", "JSONRPCBatchResponse")
+
+
+@pytest.mark.parametrize("revision", ["2024-11-05", "2025-06-18", "2025-11-25"])
+async def test_batches_are_refused_elsewhere(revision: str) -> None:
+    async with raw_client(server()) as client:
+        await client.initialize(revision)
+        answer = await client.ask([{"jsonrpc": "2.0", "id": 1, "method": "ping"}])
+        assert (answer["id"], answer["error"]["code"]) == (None, -32600)
+
+
+async def test_everything_malformed_is_answered_and_the_server_lives_on() -> None:
+    deep = b"[" * 100_000 + b"]" * 100_000
+    malformed = [
+        b"hello",
+        b"{",
+        b"[]",
+        b"5",
+        b'{"jsonrpc":"2.0","id":1.5,"method":"ping"}',
+        b'{"jsonrpc":"2.0","id":1e400,"method":"ping"}',
+        b'{"jsonrpc":"2.0","id":' + b"9" * 400 + b',"method":"ping"}',
+        b'{"jsonrpc":"2.0","id":true,"method":"ping"}',
+        b'{"jsonrpc":"2.0","id":null,"method":"ping"}',
+        b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":"\\udc00"}}',
+        b'{"jsonrpc":"2.0","id":1,"method":"\xc3\x28"}',
+        b'{"jsonrpc":"2.0","id":1,"method":"ping","params":' + deep + b"}",
+        b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"Echo","arguments":{"text":'
+        + deep
+        + b"}}}",
+        deep,
+        b"\x00\x01\x02",
+    ]
+    async with raw_client(server()) as client:
+        for line in malformed:
+            answer = await client.ask(line)
+            assert answer["error"]["code"] in (-32700, -32600), (line[:60], answer)
+        assert (await client.request("ping", id="alive"))["id"] == "alive"
+
+
+async def test_a_line_over_the_limit_gets_a_clear_error_and_the_connection_lives_on() -> None:
+    async with raw_client(server(), message_bytes=1000) as client:
+        answer = await client.ask(call("Echo", {"text": "x" * 2000}, id=3))
+        assert (answer["id"], answer["error"]["data"]["errorCode"]) == (3, "MESSAGE_TOO_LARGE")
+        assert (await client.ask(call("Echo", {"text": "short"}, id=4)))["id"] == 4
+
+
+async def test_responses_from_a_client_are_ignored() -> None:
+    async with raw_client(server()) as client:
+        client.send({"jsonrpc": "2.0", "id": 99, "result": {}})
+        client.send({"jsonrpc": "2.0", "id": 98, "error": {"code": 1, "message": "m"}})
+        assert (await client.request("ping", id=1))["id"] == 1
+
+
+async def test_what_was_asked_before_the_end_is_answered_after_it() -> None:
+    async with raw_client(server()) as client:
+        for id in range(10):
+            client.send(call("Add", {"a": id}, id=id))
+        client.close()
+        assert [(await client.receive())["id"] for _ in range(10)] == list(range(10))
+
+
+async def test_a_thousand_calls_at_once_are_all_answered() -> None:
+    async with raw_client(server()) as client:
+        for id in range(1000):
+            client.send(call("Add", {"a": id}, id=id))
+        with anyio.fail_after(20):
+            assert {(await client.receive())["id"] for _ in range(1000)} == set(range(1000))

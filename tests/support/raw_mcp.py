@@ -1,0 +1,83 @@
+"""Messages as they stand on the wire, exchanged with a server that runs beside the test."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+
+from ragmcp.server import Server, serve
+from ragmcp.tasks import beside
+from ragmcp.transports.memory import MemoryStream, memory_pair
+
+MODERN_META = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientInfo": {"name": "raw", "version": "0"},
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+
+
+class RawClient:
+    """Sends what it is told and shows what comes."""
+
+    def __init__(self, stream: MemoryStream) -> None:
+        self._stream = stream
+        self._received: list[Any] = []
+
+    def send(self, message: Any) -> None:
+        """One message, or a batch; bytes go as they are."""
+        self._stream.write(message if isinstance(message, bytes) else json.dumps(message).encode())
+
+    async def receive(self) -> Any:
+        """The next message."""
+        with anyio.fail_after(10):
+            while not self._received:
+                data = await self._stream.receive()
+                assert data, "the server has left"
+                self._received += [json.loads(line) for line in data.splitlines()]
+        return self._received.pop(0)
+
+    async def ask(self, message: Any) -> Any:
+        """The next message after this one was sent."""
+        self.send(message)
+        return await self.receive()
+
+    async def request(
+        self, method: str, params: dict[str, Any] | None = None, *, id: int | str = 1, modern: bool = False
+    ) -> Any:
+        """The answer to a request."""
+        params = dict(params or {})
+        if modern:
+            params["_meta"] = MODERN_META | params.get("_meta", {})
+        return await self.ask({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+
+    async def initialize(self, revision: str) -> Any:
+        """The legacy handshake; its answer."""
+        client = {
+            "protocolVersion": revision,
+            "clientInfo": {"name": "raw", "version": "0"},
+            "capabilities": {},
+        }
+        answer = await self.request("initialize", client, id="initialize")
+        self.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        return answer
+
+    def close(self) -> None:
+        """No more requests."""
+        self._stream.close()
+
+
+@asynccontextmanager
+async def raw_client(server: Server, *, message_bytes: int = 10 * 2**20) -> AsyncIterator[RawClient]:
+    """A raw client of `server`."""
+    here, there = memory_pair()
+
+    async def answer() -> None:
+        await serve(server, there, message_bytes=message_bytes)
+        there.close()
+
+    async with beside(answer):
+        yield RawClient(here)
