@@ -24,7 +24,7 @@ from ragchat.endpoints import AUTO, names_beside, resolve, with_near_names
 from ragchat.errors import EmptyQuestion, NothingToRetry, SessionError, UnknownModel
 from ragchat.exchange import Answerer
 from ragchat.model import Model, ModelSettings
-from ragchat.prompting import Budget, Prompts, load_prompts, with_system
+from ragchat.prompting import Budget, load_prompts, with_system
 from ragchat.recall import Memory, RecallLimits
 from ragchat.sessions import SessionStore
 from ragchat.toolbox import Approve, Toolbox
@@ -73,6 +73,7 @@ class App:
         self._resolving = anyio.Lock()
         self.sessions = SessionStore(sessions_path(settings))
         self.session = _new_session()
+        self._unanswered = ""  # the last question, when its turn failed or was stopped
 
     async def __aenter__(self) -> App:
         return self
@@ -138,14 +139,6 @@ class App:
     def system_prompt(self, text: str) -> None:
         self._prompts = with_system(self._prompts, text)
 
-    def reset_system_prompt(self) -> None:
-        """Take back the system prompt of the settings."""
-        self._prompts = with_system(self._prompts, load_prompts(self.settings).system)
-
-    @property
-    def prompts(self) -> Prompts:
-        return self._prompts
-
     @property
     def context_tokens(self) -> int:
         """What the model can hold, in tokens."""
@@ -167,13 +160,14 @@ class App:
 
     def new_session(self) -> Session:
         """Begin another conversation; it stands in the store once it has a turn."""
-        self.session = _new_session()
+        self.session, self._unanswered = _new_session(), ""
         return self.session
 
     async def resume(self, session_id: str | None = None) -> Session:
         """Go on with a past session, by the beginning of its id; None: the last used. Raises SessionError."""
         store = self.sessions
         self.session = await (store.load_last() if session_id is None else store.load(session_id))
+        self._unanswered = ""
         return self.session
 
     async def ask(self, question: str, *, approve: Approve | None = None) -> AsyncGenerator[Event, None]:
@@ -183,11 +177,16 @@ class App:
                 yield event
 
     async def retry(self, *, approve: Approve | None = None) -> AsyncGenerator[Event, None]:
-        """The last question again; the new turn takes the old one's place. Raises NothingToRetry."""
-        last = self.last_turn
-        if last is None:
+        """The last question again. Raises NothingToRetry.
+
+        One that has its answer gets another in its place; one that failed or was stopped is asked anew.
+        """
+        question, replaced = self._unanswered, None
+        if not question and self.last_turn:
+            question, replaced = self.last_turn.question, self.last_turn
+        if not question:
             raise NothingToRetry
-        async with aclosing(self._turn(last.question, approve, last)) as events:
+        async with aclosing(self._turn(question, approve, replaced)) as events:
             async for event in events:
                 yield event
 
@@ -197,6 +196,7 @@ class App:
         question = question.strip()
         if not question:
             raise EmptyQuestion
+        self._unanswered = question
         session = self.session
         history = [turn for turn in session.turns if turn is not replaced]
         model = await self._find_model()
@@ -225,6 +225,7 @@ class App:
         """Save the turn; an answer is not withheld because the disk is full, so that is only said."""
         session.turns = [*history, turn]
         session.title = session.title or turn.question
+        self._unanswered = ""
         try:
             await self.sessions.save_turn(turn, replaces=replaced.turn_id if replaced else None)
         except SessionError as error:

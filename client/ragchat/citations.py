@@ -166,8 +166,8 @@ def _attributed(
 
 def _next_marks(quotation: _Quotation, marks: Sequence[_Mark], text: str) -> list[_Mark]:
     """The first run of marks after the quotation, in its paragraph; a block may have it in the next one."""
-    ends = [found.end() for found in _PARAGRAPH_END.finditer(text, quotation.end)]
-    end = ends[0] if text[quotation.start] in '"“„«「『' or len(ends) == 1 else ends[1]
+    ends = [found.end() for found in _PARAGRAPH_END.finditer(text, quotation.end)] + [len(text)] * 2
+    end = ends[1] if quotation.block else ends[0]
     run: list[_Mark] = []
     for mark in marks:
         if mark.start < quotation.end or mark.start >= end:

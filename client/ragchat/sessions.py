@@ -18,6 +18,7 @@ import anyio
 import msgspec
 
 from ragchat.errors import AmbiguousSession, NoSession, SessionsUnavailable, UnknownSession
+from ragchat.export import ExportKind, export
 from ragchat.fulltext import any_of, searchable, snippet, terms
 from ragchat.types import Session, SessionInfo, SessionMatch, Turn
 from ragmcp.settings import private_folder
@@ -125,6 +126,10 @@ class SessionStore:
         return SessionInfo(
             session.session_id, session.title, session.created_at, updated_at, len(session.turns)
         )
+
+    async def export(self, session_id: str, kind: ExportKind) -> str:
+        """A session as Markdown or JSON. Raises UnknownSession, AmbiguousSession."""
+        return export(await self.load(session_id), kind)
 
     async def search(self, text: str, limit: int = 20) -> Sequence[SessionMatch]:
         """Turns that hold all words of any text (else some of them), the best first."""
