@@ -48,6 +48,8 @@ def _ours(error: sqlite3.Error, path: Path, busy_seconds: float) -> RagMemoryErr
 
 def create_private(path: Path) -> None:
     """Make the file, and folders above it, for the owner only; SQLite gives -wal and -shm the same mode."""
+    if path.is_dir():
+        raise MemoryUnusable(str(path), "it is a folder")
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with suppress(FileExistsError):
@@ -112,12 +114,11 @@ async def prepare(connection: aiosqlite.Connection, path: Path, busy_seconds: fl
 
 
 async def _check(connection: aiosqlite.Connection, path: Path) -> int:
-    application, version = (
-        await pragma(connection, "application_id"),
-        await pragma(connection, "user_version"),
-    )
-    if application != APPLICATION_ID and await pragma(connection, "schema_version") > 0:
+    # In this order: another process that makes the tables right now sets its mark in the same transaction.
+    has_tables = await pragma(connection, "schema_version") > 0
+    if has_tables and await pragma(connection, "application_id") != APPLICATION_ID:
         raise NotAMemory(str(path), "it is the database of another program")
+    version = await pragma(connection, "user_version")
     if version > len(MIGRATIONS):
         raise MemoryTooNew(str(path), version, len(MIGRATIONS))
     return version

@@ -7,7 +7,7 @@ processes may have the same file open. Rank and score are made elsewhere; this o
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
-from contextlib import AbstractContextManager, asynccontextmanager
+from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -56,15 +56,16 @@ class Store:
     async def open(self) -> None:
         """Open the file, or make it. Raises also MemoryTooNew."""
         connections.create_private(self.path)
-        with self._mapped():
-            self._writer = await connections.connect(self.path, self._busy_seconds)
-            try:
+        # A connection whose opening is cancelled half-way would leave its thread behind.
+        with self._mapped(), anyio.CancelScope(shield=True):
+            async with AsyncExitStack() as undo:
+                self._writer = await connections.connect(self.path, self._busy_seconds)
+                undo.push_async_callback(self._writer.close)
                 await connections.prepare(self._writer, self.path, self._busy_seconds)
                 self._reader = await connections.connect(self.path, self._busy_seconds, read_only=True)
-            except BaseException:
-                await connections.close(self._writer)
-                raise
-            [(self.store_id,)] = await self._read("SELECT value FROM meta WHERE key = 'store_id'")
+                undo.push_async_callback(self._reader.close)
+                [(self.store_id,)] = await self._read("SELECT value FROM meta WHERE key = 'store_id'")
+                undo.pop_all()
 
     async def close(self) -> None:
         """Close both connections."""
