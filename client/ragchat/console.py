@@ -43,14 +43,20 @@ class Failure:
     hint: str = ""
 
 
+def leaf(error: BaseException) -> BaseException:
+    """The error itself, where task groups have wrapped it."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
 def describe(error: BaseException) -> Failure:
     """Any exception in words; the traceback is for the log only."""
     from ragchat.errors import RagChatError
     from ragmcp.errors import RagMcpError
     from ragmcp.settings import SettingsError
 
-    if isinstance(error, BaseExceptionGroup):
-        return describe(error.exceptions[0])
+    error = leaf(error)
     if isinstance(error, RagChatError | RagMcpError):
         return Failure(_code_of(error), str(error), error.hint)
     if isinstance(error, SettingsError):

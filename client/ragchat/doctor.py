@@ -98,7 +98,7 @@ def settings_files(settings: Settings, config_file: Path | None) -> Check:
     """They could be read, or there would be no `settings`."""
     path = config_file or settings.home.config / USER_FILE
     where = str(path) if path.exists() else "no file of your own"
-    return Check("settings", "ok", f"{where} ({len(settings.origins)} settings are not the defaults)")
+    return Check("settings", "ok", f"{where} (settings changed: {len(settings.origins)})")
 
 
 def folders(settings: Settings) -> Check:

@@ -16,8 +16,9 @@ from anyio import to_thread
 from msgspec import Struct, field
 
 from ragchat.errors import MemoryRefused
-from ragchat.files import Collected, EmptyText, NotText, Refusal, Source, collect, read_text, title_of
+from ragchat.files import Collected, Refusal, Source, collect
 from ragchat.memory_types import Documents, Injected
+from ragchat.texts import EmptyText, NotText, read_text, title_of
 
 # Enough to fill the server's batches while files are read; more only holds more text in memory.
 IN_FLIGHT = 64

@@ -105,17 +105,16 @@ class MemoryClient:
 
     async def _about(self, tool: str, document: str, type: type[T]) -> T:
         """A call about one document; where nothing fits, the error speaks of it in the user's own words."""
-        as_given, as_path = references(document)
-        try:
-            return await self._typed(tool, {"document": as_given}, type)
-        except MemoryRefused as error:
-            if error.word != DOCUMENT_NOT_FOUND:
-                raise
-            unknown = error
-        try:
-            return await self._typed(tool, {"document": as_path}, type)
-        except MemoryRefused as error:
-            raise unknown if error.word == DOCUMENT_NOT_FOUND else error from None
+        unknown: MemoryRefused | None = None
+        for reference in references(document):
+            try:
+                return await self._typed(tool, {"document": reference}, type)
+            except MemoryRefused as error:
+                if error.word != DOCUMENT_NOT_FOUND:
+                    raise
+                unknown = unknown or error
+        assert unknown is not None
+        raise unknown
 
     async def _typed(
         self, tool: str, arguments: dict[str, Any], type: type[T], *, timeout: float | None = READ_SECONDS

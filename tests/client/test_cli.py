@@ -11,7 +11,8 @@ from inspect import signature
 import pytest
 
 from ragchat import __version__
-from ragchat.cli import COMMANDS, GROUPS, Command, main, make_parser
+from ragchat.arguments import COMMANDS, GROUPS, Command, make_parser
+from ragchat.cli import main
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
@@ -73,6 +74,11 @@ def test_wrong_usage_leaves_with_2_and_says_why_on_stderr(
     printed = capsys.readouterr()
     assert printed.out == ""
     assert "usage: ragchat" in printed.err
+
+
+def test_a_host_may_be_written_as_people_do() -> None:
+    for written, host in (("Claude Desktop", "claude-desktop"), ("VS Code", "vscode"), ("cline", "cline")):
+        assert make_parser().parse_args(["mcp", "config", written]).host == host
 
 
 @pytest.mark.parametrize("words", [["--version"], ["ask", "--version"], ["memory", "ls", "--version"]])

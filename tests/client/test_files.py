@@ -8,15 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ragchat.files import (
-    Collected,
-    EmptyText,
-    NotText,
-    collect,
-    decode,
-    references,
-    title_of,
-)
+from ragchat.files import Collected, collect, references
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="POSIX file kinds")
 
@@ -141,43 +133,7 @@ def test_a_pipe_is_refused_and_never_opened(tmp_path: Path) -> None:
     assert reasons(collect([tmp_path])) == {"pipe.txt": ("is not a regular file", False)}
 
 
-@pytest.mark.parametrize(
-    ("data", "expected"),
-    [
-        ("Zürich".encode(), ("Zürich", "utf-8")),
-        (b"\xef\xbb\xbfmark", ("mark", "utf-8")),
-        ("Zürich".encode("utf-16"), ("Zürich", "utf-16-le")),
-        (b"\xfe\xff" + "Zürich".encode("utf-16-be"), ("Zürich", "utf-16-be")),
-        ("Zürich".encode("utf-32"), ("Zürich", "utf-32-le")),
-        ("“Zürich”".encode("cp1252"), ("“Zürich”", "cp1252")),
-        (b"caf\xe9 \x81", ("café \x81", "latin-1")),
-        (b"a\r\nb\rc\n", ("a\nb\nc\n", "utf-8")),
-    ],
-)
-def test_text_is_read_in_the_encoding_it_has(data: bytes, expected: tuple[str, str]) -> None:
-    assert decode(data) == expected
-
-
-@pytest.mark.parametrize(
-    "data", [b"\x00\x01\x02", b"ELF\x00rest", bytes(range(1, 32)) * 9, b"x" * 100 + b"\0"]
-)
-def test_what_is_not_text_is_refused(data: bytes) -> None:
-    with pytest.raises(NotText, match="is not text"):
-        decode(data)
-
-
-@pytest.mark.parametrize("data", [b"", b" \n\t\n", b"\xef\xbb\xbf\n"])
-def test_what_holds_only_white_space_is_empty(data: bytes) -> None:
-    with pytest.raises(EmptyText, match="is empty"):
-        decode(data)
-
-
-def test_the_title_is_the_first_heading_of_markdown_and_else_the_name() -> None:
-    assert title_of(Path("a.md"), "text\n\n## The *first* ##\n# Second") == "The *first*"
-    assert title_of(Path("a.md"), "no heading") == "a.md"
-    assert title_of(Path("a.txt"), "# no heading either") == "a.txt"
-
-
 def test_a_document_may_be_named_by_its_id_its_uri_or_its_path(tmp_path: Path) -> None:
     path = tmp_path / "a b.md"
     assert references(str(path)) == (str(path), path.resolve().as_uri())
+    assert references("~nobody-has-this-name/x") == ("~nobody-has-this-name/x",)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from ragchat.cli import MCP_HOSTS
+from ragchat.arguments import MCP_HOSTS
 from tests.support.program import LONGEST_SECONDS, Program, program_in
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals and pipes")

@@ -95,7 +95,7 @@ class Run:
 
 def read_stdin() -> str:
     """All of stdin as text, in any encoding that files may have. Raises StdinUnusable."""
-    from ragchat.files import NotText, decode
+    from ragchat.texts import NotText, decode
 
     try:
         return decode(sys.stdin.buffer.read())[0]

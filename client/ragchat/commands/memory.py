@@ -5,6 +5,8 @@ from __future__ import annotations
 from ragchat.commands import Run
 from ragchat.errors import MemoryRefused
 from ragchat.memory_types import Entry
+from ragchat.ui.places import short_uri
+from ragchat.ui.wording import local
 
 
 async def ls(run: Run) -> int:
@@ -17,9 +19,16 @@ async def ls(run: Run) -> int:
         run.console.note("Memory is empty." if arguments.uri is None else "There is no such document.")
     else:
         rows = [
-            (info.document_id, info.chunks, info.updated_at, info.title, info.uri) for info in page.documents
+            (
+                short_uri(info.uri, info.title),
+                info.chunks,
+                local(info.updated_at),
+                info.document_id,
+                info.title,
+            )
+            for info in page.documents
         ]
-        run.console.table(("document", "chunks", "updated", "title", "uri"), rows)
+        run.console.table(("document", "chunks", "changed", "id", "title"), rows)
         if page.total > len(page.documents):
             run.console.note(f"{len(page.documents):,} of {page.total:,} documents; -n shows more.")
     return 0
@@ -49,7 +58,7 @@ async def rm(run: Run) -> int:
         run.console.document({"removed": removed, "failed": missing})
     else:
         for document in removed:
-            run.console.print(f"Removed {document.uri} ({document.chunks} chunks).")
+            run.console.print(f"Removed {short_uri(document.uri)} ({document.chunks} chunks).")
         if removed:
             run.console.note("`ragchat memory undo` takes the last removal back.")
     return 1 if missing else 0
@@ -64,16 +73,10 @@ async def log(run: Run) -> int:
         run.console.note("Nothing was ever written.")
     else:
         rows = [
-            (
-                entry.seq,
-                entry.at,
-                entry.action + (" (undone)" if entry.undone else ""),
-                entry.origin.client,
-                entry.uri,
-            )
+            (entry.seq, local(entry.at), _action(entry), entry.origin.client, short_uri(entry.uri))
             for entry in entries
         ]
-        run.console.table(("no.", "at", "what", "by", "uri"), rows)
+        run.console.table(("no.", "at", "what", "by", "document"), rows)
     return 0
 
 
@@ -87,7 +90,7 @@ async def undo(run: Run) -> int:
     if run.console.json:
         run.console.document({"entry": entry})
     else:
-        run.console.print(f"Took back no. {entry.seq}: {entry.uri} had been {entry.action}.")
+        run.console.print(f"{short_uri(entry.uri)} is as it was before it was {entry.action}.")
     return 0
 
 

@@ -6,6 +6,7 @@ from ragchat.app import sessions_path
 from ragchat.commands import Run
 from ragchat.sessions import SessionStore
 from ragchat.ui.neutral import one_line
+from ragchat.ui.wording import local
 
 
 def _store(run: Run) -> SessionStore:
@@ -20,7 +21,7 @@ async def ls(run: Run) -> int:
     elif not sessions:
         run.console.note("There are no past conversations yet.")
     else:
-        rows = [(info.session_id, info.updated_at, info.turns, info.title) for info in sessions]
+        rows = [(info.session_id, local(info.updated_at), info.turns, info.title) for info in sessions]
         run.console.table(("session", "last used", "turns", "first question"), rows)
     return 0
 
@@ -76,6 +77,6 @@ async def search(run: Run) -> int:
         run.console.note("Nothing was found.")
     else:
         for match in matches:
-            run.console.print(f"{match.session_id}  {match.created_at}  {match.question}")
+            run.console.print(f"{match.session_id}  {local(match.created_at)}  {match.question}")
             run.console.print(f"    {one_line(match.snippet)}\n")
     return 0

@@ -1,0 +1,67 @@
+"""The text in a file: its encoding, its line ends, its title; and when there is none."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from pathlib import Path
+
+MARKDOWN = frozenset({".md", ".markdown", ".mdown", ".mkd"})
+# Long marks first: UTF-32's little-endian mark begins with UTF-16's.
+BYTE_ORDER_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+SNIFFED_BYTES = 8192
+CONTROL_CHARACTERS = bytes(set(range(32)) - set(b"\t\n\f\r\x1b"))
+HEADING = re.compile(r"^#{1,6}\s+(.+?)\s*#*\s*$", re.MULTILINE)
+
+
+class NotText(Exception):
+    """A file's content is not text; the message is the reason."""
+
+
+class EmptyText(NotText):
+    """There is nothing in the file but white space."""
+
+
+def read_text(path: Path) -> tuple[str, str]:
+    """A file's text with plain line ends, and the name of its encoding. Raises NotText, OSError."""
+    return decode(path.read_bytes())
+
+
+def decode(data: bytes) -> tuple[str, str]:
+    """UTF-8 and, with a byte order mark, UTF-16 and UTF-32; else Windows-1252; else Latin-1.
+
+    Raises NotText, and EmptyText where there is nothing but white space.
+    """
+    text, encoding = _decode(data)
+    if not text.strip():
+        raise EmptyText("is empty")
+    return text.replace("\r\n", "\n").replace("\r", "\n"), encoding
+
+
+def _decode(data: bytes) -> tuple[str, str]:
+    for mark, encoding in BYTE_ORDER_MARKS:
+        if data.startswith(mark):
+            return data[len(mark) :].decode(encoding, errors="replace"), encoding
+    head = data[:SNIFFED_BYTES]
+    # One control character in ten: compressed and compiled data have more, text has none or a few.
+    if b"\0" in head or len(head) - len(head.translate(None, CONTROL_CHARACTERS)) > len(head) / 10:
+        raise NotText("is not text")
+    for encoding in ("utf-8", "cp1252"):
+        try:
+            return data.decode(encoding), encoding
+        except UnicodeDecodeError:
+            continue
+    return data.decode("latin-1"), "latin-1"
+
+
+def title_of(path: Path, text: str) -> str:
+    """A Markdown document's first heading, else the file's name."""
+    if path.suffix.lower() in MARKDOWN and (heading := HEADING.search(text)):
+        return heading[1]
+    return path.name

@@ -1,0 +1,53 @@
+"""Single checks of the doctor; the whole visit stands in tests/together."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from ragchat import doctor
+from ragmcp.settings import load_settings
+
+
+def test_a_database_that_is_not_there_yet_is_well_and_stays_away(tmp_path: Path) -> None:
+    check = doctor.database("memory file", tmp_path / "memory.db")
+    assert (check.status, check.detail) == ("ok", f"{tmp_path / 'memory.db'} (not there yet)")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_whole_database_is_well_and_a_damaged_one_is_a_fault(tmp_path: Path) -> None:
+    path = tmp_path / "a b.db"
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("CREATE TABLE t (x)")
+        db.executemany("INSERT INTO t VALUES (?)", [("x" * 100,)] * 1000)
+    assert doctor.database("memory file", path).status == "ok"
+    with path.open("r+b") as file:
+        file.seek(8192)
+        file.write(b"\xff" * 8192)
+    check = doctor.database("memory file", path)
+    assert check.status == "fault"
+    assert check.hint
+
+
+def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        doctor.metadata,
+        "requires",
+        lambda _: ["anyio>=4", "other; extra == 'test'", "gone.it[x]>=2"],
+    )
+    check = doctor.packages()
+    assert (check.status, check.detail) == ("fault", "missing: gone.it")
+
+
+def test_a_folder_that_cannot_be_written_is_a_fault(tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("in the way", encoding="utf-8")
+    check = doctor.folders(load_settings(environ={"RAGCHAT_HOME": str(tmp_path)}, folder=tmp_path))
+    assert check.status == "fault"
+    assert check.detail.startswith(f"{tmp_path / 'data'} cannot be written")
+
+
+def test_python_sqlite_and_terminal_are_seen() -> None:
+    assert [check.status for check in (doctor.python(), doctor.sqlite(), doctor.terminal())] == ["ok"] * 3
