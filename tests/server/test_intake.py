@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import anyio
+import pytest
+from msgspec.structs import replace
+
+from ragmemory.intake import Intake
+from ragmemory.types import Chunk, Injected, Write
+from tests.support.memories import write_of
+
+
+class Recorder:
+    """A preparation and a store of a test's own; a commit waits while `gate` is closed."""
+
+    def __init__(self) -> None:
+        self.gate = anyio.Event()
+        self.gate.set()
+        self.batches: list[list[str]] = []
+        self.prepared: list[list[str]] = []
+        self.fail: Exception | None = None
+        self.hand_back: set[str] = set()
+
+    async def prepare(self, writes: Sequence[Write]) -> list[Write | Injected | Exception]:
+        self.prepared.append([write.draft.text for write in writes])
+        if self.fail:
+            raise self.fail
+        return [replace(write, chunks=[Chunk(0, 1, 1, 1, "")]) for write in writes]
+
+    async def commit(self, writes: Sequence[Write]) -> list[Injected | None]:
+        await self.gate.wait()
+        self.batches.append([write.draft.text for write in writes])
+        outcomes: list[Injected | None] = []
+        for write in writes:
+            back = write.draft.text in self.hand_back
+            self.hand_back.discard(write.draft.text)
+            outcomes.append(None if back else Injected(write.draft.document_id, write.draft.uri, "added", 1))
+        return outcomes
+
+
+def ask(text: str, uri: str = "") -> Write:
+    return replace(write_of(text, {"uri": uri or text}), chunks=None, embeddings=[])
+
+
+async def submit_all(intake: Intake, writes: Sequence[Write], answers: list[str]) -> None:
+    async def one(write: Write) -> None:
+        await intake.submit(write)
+        answers.append(write.draft.text)
+
+    async with anyio.create_task_group() as tasks:
+        for write in writes:
+            tasks.start_soon(one, write)
+
+
+async def test_what_waits_during_a_commit_becomes_one_batch() -> None:
+    recorder, answers = Recorder(), list[str]()
+    intake = Intake(recorder.prepare, recorder.commit)
+    recorder.gate = anyio.Event()
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(intake.run)
+            async with anyio.create_task_group() as callers:
+                callers.start_soon(submit_all, intake, [ask("first")], answers)
+                await anyio.wait_all_tasks_blocked()
+                # The second is prepared while the first is committed; all the others wait for both.
+                callers.start_soon(submit_all, intake, [ask("second")], answers)
+                await anyio.wait_all_tasks_blocked()
+                callers.start_soon(submit_all, intake, [ask(str(i)) for i in range(50)], answers)
+                await anyio.wait_all_tasks_blocked()
+                assert answers == []
+                recorder.gate.set()
+            tasks.cancel_scope.cancel()
+    assert recorder.batches[:2] == [["first"], ["second"]]
+    assert len(recorder.batches) == 3
+    assert len(answers) == 52
+
+
+async def test_documents_of_one_uri_are_written_in_order_and_never_in_one_batch() -> None:
+    recorder, answers = Recorder(), list[str]()
+    intake = Intake(recorder.prepare, recorder.commit)
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(
+                submit_all, intake, [ask("1", "x"), ask("2", "x"), ask("a"), ask("3", "x")], answers
+            )
+            await anyio.wait_all_tasks_blocked()
+            tasks.start_soon(intake.run)
+            await anyio.wait_all_tasks_blocked()
+            tasks.cancel_scope.cancel()
+    assert recorder.batches == [["1", "a"], ["2"], ["3"]]
+
+
+async def test_a_write_that_is_handed_back_is_prepared_again() -> None:
+    recorder, answers = Recorder(), list[str]()
+    recorder.hand_back = {"a"}
+    intake = Intake(recorder.prepare, recorder.commit)
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(intake.run)
+            await submit_all(intake, [ask("a"), ask("b")], answers)
+            tasks.cancel_scope.cancel()
+    assert sorted(answers) == ["a", "b"]
+    assert recorder.prepared == [["a", "b"], ["a"]]
+
+
+async def test_a_failed_batch_fails_its_callers_and_the_next_one_is_well() -> None:
+    recorder = Recorder()
+    recorder.fail = OSError("broken")
+    intake = Intake(recorder.prepare, recorder.commit)
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(intake.run)
+            with pytest.raises(OSError, match="broken"):
+                await intake.submit(ask("a"))
+            recorder.fail = None
+            assert (await intake.submit(ask("a"))).status == "added"
+            tasks.cancel_scope.cancel()
+
+
+async def test_a_caller_that_went_away_is_not_worked_for() -> None:
+    recorder = Recorder()
+    intake = Intake(recorder.prepare, recorder.commit)
+    with anyio.fail_after(5):
+        with anyio.move_on_after(0):
+            await intake.submit(ask("gone"))
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(intake.run)
+            await intake.submit(ask("here"))
+            tasks.cancel_scope.cancel()
+    assert recorder.prepared == [["here"]]

@@ -1,0 +1,348 @@
+from __future__ import annotations
+
+import shutil
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import anyio
+import pytest
+
+from ragmemory.errors import (
+    BadArgument,
+    DocumentNotFound,
+    EmbedderMismatch,
+    EmbedderUnavailable,
+    NotAMemory,
+    NothingToUndo,
+)
+from ragmemory.service import MemoryService
+from ragmemory.types import Injected, Metadata
+from tests.support.memories import ORIGIN, SwitchableEmbedder, service_for
+
+FOX = "# Animals\n\nThe quick brown fox jumps over the lazy dog.\n"
+PIE = "# Kitchen\n\nBake the apple pie for forty minutes.\n"
+
+
+@pytest.fixture
+def embedder() -> SwitchableEmbedder:
+    return SwitchableEmbedder()
+
+
+@pytest.fixture
+async def memory(tmp_path: Path, embedder: SwitchableEmbedder) -> AsyncIterator[MemoryService]:
+    with anyio.fail_after(60):
+        async with service_for(tmp_path, embedder) as memory:
+            yield memory
+
+
+async def put(memory: MemoryService, text: str, **metadata: object) -> Injected:
+    return await memory.inject(text, metadata, ORIGIN)
+
+
+async def uris(memory: MemoryService, question: str, filter: Metadata | None = None) -> list[str]:
+    return [hit.uri for hit in (await memory.query(question, 8, filter)).hits]
+
+
+# Inject
+
+
+async def test_what_was_injected_is_found_with_its_source(memory: MemoryService) -> None:
+    injected = await put(memory, FOX, uri="file:///fox.md", tags=["a"])
+    assert (injected.uri, injected.status, injected.chunks) == ("file:///fox.md", "added", 1)
+    [hit] = (await memory.query("Which animal jumps?", 8)).hits
+    assert (hit.rank, hit.document_id, hit.uri) == (1, injected.document_id, "file:///fox.md")
+    assert (hit.title, hit.heading, hit.start_line, hit.end_line) == ("Animals", "Animals", 1, 3)
+    assert hit.text == FOX
+    assert hit.metadata == {"uri": "file:///fox.md", "tags": ["a"]}
+    assert 0 < hit.score <= 1
+
+
+async def test_the_same_text_again_changes_nothing_and_costs_no_embedding(
+    memory: MemoryService, embedder: SwitchableEmbedder
+) -> None:
+    await put(memory, FOX, uri="fox")
+    again = await put(memory, FOX, uri="fox")
+    assert again.status == "unchanged"
+    assert again.chunks == 1
+    assert embedder.calls == 1
+    assert len(await memory.log(10)) == 1
+
+
+async def test_new_metadata_alone_is_written_without_embedding(
+    memory: MemoryService, embedder: SwitchableEmbedder
+) -> None:
+    await put(memory, FOX, uri="fox", year=1)
+    assert (await put(memory, FOX, uri="fox", year=2)).status == "updated"
+    assert embedder.calls == 1
+    assert await uris(memory, "fox", {"year": 2}) == ["fox"]
+    assert await uris(memory, "fox", {"year": 1}) == []
+
+
+async def test_a_new_text_replaces_the_old_one(memory: MemoryService) -> None:
+    await put(memory, FOX, uri="page")
+    assert (await put(memory, PIE, uri="page")).status == "updated"
+    hits = (await memory.query("fox jumps apple pie", 8)).hits
+    assert [hit.text for hit in hits] == [PIE]
+
+
+async def test_the_chunks_of_a_document_join_to_its_text(memory: MemoryService) -> None:
+    text = "\n\n".join(f"## Part {i}\n\nSentence {i} of many, über alles. " * 20 for i in range(30))
+    injected = await put(memory, text, uri="long")
+    assert injected.chunks > 10
+    info, shown = await memory.document("long")
+    assert shown == text
+    assert (info.chunks, info.characters) == (injected.chunks, len(text))
+
+
+async def test_many_at_once_share_commits_and_all_get_their_own_answer(
+    memory: MemoryService, embedder: SwitchableEmbedder
+) -> None:
+    answers: dict[str, Injected] = {}
+
+    async def one(name: str) -> None:
+        answers[name] = await put(memory, f"# {name}\n\ntext of {name}", uri=name)
+
+    async with anyio.create_task_group() as tasks:
+        for number in range(64):
+            tasks.start_soon(one, f"n{number}")
+    assert {answer.uri for answer in answers.values()} == set(answers)
+    assert {answer.status for answer in answers.values()} == {"added"}
+    assert embedder.calls < 16
+    assert (await memory.stats()).documents == 64
+
+
+async def test_two_texts_for_one_uri_at_once_end_with_the_last(memory: MemoryService) -> None:
+    answers: list[str] = []
+
+    async def one(text: str) -> None:
+        answers.append((await put(memory, text, uri="same")).status)
+
+    async with anyio.create_task_group() as tasks:
+        for text in (FOX, PIE, PIE):
+            tasks.start_soon(one, text)
+    assert answers == ["added", "updated", "unchanged"]
+    assert (await memory.document("same"))[1] == PIE
+
+
+async def test_bad_input_is_refused_before_anything_is_opened(memory: MemoryService, tmp_path: Path) -> None:
+    with pytest.raises(BadArgument):
+        await put(memory, " ")
+    with pytest.raises(BadArgument):
+        await put(memory, FOX, tags="red")
+    assert not (tmp_path / "memory.db").exists()
+
+
+# The embedder
+
+
+async def test_with_the_embedder_down_an_inject_fails_and_stores_nothing(
+    memory: MemoryService, embedder: SwitchableEmbedder
+) -> None:
+    await put(memory, FOX, uri="fox")
+    embedder.is_down = True
+    with pytest.raises(EmbedderUnavailable, match="turned off"):
+        await put(memory, PIE, uri="pie")
+    with pytest.raises(EmbedderUnavailable):
+        await put(memory, PIE, uri="fox")
+    assert (await put(memory, FOX, uri="fox")).status == "unchanged"
+    assert (await put(memory, FOX, uri="fox", year=1)).status == "updated"
+    assert [info.uri for info in (await memory.documents(10))[0]] == ["fox"]
+    embedder.is_down = False
+    assert (await put(memory, PIE, uri="pie")).status == "added"
+
+
+async def test_with_the_embedder_down_a_query_goes_by_words_and_says_so(
+    memory: MemoryService, embedder: SwitchableEmbedder
+) -> None:
+    await put(memory, FOX, uri="fox")
+    await put(memory, PIE, uri="pie")
+    assert (await memory.query("pie", 8)).notice == ""
+    embedder.is_down = True
+    found = await memory.query("apple pie", 8)
+    assert [hit.uri for hit in found.hits] == ["pie"]
+    assert found.notice.startswith("Searched by words alone.")
+
+
+async def test_another_embedder_than_the_stored_one_is_refused(tmp_path: Path) -> None:
+    async with service_for(tmp_path) as memory:
+        await put(memory, FOX, uri="fox")
+    async with service_for(tmp_path, SwitchableEmbedder("other:model")) as memory:
+        with pytest.raises(EmbedderMismatch) as caught:
+            await put(memory, PIE, uri="pie")
+        assert "ragchat memory reembed" in caught.value.hint
+        with pytest.raises(EmbedderMismatch):
+            await memory.query("fox", 8)
+        assert (await memory.document("fox"))[1] == FOX
+        assert (await put(memory, FOX, uri="fox")).status == "unchanged"
+
+
+# Query
+
+
+async def test_an_empty_memory_gives_an_empty_result_without_any_embedder(
+    memory: MemoryService, embedder: SwitchableEmbedder
+) -> None:
+    embedder.is_down = True
+    found = await memory.query("anything", 8)
+    assert (found.hits, found.notice) == ([], "")
+
+
+@pytest.mark.parametrize(
+    "question",
+    ['"', "*", "NEAR(a b)", "a:b", "-x", '"unclosed', "AND OR NOT", "()", "\u0000", "x" * 5000, "🦊*"],
+)
+async def test_any_text_is_a_question(memory: MemoryService, question: str) -> None:
+    await put(memory, FOX)
+    await memory.query(question, 8)
+
+
+async def test_a_quoted_phrase_and_a_prefix_lift_what_holds_them(memory: MemoryService) -> None:
+    await put(memory, "The fox is brown and the weather is quick to change.", uri="loose")
+    await put(memory, "A quick brown fox.", uri="exact")
+    assert (await uris(memory, '"quick brown"'))[0] == "exact"
+    assert (await uris(memory, "weath*"))[0] == "loose"
+
+
+async def test_no_more_hits_than_asked_for(memory: MemoryService) -> None:
+    for number in range(6):
+        await put(memory, f"Fox number {number} of the forest, with a tail of {number} inches")
+    assert len((await memory.query("fox", 3)).hits) == 3
+
+
+async def test_a_bad_filter_is_refused_with_its_key(memory: MemoryService) -> None:
+    await put(memory, FOX)
+    with pytest.raises(BadArgument, match=r"filter\.tags"):
+        await memory.query("fox", 8, {"tags": 5})
+
+
+# Two at once
+
+
+async def test_what_another_writes_is_found_at_the_next_query(tmp_path: Path, memory: MemoryService) -> None:
+    async with service_for(tmp_path) as other:
+        assert await uris(other, "fox") == []
+        await put(memory, FOX, uri="fox")
+        assert await uris(other, "fox") == ["fox"]
+        await put(memory, PIE, uri="fox")
+        assert (await other.query("apple pie", 8)).hits[0].text == PIE
+        await other.forget("fox", ORIGIN)
+        assert await uris(memory, "apple pie") == []
+
+
+# The index
+
+
+async def test_a_second_start_reads_the_saved_index_and_what_came_after(tmp_path: Path) -> None:
+    async with service_for(tmp_path) as memory:
+        await put(memory, FOX, uri="fox")
+        await memory.query("fox", 8)
+    assert (tmp_path / "memory.db-index").is_dir()
+    async with service_for(tmp_path) as memory:
+        await put(memory, PIE, uri="pie")
+        assert (await uris(memory, "fox"))[0] == "fox"
+        assert (await uris(memory, "pie"))[0] == "pie"
+
+
+async def test_a_lost_or_damaged_index_is_rebuilt(tmp_path: Path) -> None:
+    async with service_for(tmp_path) as memory:
+        await put(memory, FOX, uri="fox")
+    index = tmp_path / "memory.db-index"
+    for file in index.rglob("*"):
+        if file.is_file():
+            file.write_bytes(b"nonsense")
+    async with service_for(tmp_path) as memory:
+        assert await uris(memory, "fox") == ["fox"]
+    shutil.rmtree(index, ignore_errors=True)
+    async with service_for(tmp_path) as memory:
+        assert await uris(memory, "fox") == ["fox"]
+
+
+async def test_an_index_of_another_memory_is_not_believed(tmp_path: Path) -> None:
+    async with service_for(tmp_path) as memory:
+        await put(memory, FOX, uri="fox")
+    for name in ("memory.db", "memory.db-wal", "memory.db-shm"):
+        (tmp_path / name).unlink(missing_ok=True)
+    async with service_for(tmp_path) as memory:
+        await put(memory, PIE, uri="pie")
+        assert await uris(memory, "fox pie") == ["pie"]
+
+
+async def test_where_no_index_can_be_saved_it_lives_in_memory_only(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "memory.db-index").write_text("in the way", encoding="utf-8")
+    (tmp_path / "memory.db-index.new").write_text("in the way", encoding="utf-8")
+    async with service_for(tmp_path) as memory:
+        await put(memory, FOX, uri="fox")
+        assert await uris(memory, "fox") == ["fox"]
+    assert "lives in memory only" in caplog.text
+
+
+# Forget and undo
+
+
+async def test_a_forgotten_document_is_found_no_more(memory: MemoryService) -> None:
+    injected = await put(memory, FOX, uri="fox")
+    forgotten = await memory.forget(injected.document_id, ORIGIN)
+    assert (forgotten.uri, forgotten.chunks) == ("fox", 1)
+    assert await uris(memory, "fox") == []
+    with pytest.raises(DocumentNotFound):
+        await memory.forget("fox", ORIGIN)
+
+
+async def test_undo_walks_back_write_by_write(memory: MemoryService) -> None:
+    await put(memory, FOX, uri="page", tags=["one"])
+    added_at = (await memory.document("page"))[0].added_at
+    await put(memory, PIE, uri="page", tags=["two"])
+    await memory.forget("page", ORIGIN)
+
+    assert (await memory.undo(ORIGIN)).action == "removed"
+    info, text = await memory.document("page")
+    assert (text, info.metadata["tags"], info.added_at) == (PIE, ["two"], added_at)
+    assert await uris(memory, "apple pie") == ["page"]
+
+    undone = await memory.undo(ORIGIN)
+    assert (undone.action, undone.undone) == ("updated", True)
+    info, text = await memory.document("page")
+    assert (text, info.metadata["tags"]) == (FOX, ["one"])
+
+    assert (await memory.undo(ORIGIN)).action == "added"
+    assert (await memory.stats()).documents == 0
+    with pytest.raises(NothingToUndo):
+        await memory.undo(ORIGIN)
+    assert [entry.action for entry in await memory.log(10)] == ["restored"] * 3 + [
+        "removed",
+        "updated",
+        "added",
+    ]
+
+
+async def test_undo_of_new_metadata_brings_the_old_back_without_embedding(
+    memory: MemoryService, embedder: SwitchableEmbedder
+) -> None:
+    await put(memory, FOX, uri="fox", year=1)
+    await put(memory, FOX, uri="fox", year=2)
+    embedder.is_down = True
+    await memory.undo(ORIGIN)
+    assert (await memory.document("fox"))[0].metadata["year"] == 1
+
+
+async def test_what_was_undone_can_be_injected_again(memory: MemoryService) -> None:
+    await put(memory, FOX, uri="fox")
+    await memory.undo(ORIGIN)
+    assert (await put(memory, FOX, uri="fox")).status == "added"
+    assert await uris(memory, "fox") == ["fox"]
+
+
+# Opening
+
+
+async def test_what_cannot_be_opened_fails_every_call_and_never_the_warm_up(tmp_path: Path) -> None:
+    (tmp_path / "memory.db").write_text("no database " * 100, encoding="utf-8")
+    async with service_for(tmp_path) as memory:
+        await memory.warm_up()
+        for _ in range(2):
+            with pytest.raises(NotAMemory):
+                await memory.query("fox", 8)
+            with pytest.raises(NotAMemory):
+                await put(memory, FOX)
