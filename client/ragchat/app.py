@@ -11,6 +11,7 @@ import secrets
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from datetime import UTC, datetime
+from importlib import import_module
 from pathlib import Path
 from types import TracebackType
 
@@ -22,13 +23,11 @@ from ragchat.conversation import newest_that_fit, turn_tokens
 from ragchat.draft import TurnLimits, iso
 from ragchat.endpoints import AUTO, names_beside, resolve, with_near_names
 from ragchat.errors import EmptyQuestion, NothingToRetry, SessionError, UnknownModel
-from ragchat.exchange import Answerer
 from ragchat.model import Model, ModelSettings
 from ragchat.prompting import Budget, load_prompts, with_system
 from ragchat.recall import Memory, RecallLimits
 from ragchat.sessions import SessionStore
 from ragchat.toolbox import Approve, Toolbox
-from ragchat.turn import take_turn
 from ragchat.types import OFFLINE, Event, Finished, Notice, Session, Turn
 from ragmcp.settings import Settings
 
@@ -95,10 +94,11 @@ class App:
         return self._model.name if self._model else OFFLINE
 
     async def warm_up(self) -> None:
-        """Find the model and load its client, for the time in which the user types.
+        """Load what a turn needs, find the model and load its client, for the time in which the user types.
 
         Raises ModelError when the configured model cannot be had; the next question raises it again.
         """
+        await anyio.to_thread.run_sync(import_module, "ragchat.turn")
         if model := await self._find_model():
             await model.load()
 
@@ -193,6 +193,9 @@ class App:
     async def _turn(
         self, question: str, approve: Approve | None, replaced: Turn | None
     ) -> AsyncGenerator[Event, None]:
+        from ragchat.exchange import Answerer
+        from ragchat.turn import take_turn
+
         question = question.strip()
         if not question:
             raise EmptyQuestion

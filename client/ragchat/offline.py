@@ -75,14 +75,33 @@ def choose(question: str, hits: Sequence[Hit]) -> list[_Scored]:
     if not scored:
         return []
     ranked = sorted(scored, key=lambda unit: (-unit.score, unit.passage, unit.place))
+    chosen = _worthy(ranked)
+    if len(chosen) < MOST_SENTENCES:
+        chosen += _before(chosen[0], scored, chosen)
+    passages = list(dict.fromkeys(unit.passage for unit in chosen))
+    return sorted(chosen, key=lambda unit: (passages.index(unit.passage), unit.place))
+
+
+def _worthy(ranked: Sequence[_Scored]) -> list[_Scored]:
+    """The best unit, and those that are nearly as good and say something else."""
     chosen = [ranked[0]]
     for unit in ranked[1:]:
         if len(chosen) == MOST_SENTENCES or unit.score < WORTH * ranked[0].score:
             break
         if not any(_same(unit, other) for other in chosen):
             chosen.append(unit)
-    passages = list(dict.fromkeys(unit.passage for unit in chosen))
-    return sorted(chosen, key=lambda unit: (passages.index(unit.passage), unit.place))
+    return chosen
+
+
+def _before(best: _Scored, scored: Sequence[_Scored], chosen: Sequence[_Scored]) -> list[_Scored]:
+    """The sentence before the best one: it tells what a pronoun stands for, and often is the answer."""
+    return [
+        unit
+        for unit in scored
+        if (unit.passage, unit.place) == (best.passage, best.place - 1)
+        and unit.unit.kind is best.unit.kind is Kind.SENTENCE
+        and not any(_same(unit, other) for other in chosen)
+    ]
 
 
 def _score(question: str, hits: Sequence[Hit]) -> list[_Scored]:
