@@ -15,11 +15,12 @@ import msgspec
 from msgspec import UNSET, Raw
 
 from ragmcp.connection import Connection
-from ragmcp.eras import LATEST_LEGACY, LATEST_MODERN, check_legacy, modern_meta, verdict
+from ragmcp.eras import LATEST_LEGACY, LATEST_MODERN, MODERN_ERRORS, check_legacy, modern_meta, verdict
 from ragmcp.errors import MethodNotFound, RequestTimedOut, UnreadableAnswer, WireError
 from ragmcp.jsonrpc import Id, Notification, Request
 from ragmcp.peer import Peer, Stream
 from ragmcp.schema import (
+    NO_META,
     SERVER_INFO,
     CallToolResult,
     Content,
@@ -125,11 +126,22 @@ class Client:
 
     # Opening
 
-    async def discover(self, timeout: float = PROBE_SECONDS) -> bool:
+    async def settle(self) -> None:
+        """Find out the server's era, and shake hands with a legacy one."""
+        if await self.discover():
+            return
+        try:
+            await self.initialize()
+        except WireError as error:
+            # Modern after all: it only started too slowly for the first probe.
+            if error.code not in MODERN_ERRORS or not await self.discover():
+                raise
+
+    async def discover(self) -> bool:
         """Find out whether the server is modern, and its revision. Raises UnsupportedRevision."""
         answer: Raw | WireError | None
         try:
-            answer = await self._peer.request("server/discover", Params(meta=self._meta()), timeout)
+            answer = await self._peer.request("server/discover", Params(meta=self._meta()), PROBE_SECONDS)
         except WireError as error:
             answer = error
         except RequestTimedOut:
@@ -143,10 +155,10 @@ class Client:
             self._introduce(_server_info(found.meta), found.instructions)
         return True
 
-    async def initialize(self, timeout: float = HANDSHAKE_SECONDS) -> None:
+    async def initialize(self) -> None:
         """The legacy handshake. Raises UnreadableAnswer for a revision we do not speak."""
         params = InitializeParams(protocol_version=LATEST_LEGACY, client_info=self._identity, capabilities={})
-        found = await self._ask("initialize", params, InitializeResult, timeout)
+        found = await self._ask("initialize", params, InitializeResult, HANDSHAKE_SECONDS)
         self.revision = check_legacy(found.protocol_version)
         self._introduce(found.server_info, found.instructions)
         await self._peer.notify("notifications/initialized", {})
@@ -159,7 +171,7 @@ class Client:
 
     def _meta(self, token: Id | msgspec.UnsetType = UNSET) -> RequestMeta:
         if self.revision < LATEST_MODERN:
-            return RequestMeta(progress_token=token)
+            return NO_META if token is UNSET else RequestMeta(progress_token=token)
         return modern_meta(self._identity, self.revision, token)
 
     async def _ask(self, method: str, params: Params, type: type[T], timeout: float | None) -> T:
@@ -217,8 +229,8 @@ async def connect(
     )
     client = Client(peer, identity)
     async with beside(peer.run):
-        if era is None and not await client.discover():
-            era = "legacy"
-        if era == "legacy":
+        if era is None:
+            await client.settle()
+        elif era == "legacy":
             await client.initialize()
         yield client

@@ -22,19 +22,18 @@ REVISIONS = [*LEGACY_REVISIONS, MODERN]
 
 
 @functools.cache
-def schema_of(revision: str) -> dict[str, Any]:
+def validator(revision: str, name: str) -> jsonschema.Draft202012Validator:
     file = SCHEMAS / revision / "schema.json"
     if not file.is_file():
         pytest.skip(f"the protocol's schemas are not here: {SCHEMAS} does not exist")
-    schema: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-    return schema
+    schema = json.loads(file.read_text(encoding="utf-8"))
+    key = "$defs" if "$defs" in schema else "definitions"
+    return jsonschema.Draft202012Validator({key: schema[key], "$ref": f"#/{key}/{name}"})
 
 
 def check(value: Any, revision: str, name: str) -> None:
     """`value` fits the definition `name` of the revision's schema."""
-    schema = schema_of(revision)
-    key = "$defs" if "$defs" in schema else "definitions"
-    jsonschema.validate(value, {key: schema[key], "$ref": f"#/{key}/{name}"}, jsonschema.Draft202012Validator)
+    validator(revision, name).validate(value)
 
 
 async def opened(client: RawClient, revision: str) -> bool:

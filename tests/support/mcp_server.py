@@ -79,6 +79,12 @@ async def Die(call: Call) -> str:
     os._exit(3)
 
 
+@tool(read_only=True)
+async def Pid(call: Call) -> str:
+    """The server's process id."""
+    return str(os.getpid())
+
+
 @tool()
 async def Wait(call: Call, progress: int = 0) -> str:
     """Never ends by itself; says that it began."""
@@ -116,7 +122,21 @@ async def Surrogate(call: Call) -> str:
     return "\ud800"
 
 
-TOOLS = [Echo, Add, Measure, Produce, Describe, Fail, Crash, Die, Wait, Shout, NeedsElicitation, Surrogate]
+TOOLS = [
+    Echo,
+    Add,
+    Measure,
+    Produce,
+    Describe,
+    Fail,
+    Crash,
+    Die,
+    Pid,
+    Wait,
+    Shout,
+    NeedsElicitation,
+    Surrogate,
+]
 
 
 def make_server(**options: Any) -> Server:

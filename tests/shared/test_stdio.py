@@ -1,0 +1,246 @@
+"""The server's process and its client's half: real pipes, real signals."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+import pytest
+
+from ragmcp.client import EraName
+from ragmcp.errors import ConnectionClosed, RequestTimedOut, ServerNotStarted, WireError
+from tests.support.mcp_process import ENV, SERVER, gone, logged, spawned
+
+posix = pytest.mark.skipif(sys.platform == "win32", reason="signals and process groups are POSIX")
+
+
+@pytest.mark.parametrize("era", ["modern", "legacy", None])
+async def test_a_server_is_started_asked_and_ended(era: EraName | None, tmp_path: Path) -> None:
+    with anyio.fail_after(20):
+        async with spawned(era=era, stderr=tmp_path / "log") as client:
+            tools = await client.list_tools()
+            assert {tool.name for tool in tools} >= {"Echo", "Add"}
+            assert client.server.name == "test-server"
+            assert client.revision == ("2025-11-25" if era == "legacy" else "2026-07-28")
+            assert (await client.call_tool("Add", {"a": 3}, timeout=5)).structured == {"total": 4}
+
+
+async def test_a_server_that_exits_on_stdin_close_is_never_terminated(tmp_path: Path) -> None:
+    # The traps would be named in the log.
+    script = tmp_path / "server.py"
+    script.write_text(
+        "import signal, sys\n"
+        "signal.signal(signal.SIGTERM, lambda *_: print('terminated', file=sys.stderr, flush=True))\n"
+        "from tests.support.mcp_server import main\n"
+        "main()\n"
+        "print('left by itself', file=sys.stderr)\n",
+        encoding="utf-8",
+    )
+    log = tmp_path / "log"
+    began = time.monotonic()
+    async with spawned([sys.executable, str(script)], stderr=log) as client:
+        await client.list_tools()
+    assert time.monotonic() - began < 3
+    assert log.read_text(encoding="utf-8") == "left by itself\n"
+
+
+@posix
+async def test_a_server_that_stays_is_terminated(tmp_path: Path) -> None:
+    script = "import signal, sys, time\nprint('ready', file=sys.stderr, flush=True)\nsignal.pause()"
+    log = tmp_path / "log"
+    with anyio.fail_after(20):
+        async with spawned([sys.executable, "-c", script], stderr=log, era="modern"):
+            await logged(log, "ready")
+
+
+@posix
+async def test_a_server_that_ignores_sigterm_is_killed_with_its_children(tmp_path: Path) -> None:
+    script = (
+        "import signal, subprocess, sys\n"
+        "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+        "child = subprocess.Popen([sys.executable, '-c', 'import signal; signal.pause()'])\n"
+        "print('child', child.pid, '.', file=sys.stderr, flush=True)\n"
+        "signal.pause()\n"
+    )
+    log = tmp_path / "log"
+    with anyio.fail_after(30):
+        async with spawned([sys.executable, "-c", script], stderr=log, era="modern"):
+            await logged(log, ".")
+        await gone(int(log.read_text(encoding="utf-8").split()[1]))
+
+
+async def test_a_cancelled_caller_leaves_no_server_behind(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    pid = 0
+    with anyio.move_on_after(30) as scope:
+        async with spawned(stderr=log) as client:
+            pid = int((await client.call_tool("Pid", timeout=5)).text)
+            scope.cancel()
+            await anyio.sleep_forever()
+    await gone(pid)
+
+
+def killed_parent(stdin: int) -> int:
+    """Let a process start a server on `stdin`, and kill it once the server has answered; the server's pid."""
+    script = (
+        "import os, signal, subprocess\n"
+        f"command, stdin = {SERVER!r}, {stdin}\n"
+        "server = subprocess.Popen(command, stdin=stdin, stdout=subprocess.PIPE, start_new_session=True)\n"
+        "os.write(1, b'%d\\n' % server.pid)\n"
+        "os.write(1, server.stdout.readline())\n"
+        "signal.pause()\n"
+    )
+    command = [sys.executable, "-c", script]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, pass_fds=[stdin], env=ENV) as parent:
+        assert parent.stdout is not None
+        pid = int(parent.stdout.readline())
+        assert b"result" in parent.stdout.readline()
+        parent.kill()
+    return pid
+
+
+@posix
+async def test_a_parent_killed_without_closing_stdin_leaves_no_orphan() -> None:
+    # This test holds the other end of the server's stdin, so it stays open when the parent dies.
+    read_end, write_end = os.pipe()
+    os.write(write_end, b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
+    pid = await anyio.to_thread.run_sync(killed_parent, read_end)
+    os.close(read_end)
+    await gone(pid)
+    os.close(write_end)
+
+
+async def test_stray_prints_of_python_and_of_c_go_to_stderr(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    async with spawned(stderr=log) as client:
+        assert (await client.call_tool("Shout", timeout=5)).text == "shouted"
+        assert (await client.call_tool("Echo", {"text": "still here"}, timeout=5)).text == "still here"
+    assert set(log.read_text(encoding="utf-8").splitlines()) == {"from Python", "from C", "from a descriptor"}
+
+
+@pytest.mark.parametrize(
+    ("command", "sentence"),
+    [
+        (["/no/such/program"], "The server `/no/such/program` did not start: there is no such program."),
+        (
+            [sys.executable, "-c", "raise SystemExit('no licence')"],
+            "did not start: it ended with exit code 1; the last line of its log is: no licence.",
+        ),
+        ([sys.executable, "-c", "import os; os.kill(os.getpid(), 9)"], "it was ended by signal 9."),
+    ],
+)
+async def test_a_server_that_does_not_start_says_why(
+    command: list[str], sentence: str, tmp_path: Path
+) -> None:
+    with anyio.fail_after(20), pytest.raises(ServerNotStarted) as failed:
+        async with spawned(command, stderr=tmp_path / "log"):
+            pass
+    assert sentence in str(failed.value)
+
+
+async def test_a_missing_working_folder_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ServerNotStarted, match="nowhere"):
+        async with spawned(cwd=tmp_path / "nowhere"):
+            pass
+
+
+async def test_a_server_that_dies_over_a_call_fails_the_call_at_once(tmp_path: Path) -> None:
+    with anyio.fail_after(20), pytest.raises(ConnectionClosed, match=r"tools/call.*exit code 3"):
+        async with spawned(stderr=tmp_path / "log") as client:
+            await client.call_tool("Die", timeout=None)
+
+
+async def test_a_call_that_takes_too_long_is_cancelled_in_the_server(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    async with spawned(stderr=log) as client:
+        with pytest.raises(RequestTimedOut, match=r"within 0\.2 s"):
+            await client.call_tool("Wait", timeout=0.2)
+        await logged(log, "Wait was cancelled")
+        assert (await client.call_tool("Add", {"a": 1}, timeout=5)).structured == {"total": 2}
+
+
+async def test_cancelling_the_wait_cancels_the_call(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    async with spawned(stderr=log) as client:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(lambda: client.call_tool("Wait", timeout=None))
+            await logged(log, "Wait began")
+            tasks.cancel_scope.cancel()
+        await logged(log, "Wait was cancelled")
+
+
+async def test_progress_arrives_while_the_call_runs(tmp_path: Path) -> None:
+    news: list[tuple[float, float | None, str | None]] = []
+    async with spawned(stderr=tmp_path / "log") as client:
+        with pytest.raises(RequestTimedOut):
+            await client.call_tool(
+                "Wait", {"progress": 2}, timeout=1, on_progress=lambda *step: news.append(step)
+            )
+    assert news == [(1, 2, "working"), (2, 2, "working")]
+
+
+async def test_64_mib_go_through_in_both_directions() -> None:
+    size = 64 * 2**20
+    with anyio.fail_after(60):
+        async with spawned() as client:
+            sent = await client.call_tool("Measure", {"text": "x" * size}, timeout=None)
+            assert sent.structured == {"characters": size}
+            received = await client.call_tool("Produce", {"characters": size}, timeout=None)
+            assert len(received.text) == size
+
+
+async def test_over_its_limit_a_server_says_so_and_lives_on() -> None:
+    async with spawned([*SERVER, str(2**20)]) as client:
+        with pytest.raises(WireError, match="over the limit of 1,048,576 bytes"):
+            await client.call_tool("Echo", {"text": "x" * 2**21}, timeout=20)
+        assert (await client.call_tool("Echo", {"text": "short"}, timeout=5)).text == "short"
+
+
+async def test_over_its_limit_a_client_says_so_and_lives_on() -> None:
+    async with spawned(message_bytes=2**20) as client:
+        with pytest.raises(Exception, match="over the limit of 1,048,576 bytes"):
+            await client.call_tool("Produce", {"characters": 2**21}, timeout=20)
+        assert (await client.call_tool("Echo", {"text": "short"}, timeout=5)).text == "short"
+
+
+async def test_a_large_result_that_nobody_reads_does_not_stop_other_work(tmp_path: Path) -> None:
+    async with spawned(stderr=tmp_path / "log") as client, anyio.create_task_group() as tasks:
+        for _ in range(4):
+            tasks.start_soon(lambda: client.call_tool("Produce", {"characters": 2**23}, timeout=30))
+        assert (await client.call_tool("Add", {"a": 1}, timeout=30)).structured == {"total": 2}
+
+
+def test_requests_from_a_file_are_answered_before_the_server_leaves(tmp_path: Path) -> None:
+    requests = tmp_path / "requests"
+    lines = (f'{{"jsonrpc":"2.0","id":{id},"method":"ping"}}\n' for id in range(3))
+    requests.write_text("".join(lines), encoding="utf-8")
+    with requests.open("rb") as stdin:
+        done = subprocess.run(SERVER, stdin=stdin, capture_output=True, timeout=20, env=ENV)
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    assert answers == [{"jsonrpc": "2.0", "id": id, "result": {}} for id in range(3)]
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+@posix
+def test_a_server_whose_stderr_is_closed_still_serves() -> None:
+    done = subprocess.run(
+        ["/bin/sh", "-c", 'exec "$@" 2>&-', "sh", *SERVER],
+        input=b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n',
+        stdout=subprocess.PIPE,
+        timeout=20,
+        env=ENV,
+    )
+    assert json.loads(done.stdout)["result"] == {}
+
+
+@posix
+async def test_ctrl_c_in_the_host_does_not_reach_the_server(tmp_path: Path) -> None:
+    async with spawned(stderr=tmp_path / "log") as client:
+        pid = int((await client.call_tool("Pid", timeout=5)).text)
+        assert os.getpgid(pid) == pid != os.getpgid(0)
