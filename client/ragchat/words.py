@@ -57,15 +57,15 @@ ao aos com como da das de do dos e é ela ele eles em entre era foi foram isso i
 não o os ou para pela pelo por qual quais quando quantos que quem se sem ser seu sua são também um uma
 """
 
-# The same for Chinese and Japanese, cut out of runs of characters; longer ones first.
+# The same for Chinese and Japanese, cut out of runs of characters, longer ones first. No single character
+# that is often a part of a word, such as the 中 of 中国 and the 都 of 首都.
 _FUNCTION_RUN_PARTS = """
 什么时候 什么样 为什么 是什么 什么 哪些 哪个 哪一 哪里 哪儿 哪年 哪 谁的 谁 怎么样
 怎么 怎样 如何 多少 多久 多大 几个 几年 是否 是不是 有没有 可以 可能 它们 他们 她们
-它 他 她 我们 你们 我 你 这个 这些 这种 这里 这 那个 那些 那种 那里 那么 那 其中
-其 的 了 吗 呢 吧 啊 是 在 和 与 及 或 被 把 对 对于 关于 由 从 到 为 以 于
-中 个 请问 请 告诉 一个 一种 叫做 叫 哪位 何时 何处 何 都 也 还有 还 又 就 而 且
-但 但是 因为 所以 如果 有 之 会 要 能 です ます した する ある いる から まで より
-だれ どこ いつ なに 何 どの どう なぜ は が を に で と の も へ や か
+它 他 她 我们 你们 这个 这些 这种 这里 这 那个 那些 那种 那里 那么 那 其中 的 了
+吗 呢 吧 啊 是 在 与 及 被 对于 关于 请问 告诉 一个 一种 叫做 哪位 何时 何处 何
+还有 但是 因为 所以 如果 です ます した する ある いる から まで より だれ どこ いつ
+なに 何 どの どう なぜ は が を に で と の も へ や か
 """
 _FUNCTION_RUNS = re.compile("|".join(sorted(_FUNCTION_RUN_PARTS.split(), key=len, reverse=True)))
 _STOP = frozenset(_FUNCTION_WORDS.split())
