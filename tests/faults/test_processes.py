@@ -1,0 +1,166 @@
+"""Several real processes on one memory, and processes that are killed."""
+
+from __future__ import annotations
+
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import AsyncExitStack, closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import msgspec
+import pytest
+
+from ragmcp.client import Client
+from ragmcp.eras import LATEST_MODERN, modern_meta
+from ragmcp.schema import Implementation
+from tests.support.processes import called, memory_command, memory_environment, memory_process, uris
+
+PROCESSES = 8
+DOCUMENTS = 25
+
+
+def text_of(name: str) -> str:
+    return f"# Report {name}\n\nThe finding of report {name} is written down here.\n\n" + "More of it. " * 200
+
+
+async def test_eight_processes_write_at_once_and_none_loses_anything(tmp_path: Path) -> None:
+    async def write(client: Client, number: int) -> None:
+        async def one(name: str) -> None:
+            done = await called(client, "Inject", text=text_of(name), metadata={"uri": name})
+            assert done["status"] == "added"
+
+        async with anyio.create_task_group() as tasks:
+            for index in range(DOCUMENTS):
+                tasks.start_soon(one, f"{number}-{index}")
+
+    with anyio.fail_after(120):
+        async with AsyncExitStack() as stack:
+            clients = [await stack.enter_async_context(memory_process(tmp_path)) for _ in range(PROCESSES)]
+            async with anyio.create_task_group() as tasks:
+                for number, client in enumerate(clients):
+                    tasks.start_soon(write, client, number)
+            for client in clients:
+                assert (await called(client, "MemoryStats"))["documents"] == PROCESSES * DOCUMENTS
+            found = await called(clients[0], "Query", query='"finding of report 7-24"')
+            assert found["hits"][0]["uri"] == "7-24"
+    assert "locked" not in (tmp_path / "log").read_text(encoding="utf-8")
+    check_integrity(tmp_path)
+
+
+async def test_two_processes_fight_over_one_document_and_one_of_them_wins_whole(tmp_path: Path) -> None:
+    with anyio.fail_after(120):
+        async with memory_process(tmp_path) as one, memory_process(tmp_path) as two:
+
+            async def write(client: Client, name: str) -> None:
+                for version in range(20):
+                    text = f"{name} {version}. " * 300
+                    await called(client, "Inject", text=text, metadata={"uri": "shared"})
+
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(write, one, "left")
+                tasks.start_soon(write, two, "right")
+            text = (await called(one, "ShowDocument", document="shared"))["text"]
+            assert text in {f"{name} 19. " * 300 for name in ("left", "right")}
+            hits = (await called(two, "Query", query="left right", top_k=100))["hits"]
+            assert all(hit["text"] in text for hit in hits)
+    check_integrity(tmp_path)
+
+
+async def test_a_second_process_finds_what_the_first_has_just_written(tmp_path: Path) -> None:
+    with anyio.fail_after(60):
+        async with memory_process(tmp_path) as one, memory_process(tmp_path) as two:
+            assert uris(await called(two, "Query", query="report")) == []
+            await called(one, "Inject", text=text_of("a"), metadata={"uri": "a"})
+            assert set(uris(await called(two, "Query", query="report a"))) == {"a"}
+            await called(two, "ForgetDocument", document="a")
+            assert uris(await called(one, "Query", query="report a")) == []
+
+
+def check_integrity(folder: Path) -> None:
+    with closing(sqlite3.connect(folder / "memory.db")) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
+        connection.execute("INSERT INTO fulltext(fulltext) VALUES('integrity-check')")
+
+
+class RawMemory:
+    """A process spoken to line by line, so that it can be killed between two lines."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self.process = process
+
+    def inject(self, name: str) -> None:
+        meta = modern_meta(Implementation(name="tests", version="1"), LATEST_MODERN)
+        arguments = {"text": text_of(name), "metadata": {"uri": name}}
+        params = {"name": "Inject", "arguments": arguments, "_meta": meta}
+        request = {"jsonrpc": "2.0", "id": name, "method": "tools/call", "params": params}
+        assert self.process.stdin is not None
+        self.process.stdin.write(msgspec.json.encode(request) + b"\n")
+        self.process.stdin.flush()
+
+    def answers(self) -> Iterator[dict[str, Any]]:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            if line.endswith(b"\n"):
+                yield msgspec.json.decode(line)
+
+    def kill(self) -> None:
+        self.process.send_signal(signal.SIGKILL if sys.platform != "win32" else signal.SIGTERM)
+        self.process.wait(10)
+
+
+@contextmanager
+def raw_memory(folder: Path) -> Iterator[RawMemory]:
+    process = subprocess.Popen(
+        memory_command(folder),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=memory_environment(folder),
+    )
+    with process:
+        try:
+            yield RawMemory(process)
+        finally:
+            process.kill()
+
+
+@pytest.mark.parametrize("kill_after", [1, 7, 40])
+async def test_what_was_acknowledged_survives_a_kill_and_a_repeat_brings_no_duplicate(
+    tmp_path: Path, kill_after: int
+) -> None:
+    names = [f"n{number}" for number in range(60)]
+    acknowledged = set()
+    with raw_memory(tmp_path) as memory:
+        for name in names:
+            memory.inject(name)
+        for answer in memory.answers():
+            assert answer["result"]["structuredContent"]["status"] == "added"
+            acknowledged.add(answer["id"])
+            if len(acknowledged) == kill_after:
+                memory.kill()
+    assert len(acknowledged) >= kill_after
+    check_integrity(tmp_path)
+
+    with anyio.fail_after(60):
+        async with memory_process(tmp_path) as client:
+            there = await called(client, "ListDocuments", limit=100)
+            assert acknowledged <= {document["uri"] for document in there["documents"]}
+            statuses = {}
+            for name in names:
+                done = await called(client, "Inject", text=text_of(name), metadata={"uri": name})
+                statuses[name] = done["status"]
+            assert {statuses[name] for name in acknowledged} == {"unchanged"}
+            stats = await called(client, "MemoryStats")
+            assert stats["documents"] == len(names)
+            entries = (await called(client, "ListJournal", limit=100))["entries"]
+            assert [entry["action"] for entry in entries] == ["added"] * len(names)
+            for name in ("n0", "n59"):
+                hits = (await called(client, "Query", query=f'"finding of report {name} "'))["hits"]
+                assert hits[0]["uri"] == name
+    check_integrity(tmp_path)
