@@ -22,7 +22,6 @@ from ragchat.words import index_terms
 NO_MODEL = "*No language model is configured: these are the best sentences of your memory, word for word.*"
 NOTHING = "Nothing in memory is relevant to this question."
 EMPTY_MEMORY = "Memory is empty. Load documents with /inject, or with `ragchat inject PATH`."
-MEMORY_DOWN = "Memory could not be asked, and no language model is configured."
 
 MOST_SENTENCES = 3
 # A further sentence must be this good beside the best.
@@ -58,7 +57,7 @@ def compose(question: str, recalled: Recalled) -> Quoted:
     hits = [candidate.hit for candidate in recalled.candidates if candidate.used]
     chosen = choose(question, hits)
     if not chosen:
-        return Quoted(_nothing(recalled), [], recalled.candidates)
+        return Quoted(EMPTY_MEMORY if recalled.empty else NOTHING, [], recalled.candidates)
     numbers = {
         passage: n for n, passage in enumerate(dict.fromkeys(best.passage for best in chosen), start=1)
     }
@@ -159,9 +158,3 @@ def _judged(candidate: Candidate, numbers: dict[int, int]) -> Candidate:
         return candidate
     n = numbers.get(candidate.hit.chunk_id, 0)
     return Candidate(candidate.hit, bool(n), "quoted" if n else "relevant, but others say it better", n)
-
-
-def _nothing(recalled: Recalled) -> str:
-    if recalled.down:
-        return MEMORY_DOWN
-    return EMPTY_MEMORY if recalled.empty else NOTHING

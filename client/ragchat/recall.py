@@ -1,6 +1,6 @@
 """Asking memory once for a turn, within a deadline: what it has, or why there is nothing.
 
-Memory that is down, slow or empty is a state here, not an error: the turn goes on and says so.
+Memory that is down, slow or empty is a state here, not an error: a model can go on without it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import anyio
 
-from ragchat.errors import RagChatError
+from ragchat.errors import MemoryTimedOut, RagChatError
 from ragchat.types import Candidate, Hit
 
 if TYPE_CHECKING:
@@ -45,8 +45,8 @@ class Recalled:
 
     candidates: list[Candidate]
     notice: str = ""
-    down: bool = False
     empty: bool = False  # there is no document at all
+    failure: RagChatError | None = None  # why memory could not be asked
 
 
 async def recall(memory: Memory, query: str, limits: RecallLimits) -> Recalled:
@@ -56,13 +56,15 @@ async def recall(memory: Memory, query: str, limits: RecallLimits) -> Recalled:
             found = await memory.query(query, limits.top_k)
             empty = not found.hits and (await memory.stats()).documents == 0
     except TimeoutError:
-        return Recalled(
-            [], f"Memory did not answer within {limits.seconds:g} s; going on without it.", down=True
-        )
+        return _failed(MemoryTimedOut("Query", limits.seconds))
     except RagChatError as error:
-        return Recalled([], f"Memory cannot be asked, going on without it: {error}", down=True)
+        return _failed(error)
     candidates = [judge(hit, limits.min_score) for hit in found.hits]
-    return Recalled(candidates, found.notice, empty=empty)
+    return Recalled(candidates, found.notice, empty)
+
+
+def _failed(error: RagChatError) -> Recalled:
+    return Recalled([], f"{error} This answer goes without it.", failure=error)
 
 
 def judge(hit: Hit, min_score: float) -> Candidate:

@@ -26,12 +26,17 @@ async def take_turn(
     answerer: Answerer | None,
     limits: TurnLimits,
 ) -> AsyncGenerator[Event, None]:
-    """The events of a turn, Finished last. `answerer` None: offline. Raises ModelError."""
+    """The events of a turn, Finished last. `answerer` None: offline.
+
+    Raises ModelError; offline, where memory is all there is, MemoryUnavailable and its like.
+    """
     draft = Draft(question, session_id, history, limits)
     draft.query = search_text(question, history)
     yield Retrieving(draft.query)
     recalled = await recall(memory, draft.query, limits.recall)
     draft.timings["retrieval"] = draft.seconds()
+    if recalled.failure and answerer is None:
+        raise recalled.failure
     if recalled.notice:
         yield draft.note(recalled.notice)
     making = _quote(draft, recalled) if answerer is None else converse(draft, recalled, answerer)

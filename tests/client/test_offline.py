@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ragchat.citations import stands_in
-from ragchat.offline import EMPTY_MEMORY, MEMORY_DOWN, NO_MODEL, NOTHING, compose
+from ragchat.offline import EMPTY_MEMORY, NO_MODEL, NOTHING, compose
 from ragchat.recall import Recalled, judge
 from ragchat.types import Hit
 from tests.support.turns import hit
@@ -85,9 +85,9 @@ def test_nothing_relevant_is_said_to_be_so() -> None:
     assert [candidate.used for candidate in quoted.candidates] == [False]
 
 
-def test_an_empty_memory_and_one_that_is_down_are_told_apart() -> None:
+def test_an_empty_memory_is_told_from_one_without_an_answer() -> None:
     assert compose("?", Recalled([], empty=True)).answer == EMPTY_MEMORY
-    assert compose("?", Recalled([], down=True)).answer == MEMORY_DOWN
+    assert compose("?", Recalled([])).answer == NOTHING
 
 
 def test_a_passage_without_any_sentence_quotes_nothing() -> None:

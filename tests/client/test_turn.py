@@ -11,7 +11,7 @@ from ragchat.draft import TurnLimits
 from ragchat.errors import MemoryUnavailable, QuestionTooLong, RateLimited
 from ragchat.exchange import Answerer
 from ragchat.model import Model
-from ragchat.offline import EMPTY_MEMORY, MEMORY_DOWN, NOTHING
+from ragchat.offline import EMPTY_MEMORY, NOTHING
 from ragchat.prompting import Budget, Prompts
 from ragchat.recall import RecallLimits
 from ragchat.toolbox import Toolbox
@@ -145,15 +145,19 @@ async def test_without_memory_the_turn_goes_on_and_says_so() -> None:
     down = ListMemory(error=MemoryUnavailable("it is gone"))
     events, _ = await model_turn("Why?", down, Reply("Because."))
     assert finished(events).answer.startswith("Because.")
-    assert "it is gone" in notices(events)[0]
-    assert finished(await offline_turn("Why?", down)).answer == MEMORY_DOWN
+    assert notices(events) == ["Memory does not answer: it is gone. This answer goes without it."]
+
+
+async def test_without_memory_and_without_a_model_there_is_no_answer() -> None:
+    with pytest.raises(MemoryUnavailable):
+        await offline_turn("Why?", ListMemory(error=MemoryUnavailable("it is gone")))
 
 
 async def test_a_memory_that_hangs_has_its_deadline() -> None:
     limits = TurnLimits(RecallLimits(8, 0.3, seconds=0.05), LIMITS.budget, 2)
     with anyio.fail_after(10):
-        events = await offline_turn("Why?", ListMemory(hang=True), limits=limits)
-    assert notices(events) == ["Memory did not answer within 0.05 s; going on without it."]
+        events, _ = await model_turn("Why?", ListMemory(hang=True), Reply("So."), limits=limits)
+    assert notices(events) == ["Memory did not answer Query within 0.05 s. This answer goes without it."]
 
 
 async def test_what_memory_has_to_say_is_passed_on() -> None:
