@@ -69,8 +69,9 @@ def run(settings: Settings) -> None:
 async def _serve(settings: Settings) -> None:
     toolsets = settings.table("memory", MemorySettings).toolsets
     message_bytes = settings.table("limits", LimitSettings).message_bytes
-    async with make_service(settings) as service, anyio.create_task_group() as tasks:
-        server = Server("ragmemory", __version__, make_tools(service, toolsets), INSTRUCTIONS)
+    service = make_service(settings)
+    server = Server("ragmemory", __version__, make_tools(service, toolsets), INSTRUCTIONS)
+    async with service, anyio.create_task_group() as tasks:
         tasks.start_soon(_end_on_signal, tasks.cancel_scope)
         await serve_stdio(server, message_bytes=message_bytes, on_listening=service.warm_up)
         tasks.cancel_scope.cancel()

@@ -63,7 +63,8 @@ def memory_tools(service: MemoryService) -> list[Tool]:
 
 
 def _outcome(injected: Injected) -> str:
-    return f"{injected.status.capitalize()}: {injected.uri} ({injected.chunks} chunks)"
+    size = "1 chunk" if injected.chunks == 1 else f"{injected.chunks} chunks"
+    return f"{injected.status.capitalize()}: {injected.uri} ({size})"
 
 
 def readable(found: Found, is_empty: bool) -> str:

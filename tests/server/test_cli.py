@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import ragmemory
+from tests.support.processes import memory_command, memory_environment
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def run(folder: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        memory_command(folder, *arguments),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=30,
+        env=memory_environment(folder, **variables),
+    )
+
+
+def test_the_version_is_that_of_the_distribution(tmp_path: Path) -> None:
+    done = run(tmp_path, "--version")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert done.stdout == f"ragmemory {project['version']}\n"
+    assert ragmemory.__version__ == project["version"]
+
+
+def test_the_end_of_stdin_is_the_end_and_nothing_was_made(tmp_path: Path) -> None:
+    done = run(tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_wrong_usage_is_exit_code_two(tmp_path: Path) -> None:
+    done = run(tmp_path, "--memroy", "x")
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert "--memroy" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "variables", "sentence"),
+    [
+        (["--toolsets", "memory,blocks"], {}, "There is no toolset 'blocks'."),
+        (["--config", "nowhere.toml"], {}, "The settings file nowhere.toml does not exist."),
+        ([], {"RAGCHAT_MEMORY_BUSY_SECONDS": "soon"}, "memory.busy_seconds takes a number."),
+        ([], {"RAGCHAT_CHUNKING_MAX_TOKEN": "9"}, "Did you mean chunking.max_tokens?"),
+        ([], {"RAGCHAT_EMBEDDER_KIND": "magic"}, "embedder.kind is not usable"),
+    ],
+    ids=str,
+)
+def test_settings_that_cannot_be_used_are_one_sentence_on_stderr(
+    tmp_path: Path, arguments: list[str], variables: dict[str, str], sentence: str
+) -> None:
+    done = run(tmp_path, *arguments, **variables)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert sentence in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no signals that can be received")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_it_in_order(tmp_path: Path, number: signal.Signals) -> None:
+    process = subprocess.Popen(
+        memory_command(tmp_path),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=memory_environment(tmp_path),
+    )
+    with process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(b'{"jsonrpc":"2.0","id":1,"method":"nonsense"}\n')
+        process.stdin.flush()
+        assert process.stdout.readline()
+        process.send_signal(number)
+        _, errors = process.communicate(timeout=20)
+    assert (process.returncode, errors) == (0, b"")

@@ -1,0 +1,172 @@
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import anyio
+import msgspec
+import pytest
+
+from ragmcp.client import Client
+from ragmcp.errors import WireError
+from ragmcp.server import Server
+from ragmcp.settings import SettingsError
+from ragmcp.transports.memory import open_memory
+from ragmemory.toolsets import make_tools
+from ragmemory.toolsets.memory import readable
+from ragmemory.types import Found, Hit
+from tests.support.memories import SwitchableEmbedder, service_for
+from tests.support.processes import attempt, called
+
+
+@pytest.fixture
+def embedder() -> SwitchableEmbedder:
+    return SwitchableEmbedder()
+
+
+@pytest.fixture
+async def client(tmp_path: Path, embedder: SwitchableEmbedder) -> AsyncIterator[Client]:
+    with anyio.fail_after(60):
+        async with service_for(tmp_path, embedder) as service:
+            server = Server("ragmemory", "1", make_tools(service, ["memory", "documents"]))
+            async with open_memory(server) as client:
+                yield client
+
+
+async def test_the_tools_have_the_promised_names_and_hints(client: Client) -> None:
+    tools = {tool.name: msgspec.to_builtins(tool) for tool in await client.list_tools()}
+    assert list(tools) == [
+        *("Inject", "Query"),
+        *("ListDocuments", "ShowDocument", "ForgetDocument", "ListJournal", "UndoLast", "MemoryStats"),
+    ]
+    hints = {name: tool["annotations"] for name, tool in tools.items()}
+    assert {name for name, hint in hints.items() if hint["readOnlyHint"]} == {
+        *("Query", "ListDocuments", "ShowDocument", "ListJournal", "MemoryStats")
+    }
+    assert {name for name, hint in hints.items() if hint["destructiveHint"]} == {"ForgetDocument", "UndoLast"}
+    assert hints["Inject"]["idempotentHint"]
+    assert tools["Query"]["inputSchema"]["required"] == ["query"]
+    assert tools["Query"]["inputSchema"]["properties"]["top_k"]["default"] == 8
+    assert tools["Inject"]["outputSchema"]["required"] == ["document_id", "uri", "status", "chunks"]
+
+
+async def test_only_the_chosen_toolsets_are_offered(tmp_path: Path) -> None:
+    async with service_for(tmp_path) as service:
+        assert [tool.name for tool in make_tools(service, ["memory", "memory"])] == ["Inject", "Query"]
+        with pytest.raises(SettingsError, match="no toolset 'blocks'"):
+            make_tools(service, ["blocks"])
+
+
+async def test_the_shapes_are_those_of_the_contract(client: Client) -> None:
+    metadata = {"uri": "file:///a.md", "tags": ["x"], "own": {"key": [1, None]}}
+    injected = await attempt(client, "Inject", text="# Title\n\nFoxes jump.", metadata=metadata)
+    assert list(injected.structured) == ["document_id", "uri", "status", "chunks"]
+    assert injected.text == "Added: file:///a.md (1 chunk)"
+
+    found = await attempt(client, "Query", query="foxes")
+    [hit] = found.structured["hits"]
+    assert list(hit) == [
+        *("rank", "score", "chunk_id", "document_id", "uri", "title", "heading"),
+        *("start_line", "end_line", "text", "metadata"),
+    ]
+    assert hit["metadata"] == metadata
+    assert found.text.startswith("[1] Title (file:///a.md:1-3, score ")
+    assert found.text.endswith("# Title\n\nFoxes jump.")
+
+
+async def test_an_empty_memory_is_an_empty_result_that_says_so(client: Client) -> None:
+    found = await attempt(client, "Query", query="anything")
+    assert (found.is_error, found.structured["hits"]) == (False, [])
+    assert found.text == "Memory is empty: nothing was injected yet."
+    await called(client, "Inject", text="Foxes jump.", metadata={"tags": ["a"]})
+    found = await attempt(client, "Query", query="foxes", filter={"tags": ["b"]})
+    assert found.text == "Nothing was found in memory."
+
+
+async def test_a_notice_stands_above_the_hits(client: Client, embedder: SwitchableEmbedder) -> None:
+    await called(client, "Inject", text="Foxes jump.")
+    embedder.is_down = True
+    found = await attempt(client, "Query", query="foxes")
+    assert found.structured["notice"].startswith("Searched by words alone.")
+    assert found.text.startswith(found.structured["notice"])
+
+
+def test_a_heading_is_not_written_twice() -> None:
+    def head(title: str, heading: str) -> str:
+        hit = Hit(1, 0.5, 1, "id", "uri", title, heading, 3, 4, "text", {})
+        return readable(Found([hit]), False).splitlines()[0]
+
+    assert head("A", "A > B") == "[1] A > B (uri:3-4, score 0.50)"
+    assert head("Title", "A > B") == "[1] Title > A > B (uri:3-4, score 0.50)"
+    assert head("Title", "") == "[1] Title (uri:3-4, score 0.50)"
+    assert head("", "") == "[1] (uri:3-4, score 0.50)"
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "path"),
+    [
+        ("Inject", {"text": " "}, "$.text"),
+        ("Inject", {"text": "x", "metadata": {"tags": "red"}}, "$.metadata.tags"),
+        ("Inject", {"text": "x", "metadata": {"created_at": "soon"}}, "$.metadata.created_at"),
+        ("Inject", {}, "$.text"),
+        ("Query", {"query": "x", "top_k": 0}, "$.top_k"),
+        ("Query", {"query": "x", "top_k": 101}, "$.top_k"),
+        ("Query", {"query": "x", "filter": {"uri": 1}}, "$.filter.uri"),
+        ("ListDocuments", {"offset": -1}, "$.offset"),
+    ],
+    ids=str,
+)
+async def test_a_bad_argument_is_a_protocol_error_that_names_the_field(
+    client: Client, tool: str, arguments: dict[str, Any], path: str
+) -> None:
+    await called(client, "Inject", text="Foxes jump.")
+    with pytest.raises(WireError) as caught:
+        await attempt(client, tool, **arguments)
+    assert caught.value.code == -32602
+    assert caught.value.error_code == "INVALID_PARAMS"
+    assert path in caught.value.message
+
+
+async def test_a_tool_that_failed_says_why_and_what_to_do(
+    client: Client, embedder: SwitchableEmbedder
+) -> None:
+    embedder.is_down = True
+    failed = await attempt(client, "Inject", text="Foxes jump.")
+    assert failed.is_error
+    assert failed.structured["errorCode"] == "EMBEDDER_UNAVAILABLE"
+    assert failed.structured["details"] == {"embedder": embedder.identity, "reason": "it was turned off"}
+    missing = await attempt(client, "ShowDocument", document="nothing")
+    assert missing.structured["errorCode"] == "RESOURCE_NOT_FOUND"
+    assert missing.text == (
+        "There is no document nothing in memory. `ragchat memory ls` lists the documents."
+    )
+
+
+async def test_documents_are_listed_shown_forgotten_and_brought_back(client: Client) -> None:
+    for name in "ab":
+        await called(client, "Inject", text=f"Text of {name}.", metadata={"uri": name, "title": name.upper()})
+    listed = await called(client, "ListDocuments", limit=1)
+    assert ([document["uri"] for document in listed["documents"]], listed["total"]) == (["a"], 2)
+    assert (await called(client, "ListDocuments", uri_glob="b*"))["total"] == 1
+
+    shown = await called(client, "ShowDocument", document="b")
+    assert (shown["text"], shown["title"], shown["chunks"]) == ("Text of b.", "B", 1)
+    forgotten = await called(client, "ForgetDocument", document=shown["document_id"])
+    assert forgotten == {"document_id": shown["document_id"], "uri": "b", "chunks": 1}
+    undone = await called(client, "UndoLast")
+    assert (undone["entry"]["action"], undone["entry"]["undone"]) == ("removed", True)
+    assert (await called(client, "ShowDocument", document="b"))["text"] == "Text of b."
+
+    stats = await called(client, "MemoryStats")
+    assert (stats["documents"], stats["chunks"], stats["dimensions"]) == (2, 2, 256)
+
+
+async def test_the_journal_names_the_client_and_one_session_for_the_process(client: Client) -> None:
+    for name in "ab":
+        await called(client, "Inject", text=name, metadata={"uri": name})
+    entries = (await called(client, "ListJournal"))["entries"]
+    assert [entry["uri"] for entry in entries] == ["b", "a"]
+    [origin] = {tuple(entry["origin"].values()) for entry in entries}
+    assert origin[0] == "ragmcp"
+    assert origin[1] != ""
