@@ -23,6 +23,7 @@ from ragchat.types import (
     Delta,
     Event,
     Message,
+    Notice,
     Retrieved,
     ToolFinished,
     ToolRequest,
@@ -108,6 +109,8 @@ async def _stream(
                 yield draft.say(piece.text)
             elif isinstance(piece, ToolRequest):
                 requests.append(piece)
+            elif isinstance(piece, Notice):
+                yield draft.note(piece.text)
             else:
                 if text := _truncated(piece, draft):
                     yield draft.note(text)

@@ -15,7 +15,7 @@ import anyio
 from msgspec import Struct
 
 from ragchat.errors import BrokenStream, ModelError
-from ragchat.types import Delta, Message, ModelPlace, ToolRequest, Usage
+from ragchat.types import Delta, Message, ModelPlace, Notice, ToolRequest, Usage
 
 if TYPE_CHECKING:
     import openai
@@ -23,8 +23,13 @@ if TYPE_CHECKING:
     from openai.types.chat import ChatCompletionChunk
     from openai.types.chat.chat_completion_chunk import ChoiceDeltaToolCall
 
-Piece = Delta | ToolRequest | Usage
+Piece = Delta | ToolRequest | Usage | Notice
 
+# What to say about an answer that did not come to its own end, by the API's finish_reason.
+CUT_OFF = {
+    "length": "The answer was cut off: the model reached its limit of tokens.",
+    "content_filter": "The answer was cut off by the server's content filter.",
+}
 CONNECT_SECONDS = 5.0
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
@@ -78,7 +83,9 @@ class Model:
     async def stream(
         self, messages: Sequence[Message], tools: Sequence[dict[str, Any]] = (), *, tokens: int = 0
     ) -> AsyncGenerator[Piece, None]:
-        """One answer: text as it comes, then the tools it asks for, then usage where the server reports it.
+        """One answer: text as it comes, usage where the server reports it, then the tools it asks for.
+
+        A notice tells of an answer that the server cut off.
 
         `tokens` is the estimated size of the prompt, for the error that tells of an overflow. A request that
         failed is repeated as long as nothing of the answer was handed out.
@@ -100,13 +107,13 @@ class Model:
     ) -> AsyncGenerator[Piece, None]:
         stream = await self._open(messages, tools, tokens)
         requests = _ToolRequests()
-        finished = False
+        finish = None
         try:
             async for chunk in stream:
                 if chunk.usage is not None:
                     yield _usage(chunk.usage)
                 for choice in chunk.choices[:1]:
-                    finished = finished or choice.finish_reason is not None
+                    finish = finish or choice.finish_reason
                     if choice.delta.content:
                         yield Delta(choice.delta.content)
                     requests.add(choice.delta.tool_calls or ())
@@ -115,8 +122,10 @@ class Model:
         finally:
             with anyio.CancelScope(shield=True):
                 await stream.close()
-        if not finished:
+        if finish is None:
             raise BrokenStream(self.place.base_url, "the answer has no end")
+        if finish in CUT_OFF:
+            yield Notice(CUT_OFF[finish])
         for request in requests.complete():
             yield request
 

@@ -254,6 +254,11 @@ async def test_an_empty_answer_is_said_to_be_empty() -> None:
     assert notices(events) == ["The model gave an empty answer."]
 
 
+async def test_an_answer_that_was_cut_off_is_said_to_be() -> None:
+    events, _ = await model_turn("Why?", ListMemory([SKY]), Reply("Because of", finish="length"))
+    assert "cut off" in notices(events)[0]
+
+
 async def test_an_error_of_the_model_ends_the_turn() -> None:
     with pytest.raises(RateLimited):
         await model_turn("Why?", ListMemory([SKY]), Reply(status=429))

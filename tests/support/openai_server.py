@@ -54,6 +54,7 @@ class Reply:
     code: str = ""
     message: str = ""
     retry_after: float | None = None
+    finish: str = ""  # finish_reason, where it is not the usual one
     prompt_tokens: int | None = None
     break_after: int | None = None
     hold_after: int | None = None
@@ -284,7 +285,7 @@ def envelope(body: dict[str, Any], kind: str) -> dict[str, Any]:
 
 
 def finish_reason(reply: Reply) -> str:
-    return "tool_calls" if reply.tool_calls else "stop"
+    return reply.finish or ("tool_calls" if reply.tool_calls else "stop")
 
 
 def usage(body: dict[str, Any], reply: Reply) -> dict[str, int]:
