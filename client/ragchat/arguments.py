@@ -162,6 +162,8 @@ def make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         "ragchat",
         description="Answers from your own documents, with citations. Without a command: the chat.",
+        epilog="Exit codes: 0 done, 1 failed, 2 wrong usage. With --json a command prints one JSON document, "
+        "also when it fails: {error: {code, message, hint}}.",
         allow_abbrev=False,
     )
     _add_globals(parser, top=True)

@@ -40,7 +40,7 @@ async def show(run: Run) -> int:
     if run.console.json:
         run.console.document(document)
     else:
-        run.console.print(document.text)
+        run.console.print(document.text.removesuffix("\n"))
     return 0
 
 

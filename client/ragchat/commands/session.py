@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ragchat.app import sessions_path
 from ragchat.commands import Run
+from ragchat.errors import AmbiguousSession, UnknownSession
 from ragchat.sessions import SessionStore
 from ragchat.ui.neutral import one_line
 from ragchat.ui.wording import local
@@ -47,14 +48,21 @@ async def show(run: Run) -> int:
 
 
 async def rm(run: Run) -> int:
+    """Every session that is there is deleted, also when another is not; what is missing is a failure."""
+    removed, missing = [], []
     async with _store(run) as store:
-        removed = [await store.remove(session_id) for session_id in run.arguments.session_ids]
+        for session_id in run.arguments.session_ids:
+            try:
+                removed.append(await store.remove(session_id))
+            except (UnknownSession, AmbiguousSession) as error:
+                missing.append({"session_id": session_id, "error": str(error)})
+                run.console.note(str(error))
     if run.console.json:
-        run.console.document({"removed": removed})
+        run.console.document({"removed": removed, "failed": missing})
     else:
         for info in removed:
             run.console.print(f"Deleted {info.session_id} ({info.turns} turns): {info.title}")
-    return 0
+    return 1 if missing else 0
 
 
 async def export(run: Run) -> int:
@@ -63,7 +71,7 @@ async def export(run: Run) -> int:
         if run.console.json:
             run.console.document(await store.load(run.arguments.session_id))
         else:
-            run.console.print(await store.export(run.arguments.session_id, "markdown"))
+            run.console.print((await store.export(run.arguments.session_id, "markdown")).removesuffix("\n"))
     return 0
 
 
