@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -33,11 +34,8 @@ def test_a_whole_database_is_well_and_a_damaged_one_is_a_fault(tmp_path: Path) -
 
 
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        doctor.metadata,
-        "requires",
-        lambda _: ["anyio>=4", "other; extra == 'test'", "gone.it[x]>=2"],
-    )
+    needed = ["anyio>=4", "other; extra == 'test'", "gone.it[x]>=2"]
+    monkeypatch.setattr(metadata, "requires", lambda _: needed)
     check = doctor.packages()
     assert (check.status, check.detail) == ("fault", "missing: gone.it")
 

@@ -1,4 +1,4 @@
-"""`ragchat inject` killed in the middle: what is stored stays whole, and the same command again completes it."""
+"""`ragchat inject` killed in the middle: what is stored stays whole, the same command completes it."""
 
 from __future__ import annotations
 
