@@ -116,6 +116,10 @@ class Indexing:
             )
         self._unsaved = 0
 
+    def weigh(self, words: list[str]) -> list[float]:
+        """How much each word tells in this memory; see `Retriever.weigh`."""
+        return self._retriever.weigh(words) if self._retriever else [1.0] * len(words)
+
     async def search(
         self,
         query: ParsedQuery,

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     import numpy as np
     from numpy.typing import NDArray
+
+    Floats = NDArray[np.float32]
 
 
 class RankingSettings(Struct, frozen=True):
@@ -19,31 +23,99 @@ class RankingSettings(Struct, frozen=True):
     k1: float
     b: float
     title_weight: float
-    duplicate_cosine: float
+    pair_weight: float
+    duplicate_overlap: float
 
 
 class Scored(Struct, frozen=True):
     """One found chunk, before the store adds its text."""
 
     chunk_id: int
-    score: float  # in [0, 1]
+    score: float  # in [0, 1]: how sure we are that it is relevant
     cosine: float
     bm25: float
 
 
-def fuse(cosines: NDArray[np.float32], bm25: NDArray[np.float32], alpha: float) -> NDArray[np.float32]:
+def fuse(cosines: Floats, bm25: Floats, alpha: float) -> Floats:
     """Convex combination of both, each min-max normalised over the candidates (Bruch et al. 2023).
 
     Better than reciprocal rank fusion on every collection we measured: ranks forget by how much.
     """
-    return alpha * normalised(cosines) + (1 - alpha) * normalised(bm25)
+    fused: Floats = alpha * normalised(cosines) + (1 - alpha) * normalised(bm25)
+    return fused
 
 
-def normalised(scores: NDArray[np.float32]) -> NDArray[np.float32]:
-    """To [0, 1]; all equal: all 1 where above 0."""
+def normalised(scores: Floats) -> Floats:
+    """To [0, 1]; if all are equal, to 1 where above 0."""
     import numpy as np
 
     low, high = scores.min(), scores.max()
     if high <= low:
         return (scores > 0).astype(np.float32)
-    return (scores - low) / (high - low)
+    spread: Floats = (scores - low) / (high - low)
+    return spread
+
+
+def pair_scores(counts: Floats, saturation: Floats, k1: float) -> Floats:
+    """BM25 of neighbouring words, their document frequency taken among the candidates.
+
+    `counts` is (candidates, pairs), `saturation` (candidates,) of the texts' lengths.
+    """
+    import numpy as np
+
+    df = (counts > 0).sum(axis=0)
+    idf = np.log1p((len(counts) - df + 0.5) / (df + 0.5)).astype(np.float32)
+    scores: Floats = (k1 + 1) * (counts / (counts + saturation[:, None])) @ idf
+    return scores
+
+
+def relevance(coverage: Floats, cosines: Floats | None, usual: float, held: NDArray[np.bool_]) -> Floats:
+    """How likely each passage is relevant, in [0, 1], whatever the question and the size of the memory.
+
+    `coverage` is the share of the question's words that a passage holds, `usual` the mean cosine over the whole
+    memory, `held` says who holds what was quoted. The numbers are a logistic regression over all judged
+    collections, whole and cut to 1, 3 and 10 documents: their own questions against those of other collections.
+    Passages come best first, and none gets more than one before it.
+    """
+    import numpy as np
+
+    if cosines is None:
+        scores = logistic(12.8 * np.sqrt(coverage) - 7.5)
+    else:
+        by_words = logistic(11.3 * np.sqrt(coverage) + 5.4 * cosines - 8.7)
+        # Without a word in common, a passage must stand out: unrelated ones exceed the mean by .4 once in a hundred.
+        by_meaning = logistic(15 * (cosines - usual - 0.45))
+        scores = np.maximum(by_words, by_meaning)
+    ordered: Floats = np.minimum.accumulate(np.where(held, (1 + scores) / 2, scores))
+    return ordered
+
+
+def logistic(x: NDArray[np.floating[Any]]) -> Floats:
+    import numpy as np
+
+    return (1 / (1 + np.exp(-x))).astype(np.float32)
+
+
+def without_duplicates(passages: Iterable[tuple[int, set[int]]], overlap: float, wanted: int) -> list[int]:
+    """The first `wanted` passages that are no near copy of one before (Broder 1997).
+
+    A passage is a number and the set of its pairs of neighbouring words; of two near copies, the pairs of both
+    make up at least `overlap` of the pairs of either (Jaccard). Vectors are no measure of this: two invoices
+    that differ in their sum alone have a cosine of .99.
+    """
+    kept: list[int] = []
+    seen: list[set[int]] = []
+    for number, pairs in passages:
+        if len(kept) == wanted:
+            break
+        if not any(is_copy(pairs, other, overlap) for other in seen):
+            kept.append(number)
+            seen.append(pairs)
+    return kept
+
+
+def is_copy(pairs: set[int], other: set[int], overlap: float) -> bool:
+    """Jaccard similarity, spared where the sizes alone rule it out."""
+    if not min(len(pairs), len(other)) >= overlap * max(len(pairs), len(other)) > 0:
+        return False
+    return len(pairs & other) >= overlap * len(pairs | other)

@@ -1,24 +1,26 @@
-"""Both indexes kept in step with the store, and the search over them. Blocking; called by one thread at a time.
+"""The search over the indexes, which follow the store. Blocking; called by one thread at a time.
 
-Not a store: what it holds is derived, can be deleted, and is rebuilt from the store's changes.
+Not a store: what it holds is derived from the store, may be deleted, and is then built anew.
 """
 
 from __future__ import annotations
 
+import math
 import shutil
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from ragmemory.indexes.matrix import Matrix
-from ragmemory.indexes.terms import counted, query_terms
-from ragmemory.indexes.vectors import VectorIndex
-from ragmemory.indexes.words import WordIndex
-from ragmemory.ranking import RankingSettings, Scored, fuse
+from ragmemory.indexes.chunks import ChunkIndexes
+from ragmemory.indexes.terms import query_stems, stems, terms
+from ragmemory.ranking import RankingSettings, Scored, fuse, pair_scores, relevance, without_duplicates
 from ragmemory.types import Mark
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import numpy as np
     from numpy.typing import NDArray
 
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
 # A snapshot of another form is not read.
 FORM = 1
+HEADER = "header.json"
 
 
 class Header(msgspec.Struct):
@@ -38,109 +41,65 @@ class Header(msgspec.Struct):
 
 
 class Retriever:
-    """`folder` holds the snapshot (None: memory only)."""
+    """`folder` holds the snapshot; None: in memory only."""
 
     def __init__(self, folder: Path | None, dimensions: int, settings: RankingSettings) -> None:
         self.folder = folder
         self.dimensions = dimensions
         self.settings = settings
         self.fingerprint = ""
-        self._empty()
+        self.mark = Mark()
+        self.indexes = ChunkIndexes.empty(dimensions, settings)
+
+    # Following the store
 
     def open(self, fingerprint: str) -> None:
-        """Map the snapshot if it was made of the same store with the same embedder; else start from nothing."""
+        """Map the snapshot if it is of the same store and embedder, which `fingerprint` names; else start empty."""
         self.fingerprint = fingerprint
-        self._empty()
         if self.folder is None:
             return
         try:
-            self._load(self.folder)
-        except (OSError, ValueError, msgspec.DecodeError):
-            self._empty()
-
-    def _empty(self) -> None:
-        import numpy as np
-
-        self.mark = Mark()
-        self.chunk_ids = Matrix(np.empty(0, np.int64))
-        self.gone = np.empty(0, np.int64)  # rows, ascending
-        self.vectors = VectorIndex.empty(self.dimensions)
-        self.words = WordIndex.empty(self.settings.k1, self.settings.b)
-
-    def _load(self, folder: Path) -> None:
-        import numpy as np
-
-        header = msgspec.json.decode((folder / "header.json").read_bytes(), type=Header)
-        if (header.form, header.fingerprint) != (FORM, self.fingerprint):
-            return
-        chunk_ids = Matrix.load(folder / "chunk_ids.npy")
-        vectors = VectorIndex.load(folder)
-        words = WordIndex.load(folder, self.settings.k1, self.settings.b)
-        if not len(chunk_ids) == len(vectors) == len(words):
-            return
-        self.chunk_ids, self.vectors, self.words, self.mark = chunk_ids, vectors, words, header.mark
-        self.gone = np.load(folder / "gone.npy")
+            header = msgspec.json.decode((self.folder / HEADER).read_bytes(), type=Header)
+            if (header.form, header.fingerprint) == (FORM, fingerprint):
+                self.indexes = ChunkIndexes.load(self.folder, self.settings)
+                self.mark = header.mark
+        except (OSError, ValueError, EOFError):
+            return  # missing or damaged: the store has it all
 
     def save(self) -> None:
-        """Write the snapshot beside the old one and put it in its place. Raises OSError."""
-        import numpy as np
-
+        """Write a snapshot beside the old one, then put it in its place. Raises OSError."""
         if self.folder is None:
             return
         fresh = self.folder.with_name(self.folder.name + ".new")
         shutil.rmtree(fresh, ignore_errors=True)
         fresh.mkdir(mode=0o700, parents=True)
-        self.chunk_ids.save(fresh / "chunk_ids.npy")
-        np.save(fresh / "gone.npy", self.gone)
-        self.vectors.save(fresh)
-        self.words.save(fresh)
+        self.indexes.save(fresh)
         header = Header(FORM, self.fingerprint, self.mark)
-        (fresh / "header.json").write_bytes(msgspec.json.encode(header))
+        (fresh / HEADER).write_bytes(msgspec.json.encode(header))
         shutil.rmtree(self.folder, ignore_errors=True)
         fresh.rename(self.folder)
 
     def __len__(self) -> int:
-        return len(self.chunk_ids) - len(self.gone)
+        return len(self.indexes)
 
     def apply(self, changes: Changes) -> None:
         """Take in what the store has written since `mark`."""
         import numpy as np
 
         if changes.chunk_ids:
-            self.chunk_ids.add(np.array(changes.chunk_ids, np.int64))
-            self.vectors.add(changes.embeddings)
-            self.words.add(
-                [
-                    counted(text, f"{title} {heading}", self.settings.title_weight)
-                    for text, title, heading in zip(
-                        changes.texts, changes.titles, changes.headings, strict=True
-                    )
-                ]
-            )
+            self.indexes.add(changes, self.settings.title_weight)
         if changes.removed:
-            self.gone = np.union1d(self.gone, self._rows(np.array(changes.removed, np.int64)))
-            if 4 * len(self.gone) > len(self):
-                self._compact()
+            self.indexes.remove(np.array(changes.removed, np.int64))
         self.mark = changes.mark
 
-    def _rows(self, chunk_ids: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The rows of those chunks that are known."""
-        import numpy as np
+    # Searching
 
-        known = np.concatenate(self.chunk_ids.parts)
-        rows = np.searchsorted(known, chunk_ids)
-        rows[rows == len(known)] = 0
-        return np.unique(rows[known[rows] == chunk_ids]) if len(known) else rows[:0]
-
-    def _compact(self) -> None:
-        """Removed rows still count in document frequencies and lengths; a few do no harm, a quarter would."""
-        import numpy as np
-
-        rows = np.delete(np.arange(len(self.chunk_ids)), self.gone)
-        self.chunk_ids.keep(rows)
-        self.vectors.keep(rows)
-        self.words.keep(rows)
-        self.gone = self.gone[:0]
+    def weigh(self, words: list[str]) -> list[float]:
+        """How much each word tells here: √IDF of its rarest term. Safe to call while another thread applies changes."""
+        index = self.indexes.words
+        return [
+            math.sqrt(max((index.idf(term) for term in terms(stems(word))), default=0.0)) for word in words
+        ]
 
     def search(
         self,
@@ -150,37 +109,59 @@ class Retriever:
         boosted: set[int],
         top_k: int,
     ) -> list[Scored]:
-        """The best `top_k` chunks, best first.
+        """The best `top_k` chunks, best first, near copies left out.
 
         `vector` is (d,) float32 of unit length, None: by words alone; `allowed` are the chunk ids that pass the
-        filter, None: all; `boosted` those that hold the quoted phrases or prefixes.
+        filter, None: all; `boosted` those that hold the quoted phrases or prefixes, which come first.
         """
         import numpy as np
 
-        if not len(self):
-            return []
-        words = self.words.search(query_terms(query.text))
-        meaning = None if vector is None else self.vectors.search(vector)
-        closed = (
-            self.gone if allowed is None else np.delete(np.arange(len(self.chunk_ids)), self._rows(allowed))
-        )
-        lists = [self._rows(np.array(sorted(boosted), np.int64))] if boosted else []
-        for scores in (words, meaning):
-            if scores is not None:
-                scores.scores[closed] = 0
-                scores.scores[self.gone] = 0
-                lists.append(scores.best(self.settings.candidates))
-        rows = np.unique(np.concatenate(lists))
-        rows = rows[~np.isin(rows, closed)]
+        indexes = self.indexes
+        closed = indexes.gone
+        if allowed is not None:
+            closed = np.union1d(
+                closed, np.delete(np.arange(len(indexes.chunk_ids)), indexes.rows_of(allowed))
+            )
+        words = indexes.words.search(terms(query_stems(query.text)))
+        meaning = None if vector is None else indexes.vectors.search(vector)
+        usual = meaning.mean() if meaning else 0.0
+        halves = [half for half in (words, meaning) if half]
+        for half in halves:
+            half.close(closed)
+        first = np.setdiff1d(indexes.rows_of(np.array(sorted(boosted), np.int64)), closed)
+        first = first[np.argsort(-words.at(first), kind="stable")[: self.settings.candidates]]
+        rows = np.unique(np.concatenate([first, *(half.best(self.settings.candidates) for half in halves)]))
         if not len(rows):
             return []
-        bm25 = words.at(rows)
-        cosines = np.zeros(len(rows), np.float32) if meaning is None else meaning.at(rows)
-        fused = fuse(cosines, bm25, self.settings.alpha if meaning is not None else 0.0)
-        if boosted:
-            fused += np.isin(self.chunk_ids.take(rows), list(boosted))
-        order = np.argsort(-fused, kind="stable")[:top_k]
-        ids = self.chunk_ids.take(rows)
-        return [
-            Scored(int(ids[i]), float(min(1.0, fused[i])), float(cosines[i]), float(bm25[i])) for i in order
-        ]
+        bm25 = words.at(rows) + self.settings.pair_weight * self._pair_scores(query.text, rows)
+        cosines = meaning.at(rows) if meaning else None
+        fused = bm25 if cosines is None else fuse(cosines, bm25, self.settings.alpha)
+        held = np.isin(rows, first)
+        order = np.lexsort((rows, -fused, ~held))
+        best = without_duplicates(
+            self._with_pairs(rows, order, top_k), self.settings.duplicate_overlap, top_k
+        )
+        found = cosines[best] if cosines is not None else None
+        scores = relevance(words.coverage(rows[best]), found, usual, held[best])
+        ids = indexes.chunk_ids.take(rows[best]).tolist()
+        similar = found.tolist() if found is not None else [0.0] * len(best)
+        return [Scored(*one) for one in zip(ids, scores.tolist(), similar, bm25[best].tolist(), strict=True)]
+
+    def _with_pairs(
+        self, rows: NDArray[np.int64], order: NDArray[np.int64], at_once: int
+    ) -> Iterator[tuple[int, set[int]]]:
+        """The places in `order`, each with its pairs of neighbouring words; few are looked at beyond the first."""
+        for start in range(0, len(order), at_once):
+            places = order[start : start + at_once]
+            yield from zip(places.tolist(), self.indexes.sequences.pair_sets(rows[places]), strict=True)
+
+    def _pair_scores(self, text: str, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+        """BM25 of the question's neighbouring words in each of `rows`; two stop words are no pair."""
+        import numpy as np
+
+        telling = set(query_stems(text))
+        pairs = [pair for pair in pairwise(stems(text)) if telling.intersection(pair)]
+        if not pairs:
+            return np.zeros(len(rows), np.float32)
+        counts = self.indexes.sequences.count_pairs(rows, pairs)
+        return pair_scores(counts, self.indexes.words.saturation(rows), self.settings.k1)

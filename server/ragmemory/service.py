@@ -134,7 +134,7 @@ class MemoryService:
 
     async def _embed(self, text: str) -> tuple[NDArray[np.float32] | None, str]:
         try:
-            return await self._embedder.embed_query(text), ""
+            return await self._embedder.embed_query(text, self._indexing.weigh), ""
         except EmbedderUnavailable as error:
             return None, f"Searched by words alone. {error}"
 

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 # See `indexes`: whichever of the two is imported first must set it before numpy is.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-TokenCounter = Callable[[list[str]], list[int]]
+# How much each word of a question tells in this memory: what is everywhere tells little.
+Weigh = Callable[[list[str]], Sequence[float]]
 
 
 class EmbedderSettings(Struct, frozen=True):
@@ -50,8 +51,11 @@ class Embedder(Protocol):
     async def embed_documents(self, texts: Sequence[str], titles: Sequence[str]) -> list[Embedding]:
         """One embedding for each text, under the title (and headings) at the same place of `titles`."""
 
-    async def embed_query(self, text: str) -> NDArray[np.float32] | None:
-        """(d,) float32 of unit length; None where the text has nothing that could be embedded."""
+    async def embed_query(self, text: str, weigh: Weigh) -> NDArray[np.float32] | None:
+        """(d,) float32 of unit length; None where the text has nothing that could be embedded.
+
+        `weigh` is called from a worker thread, or not at all.
+        """
 
     async def aclose(self) -> None:
         """Let go of connections."""

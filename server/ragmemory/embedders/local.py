@@ -7,12 +7,13 @@ NaN, and pools by the plain mean.
 from __future__ import annotations
 
 import importlib.util
+import os
 import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import anyio.to_thread
+from anyio import to_thread
 
 from ragmemory.errors import EmbedderUnavailable
 from ragmemory.types import Embedding
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from ragmemory.embedders import Weigh
     from ragmemory.embedders.static import StaticModel
 
 IDENTITY = "local:wordllama-l2-256"
@@ -50,16 +52,21 @@ class LocalEmbedder:
         return self.load().count_tokens(texts)
 
     async def embed_documents(self, texts: Sequence[str], titles: Sequence[str]) -> list[Embedding]:
-        return await anyio.to_thread.run_sync(lambda: self.load().embed_documents(texts, titles))
+        return await to_thread.run_sync(self._embed, texts, titles)
 
-    async def embed_query(self, text: str) -> NDArray[np.float32] | None:
-        return await anyio.to_thread.run_sync(lambda: self.load().embed_query(text))
+    def _embed(self, texts: Sequence[str], titles: Sequence[str]) -> list[Embedding]:
+        return [Embedding(row.tobytes()) for row in self.load().embed_documents(texts, titles).astype("<f2")]
+
+    async def embed_query(self, text: str, weigh: Weigh) -> NDArray[np.float32] | None:
+        return await to_thread.run_sync(lambda: self.load().embed_query(text, weigh))
 
     async def aclose(self) -> None:
         """There is nothing to let go of."""
 
 
 def load_model() -> StaticModel:
+    # Words are tokenized once and remembered, a few at a time: more threads only get in each other's way.
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     from safetensors import SafetensorError, safe_open
     from tokenizers import Tokenizer
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from openai import AsyncOpenAI, OpenAIError
 
-    from ragmemory.embedders import EmbedderSettings
+    from ragmemory.embedders import EmbedderSettings, Weigh
 
 DEFAULT_URL = "https://api.openai.com/v1"
 # A rough count is enough to size chunks, and an endpoint offers no exact one: four bytes a token.
@@ -43,10 +43,11 @@ class OpenAIEmbedder:
         vectors = [v for i in range(0, len(inputs), size) for v in await self._request(inputs[i : i + size])]
         return [Embedding(vector.astype("<f2").tobytes()) for vector in vectors]
 
-    async def embed_query(self, text: str) -> NDArray[np.float32] | None:
+    async def embed_query(self, text: str, weigh: Weigh) -> NDArray[np.float32] | None:  # noqa: ARG002
         if not text.strip():
             return None
-        return (await self._request([text]))[0]
+        vector: NDArray[np.float32] = (await self._request([text]))[0]
+        return vector
 
     async def aclose(self) -> None:
         if self._client is not None:
@@ -72,6 +73,8 @@ class OpenAIEmbedder:
         import numpy as np
         from openai import OpenAIError
 
+        from ragmemory.embedders.unit import unit
+
         try:
             answer = await self._connected().embeddings.create(
                 model=self.settings.model, input=list(inputs), encoding_format="float"
@@ -86,9 +89,7 @@ class OpenAIEmbedder:
             )
             raise EmbedderUnavailable(self.identity, reason, "Check embedder.model and embedder.base_url.")
         self.dimensions = widths.pop()
-        vectors = np.array(rows, np.float32)
-        norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-        return vectors / np.where(norms > 0, norms, 1)
+        return unit(np.array(rows, np.float32))
 
 
 def unavailable(identity: str, base_url: str, error: OpenAIError) -> EmbedderUnavailable:

@@ -1,4 +1,4 @@
-"""A growing array of rows, part of it mapped from a file. Not a searcher: see `vectors`."""
+"""A growing array of rows, the older part of it mapped from a file. Not a searcher: see `vectors`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Matrix:
-    """Rows of one width: a mapped part that is only read, and a recent one with room to grow."""
+    """Rows of one shape: a mapped part that is only read, and a recent one with room to grow."""
 
     def __init__(self, mapped: NDArray[Any]) -> None:
         self.mapped = mapped
@@ -27,16 +27,14 @@ class Matrix:
         return cls(np.load(path, mmap_mode="r"))
 
     def save(self, path: Path) -> None:
-        """Write all rows as one .npy file. Raises OSError."""
-        import numpy as np
+        """Write all rows as one .npy file, without a copy of them in memory. Raises OSError."""
+        from numpy.lib import format as npy
 
-        shape = (len(self), *self.mapped.shape[1:])
+        header = npy.header_data_from_array_1_0(self._room) | {"shape": (len(self), *self._room.shape[1:])}
         with path.open("wb") as file:
-            np.lib.format.write_array_header_1_0(
-                file, {**np.lib.format.header_data_from_array_1_0(self._room), "shape": shape}
-            )
+            npy.write_array_header_1_0(file, header)
             for part in self.parts:
-                file.write(np.ascontiguousarray(part).data)
+                part.tofile(file)
 
     @property
     def parts(self) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -46,7 +44,7 @@ class Matrix:
         return len(self.mapped) + self._used
 
     def add(self, rows: NDArray[Any]) -> None:
-        """Append. Room doubles, so that one row at a time costs about one copy of each row."""
+        """Append. Room doubles, so that adding one row at a time copies each row about once."""
         import numpy as np
 
         need = self._used + len(rows)
@@ -62,14 +60,12 @@ class Matrix:
         import numpy as np
 
         mapped, recent = self.parts
-        if not len(recent):
-            return mapped[rows]
         taken = np.empty((len(rows), *recent.shape[1:]), recent.dtype)
         old = rows < len(mapped)
         taken[old] = mapped[rows[old]]
         taken[~old] = recent[rows[~old] - len(mapped)]
         return taken
 
-    def keep(self, rows: NDArray[np.int64]) -> None:
-        """Drop all other rows."""
-        self.__init__(self.take(rows))  # type: ignore[misc]
+    def kept(self, rows: NDArray[np.integer[Any]]) -> Matrix:
+        """One with these rows alone, in memory."""
+        return Matrix(self.take(rows))

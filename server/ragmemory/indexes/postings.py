@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -41,7 +41,7 @@ class Segment:
             np.save(folder / f"{name}.npy", getattr(self, name))
 
     @classmethod
-    def build(cls, counted: Sequence[dict[str, float]], first_row: int) -> Segment:
+    def build(cls, counted: Sequence[Mapping[str, float]], first_row: int) -> Segment:
         """One row for each text's term frequencies."""
         import numpy as np
 
@@ -68,7 +68,7 @@ class Segment:
             np.concatenate([older.frequencies, newer.frequencies]),
         )
 
-    def keep(self, rows: NDArray[np.int64], total: int) -> Segment:
+    def kept(self, rows: NDArray[np.int64], total: int) -> Segment:
         """The same with `rows` alone, numbered anew; `total` rows there were."""
         import numpy as np
 
@@ -100,16 +100,15 @@ class Segment:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def postings(self, term: str) -> tuple[NDArray[np.int32], NDArray[np.float32]] | None:
-        """The rows that hold `term`, ascending, and how often; None where it is unknown."""
+    def postings(self, term: str) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+        """The rows that hold `term`, ascending, and how often each does."""
         import numpy as np
 
         name = np.bytes_(term.encode()[:TERM_BYTES])
         at = int(np.searchsorted(self.terms, name))
-        if at == len(self.terms) or self.terms[at] != name:
-            return None
-        start = self.ends[at - 1] if at else 0
-        return self.rows[start : self.ends[at]], self.frequencies[start : self.ends[at]]
+        known = at < len(self.terms) and self.terms[at] == name
+        where = slice(self.ends[at - 1] if at else 0, self.ends[at]) if known else slice(0)
+        return self.rows[where], self.frequencies[where]
 
     def _term_of_each(self) -> NDArray[np.int64]:
         import numpy as np

@@ -21,6 +21,12 @@ class Scores(Protocol):
     def at(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
         """The scores of some rows."""
 
+    def mean(self) -> float:
+        """Of all rows."""
+
+    def close(self, rows: NDArray[np.int64]) -> None:
+        """Keep `rows` out of `best` from now on."""
+
 
 class DenseScores:
     """A score for every row."""
@@ -42,4 +48,11 @@ class DenseScores:
         return rows[np.argsort(-scores[rows], kind="stable")[:k]]
 
     def at(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
-        return self.scores[rows]
+        scores: NDArray[np.float32] = self.scores[rows]
+        return scores
+
+    def mean(self) -> float:
+        return float(self.scores.mean()) if len(self.scores) else 0.0
+
+    def close(self, rows: NDArray[np.int64]) -> None:
+        self.scores[rows] = 0

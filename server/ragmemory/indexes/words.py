@@ -1,12 +1,14 @@
 """BM25 over postings in numpy: a log-structured list of immutable segments, newest last.
 
-Every batch of chunks becomes a segment; a segment at least a quarter the size of the one before is merged into
-it, so there are few, and each posting is copied a few times at most. Saving writes one segment; loading maps it.
+Every batch of chunks becomes a segment, and is merged into the one before while that is less than MERGE_RATIO times
+as long: so there are few segments, and a posting is copied a few times. Saving writes one, loading maps it.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ragmemory.indexes.matrix import Matrix
@@ -14,23 +16,28 @@ from ragmemory.indexes.postings import Segment
 from ragmemory.indexes.scores import DenseScores
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
     import numpy as np
     from numpy.typing import NDArray
 
+# For each term of a question what it weighs, and the rows that hold it, segment by segment.
+Covering = Sequence[tuple[float, Sequence["NDArray[np.int32]"]]]
+
 LENGTHS = "lengths.npy"
 MERGE_RATIO = 4
+# Texts imagined beside the real ones when it is told how much of a question is covered: in a memory of three
+# notes every word there is would be common, and every other one rare.
+IMAGINED = 100
 
 
 class WordIndex:
-    """BM25 as of Robertson and Zaragoza (2009), with the inverse document frequency of Lucene (never negative)."""
+    """BM25 as in Robertson and Zaragoza (2009), its inverse document frequency as Lucene's: never negative."""
 
     def __init__(self, segments: list[Segment], lengths: Matrix, k1: float, b: float) -> None:
         self.segments = segments
-        self.lengths = lengths  # (n,) float32: terms of each row, weighted as its term frequencies are
-        self.total = float(sum(part.sum(dtype="float64") for part in lengths.parts))
+        self.lengths = lengths  # (n,) float32: the sum of each row's term frequencies
+        self.total = sum(float(part.sum(dtype="float64")) for part in lengths.parts)
         self.k1 = k1
         self.b = b
 
@@ -44,73 +51,95 @@ class WordIndex:
     def load(cls, folder: Path, k1: float, b: float) -> WordIndex:
         """Raises OSError, ValueError."""
         lengths = Matrix.load(folder / LENGTHS)
-        return cls([Segment.load(folder)] if len(lengths) else [], lengths, k1, b)
+        return cls([Segment.load(folder)], lengths, k1, b)
 
     def save(self, folder: Path) -> None:
         """Raises OSError."""
-        self._merge(all_of_them=True)
         self.lengths.save(folder / LENGTHS)
-        for segment in self.segments:
-            segment.save(folder)
+        self._whole().save(folder)
 
     def __len__(self) -> int:
         return len(self.lengths)
 
-    def add(self, counted: Sequence[dict[str, float]]) -> None:
-        """Append one row for each text, given as its terms' weighted frequencies."""
+    def add(self, counted: Sequence[Mapping[str, float]]) -> None:
+        """Append one row for each text, given as the frequencies of its terms."""
         import numpy as np
 
-        if not counted:
-            return
         lengths = np.array([sum(counts.values()) for counts in counted], np.float32)
-        self.segments.append(Segment.build(counted, first_row=len(self)))
+        segments = [*self.segments, Segment.build(counted, first_row=len(self))]
+        while len(segments) > 1 and len(segments[-2]) < MERGE_RATIO * len(segments[-1]):
+            segments[-2:] = [Segment.merge(*segments[-2:])]
+        self.segments = segments
         self.lengths.add(lengths)
         self.total += float(lengths.sum(dtype="float64"))
-        self._merge()
 
-    def keep(self, rows: NDArray[np.int64]) -> None:
-        """Drop all other rows."""
-        self._merge(all_of_them=True)
-        self.segments = [segment.keep(rows, len(self)) for segment in self.segments]
-        self.lengths.keep(rows)
-        self.total = float(self.lengths.mapped.sum(dtype="float64"))
+    def kept(self, rows: NDArray[np.int64]) -> WordIndex:
+        """One with these rows alone."""
+        segment = self._whole().kept(rows, len(self))
+        return WordIndex([segment], self.lengths.kept(rows), self.k1, self.b)
 
-    def search(self, terms: Sequence[str]) -> DenseScores:
-        """Duplicates in `terms` count as often as they are there."""
+    def search(self, terms: Sequence[str]) -> WordScores:
+        """A term that is asked twice counts twice."""
         import numpy as np
 
         scores = np.zeros(len(self), np.float32)
-        weights: dict[str, int] = defaultdict(int)
-        for term in terms:
-            weights[term] += 1
-        for term, weight in weights.items():
-            found = [postings for segment in self.segments if (postings := segment.postings(term))]
-            idf = self.idf(sum(len(rows) for rows, _ in found))
+        covering = []
+        for term, times in Counter(terms).items():
+            found = [segment.postings(term) for segment in self.segments]
+            df = sum(len(rows) for rows, _ in found)
+            weight = np.float32(times * inverse_frequency(df, len(self)) * (self.k1 + 1))
             for rows, frequencies in found:
-                saturation = frequencies / (frequencies + self._norms(rows))
-                scores[rows] += np.float32(weight * idf * (self.k1 + 1)) * saturation
-        return DenseScores(scores)
+                scores[rows] += weight * (frequencies / (frequencies + self.saturation(rows)))
+            telling = times * inverse_frequency(max(1, df), len(self) + IMAGINED)
+            covering.append((telling, [rows for rows, _ in found]))
+        return WordScores(scores, covering)
 
-    def idf(self, document_frequency: int) -> float:
-        """log(1 + (n − df + ½) / (df + ½))."""
-        import math
+    def idf(self, term: str) -> float:
+        """How rare a term is. Safe to call while another thread adds rows."""
+        return inverse_frequency(sum(len(segment.postings(term)[0]) for segment in self.segments), len(self))
 
-        return math.log1p((len(self) - document_frequency + 0.5) / (document_frequency + 0.5))
-
-    def document_frequency(self, term: str) -> int:
-        return sum(len(found[0]) for segment in self.segments if (found := segment.postings(term)))
-
-    def _norms(self, rows: NDArray[np.int32]) -> NDArray[np.float32]:
+    def saturation(self, rows: NDArray[np.integer]) -> NDArray[np.float32]:
+        """The term frequency that gives half the weight, by the length of the text: k1 (1 − b + b length / average)."""
         import numpy as np
 
         average = self.total / max(1, len(self)) or 1.0
-        return np.float32(self.k1) * (
-            np.float32(1 - self.b) + np.float32(self.b / average) * self.lengths.take(rows)
-        )
+        scale = np.float32(self.k1 * self.b / average)
+        return np.float32(self.k1 * (1 - self.b)) + scale * self.lengths.take(rows)
 
-    def _merge(self, *, all_of_them: bool = False) -> None:
-        while len(self.segments) > 1:
-            older, newer = self.segments[-2:]
-            if not all_of_them and len(older) > MERGE_RATIO * len(newer):
-                return
-            self.segments[-2:] = [Segment.merge(older, newer)]
+    def _whole(self) -> Segment:
+        whole = Segment.build([], first_row=0)
+        for segment in self.segments:
+            whole = Segment.merge(whole, segment)
+        return whole
+
+
+class WordScores(DenseScores):
+    """BM25, and how much of the question a row covers."""
+
+    def __init__(self, scores: NDArray[np.float32], covering: Covering) -> None:
+        super().__init__(scores)
+        self._covering = covering
+
+    def coverage(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+        """The share of the question's terms that each of `rows` holds, rare terms weighing more; in [0, 1]."""
+        import numpy as np
+
+        covered = np.zeros(len(rows), np.float32)
+        for weight, parts in self._covering:
+            for holding in parts:
+                covered[is_among(rows, holding)] += weight
+        return covered / np.float32(sum(weight for weight, _ in self._covering) or 1)
+
+
+def is_among(rows: NDArray[np.int64], holding: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """Which of `rows` are in `holding`, which is ascending and may be long."""
+    import numpy as np
+
+    at = np.searchsorted(holding, rows)
+    among: NDArray[np.bool_] = holding[np.minimum(at, len(holding) - 1)] == rows if len(holding) else at < 0
+    return among
+
+
+def inverse_frequency(df: int, n: int) -> float:
+    """log(1 + (n − df + ½) / (df + ½))."""
+    return math.log1p((max(0, n - df) + 0.5) / (df + 0.5))

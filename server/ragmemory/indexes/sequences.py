@@ -1,0 +1,109 @@
+"""The words of each chunk in their order, to see which words of a question stand side by side in it.
+
+This is the ordered half of the sequential dependence model (Metzler and Croft 2005). Words are kept as 16 bits of
+a hash: two neighbours make 32, so chance hits are rare, and a chunk of 130 words takes 260 bytes.
+"""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import TYPE_CHECKING
+from zlib import crc32
+
+from ragmemory.indexes.matrix import Matrix
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+HASHES, ENDS = "sequence_hashes.npy", "sequence_ends.npy"
+
+
+class SequenceIndex:
+    """`hashes` is (words,) uint16, row after row; `ends` (n,) int64 says where each row ends in it."""
+
+    def __init__(self, hashes: Matrix, ends: Matrix) -> None:
+        self.hashes = hashes
+        self.ends = ends
+
+    @classmethod
+    def empty(cls) -> SequenceIndex:
+        import numpy as np
+
+        return cls(Matrix(np.empty(0, np.uint16)), Matrix(np.empty(0, np.int64)))
+
+    @classmethod
+    def load(cls, folder: Path) -> SequenceIndex:
+        """Raises OSError, ValueError."""
+        return cls(Matrix.load(folder / HASHES), Matrix.load(folder / ENDS))
+
+    def save(self, folder: Path) -> None:
+        """Raises OSError."""
+        self.hashes.save(folder / HASHES)
+        self.ends.save(folder / ENDS)
+
+    def __len__(self) -> int:
+        return len(self.ends)
+
+    def add(self, texts: Sequence[Sequence[str]]) -> None:
+        """Append one row for each text, given as its stems."""
+        import numpy as np
+
+        self.ends.add(len(self.hashes) + np.cumsum([len(stems) for stems in texts]))
+        self.hashes.add(hashes(chain.from_iterable(texts)))
+
+    def kept(self, rows: NDArray[np.int64]) -> SequenceIndex:
+        """One with these rows alone."""
+        import numpy as np
+
+        places, ends = self._places(rows)
+        return SequenceIndex(self.hashes.kept(places), Matrix(ends))
+
+    def count_pairs(self, rows: NDArray[np.int64], pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
+        """(rows, pairs) float32: how often the second stem of a pair follows the first."""
+        import numpy as np
+
+        counts = np.zeros((len(rows), len(pairs)), np.float32)
+        neighbours, owners = self._neighbours(rows)
+        for column, pair in enumerate(pairs):
+            first, second = hashes(pair).tolist()
+            counts[:, column] = np.bincount(owners[neighbours == (first << 16 | second)], minlength=len(rows))
+        return counts
+
+    def pair_sets(self, rows: NDArray[np.int64]) -> list[set[int]]:
+        """For each of `rows` the hashes of its pairs of neighbours."""
+        import numpy as np
+
+        neighbours, owners = self._neighbours(rows)
+        bounds = np.searchsorted(owners, np.arange(1, len(rows)))
+        return [set(part.tolist()) for part in np.split(neighbours, bounds)]
+
+    def _neighbours(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+        """Every word and the next of its row as one number, and the position in `rows` of that row."""
+        import numpy as np
+
+        places, ends = self._places(rows)
+        sequence = self.hashes.take(places).astype(np.uint32)
+        owners = np.repeat(np.arange(len(rows)), np.diff(ends, prepend=0))
+        inside = owners[:-1] == owners[1:]
+        return ((sequence[:-1] << 16) | sequence[1:])[inside], owners[:-1][inside]
+
+    def _places(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Where the words of `rows` are, one row after the other, and where each row ends in that."""
+        import numpy as np
+
+        if not len(rows):
+            return np.empty(0, np.int64), np.empty(0, np.int64)
+        before = np.where(rows > 0, self.ends.take(np.maximum(rows - 1, 0)), 0)
+        sizes = self.ends.take(rows) - before
+        ends = np.cumsum(sizes)
+        return np.arange(ends[-1]) + np.repeat(before - (ends - sizes), sizes), ends
+
+
+def hashes(stems: Iterable[str]) -> NDArray[np.uint16]:
+    import numpy as np
+
+    return np.fromiter((crc32(stem.encode()) & 0xFFFF for stem in stems), np.uint16)
