@@ -49,7 +49,7 @@ class Terminal:
             stdin=slave,
             stdout=slave,
             stderr=slave,
-            env={"TERM": "xterm-256color", "LC_ALL": "C.UTF-8", **environ},
+            env=environ,
             cwd=cwd,
             start_new_session=True,
         )

@@ -9,7 +9,7 @@ from contextlib import AbstractAsyncContextManager
 from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
 
-from prompt_toolkit.application import get_app, in_terminal
+from prompt_toolkit.application import get_app
 
 if TYPE_CHECKING:
     from ragchat.app import App
@@ -34,14 +34,22 @@ NO_PAST = Past(None, last=False)
 
 
 class Backstage:
-    """Holds the app open in one task, for as long as the chat lasts."""
+    """Holds the app open in one task, for as long as the chat lasts.
+
+    What is printed inside `aside()` does not disturb the user who is typing.
+    """
 
     def __init__(
-        self, open_app: OpenApp, make_context: Callable[[App], ChatContext], past: Past = NO_PAST
+        self,
+        open_app: OpenApp,
+        make_context: Callable[[App], ChatContext],
+        aside: Callable[[], AbstractAsyncContextManager[None]],
+        past: Past = NO_PAST,
     ) -> None:
         self.context: ChatContext | None = None
         self._open_app = open_app
         self._make_context = make_context
+        self._aside = aside
         self._past = past
         self._opened = asyncio.Event()
         self._closing = asyncio.Event()
@@ -54,7 +62,10 @@ class Backstage:
             async with self._open_app() as app:
                 self.context = await self._prepare(app)
                 self._opened.set()
-                looks = [asyncio.create_task(look(self.context)) for look in (_look_at_memory, _load_model)]
+                looks = [
+                    asyncio.create_task(look(self.context))
+                    for look in (self._look_at_memory, self._load_model)
+                ]
                 await self._closing.wait()
                 for task in looks:
                     task.cancel()
@@ -75,44 +86,43 @@ class Backstage:
 
         context = self._make_context(app)
         if any(self._past):
-            async with in_terminal():
+            async with self._aside():
                 await resume(context, self._past.session_id or "")
+                context.screen.show("")
         context.follow_session()
         get_app().invalidate()
         return context
+
+    async def _look_at_memory(self, context: ChatContext) -> None:
+        """Starts the memory server, too: the first question finds it running."""
+        from ragchat.ui.welcome import EMPTY_MEMORY, readme
+
+        try:
+            await context.follow_memory()
+        except Exception as error:
+            await self._show_error(context, error)
+            return
+        if context.status.documents == 0 and readme():
+            context.readme_offered = True
+            async with self._aside():
+                context.screen.show(EMPTY_MEMORY, "")
+        get_app().invalidate()
+
+    async def _load_model(self, context: ChatContext) -> None:
+        try:
+            await context.app.warm_up()
+        except Exception as error:
+            await self._show_error(context, error)
+        context.follow_session()
+        get_app().invalidate()
+
+    async def _show_error(self, context: ChatContext, error: Exception) -> None:
+        log.error("opening failed", exc_info=error)
+        async with self._aside():
+            context.screen.error(error)
+            context.screen.show("")
 
 
 def _load_modules() -> None:
     for name in _MODULES:
         import_module(name)
-
-
-async def _look_at_memory(context: ChatContext) -> None:
-    """Starts the memory server, too: the first question finds it running."""
-    from ragchat.ui.welcome import EMPTY_MEMORY, readme
-
-    try:
-        await context.follow_memory()
-    except Exception as error:
-        await _show_error(context, error)
-        return
-    if context.status.documents == 0 and readme():
-        context.readme_offered = True
-        async with in_terminal():
-            context.screen.show(EMPTY_MEMORY, "")
-    get_app().invalidate()
-
-
-async def _load_model(context: ChatContext) -> None:
-    try:
-        await context.app.warm_up()
-    except Exception as error:
-        await _show_error(context, error)
-    context.follow_session()
-    get_app().invalidate()
-
-
-async def _show_error(context: ChatContext, error: Exception) -> None:
-    log.error("opening failed", exc_info=error)
-    async with in_terminal():
-        context.screen.error(error)

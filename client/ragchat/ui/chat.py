@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
+from functools import partial
 from typing import TYPE_CHECKING, TextIO
 
 from prompt_toolkit import PromptSession
+from prompt_toolkit.application import create_app_session
+from prompt_toolkit.utils import is_dumb_terminal
 
+from ragchat.ui.aside import aside
 from ragchat.ui.backstage import NO_PAST, Backstage, OpenApp, Past
 from ragchat.ui.completer import SlashCompleter
 from ragchat.ui.context import ChatContext
@@ -27,8 +31,18 @@ def run(settings: Settings, open_app: OpenApp, *, session_id: str | None = None,
     `open_app` is entered behind the prompt. `session_id`: the past session to go on with; `resume`: the last.
     Raises what entering `open_app` raises, and SessionError.
     """
-    asyncio.run(Chat(settings, open_app, past=Past(session_id, resume)).run())
+    with _session_of_terminal():
+        asyncio.run(Chat(settings, open_app, past=Past(session_id, resume)).run())
     return 0
+
+
+def _session_of_terminal() -> AbstractContextManager[object]:
+    """A dumb terminal would show even the sequence that makes the cursor visible."""
+    if not is_dumb_terminal():
+        return nullcontext()
+    from prompt_toolkit.output.plain_text import PlainTextOutput
+
+    return create_app_session(output=PlainTextOutput(sys.stdout))
 
 
 class Chat:
@@ -47,7 +61,7 @@ class Chat:
         self._stdout = stdout or sys.stdout
         self._stderr = stderr or sys.stderr
         self._status = Status()
-        self._backstage = Backstage(open_app, self._make_context, past)
+        self._backstage = Backstage(open_app, self._make_context, partial(aside, self._stdout), past)
         completer = SlashCompleter(lambda: self._backstage.context)
         self.prompt = make_prompt(self._state, self._status, completer, self._stdout)
 

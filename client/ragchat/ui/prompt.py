@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 HISTORY_FILE = "history"
 # Rows kept free below the line for the completion menu; the chat jumps up by as many at the screen's end.
 _MENU_ROWS = 5
+# The font of the Linux console has 512 glyphs, and the arrow is none of them.
+_PLAIN_TERMINALS = frozenset({"dumb", "linux"})
 
 
 class _LenientHistory(FileHistory):
@@ -65,8 +67,7 @@ def make_prompt(
 
 def prompt_mark(stdout: TextIO) -> str:
     """`❯ ` where the terminal can show it."""
-    linux_console = os.environ.get("TERM") == "linux"  # its font has 512 glyphs, and this is none of them
-    return "❯ " if is_unicode(stdout) and is_styled(stdout, {}) and not linux_console else "> "
+    return "❯ " if is_unicode(stdout) and os.environ.get("TERM") not in _PLAIN_TERMINALS else "> "
 
 
 def _continuation(width: int, _line: int, _wrapped: int) -> StyleAndTextTuples:

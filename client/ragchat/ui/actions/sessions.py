@@ -69,8 +69,8 @@ async def export(context: ChatContext, argument: str) -> None:
 
     session = context.app.session
     path = await anyio.Path(argument or f"ragchat-{session.session_id}.md").expanduser()
-    kind = "json" if path.suffix.lower() == ".json" else "markdown"
-    text = await context.app.sessions.export(session.session_id, kind)
+    as_json = path.suffix.lower() == ".json"
+    text = await context.app.sessions.export(session.session_id, "json" if as_json else "markdown")
     try:
         async with await path.open("x", encoding="utf-8", newline="\n") as file:
             await file.write(text)

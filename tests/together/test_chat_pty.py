@@ -1,0 +1,174 @@
+"""The chat as a person meets it: the installed program in a real terminal, with its real memory server."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from tests.support.openai_server import OpenAIServer, Reply
+from tests.support.program import program_in
+
+if sys.platform == "win32":
+    pytest.skip("Windows has no pseudo-terminals of this kind", allow_module_level=True)
+
+from tests.support.terminal import Terminal
+
+RAGCHAT = str(Path(sys.executable).with_name("ragchat"))
+ESCAPE = "\x1b"
+CTRL_C, CTRL_D = "\x03", "\x04"
+READY = r"^❯ Ask something"
+
+Start = Callable[..., Terminal]
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    """Starts the chat in a folder with a document; sizes and environment as keywords."""
+    program = program_in(tmp_path)
+    (program.folder / "tea.md").write_text(
+        "# Tea\n\n## Green\n\nGreen tea is brewed at 75 degrees for two minutes.\n", "utf-8"
+    )
+    with ExitStack() as terminals:
+
+        def start(*words: str, columns: int = 100, rows: int = 40, **environ: str) -> Terminal:
+            variables = {**program.variables, "TERM": "xterm-256color", "LC_ALL": "C.UTF-8", **environ}
+            return terminals.enter_context(
+                Terminal([RAGCHAT, *words], variables, program.folder, columns, rows)
+            )
+
+        yield start
+
+
+def test_from_the_first_prompt_to_a_cited_answer_and_out_again(start: Start) -> None:
+    chat = start()
+    chat.wait_for(READY)
+    chat.wait_for("Your memory is empty")
+    chat.wait_for("offline · 0 documents, 0 chunks")
+    chat.enter("/inject tea.md")
+    chat.wait_for("1 added")
+    chat.wait_for(r"offline · 1 document, \d chunk")
+    chat.enter("How hot is green tea brewed?")
+    chat.wait_for(r"75 degrees for two minutes\. \[1\]")
+    chat.wait_for(r"^\[1\] tea\.md:\d.*  Tea > Green  [01]\.\d\d")
+    chat.wait_for(r"^offline · \d")
+    chat.enter("/why")
+    chat.wait_for(r"^Times: retrieval")
+    chat.wait_for(r"\[1\] +[01]\.\d\d +tea\.md:\d.*yes: ")
+    chat.type(CTRL_D)
+    assert chat.wait_for_end() == 0
+
+
+def test_ctrl_c_stops_the_answer_and_not_the_chat(start: Start) -> None:
+    held = Reply("Once upon a time there was a kettle that never came to the boil.", hold_after=6)
+    with OpenAIServer([held, Reply("Short.")]) as server:
+        chat = start(
+            RAGCHAT_MODEL_BASE_URL=server.base_url, RAGCHAT_MODEL_NAME="test-model", OPENAI_API_KEY="k"
+        )
+        chat.wait_for("Your memory is empty")
+        chat.enter("Tell me a story")
+        chat.wait_for("Once upon a time")
+        chat.type(CTRL_C)
+        chat.wait_for(r"^\(stopped\)")
+        chat.enter("Another one")
+        chat.wait_for(r"^Short\.")
+        chat.wait_for(r"^test-model · \d")
+        chat.type(CTRL_D)
+        assert chat.wait_for_end() == 0
+
+
+def test_ctrl_c_at_the_prompt_clears_the_line_and_tells_how_to_leave(start: Start) -> None:
+    chat = start()
+    chat.wait_for("Your memory is empty")
+    chat.type("half a question")
+    chat.wait_for("^❯ half a question")
+    chat.type(CTRL_C)
+    chat.wait_for(READY)
+    chat.type(CTRL_C)
+    chat.wait_for("Ctrl-D leaves the chat")
+    chat.type(CTRL_D)
+    assert chat.wait_for_end() == 0
+
+
+def test_pasted_lines_are_one_message_and_tab_completes(start: Start) -> None:
+    chat = start()
+    chat.wait_for("Your memory is empty")
+    chat.type(f"{ESCAPE}[200~first line\nsecond line{ESCAPE}[201~")
+    chat.wait_for(r"^❯ first line\n· second line")
+    chat.type(CTRL_C)
+    chat.type("/inj")
+    chat.wait_for("load files and folders")
+    chat.type("\t")
+    chat.wait_for(r"^❯ /inject$")
+    chat.type("te")
+    chat.wait_for(r"^ +tea\.md$")
+    chat.type("\t")
+    chat.wait_for(r"/inject tea\.md")
+    chat.type(CTRL_C + CTRL_D)
+    assert chat.wait_for_end() == 0
+
+
+def test_a_narrow_terminal_wraps_and_loses_nothing(start: Start) -> None:
+    chat = start(columns=30, rows=30)
+    chat.wait_for("Your memory is empty")
+    chat.enter("/inject tea.md")
+    chat.wait_for("1 added")
+    chat.enter("How hot is green tea brewed?")
+    chat.wait_for(r"^offline · \d")
+    assert "Green tea is brewed at 75 degrees for two minutes. [1]" in " ".join(
+        line.strip("▌ ") for line in chat.text.splitlines()
+    ).replace("  ", " ")
+    assert all(len(line) <= 30 for line in chat.text.splitlines())
+    chat.type(CTRL_D)
+    assert chat.wait_for_end() == 0
+
+
+def test_no_color_means_no_colours_and_no_line_drawn_twice(start: Start) -> None:
+    chat = start(NO_COLOR="1")
+    chat.wait_for("Your memory is empty")
+    chat.enter("/inject tea.md")
+    chat.wait_for("1 added")
+    chat.enter("How hot is green tea brewed?")
+    chat.wait_for(r"^offline · \d")
+    chat.type(CTRL_D)
+    assert chat.wait_for_end() == 0
+    assert set(re.findall(rb"\x1b\[[\d;]*m", chat.raw)) <= {b"\x1b[0m"}
+    assert b"\x1b]8" not in chat.raw
+    assert chat.raw.count(b"75 degrees") == 1
+
+
+def test_a_dumb_terminal_gets_plain_lines(start: Start) -> None:
+    chat = start(TERM="dumb")
+    chat.wait_for("^>")
+    chat.wait_for("Your memory is empty")
+    chat.enter("/help")
+    chat.wait_for("Ctrl-D +leave")
+    chat.enter("/quit")
+    assert chat.wait_for_end() == 0
+    assert ESCAPE.encode() not in chat.raw
+
+
+def test_a_terminal_without_the_arrow_gets_a_plain_prompt(start: Start) -> None:
+    chat = start(LC_ALL="en_US.ISO-8859-1", PYTHONIOENCODING="latin-1", PYTHONUTF8="0")
+    chat.wait_for("^> Ask something")
+    chat.type(CTRL_D)
+    assert chat.wait_for_end() == 0
+
+
+def test_a_session_that_does_not_exist_is_told(start: Start) -> None:
+    chat = start("--session", "nothing")
+    assert chat.wait_for_end() == 1
+    assert "There is no session nothing." in chat.text
+
+
+def test_a_model_that_cannot_be_reached_is_told_before_the_first_question(start: Start) -> None:
+    chat = start(RAGCHAT_MODEL_BASE_URL="http://127.0.0.1:9/v1", RAGCHAT_MODEL_NAME="m", OPENAI_API_KEY="k")
+    chat.wait_for(READY)
+    chat.enter("Hello?")
+    chat.wait_for(r"127\.0\.0\.1:9.* cannot be reached")
+    chat.type(CTRL_D)
+    assert chat.wait_for_end() == 0
