@@ -12,12 +12,12 @@ import anyio
 @asynccontextmanager
 async def beside(task: Callable[[], Coroutine[Any, Any, None]]) -> AsyncIterator[None]:
     """Runs `task` until it ends or the body does."""
-    failure: Exception | None = None
+    failure: BaseException | None = None
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(task)
         try:
             yield
-        except Exception as error:
+        except (Exception, KeyboardInterrupt, SystemExit) as error:
             failure = error
         tasks.cancel_scope.cancel()
     if failure is not None:
