@@ -23,14 +23,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         format="%(asctime)s %(levelname)s %(name)s: %(message)s",
     )
     from ragmcp.settings import SettingsError, load_settings
-    from ragmemory import app
+    from ragmemory import serving
 
     try:
         settings = load_settings(
             arguments.config,
             {"memory.path": arguments.memory, "memory.toolsets": arguments.toolsets},
         )
-        app.run(settings)
+        serving.run(settings)
     except SettingsError as error:
         sys.stderr.write(f"{error} {error.hint}".rstrip() + "\n")
         return 1

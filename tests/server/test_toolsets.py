@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +13,19 @@ from ragmcp.errors import WireError
 from ragmcp.server import Server
 from ragmcp.settings import SettingsError
 from ragmcp.transports.memory import open_memory
+from ragmemory.service import MemoryService
 from ragmemory.toolsets import make_tools
 from ragmemory.toolsets.memory import readable
 from ragmemory.types import Found, Hit
 from tests.support.memories import SwitchableEmbedder, service_for
 from tests.support.processes import attempt, called
+
+
+def on_demand(service: MemoryService) -> Callable[[], Awaitable[MemoryService]]:
+    async def memory() -> MemoryService:
+        return service
+
+    return memory
 
 
 @pytest.fixture
@@ -29,7 +37,7 @@ def embedder() -> SwitchableEmbedder:
 async def client(tmp_path: Path, embedder: SwitchableEmbedder) -> AsyncIterator[Client]:
     with anyio.fail_after(60):
         async with service_for(tmp_path, embedder) as service:
-            server = Server("ragmemory", "1", make_tools(service, ["memory", "documents"]))
+            server = Server("ragmemory", "1", make_tools(on_demand(service), ["memory", "documents"]))
             async with open_memory(server) as client:
                 yield client
 
@@ -53,9 +61,12 @@ async def test_the_tools_have_the_promised_names_and_hints(client: Client) -> No
 
 async def test_only_the_chosen_toolsets_are_offered(tmp_path: Path) -> None:
     async with service_for(tmp_path) as service:
-        assert [tool.name for tool in make_tools(service, ["memory", "memory"])] == ["Inject", "Query"]
+        assert [tool.name for tool in make_tools(on_demand(service), ["memory", "memory"])] == [
+            "Inject",
+            "Query",
+        ]
         with pytest.raises(SettingsError, match="no toolset 'blocks'"):
-            make_tools(service, ["blocks"])
+            make_tools(on_demand(service), ["blocks"])
 
 
 async def test_the_shapes_are_those_of_the_contract(client: Client) -> None:

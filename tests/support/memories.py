@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from ragmcp.settings import Settings, load_settings
 from ragmemory.app import make_service
 from ragmemory.drafts import make_draft
+from ragmemory.embedders import Weigh
 from ragmemory.embedders.local import LocalEmbedder
 from ragmemory.errors import EmbedderUnavailable
 from ragmemory.service import MemoryService
@@ -45,9 +46,9 @@ class SwitchableEmbedder:
         self.calls += 1
         return await LOCAL.embed_documents(texts, titles)
 
-    async def embed_query(self, text: str) -> NDArray[np.float32] | None:
+    async def embed_query(self, text: str, weigh: Weigh) -> NDArray[np.float32] | None:
         self._check()
-        return await LOCAL.embed_query(text)
+        return await LOCAL.embed_query(text, weigh)
 
     async def aclose(self) -> None:
         pass

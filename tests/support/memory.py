@@ -11,6 +11,7 @@ from ragmcp.server import Server
 from ragmcp.settings import load_settings
 from ragmcp.transports.memory import open_memory as open_pair
 from ragmemory.app import make_service
+from ragmemory.service import MemoryService
 from ragmemory.toolsets import make_tools
 
 
@@ -19,6 +20,10 @@ async def memory_in(folder: Path) -> AsyncIterator[MemoryClient]:
     """A client of the memory in `folder`, with all its tools."""
     settings = load_settings(environ={"RAGCHAT_HOME": str(folder)}, folder=folder)
     async with make_service(settings) as service:
-        server = Server("ragmemory", "test", tools=make_tools(service, ["memory", "documents"]))
+
+        async def opened() -> MemoryService:
+            return service
+
+        server = Server("ragmemory", "test", tools=make_tools(opened, ["memory", "documents"]))
         async with open_pair(server, era="modern") as connection:
             yield MemoryClient(connection)

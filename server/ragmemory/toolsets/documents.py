@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from msgspec import Meta, Struct
 from msgspec.structs import asdict
 
 from ragmcp.server import Call
 from ragmcp.tools import Tool, tool
-from ragmemory.toolsets.border import origin_of, wire_errors
+from ragmemory.toolsets.border import Memory, origin_of, wire_errors
 from ragmemory.types import DocumentInfo, Entry, Forgotten, Stats
-
-if TYPE_CHECKING:
-    from ragmemory.service import MemoryService
 
 Name = Annotated[str, Meta(description="A document's id or uri.")]
 Limit = Annotated[int, Meta(description="How many at most.", ge=1, le=10_000)]
@@ -38,7 +35,7 @@ class Undone(Struct, frozen=True):
     entry: Entry
 
 
-def document_tools(service: MemoryService) -> list[Tool]:
+def document_tools(memory: Memory) -> list[Tool]:
     """The toolset `documents`."""
 
     @tool(read_only=True)
@@ -47,37 +44,37 @@ def document_tools(service: MemoryService) -> list[Tool]:
     ) -> DocumentList:
         """List the documents in memory by uri, without their texts."""
         with wire_errors():
-            return DocumentList(*await service.documents(limit, offset, uri_glob))
+            return DocumentList(*await (await memory()).documents(limit, offset, uri_glob))
 
     @tool(read_only=True)
     async def ShowDocument(call: Call, document: Name) -> ShownDocument:
         """Show one document with its whole text."""
         with wire_errors():
-            info, text = await service.document(document)
+            info, text = await (await memory()).document(document)
         return ShownDocument(**asdict(info), text=text)
 
     @tool(destructive=True, idempotent=True)
     async def ForgetDocument(call: Call, document: Name) -> Forgotten:
         """Remove a document from memory. UndoLast brings it back."""
         with wire_errors():
-            return await service.forget(document, origin_of(call))
+            return await (await memory()).forget(document, origin_of(call))
 
     @tool(read_only=True)
     async def ListJournal(call: Call, limit: Limit = 20) -> JournalPage:
         """List the last writes to memory, newest first: what was done, when, and by which client."""
         with wire_errors():
-            return JournalPage(await service.log(limit))
+            return JournalPage(await (await memory()).log(limit))
 
     @tool(destructive=True)
     async def UndoLast(call: Call) -> Undone:
         """Take back the last write that is not undone yet, and say which it was."""
         with wire_errors():
-            return Undone(await service.undo(origin_of(call)))
+            return Undone(await (await memory()).undo(origin_of(call)))
 
     @tool(read_only=True)
     async def MemoryStats(call: Call) -> Stats:
         """Say how much memory holds, where it lies, and which embedder filled it."""
         with wire_errors():
-            return await service.stats()
+            return await (await memory()).stats()
 
     return [ListDocuments, ShowDocument, ForgetDocument, ListJournal, UndoLast, MemoryStats]
