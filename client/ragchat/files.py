@@ -85,7 +85,7 @@ def collect(paths: Iterable[Path]) -> Collected:
         except FileNotFoundError:
             walked = iter([Refusal(path, "does not exist")])
         except (OSError, RuntimeError) as error:
-            walked = iter([Refusal(path, _reason(error))])
+            walked = iter([Refusal(path, reason_of(error))])
         for item in walked:
             if isinstance(item, Refusal):
                 collected.refusals.append(item)
@@ -100,7 +100,7 @@ def _look(path: Path, *, named: bool = False) -> Source | Refusal:
     try:
         status = path.stat()
     except OSError as error:
-        return Refusal(path, _reason(error))
+        return Refusal(path, reason_of(error))
     if not stat.S_ISREG(status.st_mode):
         return Refusal(path, "is not a regular file", named)
     if status.st_size > LARGEST_BYTES:
@@ -119,7 +119,7 @@ def _walk(root: Path) -> Iterator[Source | Refusal]:
         try:
             entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
         except OSError as error:
-            yield Refusal(folder, _reason(error))
+            yield Refusal(folder, reason_of(error))
             continue
         ignored = ignored.inside(folder)
         below = []
@@ -147,7 +147,7 @@ def _resolve(entry: os.DirEntry[str], root: Path) -> Path | Refusal:
     try:
         target = path.resolve(strict=True)
     except (OSError, RuntimeError) as error:
-        return Refusal(path, f"is a link that leads nowhere ({_reason(error)})", failed=False)
+        return Refusal(path, f"is a link that leads nowhere ({reason_of(error)})", failed=False)
     if not target.is_relative_to(root):
         return Refusal(path, "is a link that leads out of the folder", failed=False)
     return target
@@ -162,7 +162,8 @@ def references(document: str) -> Sequence[str]:
     return (document, path.as_uri())
 
 
-def _reason(error: Exception) -> str:
+def reason_of(error: Exception) -> str:
+    """Why a path cannot be had, as the end of a sentence about it."""
     if isinstance(error, PermissionError):
         return "cannot be read: permission denied"
     if isinstance(error, OSError) and error.strerror:

@@ -16,7 +16,7 @@ from anyio import to_thread
 from msgspec import Struct, field
 
 from ragchat.errors import MemoryRefused
-from ragchat.files import Collected, Refusal, Source, collect
+from ragchat.files import Collected, Refusal, Source, collect, reason_of
 from ragchat.memory_types import Documents, Injected
 from ragchat.texts import EmptyText, NotText, read_text, title_of
 
@@ -25,7 +25,9 @@ IN_FLIGHT = 64
 # Files above this go one at a time, so that the texts in flight stay bounded.
 LARGE_BYTES = 1 << 20
 # Errors that every further file would meet as well.
-HOPELESS = frozenset({"EMBEDDER_MISMATCH", "EMBEDDER_UNAVAILABLE"})
+HOPELESS = frozenset(
+    {"EMBEDDER_MISMATCH", "EMBEDDER_UNAVAILABLE", "MEMORY_TOO_NEW", "MEMORY_UNUSABLE", "NOT_A_MEMORY"}
+)
 
 
 class Memory(Protocol):
@@ -113,7 +115,7 @@ async def run_inject(
     `report` is filled on the way, for a caller that may be cancelled: what stands in it is stored.
     Raises RagChatError when memory itself cannot go on.
     """
-    report = InjectReport() if report is None else report
+    report = report or InjectReport()
     collected = await to_thread.run_sync(collect, list(paths))
     for refusal in collected.refusals:
         _refuse(report, refusal)
@@ -160,8 +162,11 @@ async def _load(memory: Memory, source: Source, report: InjectReport) -> None:
     except NotText as error:
         _refuse(report, Refusal(source.path, str(error), source.named))
         return
+    except FileNotFoundError:
+        _refuse(report, Refusal(source.path, "is gone", source.named))
+        return
     except OSError as error:
-        _refuse(report, Refusal(source.path, f"cannot be read: {error.strerror}"))
+        _refuse(report, Refusal(source.path, reason_of(error)))
         return
     if encoding in ("cp1252", "latin-1"):
         report.notes.append(f"{source.path} is not UTF-8; it was read as {encoding}.")

@@ -22,5 +22,8 @@ def start_log(folder: Path, *, verbose: bool) -> Path | None:
         logging.getLogger().addHandler(logging.NullHandler())
         return None
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(process)d %(name)s: %(message)s"))
-    logging.basicConfig(level=logging.DEBUG if verbose else logging.INFO, handlers=[handler], force=True)
+    logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
+    # Ours alone: at this level, packages that talk to a model log what is sent, and with which headers.
+    for name in ("ragchat", "ragmcp"):
+        logging.getLogger(name).setLevel(logging.DEBUG if verbose else logging.INFO)
     return path

@@ -60,7 +60,7 @@ def block(host: Host, run: Run) -> dict[str, Any]:
     # A host does not start its servers from the user's shell: what that sets must stand in the block.
     if home := os.environ.get(HOME_VARIABLE):
         entry["env"] = {HOME_VARIABLE: str(Path(home).expanduser().absolute())}
-    return {host.key: {SERVER_NAME: {**host.extra, **entry}}}
+    return {host.key: {SERVER_NAME: {**entry, **host.extra}}}
 
 
 def server_command() -> list[str]:

@@ -1,0 +1,59 @@
+"""The log file."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ragchat.log import LOG_BYTES, LOG_FILE, start_log
+
+
+@pytest.fixture(autouse=True)
+def loggers_as_they_were() -> Iterator[None]:
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    root.handlers = []
+    yield
+    for handler in root.handlers:
+        handler.close()
+    root.handlers, root.level = handlers, level
+    for name in ("ragchat", "ragmcp"):
+        logging.getLogger(name).setLevel(logging.NOTSET)
+
+
+def test_what_happened_is_in_the_log_with_its_traceback(tmp_path: Path) -> None:
+    path = start_log(tmp_path / "state", verbose=False)
+    assert path == tmp_path / "state" / LOG_FILE
+    logging.getLogger("ragchat").error("it failed", exc_info=KeyError("x"))
+    text = path.read_text(encoding="utf-8")
+    assert "ERROR" in text
+    assert "KeyError: 'x'" in text
+
+
+def test_verbose_logs_more_of_ours_and_nothing_more_of_others(tmp_path: Path) -> None:
+    path = start_log(tmp_path, verbose=True)
+    assert path is not None
+    logging.getLogger("ragchat").debug("ours")
+    logging.getLogger("openai").debug("Authorization: Bearer secret")
+    text = path.read_text(encoding="utf-8")
+    assert "ours" in text
+    assert "secret" not in text
+
+
+def test_the_log_does_not_grow_for_ever(tmp_path: Path) -> None:
+    start_log(tmp_path, verbose=False)
+    for _ in range(4):
+        logging.getLogger("ragchat").info("x" * (LOG_BYTES // 2))
+    assert sum(path.stat().st_size for path in tmp_path.iterdir()) <= 2 * LOG_BYTES
+
+
+def test_a_log_that_cannot_be_written_stops_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "state").write_text("in the way", encoding="utf-8")
+    assert start_log(tmp_path / "state", verbose=False) is None
+    logging.getLogger("ragchat").error("it failed", exc_info=KeyError("x"))
+    assert capsys.readouterr().err == ""
