@@ -79,6 +79,7 @@ def relevance(coverage: Floats, cosines: Floats | None, usual: float, held: NDAr
     """
     import numpy as np
 
+    scores: Floats
     if cosines is None:
         scores = logistic(12.8 * np.sqrt(coverage) - 7.5)
     else:
@@ -86,7 +87,8 @@ def relevance(coverage: Floats, cosines: Floats | None, usual: float, held: NDAr
         # Without a word in common, a passage must stand out: unrelated ones exceed the mean by .4 once in a hundred.
         by_meaning = logistic(15 * (cosines - usual - 0.45))
         scores = np.maximum(by_words, by_meaning)
-    ordered: Floats = np.minimum.accumulate(np.where(held, (1 + scores) / 2, scores))
+    scores[held] = (1 + scores[held]) / 2
+    ordered: Floats = np.minimum.accumulate(scores)
     return ordered
 
 

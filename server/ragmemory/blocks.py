@@ -1,0 +1,86 @@
+"""The blocks of a text: what should stay whole in one chunk. Pure; blocks join to the whole text.
+
+Not a Markdown parser: it knows headings, fences, tables, list items and blank lines, one line at a time.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))??(?:[ \t]+#+)?[ \t]*$")
+FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+ITEM = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s")
+BLANK_LINES = re.compile(r"\n(?:[ \t\r]*\n)+")
+
+
+class Block(Struct, frozen=True, gc=False):
+    """A range of the text. Blocks of one section stand under the same heading."""
+
+    start: int
+    end: int
+    section: int = 0
+    heading: str = ""  # the path of headings above, joined by " > "
+    is_heading: bool = False
+    is_code: bool = False  # or a table: lines are its natural parts
+
+
+def paragraphs(text: str) -> Iterator[Block]:
+    """Plain text: a paragraph and the blank lines after it."""
+    start = 0
+    for match in BLANK_LINES.finditer(text):
+        yield Block(start, match.end())
+        start = match.end()
+    if start < len(text):
+        yield Block(start, len(text))
+
+
+def markdown_blocks(text: str) -> Iterator[Block]:
+    """Every heading, list item, table, fenced code and paragraph, each with the blank lines after it."""
+    path: list[tuple[int, str]] = []
+    heading, section = "", 0
+    start = offset = 0
+    fence = ""
+    is_new = is_code = False  # the next visible line begins a block; the block is code or a table
+
+    def block(end: int, *, is_heading: bool = False) -> Block:
+        return Block(start, end, section, heading, is_heading, is_code)
+
+    for line in text.splitlines(keepends=True):
+        begin, offset = offset, offset + len(line)
+        if fence:
+            if closes(line, fence):
+                fence, is_new = "", True
+            continue
+        mark = line.lstrip()[:1]
+        if not mark:
+            is_new = True
+            continue
+        title = HEADING.match(line.rstrip()) if mark == "#" else None
+        opening = FENCE.match(line) if mark in "`~" else None
+        is_row = mark == "|"
+        begins = (
+            is_new or title or opening or is_row != is_code or (mark in "-*+0123456789" and ITEM.match(line))
+        )
+        if begins and start < begin:
+            yield block(begin)
+            start = begin
+        is_new, is_code = False, is_row or bool(opening)
+        if opening:
+            fence = opening[1]
+        if title:
+            level = len(title[1])
+            path = [above for above in path if above[0] < level] + [(level, title[2] or "")]
+            heading, section = " > ".join(name for _, name in path if name), section + 1
+            yield block(offset, is_heading=True)
+            start = offset
+    if start < len(text):
+        yield block(len(text))
+
+
+def closes(line: str, fence: str) -> bool:
+    """Whether a line ends fenced code: the mark that opened it, as often at least, and nothing else."""
+    mark = line.strip()
+    return mark.startswith(fence) and not mark.strip(fence[0])

@@ -1,0 +1,151 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ragmemory.chunking import split
+from ragmemory.types import Chunk
+
+
+def count_words(texts: list[str]) -> list[int]:
+    return [len(text.split()) for text in texts]
+
+
+def cut(text: str, max_tokens: int = 20, *, markdown: bool = True) -> list[Chunk]:
+    return split(text, markdown=markdown, max_tokens=max_tokens, count=count_words)
+
+
+def texts(text: str, chunks: list[Chunk]) -> list[str]:
+    return [text[chunk.start : chunk.end] for chunk in chunks]
+
+
+MARKDOWN = st.lists(
+    st.sampled_from(
+        [
+            "# One",
+            "## Two",
+            "###",
+            "```",
+            "~~~py",
+            "| a | b |",
+            "- item",
+            "1. first",
+            "",
+            "  ",
+            "words and words.",
+            "\r",
+            "句子。再来",
+            "\u2028",
+            "x" * 90,
+        ]
+    ),
+    max_size=40,
+).map("\n".join)
+
+
+@given(st.one_of(MARKDOWN, st.text()), st.booleans(), st.integers(1, 40))
+def test_the_ranges_join_to_the_whole_text(text: str, markdown: bool, max_tokens: int) -> None:
+    chunks = cut(text, max_tokens, markdown=markdown)
+    assert "".join(texts(text, chunks)) == text
+    assert all(chunk.start < chunk.end for chunk in chunks)
+
+
+@given(st.one_of(MARKDOWN, st.text()), st.integers(1, 40))
+def test_no_chunk_is_longer_than_asked_except_for_headings(text: str, max_tokens: int) -> None:
+    for part in texts(text, cut(text, max_tokens)):
+        body = re.sub(r"^ {0,3}#{1,6}.*$", "", part, flags=re.MULTILINE)
+        assert count_words([body])[0] <= max_tokens
+
+
+@given(MARKDOWN)
+def test_lines_are_those_of_the_visible_text(text: str) -> None:
+    lines = text.split("\n")
+    for chunk, part in zip(chunks := cut(text), texts(text, chunks), strict=True):
+        if part.strip():
+            assert "\n".join(lines[chunk.start_line - 1 : chunk.end_line]).count(part.strip()) == 1
+
+
+def test_an_empty_text_has_no_chunks() -> None:
+    assert cut("") == []
+
+
+def test_a_chunk_knows_the_path_of_headings_above_it() -> None:
+    text = "# Soup\n\nBoil it.\n\n## Salt\n\nA little.\n\n### Sea\n\nBetter.\n\n## Pepper\n\nNone.\n"
+    assert [(chunk.heading, chunk.start_line, chunk.end_line) for chunk in cut(text)] == [
+        ("Soup", 1, 3),
+        ("Soup > Salt", 5, 7),
+        ("Soup > Salt > Sea", 9, 11),
+        ("Soup > Pepper", 13, 15),
+    ]
+
+
+def test_a_heading_without_a_text_of_its_own_goes_with_the_next_section() -> None:
+    text = "# Soup\n\n## Salt\n\nA little.\n"
+    assert [(chunk.heading, chunk.start_line) for chunk in cut(text)] == [("Soup > Salt", 1)]
+
+
+def test_a_sharp_sign_in_code_is_no_heading() -> None:
+    text = "# Setup\n\n```sh\n# install\nmake\n```\n"
+    assert [chunk.heading for chunk in cut(text)] == ["Setup"]
+
+
+def test_in_plain_text_a_sharp_sign_is_no_heading() -> None:
+    assert [chunk.heading for chunk in cut("# comment\nx = 1\n", markdown=False)] == [""]
+
+
+@pytest.mark.parametrize(
+    "whole",
+    [
+        "```py\n" + "\n\n".join(f"line({n})" for n in range(15)) + "\n```\n",
+        "".join(f"| cell{n} | b |\n" for n in range(3)),
+        "- one item that goes on for quite a while\n  and on its second line\n",
+        "One sentence. Another one.\n",
+    ],
+    ids=["fenced code", "table", "list item", "paragraph"],
+)
+def test_what_belongs_together_stays_whole_where_it_fits(whole: str) -> None:
+    before, after = "word " * 11 + "\n\n", "\n" + "word " * 11
+    text = before + whole + after
+    assert any(whole in part for part in texts(text, cut(text)))
+
+
+def test_long_paragraphs_are_cut_between_sentences() -> None:
+    text = " ".join(f"This is the sentence number {n}." for n in range(20))
+    assert all(part.rstrip().endswith(".") for part in texts(text, cut(text)))
+
+
+def test_chinese_and_japanese_sentences_need_no_space() -> None:
+    def count(parts: list[str]) -> list[int]:
+        return [len(part) for part in parts]
+
+    text = "黑豹队的防守只丢了三百分。他们排名第六！「本当ですか？」そうです。" * 3
+    parts = texts(text, split(text, markdown=True, max_tokens=20, count=count))
+    assert "".join(parts) == text
+    assert all(part[-1] in "。！？」" for part in parts)
+
+
+def test_long_code_is_cut_between_lines() -> None:
+    code = "".join(f"call({n}, 'a. b. c')\n" for n in range(30))
+    text = f"```\n{code}```\n"
+    assert all(part.endswith("\n") for part in texts(text, cut(text)))
+
+
+def test_chunks_of_one_section_are_of_about_the_same_size() -> None:
+    text = "\n\n".join("word " * 5 for _ in range(5))
+    assert [count_words([part])[0] for part in texts(text, cut(text))] == [15, 10]
+
+
+def test_a_long_line_without_spaces_is_cut_in_linear_time() -> None:
+    calls: list[int] = []
+
+    def count(parts: list[str]) -> list[int]:
+        calls.append(len(parts))
+        return [len(part) for part in parts]
+
+    text = "x" * 1_000_000
+    chunks = split(text, markdown=True, max_tokens=100, count=count)
+    assert max(chunk.end - chunk.start for chunk in chunks) <= 100
+    assert len(calls) <= 4
