@@ -9,6 +9,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from prompt_toolkit.completion import CompleteEvent
+from prompt_toolkit.document import Document
 
 from ragchat import slash
 from ragchat.app import App
@@ -20,6 +22,7 @@ from ragchat.errors import (
     UnknownCommand,
 )
 from ragchat.ui.actions.documents import split_paths
+from ragchat.ui.completer import SlashCompleter
 from ragchat.ui.context import ChatContext
 from ragchat.ui.toolbar import Status
 from tests.support.memory import memory_in
@@ -270,6 +273,21 @@ async def test_export_writes_markdown_or_json_and_overwrites_nothing(asked: Room
 async def test_retry_asks_again_in_place_of_the_last_answer(asked: Room) -> None:
     assert "75 degrees" in await asked.run("/retry")
     assert len(asked.context.app.session.turns) == 1
+
+
+async def completed(room: Room, text: str) -> list[str]:
+    completer = SlashCompleter(lambda: room.context)
+    return [c.text async for c in completer.get_completions_async(Document(text), CompleteEvent())]
+
+
+async def test_arguments_are_completed_from_what_there_is(asked: Room) -> None:
+    assert await completed(asked, "/forget TE") == ["tea.md"]
+    assert await completed(asked, "/forget coff") == ["my coffee.md"]
+    assert await completed(asked, "/forget [") == []
+    assert await completed(asked, "/resume ") == [asked.context.app.session.session_id]
+    assert "offline" in await completed(asked, "/model off")
+    assert await completed(asked, "/system e") == ["edit"]
+    assert await completed(asked, "/help wh") == ["why"]
 
 
 @pytest.mark.parametrize("name", ["quit", "exit", "q", "QUIT"])

@@ -159,3 +159,18 @@ def test_the_prompt_is_an_arrow_where_the_terminal_can_show_it(monkeypatch: pyte
     assert prompt_mark(latin) == "> "
     monkeypatch.setenv("TERM", "linux")
     assert prompt_mark(PyteFile(80, 24)) == "> "
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ("\x12needle\r\r", "a needle in the past"),
+        ("\x12needle\x03new\r", "new"),
+        ("\x12needle\x07new\r", "new"),
+    ],
+)
+async def test_a_search_in_the_history_has_its_own_enter_and_ctrl_c(
+    tmp_path: Path, keys: str, message: str
+) -> None:
+    await typed(tmp_path / "state", "a needle in the past\r")
+    assert await typed(tmp_path / "state", keys) == message

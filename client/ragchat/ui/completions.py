@@ -40,6 +40,8 @@ async def documents(context: ChatContext | None, argument: str) -> AsyncIterator
     page = await context.memory.documents(limit=_OFFERED, uri_glob=f"*{_plain_glob(argument)}*")
     for document in page.documents:
         short = short_uri(document.uri)
+        if argument.lower() not in short.lower():
+            continue  # it is only in the part of the path that is not shown
         text = short if document.uri.startswith("file://") else document.uri
         yield Completion(text, -len(argument), display=short, display_meta=document.title)
 
@@ -69,8 +71,12 @@ def _matching(argument: str, choices: Iterable[tuple[str, str]]) -> Iterable[Com
 
 
 def _plain_glob(text: str) -> str:
-    """The last part of a path, its glob characters taken literally; URIs have %20 for a space."""
+    """The last part of a path, in capitals or not, its glob characters taken literally; %20 for a space."""
     name = text.replace("\\", "/").rpartition("/")[2]
-    return "".join(f"[{character}]" if character in "*?[" else character for character in name).replace(
-        " ", "%20"
-    )
+    return "".join("%20" if character == " " else _either_case(character) for character in name)
+
+
+def _either_case(character: str) -> str:
+    if character.isalpha():
+        return f"[{character.lower()}{character.upper()}]"
+    return f"[{character}]" if character in "*?[" else character

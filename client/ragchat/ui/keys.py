@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from prompt_toolkit.filters import is_searching
 from prompt_toolkit.key_binding import KeyBindings
 
 if TYPE_CHECKING:
@@ -29,7 +30,8 @@ LEAVING_HINT = "Ctrl-D leaves the chat"
 def make_keys(status: Status) -> KeyBindings:
     keys = KeyBindings()
 
-    @keys.add("enter")
+    # A search in the history has keys of its own: Enter takes what was found, Ctrl-C gives up.
+    @keys.add("enter", filter=~is_searching)
     def _(event: KeyPressEvent) -> None:
         """Send; in the open menu, only take the choice."""
         buffer = event.current_buffer
@@ -42,7 +44,7 @@ def make_keys(status: Status) -> KeyBindings:
     def _(event: KeyPressEvent) -> None:
         event.current_buffer.insert_text("\n")
 
-    @keys.add("c-c")
+    @keys.add("c-c", filter=~is_searching)
     @keys.add("<sigint>")
     def _(event: KeyPressEvent) -> None:
         buffer = event.current_buffer

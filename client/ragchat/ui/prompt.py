@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.application import get_app
+from prompt_toolkit.filters import is_searching
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.output import ColorDepth
 
@@ -55,7 +56,7 @@ def make_prompt(
         reserve_space_for_menu=_MENU_ROWS,
         key_bindings=make_keys(status),
         bottom_toolbar=lambda: toolbar(status, get_app().output.get_size().columns),
-        placeholder=[("class:placeholder", "Ask something, or /help")],
+        placeholder=_placeholder,
         style=prompt_style(styled),
         include_default_pygments_style=False,
         color_depth=None if styled else ColorDepth.DEPTH_1_BIT,
@@ -68,6 +69,11 @@ def make_prompt(
 def prompt_mark(stdout: TextIO) -> str:
     """`❯ ` where the terminal can show it."""
     return "❯ " if is_unicode(stdout) and os.environ.get("TERM") not in _PLAIN_TERMINALS else "> "
+
+
+def _placeholder() -> StyleAndTextTuples:
+    # While the history is searched, what was found stands there.
+    return [] if is_searching() else [("class:placeholder", "Ask something, or /help")]
 
 
 def _continuation(width: int, _line: int, _wrapped: int) -> StyleAndTextTuples:

@@ -44,7 +44,7 @@ async def copy(context: ChatContext, _: str) -> None:
     from ragchat.ui.clipboard import put
 
     way = await put(_last(context).answer, context.screen.out)
-    context.screen.note(f"The answer is in the clipboard ({way}).")
+    context.screen.note(f"The answer was sent to the clipboard by {way}.")
 
 
 def _last(context: ChatContext) -> Turn:
