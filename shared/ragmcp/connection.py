@@ -206,6 +206,11 @@ class Connection(Generic[Waiter]):
         self._asked[self._last_id] = waiter
         return self._last_id, line
 
+    @property
+    def asked(self) -> int:
+        """How many of our requests are waiting for their answers."""
+        return len(self._asked)
+
     def abandon(self, id: Id) -> bytes:
         """The line that cancels our request `id`; b"" if it has been answered meanwhile."""
         if self._asked.pop(id, None) is None:

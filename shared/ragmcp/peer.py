@@ -39,7 +39,13 @@ class Stream(Protocol):
         """The next bytes; b"" when no more will come. One receiver at a time; cancelling it loses nothing."""
 
     def write(self, line: bytes) -> None:
-        """Queue one line (without its newline); lines of one moment leave together. Never waits."""
+        """Queue one line (without its newline) for the next flush."""
+
+    def flush(self) -> None:
+        """Send what is queued, at once as far as that goes without waiting."""
+
+    def flush_soon(self) -> None:
+        """Send what is queued, together with what others queue in this turn of the event loop."""
 
     async def drain(self, below: int = ...) -> None:
         """Wait while more than `below` bytes are queued."""
@@ -100,6 +106,10 @@ class Peer:
         waiter = Waiter()
         id, line = self.connection.ask(method, params, waiter)
         self._stream.write(line)
+        if self.connection.asked == 1:
+            self._stream.flush()
+        else:  # Those who were answered together will ask together.
+            self._stream.flush_soon()
         if timeout is not None:
             self._deadlines[waiter] = anyio.current_time() + timeout
             self._clock_wanted.set()
@@ -109,6 +119,7 @@ class Peer:
             self._deadlines.pop(waiter, None)
             if line := self.connection.abandon(id):
                 self._stream.write(line)
+                self._stream.flush_soon()
         if isinstance(waiter.outcome, Raw):
             return waiter.outcome
         if isinstance(waiter.outcome, TimeoutError):
@@ -120,6 +131,7 @@ class Peer:
     async def notify(self, method: str, params: Any) -> None:
         """Say something. Waits while the other side does not read. Raises NotEncodable."""
         self._stream.write(jsonrpc.encode_notification(method, params))
+        self._stream.flush()
         await self._stream.drain()
 
     async def _watch_clock(self) -> None:
@@ -158,6 +170,7 @@ class Peer:
                         await self._rest()
 
     async def _rest(self) -> None:
+        self._stream.flush()
         event = anyio.Event()
         self._idle.append(event)
         self._awake -= 1
@@ -172,6 +185,7 @@ class Peer:
 
     async def _read(self) -> None:
         self._reading = True
+        self._stream.flush()
         try:
             await self._stream.drain()
             data = await self._stream.receive()
@@ -217,7 +231,6 @@ class Peer:
 
     async def _answer(self, request: Request, scope: anyio.CancelScope) -> None:
         self._running[request.id] = scope
-        answer = self.connection.forget
         line: bytes | None = None
         try:
             result = await _watched(self._handle(request), self._leave, self._return)
@@ -231,11 +244,12 @@ class Peer:
         finally:
             del self._running[request.id]
             if line is None:  # "Not send a response for the cancelled request."
-                line = answer(request.id)
-        if line:
-            self._stream.write(line)
+                line = self.connection.forget(request.id)
+            if line:
+                self._stream.write(line)
 
     def _leave(self) -> None:
+        self._stream.flush()
         self._awake -= 1
         if not self._awake:
             self._rouse()

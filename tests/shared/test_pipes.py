@@ -45,6 +45,7 @@ async def test_lines_arrive_in_order_with_their_newlines(form: Open) -> None:
     async with pair(form) as (here, there):
         for number in range(100):
             here.write(b"line %d" % number)
+            here.flush()
         expected = b"".join(b"line %d\n" % number for number in range(100))
         assert await received(there, len(expected)) == expected
 
@@ -55,6 +56,7 @@ async def test_both_directions_carry_more_than_a_pipe_holds_at_once(form: Open) 
     async with pair(form) as (here, there), anyio.create_task_group() as tasks:
         for stream, byte in ((here, b"a"), (there, b"b")):
             stream.write(byte * size)
+            stream.flush()
         tasks.start_soon(received, here, size + 1)
         assert await received(there, size + 1) == b"a" * size + b"\n"
 
@@ -63,6 +65,7 @@ async def test_both_directions_carry_more_than_a_pipe_holds_at_once(form: Open) 
 async def test_the_end_comes_after_everything_that_was_written(form: Open) -> None:
     async with pair(form) as (here, there):
         here.write(b"last words")
+        here.flush()
         await here.drain(0)
         here.end()
         assert await received(there, 11) == b"last words\n"
@@ -75,6 +78,7 @@ async def test_drain_waits_until_somebody_reads(form: Open) -> None:
     size = 8 * 2**20
     async with pair(form) as (here, there):
         here.write(b"x" * size)
+        here.flush()
         with anyio.move_on_after(0.05) as early:
             await here.drain(0)
         assert early.cancelled_caught
@@ -91,6 +95,7 @@ async def test_writing_to_nobody_harms_nobody(form: Open) -> None:
     with anyio.fail_after(10):
         async with form(theirs, write_end) as stream:
             stream.write(b"x" * 2**21)
+            stream.flush()
             await stream.drain(0)
             os.close(ours)
             assert await stream.receive() == b""
@@ -104,6 +109,7 @@ async def test_a_cancelled_receiver_loses_nothing() -> None:
             tasks.start_soon(there.receive)
             await anyio.lowlevel.checkpoint()
             here.write(b"kept")
+            here.flush()
             tasks.cancel_scope.cancel()
         assert await there.receive() == b"kept\n"
 
@@ -117,6 +123,7 @@ async def test_files_are_read_through_threads(tmp_path: Path) -> None:
             assert isinstance(stream, pipes.ThreadedPipes)
             assert await stream.receive() == b"one\ntwo\n"
             stream.write(b"three")
+            stream.flush()
             await stream.drain(0)
     assert await anyio.Path(target).read_bytes() == b"three\n"
 

@@ -38,6 +38,12 @@ class MemoryStream:
         self.other._received += b"\n"
         self.other._news.set()
 
+    def flush(self) -> None:
+        """Nothing is ever queued."""
+
+    def flush_soon(self) -> None:
+        """Nothing is ever queued."""
+
     async def drain(self, below: int = 0) -> None:
         """Memory is never full."""
 

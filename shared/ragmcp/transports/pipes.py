@@ -84,7 +84,7 @@ async def _open_polled(read_fd: int, write_fd: int) -> AsyncIterator[Pipes]:
 
 
 class PolledPipes:
-    """Reads when the event loop says so, writes at the end of its turn: one system call for many messages."""
+    """Through the event loop, one system call for many messages."""
 
     def __init__(self, read_fd: int, write_fd: int) -> None:
         self._loop = asyncio.get_running_loop()
@@ -97,7 +97,7 @@ class PolledPipes:
         self._receiver: asyncio.Future[None] | None = None
         self._queue: deque[bytes | memoryview] = deque()
         self._queued = 0
-        self._flushing = False
+        self._scheduled = False
         self._blocked = False
         self._drained = anyio.Event()
         self._resume()
@@ -143,9 +143,19 @@ class PolledPipes:
     def write(self, line: bytes) -> None:
         self._queue += (line, b"\n")
         self._queued += len(line) + 1
-        if not self._flushing:
-            self._flushing = True
-            self._loop.call_soon(self._flush)
+
+    def flush(self) -> None:
+        if self._queue and not self._blocked:
+            self._flush()
+
+    def flush_soon(self) -> None:
+        if not self._scheduled:
+            self._scheduled = True
+            self._loop.call_soon(self._flush_scheduled)
+
+    def _flush_scheduled(self) -> None:
+        self._scheduled = False
+        self.flush()
 
     async def drain(self, below: int = HIGH_WATER_BYTES) -> None:
         while self._queued > below:
@@ -170,7 +180,7 @@ class PolledPipes:
             self._queue.clear()
             self._queued = 0
         if not self._queue:
-            self._rest()
+            self._unblock()
         if self._queued <= HIGH_WATER_BYTES:
             self._drained.set()
 
@@ -179,8 +189,7 @@ class PolledPipes:
             self._blocked = True
             self._loop.add_writer(self._write_fd, self._flush)
 
-    def _rest(self) -> None:
-        self._flushing = False
+    def _unblock(self) -> None:
         if self._blocked:
             self._blocked = False
             self._loop.remove_writer(self._write_fd)
@@ -188,10 +197,9 @@ class PolledPipes:
     def end(self) -> None:
         """Close the writing half: the other side reads to the end and no further."""
         if self._write_fd >= 0:
-            self._rest()
-            self._flushing = True  # What is written from now on goes nowhere.
+            self._unblock()
             os.close(self._write_fd)
-            self._write_fd = -1
+            self._write_fd = -1  # What is written from now on goes nowhere.
 
     def close(self) -> None:
         """Close both halves."""
@@ -252,6 +260,11 @@ class ThreadedPipes:
     def write(self, line: bytes) -> None:
         self._queue += (line, b"\n")
         self._queued += len(line) + 1
+
+    def flush(self) -> None:
+        self._work.set()
+
+    def flush_soon(self) -> None:
         self._work.set()
 
     async def drain(self, below: int = HIGH_WATER_BYTES) -> None:
