@@ -6,7 +6,7 @@ All of the retriever's work is done here, in a thread and one piece at a time.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 import anyio
@@ -31,6 +31,9 @@ _PAGE = 4_000
 # the work stays proportional to what was added.
 _BEHIND = 0.2
 
+# Seconds.
+_PATIENCE = 2.0
+
 
 class Indexing:
     """`make_retriever` takes the dimensions; `identity` is the embedder that is configured."""
@@ -49,10 +52,16 @@ class Indexing:
         """Something was committed: `follow` will take it in."""
         self._written.set()
 
-    async def follow(self) -> None:
-        """Work until cancelled. Whatever is written during one update is taken in by the next."""
+    async def follow(self, idle: Callable[[], Awaitable[None]]) -> None:
+        """Work until cancelled. Whatever is written during one update is taken in by the next.
+
+        `idle` returns when no more writes are on their way: until then they get the processor, if not for too
+        long, since a query that comes meanwhile has to catch up.
+        """
         while True:
             await self._written.wait()
+            with anyio.move_on_after(_PATIENCE):
+                await idle()
             self._written = anyio.Event()
             try:
                 await self.bring_up_to_date()

@@ -52,6 +52,7 @@ class Intake:
         self._waiting: deque[_Job] = deque()
         self._under_way: set[str] = set()
         self._changed = anyio.Event()
+        self._finished = anyio.Event()
 
     async def submit(self, write: Write) -> Injected:
         """Returns after the commit. Raises what the batch failed with."""
@@ -67,6 +68,11 @@ class Intake:
             return job.outcome
         assert job.outcome is not None
         raise job.outcome
+
+    async def idle(self) -> None:
+        """Returns when nothing waits and nothing is under way."""
+        while self._waiting or self._under_way:
+            await self._finished.wait()
 
     async def run(self) -> None:
         """Work until cancelled."""
@@ -136,4 +142,6 @@ class Intake:
     def _finish(self, job: _Job, outcome: Injected | Exception) -> None:
         self._under_way.discard(job.asked.draft.uri)
         self._changed.set()
+        self._finished.set()
+        self._finished = anyio.Event()
         job.finish(outcome)

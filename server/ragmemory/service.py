@@ -82,7 +82,7 @@ class MemoryService:
                 await self._store.open()
                 self._is_open = True
                 self._tasks.start_soon(self._intake.run)
-                self._tasks.start_soon(self._indexing.follow)
+                self._tasks.start_soon(self._indexing.follow, self._intake.idle)
 
     async def _load_embedder(self) -> None:
         with suppress(RagMemoryError):  # whoever needs it will be told

@@ -129,3 +129,22 @@ async def test_a_caller_that_went_away_is_not_worked_for() -> None:
             await intake.submit(ask("here"))
             tasks.cancel_scope.cancel()
     assert recorder.prepared == [["here"]]
+
+
+async def test_idle_is_when_nothing_waits_and_nothing_is_under_way() -> None:
+    recorder, answers = Recorder(), list[str]()
+    intake = Intake(recorder.prepare, recorder.commit)
+    recorder.gate = anyio.Event()
+    with anyio.fail_after(5):
+        await intake.idle()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(intake.run)
+            tasks.start_soon(submit_all, intake, [ask("a"), ask("b")], answers)
+            await anyio.wait_all_tasks_blocked()
+            with anyio.move_on_after(0) as early:
+                await intake.idle()
+            assert early.cancelled_caught
+            recorder.gate.set()
+            await intake.idle()
+            tasks.cancel_scope.cancel()
+    assert recorder.batches == [["a", "b"]]
