@@ -6,10 +6,10 @@ stored, so that whoever is interrupted can still say what was done.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, TypeAlias
 
 import anyio
 from anyio import to_thread
@@ -18,12 +18,13 @@ from msgspec import Struct, field
 from ragchat.errors import MemoryRefused
 from ragchat.files import Collected, Refusal, Source, collect, reason_of
 from ragchat.memory_types import Documents, Injected
-from ragchat.texts import EmptyText, NotText, read_text, title_of
+from ragchat.texts import GUESSED, EmptyText, NotText, Text, read_text, title_of
 
 # Enough to fill the server's batches while files are read; more only holds more text in memory.
 IN_FLIGHT = 64
 # Files above this go one at a time, so that the texts in flight stay bounded.
 LARGE_BYTES = 1 << 20
+READ_AT_ONCE = 8
 # Errors that every further file would meet as well.
 HOPELESS = frozenset(
     {"EMBEDDER_MISMATCH", "EMBEDDER_UNAVAILABLE", "MEMORY_TOO_NEW", "MEMORY_UNUSABLE", "NOT_A_MEMORY"}
@@ -102,6 +103,8 @@ class InjectReport(Struct):
 
 
 OnProgress = Callable[[Progress], None]
+# What reading one file brings.
+Reading: TypeAlias = Text | Skipped | Refusal
 
 
 async def run_inject(
@@ -121,18 +124,19 @@ async def run_inject(
         _refuse(report, refusal)
     report.files = len(collected.sources)
     progress = Progress(len(collected.sources), sum(source.size for source in collected.sources))
-    waiting = iter(collected.sources)
+    batches = _batches(collected.sources)
     one_large = anyio.Lock()
 
     async def work() -> None:
-        for source in waiting:
-            report.begun += 1
-            async with one_large if source.size > LARGE_BYTES else nullcontext():
-                await _load(memory, source, report)
-            progress.done_files += 1
-            progress.done_bytes += source.size
-            if on_progress is not None:
-                on_progress(progress)
+        for batch in batches:
+            async with one_large if batch[0].size > LARGE_BYTES else nullcontext():
+                for source, found in zip(batch, await to_thread.run_sync(_read, batch), strict=True):
+                    report.begun += 1
+                    await _load(memory, source, found, report)
+                    progress.done_files += 1
+                    progress.done_bytes += source.size
+                    if on_progress is not None:
+                        on_progress(progress)
 
     if on_progress is not None:
         on_progress(progress)
@@ -153,25 +157,47 @@ async def _together(work: Callable[[], Coroutine[Any, Any, None]], workers: int)
         raise group.exceptions[0] from None
 
 
-async def _load(memory: Memory, source: Source, report: InjectReport) -> None:
+def _batches(sources: Sequence[Source]) -> Iterator[list[Source]]:
+    """Files to be read in one go: a hop to a thread costs more than reading one. Large ones stay alone."""
+    most = max(1, min(READ_AT_ONCE, len(sources) // IN_FLIGHT))
+    batch: list[Source] = []
+    for source in sources:
+        if batch and (len(batch) == most or sum(each.size for each in batch) + source.size > LARGE_BYTES):
+            yield batch
+            batch = []
+        batch.append(source)
+    if batch:
+        yield batch
+
+
+def _read(batch: Sequence[Source]) -> list[Reading]:
+    return [_read_one(source) for source in batch]
+
+
+def _read_one(source: Source) -> Reading:
     try:
-        text, encoding = await to_thread.run_sync(read_text, source.path)
+        return read_text(source.path)
     except EmptyText as error:
-        report.skipped.append(Skipped(str(source.path), str(error)))
-        return
+        return Skipped(str(source.path), str(error))
     except NotText as error:
-        _refuse(report, Refusal(source.path, str(error), source.named))
-        return
+        return Refusal(source.path, str(error), source.named)
     except FileNotFoundError:
-        _refuse(report, Refusal(source.path, "is gone", source.named))
-        return
+        return Refusal(source.path, "is gone", source.named)
     except OSError as error:
-        _refuse(report, Refusal(source.path, reason_of(error)))
-        return
-    if encoding in ("cp1252", "latin-1"):
-        report.notes.append(f"{source.path} is not UTF-8; it was read as {encoding}.")
-    metadata = {"uri": source.uri, "title": title_of(source.path, text)}
-    report.documents.append(await inject_one(memory, text, metadata))
+        return Refusal(source.path, reason_of(error))
+
+
+async def _load(memory: Memory, source: Source, found: Reading, report: InjectReport) -> None:
+    match found:
+        case Skipped():
+            report.skipped.append(found)
+        case Refusal():
+            _refuse(report, found)
+        case Text(text, encoding):
+            if encoding in GUESSED:
+                report.notes.append(f"{source.path} is not UTF-8; it was read as {encoding}.")
+            metadata = {"uri": source.uri, "title": title_of(source.path, text)}
+            report.documents.append(await inject_one(memory, text, metadata))
 
 
 async def inject_one(memory: Memory, text: str, metadata: dict[str, Any]) -> Document:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import codecs
 import re
+from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 MARKDOWN = frozenset({".md", ".markdown", ".mdown", ".mkd"})
 # Long marks first: UTF-32's little-endian mark begins with UTF-16's.
@@ -15,6 +17,8 @@ BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
+# What is taken for lack of a better guess: every byte means something in Latin-1.
+GUESSED = ("cp1252", "latin-1")
 SNIFFED_BYTES = 8192
 CONTROL_CHARACTERS = bytes(set(range(32)) - set(b"\t\n\f\r\x1b"))
 HEADING = re.compile(r"^#{1,6}\s+(.+?)\s*#*\s*$", re.MULTILINE)
@@ -28,12 +32,19 @@ class EmptyText(NotText):
     """There is nothing in the file but white space."""
 
 
-def read_text(path: Path) -> tuple[str, str]:
-    """A file's text with plain line ends, and the name of its encoding. Raises NotText, OSError."""
+class Text(NamedTuple):
+    """A text with plain line ends, and the encoding it was in."""
+
+    text: str
+    encoding: str
+
+
+def read_text(path: Path) -> Text:
+    """What is in a file. Raises NotText, OSError."""
     return decode(path.read_bytes())
 
 
-def decode(data: bytes) -> tuple[str, str]:
+def decode(data: bytes) -> Text:
     """UTF-8 and, with a byte order mark, UTF-16 and UTF-32; else Windows-1252; else Latin-1.
 
     Raises NotText, and EmptyText where there is nothing but white space.
@@ -41,7 +52,7 @@ def decode(data: bytes) -> tuple[str, str]:
     text, encoding = _decode(data)
     if not text.strip():
         raise EmptyText("is empty")
-    return text.replace("\r\n", "\n").replace("\r", "\n"), encoding
+    return Text(text.replace("\r\n", "\n").replace("\r", "\n"), encoding)
 
 
 def _decode(data: bytes) -> tuple[str, str]:
@@ -53,10 +64,8 @@ def _decode(data: bytes) -> tuple[str, str]:
     if b"\0" in head or len(head) - len(head.translate(None, CONTROL_CHARACTERS)) > len(head) / 10:
         raise NotText("is not text")
     for encoding in ("utf-8", "cp1252"):
-        try:
+        with suppress(UnicodeDecodeError):
             return data.decode(encoding), encoding
-        except UnicodeDecodeError:
-            continue
     return data.decode("latin-1"), "latin-1"
 
 
