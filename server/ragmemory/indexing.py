@@ -66,8 +66,10 @@ class Indexing:
             try:
                 await self.bring_up_to_date()
                 await self._save_if_behind()
-            except RagMemoryError as error:  # the next query will say so to whom it concerns
-                logger.warning("%s", error)
+            except Exception as error:  # the next query meets it again, and tells whom it concerns
+                logger.warning(
+                    "The index does not follow: %s", error, exc_info=not isinstance(error, RagMemoryError)
+                )
 
     async def bring_up_to_date(self) -> bool:
         """Take in what was committed until now; False if the memory is empty. Raises EmbedderMismatch."""

@@ -89,10 +89,9 @@ class MemoryService:
             await to_thread.run_sync(self._embedder.count_tokens, [""])
 
     async def warm_up(self) -> None:
-        """Do now what the first query would wait for. What fails here fails again when it matters."""
-        with suppress(RagMemoryError):
-            await self._open()
-            await self._indexing.bring_up_to_date()
+        """Do now what the first query would wait for."""
+        await self._open()
+        await self._indexing.bring_up_to_date()
 
     # Putting in
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import signal
 import sys
 from typing import TYPE_CHECKING
@@ -20,6 +21,8 @@ from ragmemory.toolsets import make_tools
 
 if TYPE_CHECKING:
     from ragmemory.service import MemoryService
+
+logger = logging.getLogger(__name__)
 
 INSTRUCTIONS = (
     "A memory of documents. Query it before answering from general knowledge, and name the sources of what "
@@ -80,8 +83,11 @@ class OnDemand:
         return make_service(self._settings)
 
     async def warm_up(self) -> None:
-        """Load what the first query needs."""
-        await (await self.service()).warm_up()
+        """Load what the first query needs. What fails here fails again when it matters, and is told then."""
+        try:
+            await (await self.service()).warm_up()
+        except Exception:
+            logger.info("The warm-up failed", exc_info=True)
 
 
 async def _keep(service: MemoryService, *, task_status: TaskStatus[None]) -> None:
