@@ -21,6 +21,7 @@ T = TypeVar("T")
 
 Table = dict[str, Any]
 
+KINDS = {str: "text", int: "a whole number", float: "a number", bool: "true or false", list: "texts"}
 PACKAGED = ("memory.toml", "chat.toml")
 USER_FILE = "config.toml"
 PROJECT_FILE = "ragchat.toml"
@@ -161,8 +162,19 @@ def _set(settings: Settings, key: str, value: Any, origin: str) -> None:
     table, _, name = key.partition(".")
     if name not in settings.tables.get(table, {}):
         raise _unknown(key, settings, origin)
+    default = settings.tables[table][name]
+    if not _fits(value, default):
+        kind = KINDS[type(default)]
+        raise SettingsError(f"{key} is not usable: it takes {kind}, not {value!r} (from {origin}).")
     settings.tables[table][name] = value
     settings.origins[key] = origin
+
+
+def _fits(value: Any, default: Any) -> bool:
+    """Whether a value has the type of the packaged one; a whole number is a number, too."""
+    if isinstance(default, list):
+        return isinstance(value, list) and all(isinstance(item, str) for item in value)
+    return type(value) is type(default) or (type(value), type(default)) == (int, float)
 
 
 def _unknown(key: str, settings: Settings, origin: str) -> SettingsError:
@@ -198,7 +210,7 @@ def _typed(text: str, settings: Settings, key: str, variable: str) -> Any:
     try:
         return msgspec.convert(text, type(current), strict=False)
     except msgspec.ValidationError:
-        kind = {int: "a whole number", float: "a number", bool: "true or false"}[type(current)]
+        kind = KINDS[type(current)]
         raise SettingsError(f"{variable} is {text!r}, but {key} takes {kind}.") from None
 
 

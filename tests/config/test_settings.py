@@ -122,12 +122,18 @@ def test_a_variable_of_the_wrong_type_is_named_with_its_value(home: Path) -> Non
 
 @pytest.mark.parametrize(
     ("text", "key"),
-    [("[tools]\nrounds = 'x'", "tools.rounds"), ("[tools]\noffered = ['a', 1]", "tools.offered")],
+    [
+        ("[tools]\nrounds = 'x'", "tools.rounds"),
+        ("[tools]\noffered = ['a', 1]", "tools.offered"),
+        ("[tools]\noffered = 'a'", "tools.offered"),
+        ("[memory]\npath = 3", "memory.path"),
+        ("[tools]\ntimeout_seconds = true", "tools.timeout_seconds"),
+    ],
 )
 def test_a_value_of_the_wrong_type_is_named_with_its_file(home: Path, text: str, key: str) -> None:
     path = user_file(home, text)
     with pytest.raises(SettingsError) as caught:
-        load(home).table("tools", Tools)
+        load(home)
     assert str(caught.value).startswith(f"{key} is not usable: ")
     assert str(caught.value).endswith(f"(from {path}).")
 
@@ -202,3 +208,16 @@ def test_every_packaged_key_stands_under_a_comment(name: str) -> None:
 def test_the_packaged_prompts_are_there() -> None:
     for name in ("system.md", "passages.md"):
         assert resources.files("ragconfig").joinpath(name).read_text(encoding="utf-8").strip()
+
+
+def test_a_whole_number_is_a_number_too(home: Path) -> None:
+    user_file(home, "[tools]\ntimeout_seconds = 5")
+    assert load(home).table("tools", Tools).timeout_seconds == 5.0
+
+
+def test_a_table_that_is_read_in_another_shape_names_the_key(home: Path) -> None:
+    class Odd(msgspec.Struct):
+        rounds: str
+
+    with pytest.raises(SettingsError, match=r"^tools\.rounds is not usable: Expected `str`, got `int`"):
+        load(home).table("tools", Odd)
