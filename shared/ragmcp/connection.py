@@ -6,11 +6,10 @@ It knows JSON-RPC and cancellation, but neither revisions nor any other method; 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, Generic, TypeAlias, TypeVar
 
 import msgspec
-from msgspec import Raw
+from msgspec import Raw, Struct
 
 from ragmcp import jsonrpc
 from ragmcp.errors import (
@@ -31,30 +30,26 @@ Waiter = TypeVar("Waiter")
 CANCELLED = "notifications/cancelled"
 
 
-@dataclass(frozen=True, slots=True)
-class Answered(Generic[Waiter]):
+class Answered(Struct, Generic[Waiter], frozen=True):
     """One of our requests has its answer."""
 
     waiter: Waiter
     outcome: Raw | RagMcpError
 
 
-@dataclass(frozen=True, slots=True)
-class Cancelled:
+class Cancelled(Struct, frozen=True):
     """The peer no longer wants the answer to request `id`."""
 
     id: Id
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(Struct, frozen=True):
     """A line that must be sent now."""
 
     line: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Garbage:
+class Garbage(Struct, frozen=True):
     """Something unusable that nobody waits for; worth a line in the log."""
 
     error: RagMcpError

@@ -8,12 +8,11 @@ Legacy: `initialize` settles them for the connection. The legacy part is small o
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
 import msgspec
-from msgspec import UNSET, Raw, UnsetType
+from msgspec import UNSET, Raw, Struct, UnsetType
 
 from ragmcp.errors import InvalidParams, UnreadableAnswer, UnsupportedRevision, WireError
 from ragmcp.schema import (
@@ -52,14 +51,13 @@ class Era(StrEnum):
     LEGACY = "legacy"
 
 
-@dataclass(frozen=True)
-class Terms:
+class Terms(Struct, frozen=True):
     """Under which conditions a request is to be answered."""
 
     era: Era
     revision: str
     client: Implementation
-    capabilities: Mapping[str, Any] = field(default_factory=dict)
+    capabilities: Mapping[str, Any]
 
 
 def negotiate(requested: str) -> str:
@@ -89,7 +87,7 @@ class Session:
         if self.terms is not None:
             return self.terms
         if method == "ping":  # The one request that may come before the legacy handshake.
-            return Terms(Era.LEGACY, LATEST_LEGACY, UNKNOWN_CLIENT)
+            return Terms(Era.LEGACY, LATEST_LEGACY, UNKNOWN_CLIENT, {})
         raise InvalidParams(
             f"$._meta['{PROTOCOL_VERSION}']", "it is required, unless the connection began with initialize"
         )

@@ -5,16 +5,16 @@ Not JSON: a line may hold anything. An overlong line is not kept, only its two e
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from msgspec import Struct
 
 END_BYTES = 256
 
 Line: TypeAlias = bytes | bytearray
 
 
-@dataclass(frozen=True)
-class Overlong:
+class Overlong(Struct, frozen=True):
     """A line that was skipped: its size in bytes without the newline, its first and its last bytes."""
 
     size: int
@@ -47,8 +47,9 @@ class LineDecoder:
     def _append(self, part: bytes) -> None:
         self._size += len(part)
         self._partial += part
+        if len(self._head) < END_BYTES:
+            self._head += part[: END_BYTES - len(self._head)]
         if self._size > self.limit:
-            self._head = self._head or bytes(self._partial[:END_BYTES])
             del self._partial[:-END_BYTES]
 
     def _finish(self, part: bytes) -> Line | Overlong:

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import anyio
 import anyio.lowlevel
 import msgspec
-from msgspec import UNSET, Raw
+from msgspec import UNSET, Raw, Struct
 
 from ragmcp.connection import Connection
 from ragmcp.eras import (
@@ -206,8 +205,7 @@ def _as_known_to(revision: str, info: ToolInfo) -> ToolInfo:
     return info
 
 
-@dataclass(frozen=True)
-class Method:
+class Method(Struct, frozen=True):
     """What a method takes, when it exists, and who answers it."""
 
     params: msgspec.json.Decoder[Any]

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -26,16 +25,14 @@ T = TypeVar("T")
 Function = Callable[..., Awaitable[Any]]
 
 
-@dataclass(frozen=True)
-class ToolResult(Generic[T]):
+class ToolResult(Struct, Generic[T], frozen=True):
     """A result whose text the tool chose itself; `structured` is the typed form of the same thing."""
 
     content: list[Content]
     structured: T
 
 
-@dataclass(frozen=True)
-class Tool:
+class Tool(Struct, frozen=True):
     """A function that can be called over the wire."""
 
     info: ToolInfo

@@ -1,6 +1,7 @@
 """MCP over a process's standard streams: the server's half guards them, the client's half owns the process.
 
-Not the protocol: both halves hand a stream to `server.serve` or `client.connect`.
+Not the protocol: both halves hand a stream to `server.serve` or `client.connect`. Each imports what only it
+needs when it is called: a server starts without the client's code, and the other way round.
 """
 
 from __future__ import annotations
@@ -10,16 +11,18 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import anyio
 
-from ragmcp.client import Client, EraName, connect
 from ragmcp.errors import ConnectionClosed, ServerNotStarted
 from ragmcp.schema import Implementation
-from ragmcp.server import Server, serve
 from ragmcp.tasks import beside
 from ragmcp.transports.pipes import open_pipes
-from ragmcp.transports.process import ServerProcess
+
+if TYPE_CHECKING:
+    from ragmcp.client import Client, EraName
+    from ragmcp.server import Server
 
 PARENT_WATCH_SECONDS = 0.5
 
@@ -31,6 +34,8 @@ async def serve_stdio(
 
     `message_bytes` is the longest message read; `on_listening` runs beside once the first answer has left.
     """
+    from ragmcp.server import serve
+
     parent = os.getppid()
     async with open_pipes(*_guard_standard_streams()) as stream:
 
@@ -90,6 +95,9 @@ async def open_stdio(
     read; `era` None: find out, "modern": our own kind of server, no probe, "legacy": handshake only.
     Raises ServerNotStarted, and what `ragmcp.client.connect` raises.
     """
+    from ragmcp.client import connect
+    from ragmcp.transports.process import ServerProcess
+
     async with ServerProcess.start(command, stderr=stderr, env=env, cwd=cwd) as process:
         identity = Implementation(name=client_name, version=client_version)
         answered = False
