@@ -145,8 +145,18 @@ async def test_inject_loads_files_and_says_how_many(room: Room) -> None:
     assert "1 unchanged" in await room.run("/inject my coffee.md")
     assert room.context.status.documents == 2
     assert "does not exist" in await room.run("/inject nowhere.md")
+    assert room.context.failures == 1
     with pytest.raises(ArgumentMissing):
         await room.run("/inject")
+
+
+async def test_inject_names_what_it_skips_but_not_thousands(room: Room, tmp_path: Path) -> None:
+    for number in range(15):
+        (tmp_path / f"{number}.pdf").write_bytes(b"%PDF")
+    shown = await room.run("/inject .")
+    assert shown.count(".pdf is not text or Markdown (PDF)") == 10
+    assert "skipped: 5 more" in shown
+    assert "2 added, 15 skipped" in shown
 
 
 async def test_inject_readme_loads_the_projects_own(room: Room) -> None:

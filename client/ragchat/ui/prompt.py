@@ -61,6 +61,7 @@ def make_prompt(
         include_default_pygments_style=False,
         color_depth=None if styled else ColorDepth.DEPTH_1_BIT,
         enable_open_in_editor=True,
+        enable_suspend=True,
     )
     session.default_buffer.on_text_changed += status.clear_hint
     return session

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from ragchat.ui.context import ChatContext
 
 _SHOWN = 50
-_FAILURES_SHOWN = 10
+_LISTED = 10
 
 
 async def inject(context: ChatContext, argument: str) -> None:
@@ -36,8 +37,11 @@ async def inject(context: ChatContext, argument: str) -> None:
     try:
         with progress_bar(context.screen) as on_progress:
             await run_inject(context.memory, paths, on_progress, report)
-    finally:
-        _show_report(context, report)
+    except BaseException:
+        if report.documents:
+            _show_report(context, report)
+        raise
+    _show_report(context, report)
     await context.follow_memory()
 
 
@@ -119,15 +123,23 @@ def split_paths(argument: str) -> list[Path]:
 
 
 def _show_report(context: ChatContext, report: InjectReport) -> None:
-    failed = [document for document in report.documents if document.error]
-    for document in failed[:_FAILURES_SHOWN]:
-        context.screen.note(document.error or "", "warning")
-    if len(failed) > _FAILURES_SHOWN:
-        context.screen.note(f"… and {len(failed) - _FAILURES_SHOWN:,} more failed.", "warning")
-    for note in report.notes:
-        context.screen.note(note)
+    failed = [document.error for document in report.documents if document.error]
+    _note_some(context, failed, "failed", "warning")
+    _note_some(
+        context, [f"{skipped.path} {skipped.reason}" for skipped in report.skipped], "skipped", "notice"
+    )
+    _note_some(context, report.notes, "", "notice")
     context.screen.note(report.summary(), "warning" if failed else "done")
     if report.gone:
-        context.screen.note(
-            f"{counted(len(report.gone), 'file')} gone from there, but not from memory: /forget."
-        )
+        files = counted(len(report.gone), "file")
+        context.screen.note(f"{files} gone from there, but not from memory: /forget.")
+    context.failures += bool(failed)
+
+
+def _note_some(context: ChatContext, lines: Sequence[str], what: str, style: str) -> None:
+    """The first lines; of thousands a person reads none."""
+    head = f"{what}: " if what else ""
+    for line in lines[:_LISTED]:
+        context.screen.note(head + line, style)
+    if len(lines) > _LISTED:
+        context.screen.note(f"{head}{len(lines) - _LISTED:,} more", style)
