@@ -212,7 +212,7 @@ class Peer:
                 case Cancelled(id):
                     self._cancel(id)
                 case Garbage(error):
-                    log.warning("Ignored what the other side sent: %s", error)
+                    log.info("Ignored what the other side sent: %s", error)
 
     def _hear(self, notification: Notification) -> None:
         try:

@@ -18,6 +18,8 @@ def flat_schema(type: type) -> Schema:
     """The JSON Schema (2020-12) of a msgspec type, with an object at its root."""
     root = msgspec.json.schema(type)
     definitions: dict[str, Schema] = root.pop("$defs", {})
+    if "$ref" in root:  # The root itself stands in place even where it is referred to from within.
+        root = definitions[root["$ref"].removeprefix(PREFIX)]
     recursive = {name for name in definitions if _holds(name, definitions[name], definitions, set())}
     schema: Schema = _inlined(root, definitions, recursive)
     schema.pop("title", None)

@@ -107,7 +107,7 @@ class Supervised:
                 except ConnectionClosed as error:
                     if not repeatable:
                         raise
-                    log.warning("Repeating %s: %s", what, error)
+                    log.info("Repeating %s: %s", what, error)
                 return await self._try(what, ask)
         except TimeoutError:
             raise RequestTimedOut(what, timeout or 0) from None
@@ -130,6 +130,13 @@ class Supervised:
             raise ConnectionClosed(what, reason) from None
 
     async def _keep_running(self) -> None:
+        try:
+            await self._live_again_and_again()
+        finally:  # Nobody is to wait for a start that will not come.
+            self._life.end(ConnectionClosed())
+            self._life.replaced.set()
+
+    async def _live_again_and_again(self) -> None:
         pause = 0.0
         while True:
             started = anyio.current_time()
@@ -150,5 +157,5 @@ class Supervised:
                 await client.closed()
                 raise ConnectionClosed()
         except RagMcpError as failure:
-            log.warning("%s", failure)
+            log.info("%s", failure)
             life.end(failure)

@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import anyio
@@ -14,7 +13,7 @@ import anyio.to_thread
 import pytest
 
 from ragmcp.client import EraName
-from ragmcp.errors import ConnectionClosed, RequestTimedOut, ServerNotStarted, WireError
+from ragmcp.errors import RequestTimedOut, WireError
 from tests.support.mcp_process import ENV, SERVER, gone, logged, spawned
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="signals and process groups are POSIX")
@@ -29,61 +28,6 @@ async def test_a_server_is_started_asked_and_ended(era: EraName | None, tmp_path
             assert client.server.name == "test-server"
             assert client.revision == ("2025-11-25" if era == "legacy" else "2026-07-28")
             assert (await client.call_tool("Add", {"a": 3}, timeout=5)).structured == {"total": 4}
-
-
-async def test_a_server_that_exits_on_stdin_close_is_never_terminated(tmp_path: Path) -> None:
-    # The traps would be named in the log.
-    script = tmp_path / "server.py"
-    script.write_text(
-        "import signal, sys\n"
-        "signal.signal(signal.SIGTERM, lambda *_: print('terminated', file=sys.stderr, flush=True))\n"
-        "from tests.support.mcp_server import main\n"
-        "main()\n"
-        "print('left by itself', file=sys.stderr)\n",
-        encoding="utf-8",
-    )
-    log = tmp_path / "log"
-    began = time.monotonic()
-    async with spawned([sys.executable, str(script)], stderr=log) as client:
-        await client.list_tools()
-    assert time.monotonic() - began < 3
-    assert log.read_text(encoding="utf-8") == "left by itself\n"
-
-
-@posix
-async def test_a_server_that_stays_is_terminated(tmp_path: Path) -> None:
-    script = "import signal, sys, time\nprint('ready', file=sys.stderr, flush=True)\nsignal.pause()"
-    log = tmp_path / "log"
-    with anyio.fail_after(20):
-        async with spawned([sys.executable, "-c", script], stderr=log, era="modern"):
-            await logged(log, "ready")
-
-
-@posix
-async def test_a_server_that_ignores_sigterm_is_killed_with_its_children(tmp_path: Path) -> None:
-    script = (
-        "import signal, subprocess, sys\n"
-        "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
-        "child = subprocess.Popen([sys.executable, '-c', 'import signal; signal.pause()'])\n"
-        "print('child', child.pid, '.', file=sys.stderr, flush=True)\n"
-        "signal.pause()\n"
-    )
-    log = tmp_path / "log"
-    with anyio.fail_after(30):
-        async with spawned([sys.executable, "-c", script], stderr=log, era="modern"):
-            await logged(log, ".")
-        await gone(int(log.read_text(encoding="utf-8").split()[1]))
-
-
-async def test_a_cancelled_caller_leaves_no_server_behind(tmp_path: Path) -> None:
-    log = tmp_path / "log"
-    pid = 0
-    with anyio.move_on_after(30) as scope:
-        async with spawned(stderr=log) as client:
-            pid = int((await client.call_tool("Pid", timeout=5)).text)
-            scope.cancel()
-            await anyio.sleep_forever()
-    await gone(pid)
 
 
 def killed_parent(stdin: int) -> int:
@@ -122,38 +66,6 @@ async def test_stray_prints_of_python_and_of_c_go_to_stderr(tmp_path: Path) -> N
         assert (await client.call_tool("Shout", timeout=5)).text == "shouted"
         assert (await client.call_tool("Echo", {"text": "still here"}, timeout=5)).text == "still here"
     assert set(log.read_text(encoding="utf-8").splitlines()) == {"from Python", "from C", "from a descriptor"}
-
-
-@pytest.mark.parametrize(
-    ("command", "sentence"),
-    [
-        (["/no/such/program"], "The server `/no/such/program` did not start: there is no such program."),
-        (
-            [sys.executable, "-c", "raise SystemExit('no licence')"],
-            "did not start: it ended with exit code 1; the last line of its log is: no licence.",
-        ),
-        ([sys.executable, "-c", "import os; os.kill(os.getpid(), 9)"], "it was ended by signal 9."),
-    ],
-)
-async def test_a_server_that_does_not_start_says_why(
-    command: list[str], sentence: str, tmp_path: Path
-) -> None:
-    with anyio.fail_after(20), pytest.raises(ServerNotStarted) as failed:
-        async with spawned(command, stderr=tmp_path / "log"):
-            pass
-    assert sentence in str(failed.value)
-
-
-async def test_a_missing_working_folder_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ServerNotStarted, match="nowhere"):
-        async with spawned(cwd=tmp_path / "nowhere"):
-            pass
-
-
-async def test_a_server_that_dies_over_a_call_fails_the_call_at_once(tmp_path: Path) -> None:
-    with anyio.fail_after(20), pytest.raises(ConnectionClosed, match=r"tools/call.*exit code 3"):
-        async with spawned(stderr=tmp_path / "log") as client:
-            await client.call_tool("Die", timeout=None)
 
 
 async def test_a_call_that_takes_too_long_is_cancelled_in_the_server(tmp_path: Path) -> None:
@@ -237,10 +149,3 @@ def test_a_server_whose_stderr_is_closed_still_serves() -> None:
         env=ENV,
     )
     assert json.loads(done.stdout)["result"] == {}
-
-
-@posix
-async def test_ctrl_c_in_the_host_does_not_reach_the_server(tmp_path: Path) -> None:
-    async with spawned(stderr=tmp_path / "log") as client:
-        pid = int((await client.call_tool("Pid", timeout=5)).text)
-        assert os.getpgid(pid) == pid != os.getpgid(0)

@@ -102,6 +102,14 @@ async def test_leaving_ends_the_server(tmp_path: Path) -> None:
     await gone(pid)
 
 
+async def test_after_leaving_a_call_fails_at_once(tmp_path: Path) -> None:
+    with anyio.fail_after(20):
+        async with supervised(tmp_path / "log") as client:
+            await pid_of(client)
+        with pytest.raises(ConnectionClosed):
+            await client.call_tool("Echo", timeout=None)
+
+
 async def test_what_the_body_raises_comes_out_as_it_is(tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError):
         async with supervised(tmp_path / "log"):

@@ -51,20 +51,17 @@ class ServerProcess:
 
         Raises ServerNotStarted.
         """
-        with ExitStack() as theirs:
-            their_stdin, our_output = os.pipe()
-            our_input, their_stdout = os.pipe()
-            theirs.callback(os.close, their_stdin)
-            theirs.callback(os.close, their_stdout)
-            log = theirs.enter_context(stderr.open("ab")) if stderr else None
+        with ExitStack() as theirs, ExitStack() as ours:
             try:
+                log = theirs.enter_context(stderr.open("ab")) if stderr else None
+                their_stdin, our_output = _pipe(theirs, ours)
+                our_input, their_stdout = _pipe(ours, theirs)
                 process = await anyio.open_process(
                     command, stdin=their_stdin, stdout=their_stdout, stderr=log, env=env, cwd=cwd, **_apart()
                 )
             except (OSError, ValueError) as error:
-                os.close(our_output)
-                os.close(our_input)
                 raise ServerNotStarted(command, _reason(error, command)) from None
+            ours.pop_all()  # The stream owns them from here on.
         async with process, open_pipes(our_input, our_output) as stream:
             server = cls(process, stream, stderr)
             try:
@@ -122,6 +119,13 @@ class ServerProcess:
                 self._process.kill()
             else:
                 os.killpg(self._process.pid, signal.Signals[name])
+
+
+def _pipe(readers: ExitStack, writers: ExitStack) -> tuple[int, int]:
+    read_end, write_end = os.pipe()
+    readers.callback(os.close, read_end)
+    writers.callback(os.close, write_end)
+    return read_end, write_end
 
 
 def _apart() -> dict[str, Any]:
