@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
 from importlib import import_module
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from prompt_toolkit.application import get_app
 
@@ -53,6 +53,7 @@ class Backstage:
         self._past = past
         self._opened = asyncio.Event()
         self._closing = asyncio.Event()
+        self._looks: list[asyncio.Task[None]] = []
 
     async def stay_open(self) -> None:
         """Open everything, then wait for `close`. Raises what opening and closing raise."""
@@ -62,14 +63,12 @@ class Backstage:
             async with self._open_app() as app:
                 self.context = await self._prepare(app)
                 self._opened.set()
-                looks = [
-                    asyncio.create_task(look(self.context))
-                    for look in (self._look_at_memory, self._load_model)
-                ]
+                self._begin(self._welcome(self.context))
+                self._begin(self._load_model(self.context))
                 await self._closing.wait()
-                for task in looks:
+                for task in self._looks:
                     task.cancel()
-                await asyncio.wait(looks)
+                await asyncio.wait(self._looks)
         finally:
             self._opened.set()
 
@@ -80,6 +79,15 @@ class Backstage:
         """The context as soon as it is there; None when it cannot be had."""
         await self._opened.wait()
         return self.context
+
+    def look_again(self) -> None:
+        """What was stopped half-way may have changed memory."""
+        if self.context is not None:
+            self._begin(self._look_at_memory(self.context))
+
+    def _begin(self, look: Coroutine[Any, Any, None]) -> None:
+        self._looks = [task for task in self._looks if not task.done()]
+        self._looks.append(asyncio.create_task(look))
 
     async def _prepare(self, app: App) -> ChatContext:
         from ragchat.ui.actions.sessions import resume
@@ -93,19 +101,21 @@ class Backstage:
         get_app().invalidate()
         return context
 
-    async def _look_at_memory(self, context: ChatContext) -> None:
+    async def _welcome(self, context: ChatContext) -> None:
         """Starts the memory server, too: the first question finds it running."""
         from ragchat.ui.welcome import EMPTY_MEMORY, readme
 
-        try:
-            await context.follow_memory()
-        except Exception as error:
-            await self._show_error(context, error)
-            return
+        await self._look_at_memory(context)
         if context.status.documents == 0 and readme():
             context.readme_offered = True
             async with self._aside():
                 context.screen.show(EMPTY_MEMORY, "")
+
+    async def _look_at_memory(self, context: ChatContext) -> None:
+        try:
+            await context.follow_memory()
+        except Exception as error:
+            await self._show_error(context, error)
         get_app().invalidate()
 
     async def _load_model(self, context: ChatContext) -> None:

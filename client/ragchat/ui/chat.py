@@ -89,6 +89,7 @@ class Chat:
         if (context := self._backstage.context) is not None:
             if not finished:
                 context.screen.note("(stopped)")
+                self._backstage.look_again()
             context.screen.show("")
 
     async def _work(self, text: str) -> None:
