@@ -2,8 +2,9 @@
 
 `python -m tests.benchmarks.offline [collection …]`. Each question of a collection with gold answers is asked
 offline; its answer counts when one of the quotations, read together, contains one of the gold answers letter
-for letter. Beside it stand how often the answer was in the retrieved passages at all (the ceiling), and how
-much is quoted.
+for letter. Beside it stand how often the answer was in the retrieved passages at all (the ceiling), how much
+is quoted, and how often a question that memory cannot answer (about programming, from another collection) is
+answered all the same.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ from tests.benchmarks.report import table
 from tests.support.memory import memory_in
 
 COLLECTIONS = ("xquad_en", "xquad_de", "xquad_zh")
+FOREIGN = "cosqa"
+FOREIGN_QUESTIONS = 200
 # As the packaged settings have it.
 LIMITS = RecallLimits(top_k=8, min_score=0.3, seconds=60.0)
 
@@ -39,6 +42,11 @@ def _contains(texts: Sequence[str], answers: Sequence[str]) -> bool:
     return any(answer in text for answer in answers)
 
 
+def _foreign_questions() -> list[str]:
+    path = FOLDER / FOREIGN / "queries.jsonl"
+    return [row["text"] for row in _rows(path)[:FOREIGN_QUESTIONS]] if path.exists() else []
+
+
 class _Tally:
     """What happened to the questions of one collection."""
 
@@ -48,6 +56,7 @@ class _Tally:
         self.grounded: list[bool] = []
         self.sizes: list[tuple[int, int]] = []  # sentences, characters
         self.seconds: list[float] = []
+        self.foreign: list[bool] = []
 
     def add(self, recalled: Recalled, quoted: Sequence[Citation], answers: Sequence[str]) -> None:
         quotes = [citation.quote for citation in quoted]
@@ -64,6 +73,7 @@ class _Tally:
             f"{statistics.mean(self.answered):.3f}",
             f"{statistics.mean(self.reachable):.3f}",
             f"{statistics.mean(self.grounded):.3f}",
+            f"{statistics.mean(self.foreign):.3f}" if self.foreign else "–",
             f"{statistics.mean(sentences):.1f} / {statistics.mean(characters):.0f}",
             f"{statistics.median(self.seconds) * 1e3:.1f}",
         ]
@@ -83,6 +93,9 @@ async def measure(name: str) -> list[str]:
                 quoted = compose(question["text"], recalled)
                 tally.seconds.append(time.perf_counter() - began)
                 tally.add(recalled, quoted.citations, question["answers"])
+            for text in _foreign_questions():
+                recalled = await recall(memory, text, LIMITS)
+                tally.foreign.append(bool(compose(text, recalled).citations))
     return tally.row(name)
 
 
@@ -93,7 +106,16 @@ def run(names: Iterable[str] = COLLECTIONS) -> None:
         return
     table(
         "Answers without a model: how often they contain the gold answer",
-        ["collection", "questions", "contained", "in the hits", "grounded", "sentences / signs", "ms"],
+        [
+            "collection",
+            "n",
+            "contained",
+            "in the hits",
+            "grounded",
+            "foreign grounded",
+            "sentences / signs",
+            "ms",
+        ],
         [asyncio.run(measure(name)) for name in present],
     )
 
