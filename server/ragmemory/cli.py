@@ -9,6 +9,7 @@ import argparse
 import logging
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from ragmemory import __version__
@@ -30,7 +31,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             arguments.config,
             {"memory.path": arguments.memory, "memory.toolsets": arguments.toolsets},
         )
-        serving.run(settings)
+        with suppress(KeyboardInterrupt):
+            serving.run(settings)
     except SettingsError as error:
         sys.stderr.write(f"{error} {error.hint}".rstrip() + "\n")
         return 1

@@ -6,8 +6,10 @@ All of the retriever's work is done here, in a thread and one piece at a time.
 from __future__ import annotations
 
 import logging
+import shutil
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
 
 import anyio
 from anyio import to_thread
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
     from ragmemory.ranking import Scored
     from ragmemory.retriever import Retriever
 
+T = TypeVar("T")
+
 logger = logging.getLogger(__name__)
 
 # Chunks read from the store at a time: a query that comes meanwhile waits for one page only.
@@ -30,7 +34,6 @@ _PAGE = 4_000
 # A snapshot is written again when it has fallen behind by this share of the index, and by a page at least:
 # the work stays proportional to what was added.
 _BEHIND = 0.2
-
 # Seconds.
 _PATIENCE = 2.0
 
@@ -78,7 +81,7 @@ class Indexing:
             if version != self._version:
                 await self._check_embedder()
                 if self._retriever is not None:
-                    await self._read_changes(self._retriever)
+                    await self._sound(self._read_changes, self._retriever)
                 self._version = version
             return self._retriever is not None and len(self._retriever) > 0
 
@@ -94,8 +97,19 @@ class Indexing:
 
     def _open(self, dimensions: int) -> Retriever:
         retriever = self._make_retriever(dimensions)
-        retriever.open(f"{self._store.store_id} {self._identity} {dimensions}")
+        try:
+            retriever.open(f"{self._store.store_id} {self._identity} {dimensions}")
+        except Exception:  # numpy raises this and that on damaged files
+            return self._open_anew(retriever)
         return retriever
+
+    def _open_anew(self, damaged: Retriever) -> Retriever:
+        logger.warning("The index of %s is damaged and is built anew", self._store.path, exc_info=True)
+        if damaged.folder is not None:
+            shutil.rmtree(damaged.folder, ignore_errors=True)
+            if damaged.folder.exists():
+                return self._make_retriever(damaged.dimensions)
+        return self._open(damaged.dimensions)
 
     async def _read_changes(self, retriever: Retriever) -> None:
         while True:
@@ -144,16 +158,30 @@ class Indexing:
             retriever = self._retriever
             if retriever is None:
                 return []
-            return await to_thread.run_sync(_search, retriever, query, vector, allowed, boosted, top_k)
+            if vector is not None and len(vector) != retriever.dimensions:
+                raise EmbedderMismatch(self._identity, retriever.dimensions, self._identity, len(vector))
+            search = partial(_search, query, vector, allowed, boosted, top_k)
+            return await self._sound(partial(to_thread.run_sync, search), retriever)
+
+    async def _sound(self, work: Callable[[Retriever], Awaitable[T]], retriever: Retriever) -> T:
+        """`work` on the index; if that fails, once more on one built anew: its files may be damaged."""
+        try:
+            return await work(retriever)
+        except RagMemoryError:
+            raise
+        except Exception:
+            self._retriever = await to_thread.run_sync(self._open_anew, retriever)
+        await self._read_changes(self._retriever)
+        return await work(self._retriever)
 
 
 def _search(
-    retriever: Retriever,
     query: ParsedQuery,
     vector: NDArray[np.float32] | None,
     allowed: list[int] | None,
     boosted: set[int],
     top_k: int,
+    retriever: Retriever,
 ) -> list[Scored]:
     import numpy as np
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -15,6 +16,8 @@ from ragmemory.errors import (
     NotAMemory,
     NothingToUndo,
 )
+from ragmemory.ranking import Scored
+from ragmemory.retriever import Retriever
 from ragmemory.service import MemoryService
 from ragmemory.types import Injected, Metadata
 from tests.support.memories import ORIGIN, SwitchableEmbedder, service_for
@@ -255,6 +258,36 @@ async def test_a_lost_or_damaged_index_is_rebuilt(tmp_path: Path) -> None:
     shutil.rmtree(index, ignore_errors=True)
     async with service_for(tmp_path) as memory:
         assert await uris(memory, "fox") == ["fox"]
+
+
+async def test_an_index_whose_damage_shows_late_is_rebuilt_too(tmp_path: Path) -> None:
+    async with service_for(tmp_path) as memory:
+        for number in range(50):
+            await put(memory, f"# Fox {number}\n\nThe fox number {number} jumps.", uri=f"fox{number}")
+    for file in (tmp_path / "memory.db-index").rglob("*.npy"):
+        data = file.read_bytes()
+        file.write_bytes(data[: len(data) // 2] + b"\x7f" * (len(data) - len(data) // 2))
+    async with service_for(tmp_path) as memory:
+        assert (await uris(memory, '"fox number 17"'))[0] == "fox17"
+        await put(memory, PIE, uri="pie")
+        assert (await uris(memory, "apple pie"))[0] == "pie"
+
+
+async def test_an_index_that_fails_during_a_search_is_rebuilt_and_asked_again(
+    memory: MemoryService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await put(memory, FOX, uri="fox")
+    search, failures = Retriever.search, iter([IndexError("damaged")])
+
+    def failing(retriever: Retriever, *arguments: Any) -> list[Scored]:
+        for failure in failures:
+            raise failure
+        return search(retriever, *arguments)
+
+    monkeypatch.setattr(Retriever, "search", failing)
+    assert await uris(memory, "fox") == ["fox"]
+    await put(memory, PIE, uri="pie")
+    assert await uris(memory, "apple pie") == ["pie"]
 
 
 async def test_an_index_of_another_memory_is_not_believed(tmp_path: Path) -> None:
