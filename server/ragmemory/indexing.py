@@ -99,12 +99,12 @@ class Indexing:
         retriever = self._make_retriever(dimensions)
         try:
             retriever.open(f"{self._store.store_id} {self._identity} {dimensions}")
-        except Exception:  # numpy raises this and that on damaged files
-            return self._open_anew(retriever)
+        except Exception as error:  # numpy raises this and that on damaged files
+            return self._open_anew(retriever, error)
         return retriever
 
-    def _open_anew(self, damaged: Retriever) -> Retriever:
-        logger.warning("The index of %s is damaged and is built anew", self._store.path, exc_info=True)
+    def _open_anew(self, damaged: Retriever, error: Exception) -> Retriever:
+        logger.warning("The index of %s is damaged and is built anew", self._store.path, exc_info=error)
         if damaged.folder is not None:
             shutil.rmtree(damaged.folder, ignore_errors=True)
             if damaged.folder.exists():
@@ -169,8 +169,8 @@ class Indexing:
             return await work(retriever)
         except RagMemoryError:
             raise
-        except Exception:
-            self._retriever = await to_thread.run_sync(self._open_anew, retriever)
+        except Exception as error:
+            self._retriever = await to_thread.run_sync(self._open_anew, retriever, error)
         await self._read_changes(self._retriever)
         return await work(self._retriever)
 
