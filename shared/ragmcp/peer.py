@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Coroutine, Generator
-from types import coroutine
-from typing import Any, Protocol, TypeVar
+from collections.abc import Callable, Coroutine
+from typing import Any, Protocol
 
 import anyio
 import anyio.abc
@@ -19,17 +18,17 @@ from ragmcp import jsonrpc
 from ragmcp.connection import Answered, Cancelled, Connection, Garbage, Reply
 from ragmcp.errors import ConnectionClosed, RagMcpError, RemoteProtocolError, RequestTimedOut
 from ragmcp.jsonrpc import Id, Notification, Request
-from ragmcp.tasks import beside
+from ragmcp.tasks import beside, watched
 
 log = logging.getLogger(__name__)
 
 # What is still being answered when the other side stops asking may take this long. A host that closed our
 # stdin usually waits two seconds before it terminates us; `cat requests | ragmemory` wants its answers.
 FINISH_SECONDS = 1.5
+# Who writes waits once this much is queued: enough to keep a pipe busy, little enough to hold in memory.
+HIGH_WATER_BYTES = 2**20
 # How late a timeout may be.
 TICK_SECONDS = 0.02
-
-T = TypeVar("T")
 
 
 class Stream(Protocol):
@@ -47,7 +46,7 @@ class Stream(Protocol):
     def flush_soon(self) -> None:
         """Send what is queued, together with what others queue in this turn of the event loop."""
 
-    async def drain(self, below: int = ...) -> None:
+    async def drain(self, below: int = HIGH_WATER_BYTES) -> None:
         """Wait while more than `below` bytes are queued."""
 
 
@@ -233,7 +232,7 @@ class Peer:
         self._running[request.id] = scope
         line: bytes | None = None
         try:
-            result = await _watched(self._handle(request), self._leave, self._return)
+            result = await watched(self._handle(request), self._leave, self._return)
             if not scope.cancel_called:
                 line = self.connection.answer(request.id, result)
         except Exception as error:
@@ -264,27 +263,3 @@ class Peer:
         self._todo = deque(request for request in self._todo if request.id != id)
         if line := self.connection.forget(id):
             self._stream.write(line)
-
-
-@coroutine
-def _watched(
-    work: Coroutine[Any, Any, T], leave: Callable[[], None], come_back: Callable[[], None]
-) -> Generator[Any, Any, T]:
-    """Await `work`, calling `leave` before it first has to wait, and `come_back` at the end if it had to."""
-    try:
-        waiting_for = work.send(None)
-    except StopIteration as done:
-        return done.value  # type: ignore[no-any-return]
-    leave()
-    try:
-        while True:
-            try:
-                sent = yield waiting_for
-            except BaseException as error:
-                waiting_for = work.throw(error)
-            else:
-                waiting_for = work.send(sent)
-    except StopIteration as done:
-        return done.value  # type: ignore[no-any-return]
-    finally:
-        come_back()

@@ -13,8 +13,8 @@ import msgspec
 from msgspec import Raw, Struct
 
 from ragmcp.errors import BadTool, InvalidParams, ToolError
+from ragmcp.json_schema import flat_schema
 from ragmcp.schema import Content, TextContent, ToolAnnotations, ToolInfo
-from ragmcp.schemas import flat_schema
 
 if TYPE_CHECKING:
     from ragmcp.server import Call

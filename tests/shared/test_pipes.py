@@ -14,10 +14,12 @@ import pytest
 
 from ragmcp.transports import pipes
 from ragmcp.transports.pipes import Pipes, open_pipes, widen
+from ragmcp.transports.polled import open_polled
+from ragmcp.transports.threaded import ThreadedPipes, open_threaded
 
 Open = Callable[[int, int], AbstractAsyncContextManager[Pipes]]
 
-FORMS = [pipes._open_polled, pipes._open_threaded] if sys.platform != "win32" else [pipes._open_threaded]
+FORMS: list[Open] = [open_polled, open_threaded] if sys.platform != "win32" else [open_threaded]
 both = pytest.mark.parametrize("form", FORMS, ids=["event loop", "threads"][-len(FORMS) :])
 
 
@@ -120,7 +122,7 @@ async def test_files_are_read_through_threads(tmp_path: Path) -> None:
     read_fd, write_fd = os.open(source, os.O_RDONLY), os.open(target, os.O_CREAT | os.O_WRONLY)
     with anyio.fail_after(10):
         async with open_pipes(read_fd, write_fd) as stream:
-            assert isinstance(stream, pipes.ThreadedPipes)
+            assert isinstance(stream, ThreadedPipes)
             assert await stream.receive() == b"one\ntwo\n"
             stream.write(b"three")
             stream.flush()

@@ -10,7 +10,7 @@ import pytest
 from msgspec import UNSET, Meta, Raw, Struct
 
 from ragmcp.errors import BadTool, InvalidParams
-from ragmcp.schemas import flat_schema
+from ragmcp.json_schema import flat_schema
 from ragmcp.server import Call
 from ragmcp.tools import TextContent, Tool, ToolResult, tool
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import jsonschema
 from msgspec import Struct
 
-from ragmcp.schemas import flat_schema
+from ragmcp.json_schema import flat_schema
 
 
 class Leaf(Struct):

@@ -1,0 +1,157 @@
+"""Pipes and sockets through asyncio itself: one system call for many messages, and no thread. POSIX only."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections import deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import anyio
+
+from ragmcp.peer import HIGH_WATER_BYTES
+
+READ_BYTES = 2**16
+# A reader that found its buffer full is in the middle of something large.
+LARGE_READ_BYTES = 2**20
+# Up to here copying lines together is cheaper than a system call for each.
+JOIN_BYTES = 2**18
+
+
+@asynccontextmanager
+async def open_polled(read_fd: int, write_fd: int) -> AsyncIterator[PolledPipes]:
+    """The stream on two pipes or sockets; owns them."""
+    os.set_blocking(read_fd, False)
+    os.set_blocking(write_fd, False)
+    stream = PolledPipes(read_fd, write_fd)
+    try:
+        yield stream
+    finally:
+        stream.close()
+
+
+class PolledPipes:
+    """Through the event loop, one system call for many messages."""
+
+    def __init__(self, read_fd: int, write_fd: int) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._read_fd = read_fd
+        self._write_fd = write_fd
+        self._read_bytes = READ_BYTES
+        self._received = b""
+        self._ended = False
+        self._reading = False
+        self._receiver: asyncio.Future[None] | None = None
+        self._queue: deque[bytes | memoryview] = deque()
+        self._queued = 0
+        self._scheduled = False
+        self._blocked = False
+        self._drained = anyio.Event()
+        self._resume()
+
+    # Reading
+
+    async def receive(self) -> bytes:
+        while not self._received and not self._ended:
+            self._receiver = self._loop.create_future()
+            await self._receiver
+        data, self._received = self._received, b""
+        if not self._reading and not self._ended:
+            self._resume()
+        return data
+
+    def _resume(self) -> None:
+        self._loop.add_reader(self._read_fd, self._on_readable)
+        self._reading = True
+
+    def _pause(self) -> None:
+        self._loop.remove_reader(self._read_fd)
+        self._reading = False
+
+    def _on_readable(self) -> None:
+        if self._received:  # Nobody came for what there was: let the pipe keep the rest.
+            self._pause()
+            return
+        try:
+            self._received = os.read(self._read_fd, self._read_bytes)
+        except BlockingIOError:
+            return
+        except OSError:  # A reset socket has ended like any other.
+            self._received = b""
+        if not self._received:
+            self._ended = True
+            self._pause()
+        self._read_bytes = LARGE_READ_BYTES if len(self._received) >= READ_BYTES else READ_BYTES
+        if self._receiver and not self._receiver.done():
+            self._receiver.set_result(None)
+
+    # Writing
+
+    def write(self, line: bytes) -> None:
+        self._queue += (line, b"\n")
+        self._queued += len(line) + 1
+
+    def flush(self) -> None:
+        if self._queue and not self._blocked:
+            self._flush()
+
+    def flush_soon(self) -> None:
+        if not self._scheduled:
+            self._scheduled = True
+            self._loop.call_soon(self._flush_scheduled)
+
+    def _flush_scheduled(self) -> None:
+        self._scheduled = False
+        self.flush()
+
+    async def drain(self, below: int = HIGH_WATER_BYTES) -> None:
+        while self._queued > below:
+            self._drained = anyio.Event()
+            await self._drained.wait()
+
+    def _flush(self) -> None:
+        try:
+            while self._queue:
+                if self._queued <= JOIN_BYTES:
+                    self._queue = deque([b"".join(self._queue)])
+                written = os.write(self._write_fd, self._queue[0])
+                self._queued -= written
+                if written == len(self._queue[0]):
+                    self._queue.popleft()
+                else:
+                    self._queue[0] = memoryview(self._queue[0])[written:]
+        except BlockingIOError:
+            self._wait_until_writable()
+        except OSError:
+            # Nobody reads any more. That shows at the reading end too, after what is left there.
+            self._queue.clear()
+            self._queued = 0
+        if not self._queue:
+            self._unblock()
+        if self._queued <= HIGH_WATER_BYTES:
+            self._drained.set()
+
+    def _wait_until_writable(self) -> None:
+        if not self._blocked:
+            self._blocked = True
+            self._loop.add_writer(self._write_fd, self._flush)
+
+    def _unblock(self) -> None:
+        if self._blocked:
+            self._blocked = False
+            self._loop.remove_writer(self._write_fd)
+
+    def end(self) -> None:
+        """Close the writing half: the other side reads to the end and no further."""
+        if self._write_fd >= 0:
+            self._unblock()
+            os.close(self._write_fd)
+            self._write_fd = -1  # What is written from now on goes nowhere.
+
+    def close(self) -> None:
+        """Close both halves."""
+        self.end()
+        self._pause()
+        self._ended = True
+        os.close(self._read_fd)

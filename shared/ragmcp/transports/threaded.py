@@ -1,0 +1,111 @@
+"""Descriptors of any kind through threads: on Windows, for files and terminals, on other event loops."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+
+import anyio
+import anyio.to_thread
+
+from ragmcp.peer import HIGH_WATER_BYTES
+from ragmcp.tasks import beside
+
+READ_BYTES = 2**16
+
+
+@asynccontextmanager
+async def open_threaded(read_fd: int, write_fd: int) -> AsyncIterator[ThreadedPipes]:
+    """The stream on two descriptors of any kind; owns them."""
+    stream = ThreadedPipes(read_fd, write_fd)
+    try:
+        async with beside(stream.read_on), beside(stream.write_on):
+            yield stream
+    finally:
+        stream.close()
+
+
+class ThreadedPipes:
+    """A thread for each direction, one piece of work ahead."""
+
+    def __init__(self, read_fd: int, write_fd: int) -> None:
+        self._read_fd = read_fd
+        self._write_fd = write_fd
+        self._received: deque[bytes] = deque()
+        self._news = anyio.Event()
+        self._taken = anyio.Event()
+        self._queue: deque[bytes] = deque()
+        self._queued = 0
+        self._work = anyio.Event()
+        self._drained = anyio.Event()
+
+    async def receive(self) -> bytes:
+        while not self._received:
+            self._news = anyio.Event()
+            await self._news.wait()
+        if self._received[0]:
+            self._taken.set()
+            return self._received.popleft()
+        return b""
+
+    async def read_on(self) -> None:
+        """Keep reading, one piece ahead."""
+        while True:
+            data = await anyio.to_thread.run_sync(self._read, abandon_on_cancel=True)
+            self._taken = anyio.Event()
+            self._received.append(data)
+            self._news.set()
+            if not data:
+                return
+            await self._taken.wait()
+
+    def _read(self) -> bytes:
+        try:
+            return os.read(self._read_fd, READ_BYTES)
+        except OSError:
+            return b""
+
+    def write(self, line: bytes) -> None:
+        self._queue += (line, b"\n")
+        self._queued += len(line) + 1
+
+    def flush(self) -> None:
+        self._work.set()
+
+    def flush_soon(self) -> None:
+        self._work.set()
+
+    async def drain(self, below: int = HIGH_WATER_BYTES) -> None:
+        while self._queued > below:
+            self._drained = anyio.Event()
+            await self._drained.wait()
+
+    async def write_on(self) -> None:
+        """Keep writing what is queued."""
+        while True:
+            await self._work.wait()
+            self._work = anyio.Event()
+            lines, self._queue = self._queue, deque()
+            size = sum(map(len, lines))
+            await anyio.to_thread.run_sync(self._write, b"".join(lines), abandon_on_cancel=True)
+            self._queued -= size
+            self._drained.set()
+
+    def _write(self, data: bytes) -> None:
+        rest = memoryview(data)
+        with suppress(OSError):  # Nobody reads any more; that shows at the reading end.
+            while rest:
+                rest = rest[os.write(self._write_fd, rest) :]
+
+    def end(self) -> None:
+        """Close the writing half."""
+        if self._write_fd >= 0:
+            os.close(self._write_fd)
+            self._write_fd = -1
+
+    def close(self) -> None:
+        """Close both halves."""
+        self.end()
+        os.close(self._read_fd)
