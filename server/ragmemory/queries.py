@@ -6,19 +6,20 @@ import re
 from dataclasses import dataclass
 
 # Straight, typographic, German, French and CJK quotation marks.
-PHRASE = re.compile(r'"([^"]+)"|“([^”]+)”|„([^“”]+)[“”]|«([^»]+)»|「([^」]+)」')
+PHRASE = re.compile(r'"([^"]*)"|“([^”]*)”|„([^“”]*)[“”]|«([^»]*)»|「([^」]*)」')
+MARKS = re.compile(r'["“”„«»「」*]')
 PREFIX = re.compile(r"(\w{2,})\*")
 
 
 @dataclass(frozen=True)
 class ParsedQuery:
-    """`text` without its syntax, to be embedded and counted; it holds the words of the phrases too."""
+    """`text` is the question without its marks, to be embedded and counted, the words of phrases included."""
 
     text: str
-    phrases: list[str]  # of two words and more, as written between the marks
+    phrases: list[str]
     prefixes: list[str]
 
 
 def parse(text: str) -> ParsedQuery:
-    phrases = [next(filter(None, match.groups())).strip() for match in PHRASE.finditer(text)]
-    return ParsedQuery(text, [phrase for phrase in phrases if phrase], PREFIX.findall(text))
+    phrases = [next(filter(None, match.groups()), "").strip() for match in PHRASE.finditer(text)]
+    return ParsedQuery(MARKS.sub(" ", text), [phrase for phrase in phrases if phrase], PREFIX.findall(text))

@@ -1,4 +1,4 @@
-"""From the scores of two indexes to one order, and to a score that means the same for every question. Pure."""
+"""From two indexes' scores to one order, and to a score that means the same for every question. Pure."""
 
 from __future__ import annotations
 
@@ -72,9 +72,9 @@ def pair_scores(counts: Floats, saturation: Floats, k1: float) -> Floats:
 def relevance(coverage: Floats, cosines: Floats | None, usual: float, held: NDArray[np.bool_]) -> Floats:
     """How likely each passage is relevant, in [0, 1], whatever the question and the size of the memory.
 
-    `coverage` is the share of the question's words that a passage holds, `usual` the mean cosine over the whole
-    memory, `held` says who holds what was quoted. The numbers are a logistic regression over all judged
-    collections, whole and cut to 1, 3 and 10 documents: their own questions against those of other collections.
+    `coverage` is the share of the question's words that a passage holds, `usual` the mean cosine over the
+    whole memory, `held` says who holds what was quoted. The numbers are a logistic regression over all judged
+    collections, whole and cut to 1, 3 and 10 documents: their own questions against those of others.
     Passages come best first, and none gets more than one before it.
     """
     import numpy as np
@@ -84,7 +84,7 @@ def relevance(coverage: Floats, cosines: Floats | None, usual: float, held: NDAr
         scores = logistic(12.8 * np.sqrt(coverage) - 7.5)
     else:
         by_words = logistic(11.3 * np.sqrt(coverage) + 5.4 * cosines - 8.7)
-        # Without a word in common, a passage must stand out: unrelated ones exceed the mean by .4 once in a hundred.
+        # Without a word in common it must stand out: the unrelated exceed the mean by .4 once in a hundred.
         by_meaning = logistic(15 * (cosines - usual - 0.45))
         scores = np.maximum(by_words, by_meaning)
     scores[held] = (1 + scores[held]) / 2
@@ -95,15 +95,16 @@ def relevance(coverage: Floats, cosines: Floats | None, usual: float, held: NDAr
 def logistic(x: NDArray[np.floating[Any]]) -> Floats:
     import numpy as np
 
-    return (1 / (1 + np.exp(-x))).astype(np.float32)
+    y: Floats = (1 / (1 + np.exp(-x))).astype(np.float32)
+    return y
 
 
 def without_duplicates(passages: Iterable[tuple[int, set[int]]], overlap: float, wanted: int) -> list[int]:
     """The first `wanted` passages that are no near copy of one before (Broder 1997).
 
-    A passage is a number and the set of its pairs of neighbouring words; of two near copies, the pairs of both
-    make up at least `overlap` of the pairs of either (Jaccard). Vectors are no measure of this: two invoices
-    that differ in their sum alone have a cosine of .99.
+    A passage is a number and the set of its pairs of neighbouring words; of two near copies, those in both
+    are at least `overlap` of those in either (Jaccard). Vectors are no measure of this: two invoices that
+    differ in their sum alone have a cosine of .99.
     """
     kept: list[int] = []
     seen: list[set[int]] = []

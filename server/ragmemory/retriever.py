@@ -6,14 +6,12 @@ Not a store: what it holds is derived from the store, may be deleted, and is the
 from __future__ import annotations
 
 import math
-import shutil
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from ragmemory.indexes.chunks import ChunkIndexes
+from ragmemory.indexes.snapshots import load_newest, save
 from ragmemory.indexes.terms import query_stems, stems, terms
 from ragmemory.ranking import RankingSettings, Scored, fuse, pair_scores, relevance, without_duplicates
 from ragmemory.types import Mark
@@ -26,18 +24,6 @@ if TYPE_CHECKING:
 
     from ragmemory.queries import ParsedQuery
     from ragmemory.types import Changes
-
-# A snapshot of another form is not read.
-FORM = 1
-HEADER = "header.json"
-
-
-class Header(msgspec.Struct):
-    """What a snapshot says of itself."""
-
-    form: int
-    fingerprint: str
-    mark: Mark
 
 
 class Retriever:
@@ -54,30 +40,16 @@ class Retriever:
     # Following the store
 
     def open(self, fingerprint: str) -> None:
-        """Map the snapshot if it is of the same store and embedder, which `fingerprint` names; else start empty."""
+        """Map the snapshot if it is of the store and embedder that `fingerprint` names; else start empty."""
         self.fingerprint = fingerprint
-        if self.folder is None:
-            return
-        try:
-            header = msgspec.json.decode((self.folder / HEADER).read_bytes(), type=Header)
-            if (header.form, header.fingerprint) == (FORM, fingerprint):
-                self.indexes = ChunkIndexes.load(self.folder, self.settings)
-                self.mark = header.mark
-        except (OSError, ValueError, EOFError):
-            return  # missing or damaged: the store has it all
+        saved = load_newest(self.folder, fingerprint, self.settings) if self.folder else None
+        if saved:
+            self.mark, self.indexes = saved
 
     def save(self) -> None:
-        """Write a snapshot beside the old one, then put it in its place. Raises OSError."""
-        if self.folder is None:
-            return
-        fresh = self.folder.with_name(self.folder.name + ".new")
-        shutil.rmtree(fresh, ignore_errors=True)
-        fresh.mkdir(mode=0o700, parents=True)
-        self.indexes.save(fresh)
-        header = Header(FORM, self.fingerprint, self.mark)
-        (fresh / HEADER).write_bytes(msgspec.json.encode(header))
-        shutil.rmtree(self.folder, ignore_errors=True)
-        fresh.rename(self.folder)
+        """Leave a snapshot for the next `open`. Raises OSError."""
+        if self.folder:
+            save(self.folder, self.fingerprint, self.mark, self.indexes)
 
     def __len__(self) -> int:
         return len(self.indexes)
@@ -95,7 +67,7 @@ class Retriever:
     # Searching
 
     def weigh(self, words: list[str]) -> list[float]:
-        """How much each word tells here: √IDF of its rarest term. Safe to call while another thread applies changes."""
+        """How much each word tells here: √IDF of its rarest term. Safe beside `apply`."""
         index = self.indexes.words
         return [
             math.sqrt(max((index.idf(term) for term in terms(stems(word))), default=0.0)) for word in words
@@ -111,8 +83,8 @@ class Retriever:
     ) -> list[Scored]:
         """The best `top_k` chunks, best first, near copies left out.
 
-        `vector` is (d,) float32 of unit length, None: by words alone; `allowed` are the chunk ids that pass the
-        filter, None: all; `boosted` those that hold the quoted phrases or prefixes, which come first.
+        `vector` is (d,) float32 of unit length, None: by words alone; `allowed` are the chunk ids that pass
+        the filter, None: all; `boosted` those that hold the quoted phrases or prefixes, which come first.
         """
         import numpy as np
 
@@ -150,7 +122,7 @@ class Retriever:
     def _with_pairs(
         self, rows: NDArray[np.int64], order: NDArray[np.int64], at_once: int
     ) -> Iterator[tuple[int, set[int]]]:
-        """The places in `order`, each with its pairs of neighbouring words; few are looked at beyond the first."""
+        """The places in `order`, each with its pairs of neighbours; `at_once` are most often enough."""
         for start in range(0, len(order), at_once):
             places = order[start : start + at_once]
             yield from zip(places.tolist(), self.indexes.sequences.pair_sets(rows[places]), strict=True)

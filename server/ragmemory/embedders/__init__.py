@@ -62,7 +62,7 @@ class Embedder(Protocol):
 
 
 def make_embedder(settings: Settings) -> Embedder:
-    """The embedder that the table [embedder] names. Loads and connects at first need. Raises SettingsError."""
+    """The embedder of the table [embedder]; it loads or connects at first need. Raises SettingsError."""
     table = settings.table("embedder", EmbedderSettings)
     if table.kind == "local":
         from ragmemory.embedders.local import LocalEmbedder

@@ -1,7 +1,7 @@
-"""The embedded embedder: wordllama's static token vectors (Apache 2.0), read straight from its wheel's two files.
+"""The embedded embedder: wordllama's static token vectors, read straight from the two files of its wheel.
 
-Its own API is not used: it takes 0.4 s to load, looks for its tokenizer on the network, embeds an empty text as
-NaN, and pools by the plain mean.
+Its own API is not used: it takes 0.4 s to load, looks for its tokenizer on the network, embeds an empty text
+as NaN, and pools by the plain mean.
 """
 
 from __future__ import annotations

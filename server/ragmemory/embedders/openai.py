@@ -25,7 +25,7 @@ BYTES_PER_TOKEN = 4
 
 
 class OpenAIEmbedder:
-    """Retries, with backoff and regard for Retry-After, are the client's own: 408, 409, 429, 5xx, timeouts."""
+    """Retries, with backoff and regard for Retry-After, are the client's own (429, 5xx, no answer)."""
 
     def __init__(self, settings: EmbedderSettings) -> None:
         self.settings = settings

@@ -1,6 +1,6 @@
-"""Indexes over the chunks, derived from the store: words (BM25) and vectors (cosine), both exact, both in numpy.
+"""Indexes over the chunks, derived from the store: words (BM25) and vectors (cosine), exact, in numpy.
 
-Both speak of *rows*: the position of a chunk in the order it came. What row is which chunk, and which rows
+All speak of *rows*: the position of a chunk in the order it came. What row is which chunk, and which rows
 are gone, is the retriever's business.
 """
 

@@ -1,4 +1,4 @@
-"""One immutable inverted index in CSR form: sorted terms, and for each the rows that hold it and how often."""
+"""One immutable inverted index in CSR form: sorted terms, for each the rows that hold it, and how often."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class Segment:
         rows: NDArray[np.int32],
         frequencies: NDArray[np.float32],
     ) -> Segment:
-        """Postings as they come (ascending rows for one name), `terms` numbering `names`; names may repeat."""
+        """Postings in any order of terms, with ascending rows; `terms` number `names`, which may repeat."""
         import numpy as np
 
         unique, number = np.unique(names, return_inverse=True)

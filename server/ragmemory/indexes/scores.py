@@ -35,7 +35,7 @@ class DenseScores:
         self.scores = scores
 
     def best(self, k: int) -> NDArray[np.int64]:
-        """Block maxima bound the k-th best from below, so few rows are left to sort (5 times argpartition's speed)."""
+        """Block maxima bound the k-th best from below and leave few to sort: 5 times argpartition's speed."""
         import numpy as np
 
         scores = self.scores

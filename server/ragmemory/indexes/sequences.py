@@ -1,7 +1,7 @@
 """The words of each chunk in their order, to see which words of a question stand side by side in it.
 
-This is the ordered half of the sequential dependence model (Metzler and Croft 2005). Words are kept as 16 bits of
-a hash: two neighbours make 32, so chance hits are rare, and a chunk of 130 words takes 260 bytes.
+This is the ordered half of the sequential dependence model (Metzler and Croft 2005). Words are kept as 16
+bits of a hash: two neighbours make 32, so chance hits are rare, and a chunk of 130 words takes 260 bytes.
 """
 
 from __future__ import annotations
@@ -57,7 +57,6 @@ class SequenceIndex:
 
     def kept(self, rows: NDArray[np.int64]) -> SequenceIndex:
         """One with these rows alone."""
-        import numpy as np
 
         places, ends = self._places(rows)
         return SequenceIndex(self.hashes.kept(places), Matrix(ends))

@@ -34,30 +34,32 @@ TERM_BYTES = 40
 # Words whose stems are kept at hand: some 20 MB.
 REMEMBERED = 100_000
 
-# Words of questions that tell nothing of what is asked (as `words` folds them). English and German.
-STOP_WORDS = frozenset(
-    (
-        "a about above after again against all am an and any are aren as at be because been before "
-        "being below between both but by can could couldn d did didn do does doesn doing don down "
-        "during each few for from further had hadn has hasn have haven having he her here hers "
-        "herself him himself his how i if in into is isn it its itself just ll m me more most mustn "
-        "my myself no nor not now o of off on once only or other our ours ourselves out over own re "
-        "s same shan she should shouldn so some such t than that the their theirs them themselves "
-        "then there these they this those through to too under until up ve very was wasn we were "
-        "weren what when where which while who whom why will with won would wouldn y you your yours "
-        "yourself yourselves "
-        "aber alle allem allen aller alles als also am an ander andere anderem anderen anderer "
-        "anderes auch auf aus bei bis bist da damit dann das dass dein deine dem den denn der "
-        "des dessen dich dies diese diesem diesen dieser dieses dir doch dort du durch ein eine "
-        "einem einen einer eines er es etwas euch euer eure fur gegen gewesen hab habe haben hat "
-        "hatte hatten hier hin hinter ich ihm ihn ihnen ihr ihre ihrem ihren ihrer ihres im in ist "
-        "ja jede jedem jeden jeder jedes jene kann kein keine keinem keinen keiner konnen man "
-        "manche mein meine mich mir mit muss nach nicht nichts noch nun nur ob oder ohne sehr sein "
-        "seine seinem seinen seiner seit sich sie sind so soll sollte sondern uber um und uns unser "
-        "unter viel vom von vor wann waren warum was weil welche welchem welchen welcher "
-        "welches wenn wer werde werden wie wieder wir wird wo wurde wurden zu zum zur zwischen "
-    ).split()
+# Words that tell nothing of what is asked, as `words` folds them. None that is a telling one in the other
+# language ("die", "war"): those are left to their document frequency.
+ENGLISH = (
+    "a about above after again against all am an and any are aren as at be because been before "
+    "being below between both but by can could couldn d did didn do does doesn doing don down "
+    "during each few for from further had hadn has hasn have haven having he her here hers "
+    "herself him himself his how i if in into is isn it its itself just ll m me more most mustn "
+    "my myself no nor not now o of off on once only or other our ours ourselves out over own re "
+    "s same shan she should shouldn so some such t than that the their theirs them themselves "
+    "then there these they this those through to too under until up ve very was wasn we were "
+    "weren what when where which while who whom why will with won would wouldn y you your yours "
+    "yourself yourselves"
 )
+GERMAN = (
+    "aber alle allem allen aller alles als also am an ander andere anderem anderen anderer "
+    "anderes auch auf aus bei bis bist da damit dann das dass dein deine dem den denn der "
+    "des dessen dich dies diese diesem diesen dieser dieses dir doch dort du durch ein eine "
+    "einem einen einer eines er es etwas euch euer eure fur gegen gewesen hab habe haben hat "
+    "hatte hatten hier hin hinter ich ihm ihn ihnen ihr ihre ihrem ihren ihrer ihres im in ist "
+    "ja jede jedem jeden jeder jedes jene kann kein keine keinem keinen keiner konnen man "
+    "manche mein meine mich mir mit muss nach nicht nichts noch nun nur ob oder ohne sehr sein "
+    "seine seinem seinen seiner seit sich sie sind so soll sollte sondern uber um und uns unser "
+    "unter viel vom von vor wann waren warum was weil welche welchem welchen welcher "
+    "welches wenn wer werde werden wie wieder wir wird wo wurde wurden zu zum zur zwischen"
+)
+STOP_WORDS = frozenset(f"{ENGLISH} {GERMAN}".split())
 
 
 def words(text: str) -> list[str]:
@@ -75,14 +77,14 @@ def stems(text: str) -> list[str]:
 
 
 def query_stems(text: str) -> list[str]:
-    """The stems to look up: no stop words unless there is nothing else; duplicates kept, they weigh more."""
+    """The stems to look up, as often as they come: no stop words unless there is nothing else."""
     stem = stemmer()
     found = words(text)
     return [stem(word) for word in found if word not in STOP_WORDS] or [stem(word) for word in found]
 
 
 def terms(stems: Sequence[str]) -> list[str]:
-    """What is counted: stems; of a run without spaces its characters, and its pairs, which carry the meaning."""
+    """What is counted: stems; of a run without spaces its characters and its pairs, which carry meaning."""
     if all(map(str.isascii, stems)):
         return list(stems)
     return [term for stem in stems for term in (grams(stem) if GAPLESS_START.match(stem) else (stem,))]
@@ -103,7 +105,7 @@ def frequencies(text: Sequence[str], title: Sequence[str], title_weight: float) 
 
 @cache
 def stemmer() -> Callable[[str], str]:
-    """Of English, for all languages with spaces: what it does to others, it does to texts and queries alike."""
+    """English, for all languages with spaces: what it does to others, it does to texts and queries alike."""
     # A compiled module without type stubs; our cache is four times as fast as its own.
     stem: Callable[[str], str] = import_module("Stemmer").Stemmer("english", 0).stemWord
     return lru_cache(REMEMBERED)(stem)

@@ -1,7 +1,7 @@
 """BM25 over postings in numpy: a log-structured list of immutable segments, newest last.
 
-Every batch of chunks becomes a segment, and is merged into the one before while that is less than MERGE_RATIO times
-as long: so there are few segments, and a posting is copied a few times. Saving writes one, loading maps it.
+Every batch of chunks becomes a segment, and is merged into the one before while that is less than MERGE_RATIO
+times as long: so there are few, and a posting is copied a few times. Saving writes one, loading maps it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ IMAGINED = 100
 
 
 class WordIndex:
-    """BM25 as in Robertson and Zaragoza (2009), its inverse document frequency as Lucene's: never negative."""
+    """BM25 (Robertson and Zaragoza 2009); its inverse document frequency is Lucene's, never negative."""
 
     def __init__(self, segments: list[Segment], lengths: Matrix, k1: float, b: float) -> None:
         self.segments = segments
@@ -99,7 +99,7 @@ class WordIndex:
         return inverse_frequency(sum(len(segment.postings(term)[0]) for segment in self.segments), len(self))
 
     def saturation(self, rows: NDArray[np.integer]) -> NDArray[np.float32]:
-        """The term frequency that gives half the weight, by the length of the text: k1 (1 − b + b length / average)."""
+        """The frequency that gives half the weight, by length of text: k1 (1 − b + b length / average)."""
         import numpy as np
 
         average = self.total / max(1, len(self)) or 1.0
@@ -121,7 +121,7 @@ class WordScores(DenseScores):
         self._covering = covering
 
     def coverage(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
-        """The share of the question's terms that each of `rows` holds, rare terms weighing more; in [0, 1]."""
+        """The share of the question's terms that each of `rows` holds, in [0, 1]; rare ones weigh more."""
         import numpy as np
 
         covered = np.zeros(len(rows), np.float32)

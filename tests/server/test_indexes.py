@@ -1,0 +1,169 @@
+from __future__ import annotations
+
+import math
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from ragmemory.indexes.matrix import Matrix
+from ragmemory.indexes.scores import DenseScores
+from ragmemory.indexes.sequences import SequenceIndex
+from ragmemory.indexes.vectors import VectorIndex
+from ragmemory.indexes.words import WordIndex
+
+K1, B = 0.9, 0.6
+TEXTS = st.lists(st.lists(st.sampled_from("abcdefg"), max_size=8), min_size=1, max_size=12)
+
+
+def rows(*numbers: int) -> NDArray[np.int64]:
+    return np.array(numbers, np.int64)
+
+
+def word_index(texts: list[list[str]], batch: int = 3) -> WordIndex:
+    index = WordIndex.empty(K1, B)
+    for start in range(0, len(texts), batch):
+        index.add([Counter(text) for text in texts[start : start + batch]])
+    return index
+
+
+def bm25(texts: list[list[str]], query: list[str]) -> list[float]:
+    """As the textbook says it."""
+    average = sum(map(len, texts)) / len(texts) or 1.0
+
+    def score(text: list[str]) -> float:
+        total = 0.0
+        for term in query:
+            df = sum(term in other for other in texts)
+            tf = text.count(term)
+            idf = math.log(1 + (len(texts) - df + 0.5) / (df + 0.5))
+            total += idf * tf * (K1 + 1) / (tf + K1 * (1 - B + B * len(text) / average))
+        return total
+
+    return [score(text) for text in texts]
+
+
+@given(TEXTS, st.lists(st.sampled_from("abcxyz"), max_size=5), st.integers(1, 5))
+def test_scores_are_those_of_bm25_however_the_texts_came(
+    texts: list[list[str]], query: list[str], batch: int
+) -> None:
+    assert word_index(texts, batch).search(query).scores == pytest.approx(bm25(texts, query), rel=1e-4)
+
+
+@given(TEXTS, st.data())
+def test_a_word_index_without_some_rows_is_one_that_never_had_them(
+    texts: list[list[str]], data: st.DataObject
+) -> None:
+    kept = data.draw(st.lists(st.sampled_from(range(len(texts))), unique=True, min_size=1).map(sorted))
+    fewer = word_index(texts).kept(rows(*kept))
+    assert fewer.search(["a", "b"]).scores == pytest.approx(
+        bm25([texts[i] for i in kept], ["a", "b"]), rel=1e-4
+    )
+
+
+def test_an_empty_word_index_finds_nothing() -> None:
+    assert len(WordIndex.empty(K1, B).search(["a"]).best(5)) == 0
+
+
+def test_many_small_additions_leave_few_segments() -> None:
+    index = word_index([["a", str(n)] for n in range(200)], batch=1)
+    assert len(index.segments) < 8
+
+
+def test_coverage_is_the_share_of_the_question_that_a_text_holds() -> None:
+    scores = word_index([["cat", "mat"], ["cat"], ["dog"]]).search(["cat", "mat"])
+    whole, half, none = scores.coverage(rows(0, 1, 2)).tolist()
+    assert whole == pytest.approx(1)
+    assert 0.4 < half < 0.6
+    assert none == 0
+
+
+def test_a_saved_word_index_is_mapped_and_grows_on(tmp_path: Path) -> None:
+    texts = [["cat", "mat"], ["cat"], [], ["dog", "über"]]
+    word_index(texts).save(tmp_path)
+    index = WordIndex.load(tmp_path, K1, B)
+    index.add([Counter(["über", "cat"])])
+    assert index.search(["cat", "über"]).scores == pytest.approx(
+        bm25([*texts, ["über", "cat"]], ["cat", "über"]), rel=1e-4
+    )
+
+
+def test_a_term_longer_than_its_field_is_found_all_the_same() -> None:
+    assert word_index([["x" * 100]]).search(["x" * 100]).scores[0] > 0
+
+
+def unit_rows(count: int, dimensions: int = 8) -> NDArray[np.float32]:
+    vectors = np.random.default_rng(0).normal(size=(count, dimensions)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors.astype(np.float16).astype(np.float32)
+
+
+def as_bytes(vectors: NDArray[np.float32]) -> list[bytes]:
+    return [row.astype("<f2").tobytes() for row in vectors]
+
+
+def test_cosines_are_exact_over_the_mapped_and_the_recent_part(tmp_path: Path) -> None:
+    vectors = unit_rows(50)
+    first = VectorIndex.empty(8)
+    first.add(as_bytes(vectors[:30]))
+    first.save(tmp_path)
+    index = VectorIndex.load(tmp_path)
+    for row in as_bytes(vectors[30:]):
+        index.add([row])
+    assert index.search(vectors[7]).scores == pytest.approx(vectors @ vectors[7], abs=1e-6)
+    assert index.kept(rows(3, 40)).search(vectors[40]).best(1).tolist() == [1]
+
+
+@given(st.lists(st.floats(-1, 1, width=32), max_size=600), st.integers(1, 12))
+def test_the_best_are_the_highest_above_zero_in_order(scores: list[float], k: int) -> None:
+    array = np.array(scores, np.float32)
+    best = DenseScores(array).best(k)
+    expected = [row for row in np.argsort(-array, kind="stable").tolist() if array[row] > 0]
+    assert best.tolist() == expected[:k]
+
+
+def test_closed_rows_are_not_among_the_best() -> None:
+    scores = DenseScores(np.array([3, 2, 1], np.float32))
+    scores.close(rows(0))
+    assert scores.best(5).tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("shape", [(0,), (0, 4)])
+def test_a_matrix_takes_rows_of_both_parts_in_any_order(shape: tuple[int, ...], tmp_path: Path) -> None:
+    def numbered(start: int, stop: int) -> NDArray[Any]:
+        return np.broadcast_to(
+            np.arange(start, stop, dtype=np.int64).reshape(-1, *[1] * (len(shape) - 1)),
+            (stop - start, *shape[1:]),
+        )
+
+    matrix = Matrix(np.empty(shape, np.int64))
+    matrix.add(numbered(0, 5))
+    matrix.save(tmp_path / "matrix.npy")
+    mapped = Matrix.load(tmp_path / "matrix.npy")
+    mapped.add(numbered(5, 9))
+    assert len(mapped) == 9
+    taken = mapped.take(rows(8, 0, 5, 4))
+    assert np.array_equal(taken, numbered(0, 9)[[8, 0, 5, 4]])
+    assert len(mapped.kept(rows(1, 7))) == 2
+
+
+def test_neighbours_are_counted_within_a_text_only() -> None:
+    index = SequenceIndex.empty()
+    index.add([["red", "fox", "red", "fox"], [], ["fox"], ["red"], ["fox", "red"]])
+    pairs = [("red", "fox"), ("fox", "red")]
+    assert index.count_pairs(rows(0, 1, 2, 3, 4), pairs).tolist() == [[2, 1], [0, 0], [0, 0], [0, 0], [0, 1]]
+    assert index.count_pairs(rows(4, 0), pairs).tolist() == [[0, 1], [2, 1]]
+    assert [len(pairs) for pairs in index.pair_sets(rows(0, 1, 4))] == [2, 0, 1]
+
+
+def test_sequences_survive_saving_and_dropping_rows(tmp_path: Path) -> None:
+    index = SequenceIndex.empty()
+    index.add([["a", "b"], ["b", "a"], ["a", "b", "c"]])
+    index.save(tmp_path)
+    loaded = SequenceIndex.load(tmp_path).kept(rows(0, 2))
+    assert loaded.count_pairs(rows(0, 1), [("b", "c")]).tolist() == [[0], [1]]
