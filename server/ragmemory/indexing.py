@@ -30,12 +30,13 @@ T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
 # Chunks read from the store at a time: a query that comes meanwhile waits for one page only.
-_PAGE = 4_000
+_PAGE = 2_000
 # A snapshot is written again when it has fallen behind by this share of the index, and by a page at least:
 # the work stays proportional to what was added.
 _BEHIND = 0.2
-# Seconds.
+# Seconds that writes go first, and seconds for the last writes at the end: a host does not wait for long.
 _PATIENCE = 2.0
+_FAREWELL = 1.0
 
 
 class Indexing:
@@ -66,13 +67,15 @@ class Indexing:
             with anyio.move_on_after(_PATIENCE):
                 await idle()
             self._written = anyio.Event()
-            try:
-                await self.bring_up_to_date()
-                await self._save_if_behind()
-            except Exception as error:  # the next query meets it again, and tells whom it concerns
-                logger.warning(
-                    "The index does not follow: %s", error, exc_info=not isinstance(error, RagMemoryError)
-                )
+            await self._follow_once()
+
+    async def _follow_once(self) -> None:
+        try:
+            await self.bring_up_to_date()
+            await self._save_if_behind()
+        except Exception as error:  # the next query meets it again, and tells whom it concerns
+            ours = isinstance(error, RagMemoryError)
+            logger.warning("The index does not follow: %s", error, exc_info=not ours)
 
     async def bring_up_to_date(self) -> bool:
         """Take in what was committed until now; False if the memory is empty. Raises EmbedderMismatch."""
@@ -82,6 +85,7 @@ class Indexing:
                 await self._check_embedder()
                 if self._retriever is not None:
                     await self._sound(self._read_changes, self._retriever)
+                    self._written.set()  # whoever wrote it, `follow` may have to save it
                 self._version = version
             return self._retriever is not None and len(self._retriever) > 0
 
@@ -127,7 +131,10 @@ class Indexing:
                 await self._save(self._retriever)
 
     async def close(self) -> None:
-        """Save what is not saved yet."""
+        """Take in the last writes if that is quickly done, and save what is not saved yet."""
+        if self._retriever is not None or self._written.is_set():
+            with anyio.move_on_after(_FAREWELL):
+                await self._follow_once()
         async with self._one_at_a_time:
             if self._retriever and self._unsaved:
                 await self._save(self._retriever)

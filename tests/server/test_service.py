@@ -380,3 +380,22 @@ async def test_what_cannot_be_opened_fails_every_call(tmp_path: Path) -> None:
                 await memory.query("fox", 8)
             with pytest.raises(NotAMemory):
                 await put(memory, FOX)
+
+
+async def test_the_last_write_before_the_end_is_in_the_saved_index(tmp_path: Path) -> None:
+    async with service_for(tmp_path) as memory:
+        await put(memory, FOX, uri="fox")
+    assert any(file.is_file() for file in (tmp_path / "memory.db-index").rglob("*"))
+
+
+async def test_what_a_query_had_to_read_is_saved_without_waiting_for_the_end(tmp_path: Path) -> None:
+    text = "\n\n".join(f"# Part {number}\n\nWord{number} stands here." for number in range(2_200))
+    async with service_for(tmp_path) as memory:
+        await put(memory, text, uri="long")
+    index = tmp_path / "memory.db-index"
+    shutil.rmtree(index, ignore_errors=True)
+    async with service_for(tmp_path) as memory:
+        assert (await uris(memory, "word2000"))[0] == "long"
+        with anyio.fail_after(30):
+            while not index.exists():  # noqa: ASYNC110
+                await anyio.sleep(0.01)
