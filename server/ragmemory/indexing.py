@@ -51,9 +51,11 @@ class Indexing:
         self._unsaved = 0
         self._one_at_a_time = anyio.Lock()
         self._written = anyio.Event()
+        self._has_written = False  # a process that only looked around leaves at once
 
     def note_write(self) -> None:
         """Something was committed: `follow` will take it in."""
+        self._has_written = True
         self._written.set()
 
     async def follow(self, idle: Callable[[], Awaitable[None]]) -> None:
@@ -132,7 +134,7 @@ class Indexing:
 
     async def close(self) -> None:
         """Take in the last writes if that is quickly done, and save what is not saved yet."""
-        if self._retriever is not None or self._written.is_set():
+        if self._retriever is not None or self._has_written:
             with anyio.move_on_after(_FAREWELL):
                 await self._follow_once()
         async with self._one_at_a_time:
