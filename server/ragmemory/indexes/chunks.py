@@ -102,6 +102,11 @@ class ChunkIndexes:
         """The rows of those chunks that are known, ascending."""
         import numpy as np
 
-        known = np.concatenate(self.chunk_ids.parts)
-        _, rows, _ = np.intersect1d(known, chunk_ids, return_indices=True)
-        return rows
+        found, before = [], 0
+        for part in self.chunk_ids.parts:  # ascending, so each is searched by bisection
+            rows = np.searchsorted(part, chunk_ids)
+            known = rows < len(part)
+            known[known] = part[rows[known]] == chunk_ids[known]
+            found.append(np.unique(rows[known]) + before)
+            before += len(part)
+        return np.concatenate(found)

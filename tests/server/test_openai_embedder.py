@@ -1,0 +1,142 @@
+from __future__ import annotations
+
+import socket
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+
+from ragmemory.embedders import EmbedderSettings
+from ragmemory.embedders.openai import OpenAIEmbedder
+from ragmemory.errors import EmbedderUnavailable
+from tests.support.embeddings_server import EmbeddingsServer, embeddings_server
+
+
+@pytest.fixture
+def server() -> Iterator[EmbeddingsServer]:
+    with embeddings_server() as told:
+        yield told
+
+
+def settings(url: str, **changes: object) -> EmbedderSettings:
+    values = {"kind": "openai", "model": "small", "base_url": url, "key_file": "", "batch": 2}
+    return msgspec.convert({**values, "timeout_seconds": 5.0, "retries": 2, **changes}, EmbedderSettings)
+
+
+@pytest.fixture
+async def embedder(server: EmbeddingsServer) -> AsyncIterator[OpenAIEmbedder]:
+    made = OpenAIEmbedder(settings(server.url))
+    yield made
+    await made.aclose()
+
+
+def alike(words: list[str]) -> list[float]:
+    return [1.0] * len(words)
+
+
+async def test_texts_are_sent_in_batches_under_their_titles_and_come_back_in_order(
+    server: EmbeddingsServer, embedder: OpenAIEmbedder
+) -> None:
+    embeddings = await embedder.embed_documents(["a", "bbbb", "cc"], ["", "Title", ""])
+    assert [request["input"] for request in server.requests] == [["a", "Title\nbbbb"], ["cc"]]
+    first = [np.frombuffer(one.vector, "<f2")[0] for one in embeddings]
+    assert first[0] < first[2] < first[1]
+    assert all(
+        np.linalg.norm(np.frombuffer(one.vector, "<f2")) == pytest.approx(1, abs=1e-2) for one in embeddings
+    )
+
+
+async def test_dimensions_are_known_after_the_first_answer(embedder: OpenAIEmbedder) -> None:
+    assert embedder.dimensions == 0
+    await embedder.embed_query("hello", alike)
+    assert embedder.dimensions == 3
+
+
+async def test_an_empty_question_asks_nobody(server: EmbeddingsServer, embedder: OpenAIEmbedder) -> None:
+    assert await embedder.embed_query(" \n", alike) is None
+    assert server.requests == []
+
+
+@pytest.mark.parametrize("status", [429, 500, 503])
+async def test_what_may_pass_is_tried_again(
+    server: EmbeddingsServer, embedder: OpenAIEmbedder, status: int
+) -> None:
+    server.script = [status, status]
+    assert len(await embedder.embed_documents(["a"], [""])) == 1
+    assert len(server.requests) == 3
+
+
+@pytest.mark.parametrize(
+    ("status", "reason"),
+    [
+        (401, "refused the key"),
+        (404, "does not know the model"),
+        (429, "slower pace"),
+        (500, "answered 500"),
+        (400, "answered 400"),
+    ],
+)
+async def test_what_stays_is_an_embedder_that_is_not_available(
+    server: EmbeddingsServer, embedder: OpenAIEmbedder, status: int, reason: str
+) -> None:
+    server.script = [status] * 10
+    with pytest.raises(EmbedderUnavailable, match=reason) as caught:
+        await embedder.embed_documents(["a"], [""])
+    assert caught.value.embedder == embedder.identity
+
+
+async def test_a_closed_port_is_an_embedder_that_is_not_available() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
+        embedder = OpenAIEmbedder(settings(url, retries=0))
+        with pytest.raises(EmbedderUnavailable, match="cannot be reached") as caught:
+            await embedder.embed_query("hello", alike)
+        assert caught.value.hint
+        await embedder.aclose()
+
+
+async def test_a_silent_server_is_an_embedder_that_is_not_available() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/v1"
+        embedder = OpenAIEmbedder(settings(url, retries=0, timeout_seconds=0.1))
+        with pytest.raises(EmbedderUnavailable, match="did not answer in time"):
+            await embedder.embed_query("hello", alike)
+        await embedder.aclose()
+
+
+async def test_other_dimensions_than_before_are_refused(
+    server: EmbeddingsServer, embedder: OpenAIEmbedder
+) -> None:
+    await embedder.embed_query("hello", alike)
+    server.dimensions = 4
+    with pytest.raises(EmbedderUnavailable, match="dimensions"):
+        await embedder.embed_query("hello", alike)
+
+
+async def test_fewer_vectors_than_texts_are_refused(
+    server: EmbeddingsServer, embedder: OpenAIEmbedder
+) -> None:
+    server.forgets_one = True
+    with pytest.raises(EmbedderUnavailable, match="2 texts with 1 vectors"):
+        await embedder.embed_documents(["a", "b"], ["", ""])
+
+
+async def test_the_key_comes_from_its_file(server: EmbeddingsServer, tmp_path: Path) -> None:
+    (tmp_path / "key").write_text("secret\n", encoding="utf-8")
+    embedder = OpenAIEmbedder(settings(server.url, key_file=str(tmp_path / "key")))
+    await embedder.embed_query("hello", alike)
+    await embedder.aclose()
+    assert server.keys == ["Bearer secret"]
+
+
+async def test_the_identity_names_the_host_and_the_model(server: EmbeddingsServer) -> None:
+    host = server.url.removeprefix("http://").removesuffix("/v1")
+    assert OpenAIEmbedder(settings(server.url)).identity == f"openai:{host}:small"
+
+
+@pytest.mark.parametrize(("text", "tokens"), [("", 0), ("four", 1), ("fives", 2), ("黑豹", 2)])
+def test_tokens_are_estimated_from_bytes(text: str, tokens: int) -> None:
+    assert OpenAIEmbedder(settings("http://localhost/v1")).count_tokens([text]) == [tokens]

@@ -1,0 +1,80 @@
+"""A real HTTP server with one endpoint, /v1/embeddings, that answers what it is told to."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+
+@dataclass
+class EmbeddingsServer:
+    """`script` holds the status of each answer to come; when it is used up, all goes well."""
+
+    url: str = ""
+    dimensions: int = 3
+    script: list[int] = field(default_factory=list)
+    requests: list[dict[str, Any]] = field(default_factory=list)
+    keys: list[str] = field(default_factory=list)
+    forgets_one: bool = False
+
+    def answer(self, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        self.requests.append(body)
+        status = self.script.pop(0) if self.script else 200
+        if status != 200:
+            return status, {"error": {"message": f"scripted {status}", "type": "scripted"}}
+        rows = [
+            {
+                "object": "embedding",
+                "index": n,
+                "embedding": [float(len(text)), *[1.0] * (self.dimensions - 1)],
+            }
+            for n, text in enumerate(body["input"])
+        ]
+        # In any order: the index counts.
+        rows.reverse()
+        return 200, {
+            "object": "list",
+            "model": body["model"],
+            "data": rows[self.forgets_one :],
+            "usage": {"prompt_tokens": 1, "total_tokens": 1},
+        }
+
+
+@contextmanager
+def embeddings_server() -> Iterator[EmbeddingsServer]:
+    told = EmbeddingsServer()
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            told.keys.append(self.headers.get("Authorization", ""))
+            status, answer = told.answer(body)
+            data = json.dumps(answer).encode()
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(data)))
+            self.send_header("Retry-After-Ms", "1")
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, format: str, *args: Any) -> None:
+            """Quiet."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    told.url = f"http://127.0.0.1:{server.server_port}/v1"
+    try:
+        yield told
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
