@@ -7,7 +7,6 @@ as NaN, and pools by the plain mean.
 from __future__ import annotations
 
 import importlib.util
-import os
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -65,8 +64,6 @@ class LocalEmbedder:
 
 
 def load_model() -> StaticModel:
-    # Words are tokenized once and remembered, a few at a time: more threads only get in each other's way.
-    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     from safetensors import SafetensorError, safe_open
     from tokenizers import Tokenizer
 

@@ -25,7 +25,7 @@ LONGEST = 64
 # Texts taken at once.
 BATCH = 64
 # Weight of the title's vector against the text's. nDCG@10 is flat from .4 to .8.
-TITLE_WEIGHT = 0.6
+TITLE_WEIGHT = 0.8
 # Scripts that the tokenizer spells letter by letter, which leaves no meaning to pool: Greek, Armenian to
 # Arabic, India's to Myanmar's, Georgian, Ethiopic, Khmer. Questions in them are answered by words alone.
 SPELLED = re.compile("[\u0370-\u03ff\u0530-\u07bf\u0900-\u10ff\u1200-\u139f\u1780-\u17ff]")
