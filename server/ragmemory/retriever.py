@@ -94,12 +94,9 @@ class Retriever:
             closed = np.union1d(
                 closed, np.delete(np.arange(len(indexes.chunk_ids)), indexes.rows_of(allowed))
             )
-        words = indexes.words.search(terms(query_stems(query.text)))
-        meaning = None if vector is None else indexes.vectors.search(vector)
-        usual = meaning.mean() if meaning else 0.0
+        words = indexes.words.search(terms(query_stems(query.text)), closed)
+        meaning = None if vector is None else indexes.vectors.search(vector, closed)
         halves = [half for half in (words, meaning) if half]
-        for half in halves:
-            half.close(closed)
         first = np.setdiff1d(indexes.rows_of(np.array(sorted(boosted), np.int64)), closed)
         first = first[np.argsort(-words.at(first), kind="stable")[: self.settings.candidates]]
         rows = np.unique(np.concatenate([first, *(half.best(self.settings.candidates) for half in halves)]))
@@ -114,6 +111,7 @@ class Retriever:
             self._with_pairs(rows, order, top_k), self.settings.duplicate_overlap, top_k
         )
         found = cosines[best] if cosines is not None else None
+        usual = indexes.vectors.mean_cosine(vector) if vector is not None else 0.0
         scores = relevance(words.coverage(rows[best]), found, usual, held[best])
         ids = indexes.chunk_ids.take(rows[best]).tolist()
         similar = found.tolist() if found is not None else [0.0] * len(best)

@@ -18,6 +18,7 @@ from ragmemory.indexes.vectors import VectorIndex
 from ragmemory.indexes.words import WordIndex
 
 K1, B = 0.9, 0.6
+NONE = np.empty(0, np.int64)
 TEXTS = st.lists(st.lists(st.sampled_from("abcdefg"), max_size=8), min_size=1, max_size=12)
 
 
@@ -52,7 +53,7 @@ def bm25(texts: list[list[str]], query: list[str]) -> list[float]:
 def test_scores_are_those_of_bm25_however_the_texts_came(
     texts: list[list[str]], query: list[str], batch: int
 ) -> None:
-    assert word_index(texts, batch).search(query).scores == pytest.approx(bm25(texts, query), rel=1e-4)
+    assert word_index(texts, batch).search(query, NONE).scores == pytest.approx(bm25(texts, query), rel=1e-4)
 
 
 @given(TEXTS, st.data())
@@ -61,13 +62,13 @@ def test_a_word_index_without_some_rows_is_one_that_never_had_them(
 ) -> None:
     kept = data.draw(st.lists(st.sampled_from(range(len(texts))), unique=True, min_size=1).map(sorted))
     fewer = word_index(texts).kept(rows(*kept))
-    assert fewer.search(["a", "b"]).scores == pytest.approx(
+    assert fewer.search(["a", "b"], NONE).scores == pytest.approx(
         bm25([texts[i] for i in kept], ["a", "b"]), rel=1e-4
     )
 
 
 def test_an_empty_word_index_finds_nothing() -> None:
-    assert len(WordIndex.empty(K1, B).search(["a"]).best(5)) == 0
+    assert len(WordIndex.empty(K1, B).search(["a"], NONE).best(5)) == 0
 
 
 def test_many_small_additions_leave_few_segments() -> None:
@@ -76,7 +77,7 @@ def test_many_small_additions_leave_few_segments() -> None:
 
 
 def test_coverage_is_the_share_of_the_question_that_a_text_holds() -> None:
-    scores = word_index([["cat", "mat"], ["cat"], ["dog"]]).search(["cat", "mat"])
+    scores = word_index([["cat", "mat"], ["cat"], ["dog"]]).search(["cat", "mat"], NONE)
     whole, half, none = scores.coverage(rows(0, 1, 2)).tolist()
     assert whole == pytest.approx(1)
     assert 0.4 < half < 0.6
@@ -88,13 +89,13 @@ def test_a_saved_word_index_is_mapped_and_grows_on(tmp_path: Path) -> None:
     word_index(texts).save(tmp_path)
     index = WordIndex.load(tmp_path, K1, B)
     index.add([Counter(["über", "cat"])])
-    assert index.search(["cat", "über"]).scores == pytest.approx(
+    assert index.search(["cat", "über"], NONE).scores == pytest.approx(
         bm25([*texts, ["über", "cat"]], ["cat", "über"]), rel=1e-4
     )
 
 
 def test_a_term_longer_than_its_field_is_found_all_the_same() -> None:
-    assert word_index([["x" * 100]]).search(["x" * 100]).scores[0] > 0
+    assert word_index([["x" * 100]]).search(["x" * 100], NONE).scores[0] > 0
 
 
 def unit_rows(count: int, dimensions: int = 8) -> NDArray[np.float32]:
@@ -115,8 +116,8 @@ def test_cosines_are_exact_over_the_mapped_and_the_recent_part(tmp_path: Path) -
     index = VectorIndex.load(tmp_path)
     for row in as_bytes(vectors[30:]):
         index.add([row])
-    assert index.search(vectors[7]).scores == pytest.approx(vectors @ vectors[7], abs=1e-6)
-    assert index.kept(rows(3, 40)).search(vectors[40]).best(1).tolist() == [1]
+    assert index.search(vectors[7], NONE).at(np.arange(50)) == pytest.approx(vectors @ vectors[7], abs=1e-6)
+    assert index.kept(rows(3, 40)).search(vectors[40], NONE).best(1).tolist() == [1]
 
 
 @given(st.lists(st.floats(-1, 1, width=32), max_size=600), st.integers(1, 12))
@@ -128,9 +129,33 @@ def test_the_best_are_the_highest_above_zero_in_order(scores: list[float], k: in
 
 
 def test_closed_rows_are_not_among_the_best() -> None:
-    scores = DenseScores(np.array([3, 2, 1], np.float32))
-    scores.close(rows(0))
-    assert scores.best(5).tolist() == [1, 2]
+    assert word_index([["a"], ["a", "b"]]).search(["a"], rows(0)).best(5).tolist() == [1]
+    index = VectorIndex.empty(8)
+    index.add(as_bytes(unit_rows(3)))
+    assert 1 not in index.search(unit_rows(3)[1], rows(1)).best(5).tolist()
+
+
+@pytest.mark.parametrize("dimensions", [64, 100])
+def test_many_vectors_go_through_the_codes_and_the_best_are_found(
+    dimensions: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("ragmemory.indexes.vectors.ALL_EXACT", 100)
+    monkeypatch.setattr("ragmemory.indexes.vectors.RESCORED", 200)
+    vectors = unit_rows(1000, dimensions)
+    index = VectorIndex.empty(dimensions)
+    index.add(as_bytes(vectors[:700]))
+    index.save(tmp_path)
+    index = VectorIndex.load(tmp_path)
+    index.add(as_bytes(vectors[700:]))
+    for row in (5, 900):
+        scores = index.search(vectors[row], NONE)
+        assert scores.best(3)[0] == row
+        assert scores.at(rows(1, 2)) == pytest.approx(vectors[[1, 2]] @ vectors[row], abs=1e-6)
+        assert row not in index.search(vectors[row], rows(row)).best(3).tolist()
+    only = rows(*range(10))
+    others = np.arange(10, 1000)
+    assert set(index.search(vectors[0], others).best(20).tolist()) <= set(only.tolist())
+    assert index.mean_cosine(vectors[0]) == pytest.approx(float((vectors @ vectors[0]).mean()), abs=0.1)
 
 
 @pytest.mark.parametrize("shape", [(0,), (0, 4)])

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ragmemory.indexes.matrix import mapped
 from ragmemory.indexes.terms import TERM_BYTES
 
 if TYPE_CHECKING:
@@ -29,9 +30,8 @@ class Segment:
     @classmethod
     def load(cls, folder: Path) -> Segment:
         """Raises OSError, ValueError."""
-        import numpy as np
 
-        return cls(*(np.load(folder / f"{name}.npy", mmap_mode="r") for name in cls.__dataclass_fields__))
+        return cls(*(mapped(folder / f"{name}.npy") for name in cls.__dataclass_fields__))
 
     def save(self, folder: Path) -> None:
         """Raises OSError."""

@@ -21,12 +21,6 @@ class Scores(Protocol):
     def at(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
         """The scores of some rows."""
 
-    def mean(self) -> float:
-        """Of all rows."""
-
-    def close(self, rows: NDArray[np.int64]) -> None:
-        """Keep `rows` out of `best` from now on."""
-
 
 class DenseScores:
     """A score for every row."""
@@ -50,9 +44,3 @@ class DenseScores:
     def at(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
         scores: NDArray[np.float32] = self.scores[rows]
         return scores
-
-    def mean(self) -> float:
-        return float(self.scores.mean()) if len(self.scores) else 0.0
-
-    def close(self, rows: NDArray[np.int64]) -> None:
-        self.scores[rows] = 0

@@ -78,8 +78,8 @@ class WordIndex:
         segment = self._whole().kept(rows, len(self))
         return WordIndex([segment], self.lengths.kept(rows), self.k1, self.b)
 
-    def search(self, terms: Sequence[str]) -> WordScores:
-        """A term that is asked twice counts twice."""
+    def search(self, terms: Sequence[str], closed: NDArray[np.int64]) -> WordScores:
+        """A term that is asked twice counts twice; `closed` rows are not to be among the best."""
         import numpy as np
 
         scores = np.zeros(len(self), np.float32)
@@ -92,6 +92,7 @@ class WordIndex:
                 scores[rows] += weight * (frequencies / (frequencies + self.saturation(rows)))
             telling = times * inverse_frequency(max(1, df), len(self) + IMAGINED)
             covering.append((telling, [rows for rows, _ in found]))
+        scores[closed] = 0
         return WordScores(scores, covering)
 
     def idf(self, term: str) -> float:
