@@ -119,12 +119,13 @@ def load_settings(
             f"The settings file {config_file} does not exist.", "`ragchat config init` makes one."
         )
     user_file = config_file or settings.home.config / USER_FILE
-    project_file = (folder or Path.cwd()) / PROJECT_FILE
+    # Not made absolute: the working folder may have been deleted, and is then one without a project file.
+    project_file = (folder or Path()) / PROJECT_FILE
     if user_file.is_file():
         _merge_file(settings, user_file, project=False)
     # A project's file that the user names with --config is the user's own choice, and is read once.
     if project_file.is_file() and not (user_file.is_file() and project_file.samefile(user_file)):
-        _merge_file(settings, project_file, project=True)
+        _merge_file(settings, project_file.absolute(), project=True)
     for variable, text in environ.items():
         if key := _key_of(variable, settings):
             _set(settings, key, _typed(text, settings, key, variable), f"the environment variable {variable}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Mapping
 from importlib import resources
@@ -221,3 +222,13 @@ def test_a_table_that_is_read_in_another_shape_names_the_key(home: Path) -> None
 
     with pytest.raises(SettingsError, match=r"^tools\.rounds is not usable: Expected `str`, got `int`"):
         load(home).table("tools", Odd)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows deletes no working folder")
+def test_a_deleted_working_folder_is_one_without_a_project_file(tmp_path: Path) -> None:
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    with contextlib.chdir(folder):
+        folder.rmdir()
+        settings = load_settings(environ={"RAGCHAT_HOME": str(tmp_path)})
+    assert not settings.origins
