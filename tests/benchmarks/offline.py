@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from ragchat.offline import compose
-from ragchat.recall import Recalled, RecallLimits, recall
+from ragchat.retrieval import Retrieval, RetrievalLimits, retrieve
 from ragchat.types import Citation
 from tests.benchmarks.ndcg import FOLDER
 from tests.benchmarks.report import table
@@ -30,7 +30,7 @@ COLLECTIONS = ("xquad_en", "xquad_de", "xquad_zh")
 FOREIGN = "cosqa"
 FOREIGN_QUESTIONS = 200
 # As the packaged settings have it.
-LIMITS = RecallLimits(top_k=8, min_score=0.3, seconds=60.0)
+LIMITS = RetrievalLimits(top_k=8, min_score=0.3, seconds=60.0)
 
 
 def _rows(path: Path) -> list[dict[str, Any]]:
@@ -58,10 +58,10 @@ class _Tally:
         self.seconds: list[float] = []
         self.foreign: list[bool] = []
 
-    def add(self, recalled: Recalled, quoted: Sequence[Citation], answers: Sequence[str]) -> None:
+    def add(self, retrieval: Retrieval, quoted: Sequence[Citation], answers: Sequence[str]) -> None:
         quotes = [citation.quote for citation in quoted]
         self.answered.append(_contains(quotes, answers))
-        self.reachable.append(_contains([found.hit.text for found in recalled.candidates], answers))
+        self.reachable.append(_contains([found.hit.text for found in retrieval.candidates], answers))
         self.grounded.append(bool(quotes))
         self.sizes.append((len(quotes), sum(map(len, quotes))))
 
@@ -89,13 +89,13 @@ async def measure(name: str) -> list[str]:
                 await memory.inject(document["text"], metadata)
             for question in _rows(FOLDER / name / "queries.jsonl"):
                 began = time.perf_counter()
-                recalled = await recall(memory, question["text"], LIMITS)
-                quoted = compose(question["text"], recalled)
+                retrieval = await retrieve(memory, question["text"], LIMITS)
+                quoted = compose(question["text"], retrieval)
                 tally.seconds.append(time.perf_counter() - began)
-                tally.add(recalled, quoted.citations, question["answers"])
+                tally.add(retrieval, quoted.citations, question["answers"])
             for text in _foreign_questions():
-                recalled = await recall(memory, text, LIMITS)
-                tally.foreign.append(bool(compose(text, recalled).citations))
+                retrieval = await retrieve(memory, text, LIMITS)
+                tally.foreign.append(bool(compose(text, retrieval).citations))
     return tally.row(name)
 
 
