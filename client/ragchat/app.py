@@ -12,7 +12,6 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from datetime import UTC, datetime
 from importlib import import_module
-from pathlib import Path
 from types import TracebackType
 
 import anyio
@@ -25,8 +24,8 @@ from ragchat.endpoints import AUTO, names_beside, resolve, with_near_names
 from ragchat.errors import EmptyQuestion, NothingToRetry, SessionError, UnknownModel
 from ragchat.model import Model, ModelSettings
 from ragchat.prompting import Budget, load_prompts, with_system
-from ragchat.recall import Memory, RecallLimits
-from ragchat.sessions import SessionStore
+from ragchat.retrieval import Memory, RetrievalLimits
+from ragchat.sessions import SessionStore, sessions_path
 from ragchat.toolbox import Approve, Toolbox
 from ragchat.types import OFFLINE, Event, Finished, Notice, Session, Turn
 from ragmcp.settings import Settings
@@ -43,10 +42,6 @@ class ToolSettings(Struct):
     offered: list[str]
     rounds: int
     timeout_seconds: float
-
-
-class SessionSettings(Struct):
-    path: str
 
 
 class App:
@@ -193,7 +188,7 @@ class App:
     async def _turn(
         self, question: str, approve: Approve | None, replaced: Turn | None
     ) -> AsyncGenerator[Event, None]:
-        from ragchat.exchange import Answerer
+        from ragchat.generation import Answerer
         from ragchat.turn import take_turn
 
         question = question.strip()
@@ -238,16 +233,10 @@ class App:
     def _limits(self) -> TurnLimits:
         model, retrieval = self._model_settings, self._retrieval
         return TurnLimits(
-            RecallLimits(retrieval.top_k, retrieval.min_score, retrieval.deadline_seconds),
+            RetrievalLimits(retrieval.top_k, retrieval.min_score, retrieval.deadline_seconds),
             Budget(model.context_tokens, model.answer_tokens, retrieval.passage_tokens),
             self._tools.rounds,
         )
-
-
-def sessions_path(settings: Settings) -> Path:
-    """The SQLite file of past conversations."""
-    path = settings.table("sessions", SessionSettings).path
-    return Path(path).expanduser() if path else settings.home.data / "sessions.db"
 
 
 def _new_session() -> Session:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from ragchat.types import Citation, Hit
 
 # [1], [1, 2], [1-3], and the brackets of Chinese models; not [1](a link).
-_MARK = re.compile(r"[\[【［](\d{1,3}(?:\s*[,;，、–-]\s*\d{1,3})*)[\]】］](?!\()")
+MARK = re.compile(r"[\[【［](\d{1,3}(?:\s*[,;，、–-]\s*\d{1,3})*)[\]】］](?!\()")
 _CODE = re.compile(r"^(?P<fence>```|~~~).*?^(?P=fence)|`[^`\n]+`", re.MULTILINE | re.DOTALL)
 _QUOTED = re.compile(
     r'"([^"\n]+)"|“([^“”\n]+)”|„([^„“”\n]+)[“”]|«([^«»\n]+)»|「([^「」\n]+)」|『([^『』\n]+)』'
@@ -60,7 +60,7 @@ def check(answer: str, passages: Mapping[int, Hit]) -> Checked:
     quotations = _quotations(text)
     marks = [
         _Mark(found.start(), found.end(), _numbers(found.group(1)))
-        for found in _MARK.finditer(text)
+        for found in MARK.finditer(text)
         if not any(quote.start < found.start() < quote.end for quote in quotations)
     ]
     mentioned = list(dict.fromkeys(number for mark in marks for number in mark.numbers))
@@ -128,7 +128,7 @@ def _quotations(text: str) -> list[_Quotation]:
     quotations = []
     for block in blocks:
         lines = re.sub(r"^[ \t]*>[ \t]?", "", block.text, flags=re.MULTILINE)
-        inner = _MARK.search(lines)
+        inner = MARK.search(lines)
         # Its own mark stands at its end: what follows the mark, and the mark, are not quoted.
         words = lines[: inner.start()] if inner else lines
         end = block.end if inner is None else block.start + block.text.index(inner.group())

@@ -20,8 +20,9 @@ FAILED = 1  # 0 is done; argparse leaves with 2 for wrong usage
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command. Returns 0 when it is done, 1 when it failed; wrong usage leaves with 2."""
-    parser = make_parser()
-    arguments = parser.parse_args(argv)
+    words = sys.argv[1:] if argv is None else argv
+    parser = make_parser(commands=bool(words))
+    arguments = parser.parse_args(words)
     if flaw := usage_flaw(arguments):
         parser.error(flaw)
     from ragchat.commands import Run

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from io import TextIOWrapper
 from typing import Any, TextIO, cast
 
-from ragchat.ui.neutral import neutral, one_line
+from ragchat.neutral import neutral, one_line
 
 
 def is_styled(stream: TextIO, environ: Mapping[str, str] = os.environ) -> bool:

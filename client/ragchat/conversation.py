@@ -9,9 +9,10 @@ import re
 from collections.abc import Sequence
 
 from ragchat import tokens
+from ragchat.citations import MARK
 from ragchat.types import NOT_GROUNDED, Message, Turn
 
-_MARKS = re.compile(r"\s?\[\d{1,3}(?:\s*[,–-]\s*\d{1,3})*\](?!\()")
+_MARKS = re.compile(rf"\s?{MARK.pattern}")
 
 
 def history_messages(turns: Sequence[Turn]) -> list[Message]:

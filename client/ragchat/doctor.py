@@ -18,13 +18,13 @@ import anyio
 from anyio import to_thread
 from msgspec import Struct
 
-from ragchat.app import sessions_path
 from ragchat.console import is_styled, is_unicode
 from ragchat.endpoints import resolve
 from ragchat.errors import ModelError, RagChatError
 from ragchat.memory_client import open_memory
 from ragchat.memory_process import STDERR_FILE, memory_path
 from ragchat.model import ModelSettings
+from ragchat.sessions import sessions_path
 from ragchat.types import OFFLINE
 from ragmcp.settings import USER_FILE, Settings, SettingsError, private_folder
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from ragchat.prompting import Budget
-from ragchat.recall import RecallLimits
+from ragchat.retrieval import RetrievalLimits
 from ragchat.types import OFFLINE, Candidate, Citation, Delta, Hit, Message, Notice, Trace, Turn, Usage
 
 
@@ -17,7 +17,7 @@ from ragchat.types import OFFLINE, Candidate, Citation, Delta, Hit, Message, Not
 class TurnLimits:
     """What one turn may take."""
 
-    recall: RecallLimits
+    retrieval: RetrievalLimits
     budget: Budget
     rounds: int  # of tool calls
 

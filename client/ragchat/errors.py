@@ -312,9 +312,6 @@ class ScriptInvalid(RagChatError):
         return f"The script {self.path} cannot be used: {self.reason}."
 
 
-# Files and settings
-
-
 # Slash commands
 
 

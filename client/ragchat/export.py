@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from ragchat.neutral import one_line
 from ragchat.types import Citation, Session, Turn
 
 ExportKind: TypeAlias = Literal["markdown", "json"]
@@ -20,11 +21,11 @@ def export(session: Session, kind: ExportKind) -> str:
 
 
 def _markdown(session: Session) -> Iterator[str]:
-    yield f"# {_one_line(session.title)}"
+    yield f"# {one_line(session.title)}"
     yield ""
     yield f"Session {session.session_id}, {session.created_at}."
     for turn in session.turns:
-        yield from ("", f"## {_one_line(turn.question)}", "")
+        yield from ("", f"## {one_line(turn.question)}", "")
         if "\n" in turn.question:  # the heading has it on one line only
             yield from (turn.question, "")
         yield from (turn.answer, "")
@@ -43,9 +44,5 @@ def _sources(turn: Turn) -> Iterator[str]:
 
 
 def _place(citation: Citation) -> str:
-    names = [_one_line(name) for name in (citation.title, citation.heading) if name]
+    names = [one_line(name) for name in (citation.title, citation.heading) if name]
     return ", ".join([*names, f"<{citation.uri}>, lines {citation.start_line} to {citation.end_line}"])
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ragchat.ignored import Ignored
+from ragchat.gitignore import Gitignore
 
 # Named without being opened. Some of them are text inside, but their markup would bury their words.
 UNSUPPORTED = {
@@ -113,7 +113,7 @@ def _look(path: Path, *, named: bool = False) -> Source | Refusal:
 def _walk(root: Path) -> Iterator[Source | Refusal]:
     """The files under `root`, which is resolved; folders in the order of their names."""
     visited = {root}
-    pending: list[tuple[Path, Ignored]] = [(root, Ignored.above(root))]
+    pending: list[tuple[Path, Gitignore]] = [(root, Gitignore.above(root))]
     while pending:
         folder, ignored = pending.pop()
         try:

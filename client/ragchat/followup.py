@@ -66,7 +66,9 @@ def search_text(question: str, history: Sequence[Turn]) -> str:
     """What memory is asked for this question, given the turns before it."""
     if not history or not depends(question):
         return question
-    return " ".join([question.strip(), *_carried(history[-1], content_words(question))])
+    own = content_words(question)
+    # Its own words once more: "and espresso?" after a question about tea is about espresso first.
+    return " ".join([question.strip(), *own, *_carried(history[-1], own)])
 
 
 def depends(question: str) -> bool:

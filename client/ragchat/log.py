@@ -1,15 +1,14 @@
-"""The log file: where tracebacks go, so that none is ever on the screen."""
+"""The log files: where tracebacks go, so that none is ever on the screen."""
 
 from __future__ import annotations
 
 import logging
-from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
 from ragmcp.settings import private_folder
 
 LOG_FILE = "ragchat.log"
-LOG_BYTES = 1 << 20
+LOG_BYTES = 1 << 20  # a log above this is begun anew
 
 
 def start_log(folder: Path, *, verbose: bool) -> Path | None:
@@ -17,7 +16,9 @@ def start_log(folder: Path, *, verbose: bool) -> Path | None:
     path = folder / LOG_FILE
     try:
         private_folder(folder)
-        handler = RotatingFileHandler(path, maxBytes=LOG_BYTES, backupCount=1, encoding="utf-8")
+        keep_short(path)
+        # logging.handlers could do this by itself, but takes 10 ms to import on the way to the prompt.
+        handler = logging.FileHandler(path, encoding="utf-8")
     except OSError:
         logging.getLogger().addHandler(logging.NullHandler())
         return None
@@ -27,3 +28,12 @@ def start_log(folder: Path, *, verbose: bool) -> Path | None:
     for name in ("ragchat", "ragmcp"):
         logging.getLogger(name).setLevel(logging.DEBUG if verbose else logging.INFO)
     return path
+
+
+def keep_short(log: Path) -> None:
+    """Put a long log aside, in the place of the one before."""
+    try:
+        if log.stat().st_size > LOG_BYTES:
+            log.replace(log.with_suffix(".log.1"))
+    except OSError:  # not there yet, or held open by another program on Windows
+        return

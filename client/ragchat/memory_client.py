@@ -153,9 +153,11 @@ def _refusal(result: ToolCallResult) -> MemoryRefused:
 
 
 @asynccontextmanager
-async def open_memory(settings: Settings, config_file: Path | None = None) -> AsyncIterator[MemoryClient]:
+async def open_memory(
+    settings: Settings, config_file: Path | None = None, *, verbose: bool = False
+) -> AsyncIterator[MemoryClient]:
     """Memory with a server of its own, which starts in the background and ends with the block."""
     from ragchat.memory_process import supervised
 
-    async with supervised(settings, config_file) as server:
+    async with supervised(settings, config_file, verbose=verbose) as server:
         yield MemoryClient(server)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ragchat import __version__
+from ragchat.log import keep_short
 from ragmcp.settings import Settings, private_folder
 
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
 CLIENT_NAME = "ragchat"
 STDERR_FILE = "ragmemory.log"
-STDERR_BYTES = 1 << 20  # a log above this is begun anew
 TOOLSETS = "memory,documents"
 # What may be sent again when the server died over it: reading changes nothing, and Inject is an upsert.
 REPEATABLE = frozenset({"Query", "Inject", "ListDocuments", "ShowDocument", "ListJournal", "MemoryStats"})
@@ -29,23 +29,24 @@ def memory_path(settings: Settings) -> Path:
     return Path(named).expanduser().absolute() if named else settings.home.data / "memory.db"
 
 
-def command(settings: Settings, config_file: Path | None) -> list[str]:
+def command(settings: Settings, config_file: Path | None, verbose: bool) -> list[str]:
     # -P: a file of the working folder must not stand in for a module of the server.
     words = [sys.executable, "-P", "-X", "utf8", "-m", "ragmemory"]
     words += ["--memory", str(memory_path(settings)), "--toolsets", TOOLSETS]
-    return [*words, "--config", str(config_file)] if config_file else words
+    words += ["--config", str(config_file)] if config_file else []
+    return [*words, "-v"] if verbose else words
 
 
-def supervised(settings: Settings, config_file: Path | None) -> Supervised:
+def supervised(settings: Settings, config_file: Path | None, *, verbose: bool) -> Supervised:
     """The server: entered, it starts in the background, and again when it dies."""
     from ragmcp.supervisor import Supervised
     from ragmcp.transports.stdio import open_stdio
 
     log = private_folder(settings.home.state) / STDERR_FILE
-    _keep_short(log)
+    keep_short(log)
     start = partial(
         open_stdio,
-        command(settings, config_file),
+        command(settings, config_file, verbose),
         stderr=log,
         message_bytes=settings.tables["limits"]["message_bytes"],
         era="modern",
@@ -53,11 +54,3 @@ def supervised(settings: Settings, config_file: Path | None) -> Supervised:
         client_version=__version__,
     )
     return Supervised(start, repeatable=REPEATABLE)
-
-
-def _keep_short(log: Path) -> None:
-    try:
-        if log.stat().st_size > STDERR_BYTES:
-            log.replace(log.with_suffix(".log.1"))
-    except OSError:  # not there yet, or held open by another program on Windows
-        return

@@ -15,6 +15,7 @@ import anyio
 from msgspec import Struct
 
 from ragchat.errors import BrokenStream, ModelError
+from ragchat.thoughts import WithoutThoughts
 from ragchat.types import Delta, Message, ModelPlace, Notice, ToolRequest, Usage
 
 if TYPE_CHECKING:
@@ -107,6 +108,7 @@ class Model:
     ) -> AsyncGenerator[Piece, None]:
         stream = await self._open(messages, tools, tokens)
         requests = _ToolRequests()
+        answer = WithoutThoughts()
         finish = None
         try:
             async for chunk in stream:
@@ -114,8 +116,8 @@ class Model:
                     yield _usage(chunk.usage)
                 for choice in chunk.choices[:1]:
                     finish = finish or choice.finish_reason
-                    if choice.delta.content:
-                        yield Delta(choice.delta.content)
+                    if text := answer.feed(choice.delta.content or ""):
+                        yield Delta(text)
                     requests.add(choice.delta.tool_calls or ())
         except Exception as error:
             raise self._mapped(error, tokens, begun=True) from error
@@ -124,6 +126,8 @@ class Model:
                 await stream.close()
         if finish is None:
             raise BrokenStream(self.place.base_url, "the answer has no end")
+        if text := answer.finish():
+            yield Delta(text)
         if finish in CUT_OFF:
             yield Notice(CUT_OFF[finish])
         for request in requests.complete():

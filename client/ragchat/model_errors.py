@@ -22,6 +22,7 @@ from ragchat.errors import (
     RateLimited,
     UnknownModel,
 )
+from ragchat.neutral import one_line
 from ragchat.types import ModelPlace
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ _OVERFLOW = re.compile(
     r"|exceeds? the (model's )?(available )?context",
     re.IGNORECASE,
 )
+# A server may send a whole page.
+_CHARACTERS = 300
 
 
 def mapped(
@@ -55,14 +58,14 @@ def mapped(
     if isinstance(error, openai.APIError):
         if _OVERFLOW.search(error.message):
             return ContextOverflow(place.name, tokens)
-        return ModelBroken(place.base_url, one_line(error.message))
+        return ModelBroken(place.base_url, _part(error.message))
     if isinstance(error, (json.JSONDecodeError, UnicodeDecodeError)):
         return ModelBroken(place.base_url, "it sent something that is not JSON")
     raise error
 
 
 def _of_status(error: openai.APIStatusError, place: ModelPlace, tokens: int) -> ModelError:
-    status, message = error.status_code, one_line(_message(error))
+    status, message = error.status_code, _part(_message(error))
     if error.code == "context_length_exceeded" or status == 413 or _OVERFLOW.search(message):
         return ContextOverflow(place.name, tokens)
     if status == 401:
@@ -87,7 +90,7 @@ def _reason(error: BaseException) -> str:
     """What lies at the bottom of a connection error."""
     while error.__cause__ is not None:
         error = error.__cause__
-    return one_line(str(error)) or type(error).__name__
+    return _part(str(error)) or type(error).__name__
 
 
 def _seconds(text: str | None) -> float | None:
@@ -97,7 +100,6 @@ def _seconds(text: str | None) -> float | None:
         return None
 
 
-def one_line(text: str, width: int = 300) -> str:
+def _part(text: str) -> str:
     """Foreign text as a part of a sentence: one line, bounded, without a full stop."""
-    line = " ".join(text.split()).rstrip(".")
-    return line if len(line) <= width else line[: width - 1] + "…"
+    return one_line(text, _CHARACTERS).rstrip(".")

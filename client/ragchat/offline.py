@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
+from ragchat.answer_types import has_answer_type
 from ragchat.citations import cite
-from ragchat.expected import expected_in
-from ragchat.recall import Recalled
+from ragchat.retrieval import Retrieval
 from ragchat.sentences import Kind, Unit, units
 from ragchat.types import Candidate, Citation, Hit
 from ragchat.words import index_terms
@@ -52,19 +52,20 @@ class _Scored:
     score: float
 
 
-def compose(question: str, recalled: Recalled) -> Quoted:
+def compose(question: str, retrieval: Retrieval) -> Quoted:
     """The answer in Markdown: an honest line, then each quotation with its [n]."""
-    hits = [candidate.hit for candidate in recalled.candidates if candidate.used]
+    hits = [candidate.hit for candidate in retrieval.candidates if candidate.used]
     chosen = choose(question, hits)
     if not chosen:
-        return Quoted(EMPTY_MEMORY if recalled.empty else NOTHING, [], recalled.candidates)
+        return Quoted(EMPTY_MEMORY if retrieval.empty else NOTHING, [], retrieval.candidates)
     numbers = {
         passage: n for n, passage in enumerate(dict.fromkeys(best.passage for best in chosen), start=1)
     }
-    parts = [_shown(best.unit, numbers[best.passage]) for best in chosen]
-    citations = [cite(numbers[best.passage], hits[best.passage], best.unit.text) for best in chosen]
+    quotations = list(_quotations(chosen, hits))
+    parts = [_shown(unit, numbers[passage]) for passage, unit in quotations]
+    citations = [cite(numbers[passage], hits[passage], unit.text) for passage, unit in quotations]
     by_chunk = {hits[passage].chunk_id: n for passage, n in numbers.items()}
-    candidates = [_judged(candidate, by_chunk) for candidate in recalled.candidates]
+    candidates = [_judged(candidate, by_chunk) for candidate in retrieval.candidates]
     return Quoted("\n\n".join([*parts, NO_MODEL]), citations, candidates)
 
 
@@ -79,6 +80,27 @@ def choose(question: str, hits: Sequence[Hit]) -> list[_Scored]:
         chosen += _before(chosen[0], scored, chosen)
     passages = list(dict.fromkeys(unit.passage for unit in chosen))
     return sorted(chosen, key=lambda unit: (passages.index(unit.passage), unit.place))
+
+
+def _quotations(chosen: Sequence[_Scored], hits: Sequence[Hit]) -> Iterator[tuple[int, Unit]]:
+    """What is quoted of which passage; sentences that follow one another there are one quotation."""
+    passage, whole = chosen[0].passage, chosen[0].unit
+    for best in chosen[1:]:
+        run = _run_of(whole, best.unit, hits[passage].text) if best.passage == passage else ""
+        if run:
+            whole = replace(whole, text=run)
+        else:
+            yield passage, whole
+            passage, whole = best.passage, best.unit
+    yield passage, whole
+
+
+def _run_of(one: Unit, next_one: Unit, text: str) -> str:
+    """Two sentences as they stand in the text, white space and all; "" where they are apart there."""
+    if not one.kind is next_one.kind is Kind.SENTENCE:
+        return ""
+    run = re.search(rf"{re.escape(one.text)}\s*{re.escape(next_one.text)}", text)
+    return run.group() if run else ""
 
 
 def _worthy(ranked: Sequence[_Scored]) -> list[_Scored]:
@@ -119,16 +141,16 @@ def _score(question: str, hits: Sequence[Hit]) -> list[_Scored]:
             share = sum(weight for term, weight in weights.items() if term in own) / total
             context = sum(weight for term, weight in weights.items() if term in near - own) / total
             score = share + W_CONTEXT * context + W_PASSAGE * hit.score / best_hit
-            score += W_EXPECTED * expected_in(question, unit.text)
+            score += W_EXPECTED * has_answer_type(question, unit.text)
             scored.append(_Scored(p, i, unit, own, score))
     return scored
 
 
 def _weights(asked: Counter[str], terms: Sequence[Sequence[frozenset[str]]]) -> dict[str, float]:
-    """How much each word of the question tells, by how few of the found sentences hold it."""
+    """How much each word of the question tells: how often it is said, how few found sentences hold it."""
     everything = [unit for passage in terms for unit in passage]
     holders = Counter(term for unit in everything for term in unit if term in asked)
-    return {term: math.log(1 + len(everything) / (1 + holders[term])) for term in asked}
+    return {term: said * math.log(1 + len(everything) / (1 + holders[term])) for term, said in asked.items()}
 
 
 def _same(one: _Scored, other: _Scored) -> bool:

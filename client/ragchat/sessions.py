@@ -20,13 +20,15 @@ import msgspec
 from ragchat.errors import AmbiguousSession, NoSession, SessionsUnavailable, UnknownSession
 from ragchat.export import ExportKind, export
 from ragchat.fulltext import any_of, searchable, snippet, terms
+from ragchat.neutral import one_line
 from ragchat.types import Session, SessionInfo, SessionMatch, Turn
-from ragmcp.settings import private_folder
+from ragmcp.settings import Settings, private_folder
 
 if TYPE_CHECKING:
     import aiosqlite
 
 BUSY_SECONDS = 10.0
+TITLE_CHARACTERS = 80
 
 # Each runs once, in order, in a transaction; `PRAGMA user_version` counts them.
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
@@ -45,6 +47,16 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             BEGIN DELETE FROM turn_words WHERE rowid = old.seq; END""",
     ),
 )
+
+
+class SessionSettings(msgspec.Struct):
+    path: str
+
+
+def sessions_path(settings: Settings) -> Path:
+    """The SQLite file of past conversations."""
+    path = settings.table("sessions", SessionSettings).path
+    return Path(path).expanduser() if path else settings.home.data / "sessions.db"
 
 
 class SessionStore:
@@ -72,7 +84,11 @@ class SessionStore:
             await db.execute(
                 """INSERT INTO sessions VALUES (:id, :title, :at, :at)
                 ON CONFLICT (session_id) DO UPDATE SET updated_at = excluded.updated_at""",
-                {"id": turn.session_id, "title": title_of(turn.question), "at": turn.created_at},
+                {
+                    "id": turn.session_id,
+                    "title": one_line(turn.question, TITLE_CHARACTERS),
+                    "at": turn.created_at,
+                },
             )
             if replaces is not None:
                 await db.execute("DELETE FROM turns WHERE turn_id = ?", (replaces,))
@@ -239,9 +255,3 @@ async def _migrate(db: aiosqlite.Connection) -> None:
                 await db.execute(statement)
             await db.execute(f"PRAGMA user_version = {number}")
         await db.commit()
-
-
-def title_of(question: str, width: int = 80) -> str:
-    """The first question on one line."""
-    line = " ".join(question.split())
-    return line if len(line) <= width else line[: width - 1].rstrip() + "…"

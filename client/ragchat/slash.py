@@ -88,7 +88,7 @@ COMMANDS = (
         with_an_answer,
         completions.paths,
     ),
-    SlashCommand("retry", "", "ask the last question again", answers.retry, with_an_answer),
+    SlashCommand("retry", "", "ask the last question again", answers.retry),
     SlashCommand(
         "copy",
         "",

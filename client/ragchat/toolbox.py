@@ -14,7 +14,7 @@ import msgspec
 from msgspec import UnsetType
 
 from ragchat.errors import RagChatError
-from ragchat.recall import Memory
+from ragchat.retrieval import Memory
 from ragchat.types import Hit, ToolRequest
 
 if TYPE_CHECKING:

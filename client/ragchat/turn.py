@@ -1,7 +1,7 @@
 """One turn: from the question to the finished answer, as one async generator of events.
 
 Not the conversation (that is handed in), not the store of sessions, not the screen. Memory is asked once;
-then a model answers (`exchange`), or without one the answer is quoted from memory.
+then a model answers (`generation`), or without one the answer is quoted from memory.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from contextlib import aclosing
 
 from ragchat import offline
 from ragchat.draft import Draft, TurnLimits
-from ragchat.exchange import Answerer, converse
 from ragchat.followup import search_text
-from ragchat.recall import Memory, Recalled, recall
+from ragchat.generation import Answerer, generate
+from ragchat.retrieval import Memory, Retrieval, retrieve
 from ragchat.types import Event, Finished, Retrieved, Retrieving, Turn
 
 
@@ -33,22 +33,22 @@ async def take_turn(
     draft = Draft(question, session_id, history, limits)
     draft.query = search_text(question, history)
     yield Retrieving(draft.query)
-    recalled = await recall(memory, draft.query, limits.recall)
+    retrieval = await retrieve(memory, draft.query, limits.retrieval)
     draft.timings["retrieval"] = draft.seconds()
-    if recalled.failure and answerer is None:
-        raise recalled.failure
-    if recalled.notice:
-        yield draft.note(recalled.notice)
-    making = _quote(draft, recalled) if answerer is None else converse(draft, recalled, answerer)
+    if retrieval.failure and answerer is None:
+        raise retrieval.failure
+    if retrieval.notice:
+        yield draft.note(retrieval.notice)
+    making = _quote(draft, retrieval) if answerer is None else generate(draft, retrieval, answerer)
     async with aclosing(making) as events:
         async for event in events:
             yield event
     yield Finished(draft.turn())
 
 
-async def _quote(draft: Draft, recalled: Recalled) -> AsyncGenerator[Event, None]:
+async def _quote(draft: Draft, retrieval: Retrieval) -> AsyncGenerator[Event, None]:
     """The answer without a model."""
-    quoted = offline.compose(draft.query, recalled)
+    quoted = offline.compose(draft.query, retrieval)
     draft.candidates = quoted.candidates
     draft.citations = quoted.citations
     draft.kept_turns = len(draft.history)

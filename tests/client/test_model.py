@@ -52,6 +52,11 @@ def text(pieces: list[Piece]) -> str:
     return "".join(piece.text for piece in pieces if isinstance(piece, Delta))
 
 
+async def test_the_thoughts_of_a_reasoning_model_are_not_its_answer() -> None:
+    with OpenAIServer([Reply("<think>\nWhat is asked? Tea.\n</think>\n\nTea is hot.")]) as server:
+        assert text(await answer(server.base_url)) == "Tea is hot."
+
+
 async def test_an_answer_comes_in_pieces_and_ends_with_its_usage() -> None:
     with OpenAIServer([Reply("One two three.", prompt_tokens=12)]) as server:
         pieces = await answer(server.base_url)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ragchat.citations import stands_in
 from ragchat.offline import EMPTY_MEMORY, NO_MODEL, NOTHING, compose
-from ragchat.recall import Recalled, judge
+from ragchat.retrieval import Retrieval, judge
 from ragchat.types import Hit
 from tests.support.turns import hit
 
@@ -17,12 +17,12 @@ TESLA = hit(
 EDISON = hit("Thomas Edison was born in 1847 in Ohio. He employed many people.", chunk_id=2, score=0.6)
 
 
-def recalled(*hits: Hit) -> Recalled:
-    return Recalled([judge(found, 0.3) for found in hits])
+def retrieval(*hits: Hit) -> Retrieval:
+    return Retrieval([judge(found, 0.3) for found in hits])
 
 
 def test_the_sentence_that_answers_is_quoted_and_cited() -> None:
-    quoted = compose("When did Tesla move to New York?", recalled(TESLA, EDISON))
+    quoted = compose("When did Tesla move to New York?", retrieval(TESLA, EDISON))
     assert "> He moved to New York in 1884. [1]" in quoted.answer
     assert "pigeons" not in quoted.answer
     assert quoted.answer.endswith(NO_MODEL)
@@ -31,64 +31,79 @@ def test_the_sentence_that_answers_is_quoted_and_cited() -> None:
 
 def test_every_quotation_stands_verbatim_in_its_passage() -> None:
     by_chunk = {found.chunk_id: found for found in (TESLA, EDISON)}
-    quoted = compose("Where was the inventor born?", recalled(TESLA, EDISON))
+    quoted = compose("Where was the inventor born?", retrieval(TESLA, EDISON))
     assert quoted.citations
     assert all(stands_in(cited.quote, by_chunk[cited.chunk_id].text) for cited in quoted.citations)
 
 
 def test_numbers_follow_the_order_of_the_answer_and_mark_the_candidates() -> None:
-    quoted = compose("Who was born in Ohio?", recalled(TESLA, EDISON))
+    quoted = compose("Who was born in Ohio?", retrieval(TESLA, EDISON))
     used = {candidate.hit.chunk_id: candidate.n for candidate in quoted.candidates if candidate.used}
     assert {cited.chunk_id: cited.n for cited in quoted.citations} == used
     assert quoted.citations[0].n == 1
 
 
 def test_sentences_of_one_passage_stay_in_the_order_of_the_text() -> None:
-    quoted = compose("Tesla born in Smiljan, moved to New York", recalled(TESLA))
+    quoted = compose("Tesla born in Smiljan, moved to New York", retrieval(TESLA))
     assert quoted.answer.index("Smiljan") < quoted.answer.index("New York")
+
+
+def test_sentences_that_follow_one_another_are_one_quotation() -> None:
+    passage = hit("Tea is a drink. Green tea is brewed at 70 degrees.\nGreen tea takes two minutes. The end.")
+    quoted = compose("How is green tea brewed?", retrieval(passage))
+    assert "> Green tea is brewed at 70 degrees. Green tea takes two minutes. [1]" in quoted.answer
+    assert [cited.quote for cited in quoted.citations] == [
+        "Green tea is brewed at 70 degrees.\nGreen tea takes two minutes."
+    ]
+
+
+def test_sentences_that_stand_apart_are_two_quotations() -> None:
+    passage = hit("Green tea is hot. Cats sleep. Dogs bark. Green tea is brewed at 70 degrees.")
+    quoted = compose("How is green tea brewed?", retrieval(passage))
+    assert quoted.answer.count("[1]") == len(quoted.citations) == 2
 
 
 def test_the_same_text_in_two_documents_is_quoted_once() -> None:
     twin = Hit(**{name: getattr(TESLA, name) for name in Hit.__struct_fields__} | {"chunk_id": 9})
-    quoted = compose("When did Tesla move to New York?", recalled(TESLA, twin))
+    quoted = compose("When did Tesla move to New York?", retrieval(TESLA, twin))
     assert quoted.answer.count("He moved to New York in 1884.") == 1
 
 
 def test_a_table_row_comes_with_its_header() -> None:
     table = hit("| city | people |\n|---|---|\n| Oslo | 700000 |\n| Rome | 2800000 |")
-    answer = compose("How many people live in Oslo?", recalled(table)).answer
+    answer = compose("How many people live in Oslo?", retrieval(table)).answer
     assert "| city | people |\n| --- | --- |\n| Oslo | 700000 |\n\n[1]" in answer
 
 
 def test_long_code_is_shortened_on_the_screen() -> None:
     code = "```python\ndef parse_date(text):\n" + "    pass\n" * 30 + "```"
-    answer = compose("parse_date function", recalled(hit(code))).answer
+    answer = compose("parse_date function", retrieval(hit(code))).answer
     assert answer.startswith("```python\ndef parse_date(text):")
     assert len(answer.splitlines()) < 20
 
 
 def test_an_item_of_a_list_is_quoted_without_its_bullet() -> None:
     answer = compose(
-        "What does the printer cost?", recalled(hit("- The printer costs 90 euros\n- Tea"))
+        "What does the printer cost?", retrieval(hit("- The printer costs 90 euros\n- Tea"))
     ).answer
     assert "> The printer costs 90 euros [1]" in answer
 
 
 def test_chinese_questions_find_their_sentence() -> None:
     water = hit("上海是中国最大的城市。北京是中国的首都。广州在南方。")
-    assert "> 北京是中国的首都。 [1]" in compose("中国的首都是哪里？", recalled(water)).answer
+    assert "> 北京是中国的首都。 [1]" in compose("中国的首都是哪里？", retrieval(water)).answer
 
 
 def test_nothing_relevant_is_said_to_be_so() -> None:
-    quoted = compose("ferrets?", recalled(hit("Tea is hot.", score=0.1)))
+    quoted = compose("ferrets?", retrieval(hit("Tea is hot.", score=0.1)))
     assert (quoted.answer, quoted.citations) == (NOTHING, [])
     assert [candidate.used for candidate in quoted.candidates] == [False]
 
 
 def test_an_empty_memory_is_told_from_one_without_an_answer() -> None:
-    assert compose("?", Recalled([], empty=True)).answer == EMPTY_MEMORY
-    assert compose("?", Recalled([])).answer == NOTHING
+    assert compose("?", Retrieval([], empty=True)).answer == EMPTY_MEMORY
+    assert compose("?", Retrieval([])).answer == NOTHING
 
 
 def test_a_passage_without_any_sentence_quotes_nothing() -> None:
-    assert compose("heading", recalled(hit("# Heading\n\n---\n"))).citations == []
+    assert compose("heading", retrieval(hit("# Heading\n\n---\n"))).citations == []

@@ -10,7 +10,7 @@ import pytest
 
 from ragchat.errors import PromptUnreadable, QuestionTooLong
 from ragchat.prompting import Budget, Prompt, Prompts, build, load_prompts, number, quote
-from ragchat.recall import judge
+from ragchat.retrieval import judge
 from ragchat.types import Hit, Turn
 from tests.support.turns import hit, settings_in, turn
 

@@ -15,7 +15,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from ragchat.errors import AmbiguousSession, NoSession, SessionsUnavailable, UnknownSession
-from ragchat.sessions import SessionStore, title_of
+from ragchat.sessions import SessionStore
 from tests.support.turns import turn
 
 
@@ -184,6 +184,9 @@ async def test_migrations_leave_their_number_and_run_once(tmp_path: Path) -> Non
     db.close()
 
 
-def test_a_long_question_makes_a_short_title_on_one_line() -> None:
-    assert title_of("Why\n is this?") == "Why is this?"
-    assert len(title_of("word " * 100)) == 80
+async def test_a_long_question_makes_a_short_title_on_one_line(tmp_path: Path) -> None:
+    async with store_in(tmp_path) as store:
+        await store.save_turn(turn("Why\n is this?" + " word" * 100))
+        [info] = await store.list()
+        assert info.title.startswith("Why is this? word word")
+        assert len(info.title) == 80

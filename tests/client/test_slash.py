@@ -18,6 +18,7 @@ from ragchat.errors import (
     ArgumentMissing,
     CommandNotPossible,
     FileInTheWay,
+    NothingToRetry,
     RagChatError,
     UnknownCommand,
 )
@@ -200,10 +201,15 @@ async def test_why_shows_candidates_and_times(asked: Room) -> None:
     assert "Times: retrieval" in shown
 
 
-@pytest.mark.parametrize("name", ["sources", "why", "export", "retry"])
+@pytest.mark.parametrize("name", ["sources", "why", "export"])
 async def test_commands_about_an_answer_need_one(room: Room, name: str) -> None:
     with pytest.raises(CommandNotPossible, match="there is no answer yet"):
         await room.run(f"/{name}")
+
+
+async def test_retry_needs_a_question_and_no_answer(room: Room) -> None:
+    with pytest.raises(NothingToRetry):
+        await room.run("/retry")
 
 
 @pytest.mark.parametrize("name", ["copy", "clear"])

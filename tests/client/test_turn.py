@@ -9,11 +9,11 @@ import pytest
 
 from ragchat.draft import TurnLimits
 from ragchat.errors import MemoryUnavailable, QuestionTooLong, RateLimited
-from ragchat.exchange import Answerer
+from ragchat.generation import Answerer
 from ragchat.model import Model
 from ragchat.offline import EMPTY_MEMORY, NOTHING
 from ragchat.prompting import Budget, Prompts
-from ragchat.recall import RecallLimits
+from ragchat.retrieval import RetrievalLimits
 from ragchat.toolbox import Toolbox
 from ragchat.turn import take_turn
 from ragchat.types import (
@@ -34,7 +34,7 @@ from tests.client.test_model import settings
 from tests.support.openai_server import OpenAIServer, Reply
 from tests.support.turns import QUERY_TOOL, ListMemory, events_of, finished, hit, notices, only, turn
 
-LIMITS = TurnLimits(RecallLimits(top_k=8, min_score=0.3, seconds=5.0), Budget(8000, 500, 2000), rounds=2)
+LIMITS = TurnLimits(RetrievalLimits(top_k=8, min_score=0.3, seconds=5.0), Budget(8000, 500, 2000), rounds=2)
 PROMPTS = Prompts("Be kind.", "Passages:", "No passages.")
 SKY = hit("The sky is blue because of Rayleigh scattering.", chunk_id=1)
 SEA = hit("The sea is blue because water absorbs red light.", chunk_id=2)
@@ -154,7 +154,7 @@ async def test_without_memory_and_without_a_model_there_is_no_answer() -> None:
 
 
 async def test_a_memory_that_hangs_has_its_deadline() -> None:
-    limits = TurnLimits(RecallLimits(8, 0.3, seconds=0.05), LIMITS.budget, 2)
+    limits = TurnLimits(RetrievalLimits(8, 0.3, seconds=0.05), LIMITS.budget, 2)
     with anyio.fail_after(10):
         events, _ = await model_turn("Why?", ListMemory(hang=True), Reply("So."), limits=limits)
     assert notices(events) == ["Memory did not answer Query within 0.05 s. This answer goes without it."]
@@ -238,7 +238,7 @@ async def test_no_count_and_a_plausible_one_raise_no_alarm(counted: int) -> None
 
 async def test_dropped_turns_are_said_once() -> None:
     history = [turn(f"Q{n}?", "word " * 400) for n in range(20)]
-    limits = TurnLimits(LIMITS.recall, Budget(3000, 500, 500), 2)
+    limits = TurnLimits(LIMITS.retrieval, Budget(3000, 500, 500), 2)
     events, _ = await model_turn("Why?", ListMemory([SKY]), Reply("So."), history=history, limits=limits)
     answered = finished(events)
     assert answered.trace.dropped_turns > 0
@@ -265,6 +265,6 @@ async def test_an_error_of_the_model_ends_the_turn() -> None:
 
 
 async def test_a_question_that_cannot_fit_is_refused() -> None:
-    limits = TurnLimits(LIMITS.recall, Budget(200, 50, 50), 2)
+    limits = TurnLimits(LIMITS.retrieval, Budget(200, 50, 50), 2)
     with pytest.raises(QuestionTooLong):
         await model_turn("word " * 1000, ListMemory([SKY]), Reply("So."), limits=limits)

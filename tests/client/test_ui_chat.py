@@ -15,7 +15,7 @@ from prompt_toolkit.output import DummyOutput
 from ragchat.app import App
 from ragchat.errors import MemoryUnavailable
 from ragchat.ui.approval import Approvals
-from ragchat.ui.backstage import NO_PAST, Past
+from ragchat.ui.background import NO_PAST, Past
 from ragchat.ui.chat import Chat
 from tests.support.memory import memory_in
 from tests.support.screens import PyteFile

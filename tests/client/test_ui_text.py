@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ragchat.neutral import neutral, one_line
 from ragchat.ui.blocks import split_finished
-from ragchat.ui.neutral import neutral, one_line
 from ragchat.ui.places import place, short_uri
 from ragchat.ui.wording import counted, local, seconds
 

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ragchat.console import Console
-from ragchat.errors import StdinUnusable
 
 if TYPE_CHECKING:
     from ragchat.app import App
@@ -81,7 +80,7 @@ class Run:
     async def memory(self) -> AsyncIterator[MemoryClient]:
         from ragchat.memory_client import open_memory
 
-        async with open_memory(self.settings, self.config_file) as client:
+        async with open_memory(self.settings, self.config_file, verbose=self.arguments.verbose) as client:
             yield client
 
     @asynccontextmanager
@@ -95,6 +94,7 @@ class Run:
 
 def read_stdin() -> str:
     """All of stdin as text, in any encoding that files may have. Raises StdinUnusable."""
+    from ragchat.errors import StdinUnusable
     from ragchat.texts import NotText, decode
 
     try:

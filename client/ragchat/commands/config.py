@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from ragchat.app import sessions_path
 from ragchat.commands import Run
 from ragchat.errors import FileInTheWay
 from ragchat.log import LOG_FILE
 from ragchat.memory_process import STDERR_FILE, memory_path
+from ragchat.sessions import sessions_path
 from ragmcp.settings import PACKAGED, PROJECT_FILE, USER_FILE, Home, known_keys, private_folder
 
 DEFAULT_ORIGIN = "default"

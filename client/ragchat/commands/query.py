@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ragchat.commands import Run
-from ragchat.ui.neutral import one_line
+from ragchat.neutral import one_line
 from ragchat.ui.places import place
 
 

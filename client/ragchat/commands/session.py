@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from ragchat.app import sessions_path
 from ragchat.commands import Run
 from ragchat.errors import AmbiguousSession, UnknownSession
-from ragchat.sessions import SessionStore
-from ragchat.ui.neutral import one_line
+from ragchat.neutral import one_line
+from ragchat.sessions import SessionStore, sessions_path
 from ragchat.ui.wording import local
 
 
@@ -85,6 +84,6 @@ async def search(run: Run) -> int:
         run.console.note("Nothing was found.")
     else:
         for match in matches:
-            run.console.print(f"{match.session_id}  {local(match.created_at)}  {match.question}")
+            run.console.print(f"{match.session_id}  {local(match.created_at)}  {one_line(match.question)}")
             run.console.print(f"    {one_line(match.snippet)}\n")
     return 0

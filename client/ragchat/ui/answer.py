@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import TYPE_CHECKING
 
+from ragchat.neutral import one_line
 from ragchat.types import (
     OFFLINE,
     Delta,
@@ -18,7 +19,6 @@ from ragchat.types import (
     ToolStarted,
     Turn,
 )
-from ragchat.ui.neutral import one_line
 from ragchat.ui.sources import plain_sources, sources
 from ragchat.ui.spinner import Spinner
 from ragchat.ui.stream import AnswerStream

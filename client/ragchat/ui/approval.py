@@ -7,8 +7,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from ragchat.neutral import one_line
 from ragchat.ui.context import YES
-from ragchat.ui.neutral import one_line
 from ragmcp.settings import private_folder
 
 APPROVED_FILE = "approved-tools"

@@ -12,12 +12,11 @@ from prompt_toolkit import PromptSession
 from prompt_toolkit.application import create_app_session
 from prompt_toolkit.utils import is_dumb_terminal
 
-from ragchat.ui.aside import aside
-from ragchat.ui.backstage import NO_PAST, Backstage, OpenApp, Past
+from ragchat.ui.background import NO_PAST, Background, OpenApp, Past
 from ragchat.ui.completer import SlashCompleter
 from ragchat.ui.context import ChatContext
 from ragchat.ui.interrupt import stoppable
-from ragchat.ui.prompt import make_prompt
+from ragchat.ui.prompt import aside, make_prompt
 from ragchat.ui.toolbar import Status
 
 if TYPE_CHECKING:
@@ -61,13 +60,13 @@ class Chat:
         self._stdout = stdout or sys.stdout
         self._stderr = stderr or sys.stderr
         self._status = Status()
-        self._backstage = Backstage(open_app, self._make_context, partial(aside, self._stdout), past)
-        completer = SlashCompleter(lambda: self._backstage.context)
+        self._background = Background(open_app, self._make_context, partial(aside, self._stdout), past)
+        completer = SlashCompleter(lambda: self._background.context)
         self.prompt = make_prompt(self._state, self._status, completer, self._stdout)
 
     async def run(self) -> None:
         # Its first step comes when the prompt waits for a key, and so after the prompt is drawn.
-        opening = asyncio.create_task(self._backstage.stay_open())
+        opening = asyncio.create_task(self._background.stay_open())
         opening.add_done_callback(self._end_prompt)
         try:
             while (text := await self._read()) is not None:
@@ -75,7 +74,7 @@ class Chat:
                 if opening.done() or self._is_leaving():
                     break
         finally:
-            self._backstage.close()
+            self._background.close()
             await opening
 
     async def _read(self) -> str | None:
@@ -86,18 +85,18 @@ class Chat:
 
     async def _handle(self, text: str) -> None:
         finished = await stoppable(self._work(text))
-        if (context := self._backstage.context) is not None:
+        if (context := self._background.context) is not None:
             if not finished:
                 context.screen.note("(stopped)")
-                self._backstage.look_again()
+                self._background.look_again()
             context.screen.show("")
 
     async def _work(self, text: str) -> None:
-        if (context := await self._backstage.wait()) is not None:
+        if (context := await self._background.wait()) is not None:
             await context.handle(text)
 
     def _is_leaving(self) -> bool:
-        context = self._backstage.context
+        context = self._background.context
         return context is not None and context.leaving
 
     def _make_context(self, app: App) -> ChatContext:

@@ -47,7 +47,7 @@ class _TightTable(TableElement):
 
 
 class Markdown(RichMarkdown):
-    """`text` must be neutral already (`ragchat.ui.neutral`)."""
+    """`text` must be neutral already (`ragchat.neutral`)."""
 
     elements: ClassVar[dict[str, type[MarkdownElement]]] = {
         **RichMarkdown.elements,

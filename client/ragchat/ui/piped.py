@@ -9,7 +9,7 @@ import asyncio
 import sys
 from contextlib import aclosing
 
-from ragchat.ui.backstage import OpenApp, Past
+from ragchat.ui.background import OpenApp, Past
 from ragchat.ui.context import ChatContext
 from ragchat.ui.lines import read_lines
 from ragchat.ui.screen import Screen

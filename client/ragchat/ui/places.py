@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from ragchat.ui.neutral import one_line
+from ragchat.neutral import one_line
 
 # Enough of a content hash to tell documents apart at a glance; /forget and friends take the whole URI or id.
 _HASH_DIGITS = 12

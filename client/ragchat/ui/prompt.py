@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from prompt_toolkit import PromptSession
-from prompt_toolkit.application import get_app
+from prompt_toolkit.application import get_app, get_app_or_none, in_terminal
 from prompt_toolkit.filters import is_searching
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.output import ColorDepth
+from prompt_toolkit.utils import is_dumb_terminal
 
 from ragchat.console import is_styled, is_unicode
 from ragchat.ui.keys import make_keys
@@ -70,6 +72,20 @@ def make_prompt(
 def prompt_mark(stdout: TextIO) -> str:
     """`❯ ` where the terminal can show it."""
     return "❯ " if is_unicode(stdout) and os.environ.get("TERM") not in _PLAIN_TERMINALS else "> "
+
+
+@asynccontextmanager
+async def aside(stdout: TextIO) -> AsyncIterator[None]:
+    """What is printed inside stands above the prompt; a dumb terminal gets the prompt once more, below."""
+    app = get_app_or_none()
+    repeats = app is not None and app.is_running and is_dumb_terminal()
+    async with in_terminal():
+        if repeats:
+            stdout.write("\n")
+        yield
+        if repeats:
+            stdout.write(prompt_mark(stdout))
+            stdout.flush()
 
 
 def _placeholder() -> StyleAndTextTuples:

@@ -11,7 +11,7 @@ from rich.text import Text
 from rich.theme import Theme
 
 from ragchat.console import describe, is_styled
-from ragchat.ui.neutral import neutral
+from ragchat.neutral import neutral
 from ragchat.ui.style import OUTPUT
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
-from ragchat.ui.neutral import neutral, one_line
+from ragchat.neutral import neutral, one_line
 from ragchat.ui.places import place
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from ragchat.ui.neutral import one_line
+from ragchat.neutral import one_line
 
 if TYPE_CHECKING:
     from rich.console import Console

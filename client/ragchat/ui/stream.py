@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from rich.live import Live
 
+from ragchat.neutral import neutral
 from ragchat.ui.blocks import split_finished
 from ragchat.ui.markdown import Markdown
-from ragchat.ui.neutral import neutral
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult

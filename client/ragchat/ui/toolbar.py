@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from prompt_toolkit.utils import get_cwidth
 
-from ragchat.ui.neutral import one_line
+from ragchat.neutral import one_line
 from ragchat.ui.wording import counted
 
 if TYPE_CHECKING:

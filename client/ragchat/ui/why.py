@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
+from ragchat.neutral import one_line
 from ragchat.types import OFFLINE
-from ragchat.ui.neutral import one_line
 from ragchat.ui.places import place
 from ragchat.ui.wording import counted, seconds
 

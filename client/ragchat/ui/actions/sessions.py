@@ -22,7 +22,7 @@ async def show_sessions(context: ChatContext, words: str) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from ragchat.ui.neutral import one_line
+    from ragchat.neutral import one_line
 
     store = context.app.sessions
     table = Table.grid(padding=(0, 2))
@@ -53,8 +53,8 @@ def show_where_it_stands(context: ChatContext) -> None:
     """The last question and answer, so that one knows what "it" is."""
     from rich.text import Text
 
+    from ragchat.neutral import neutral
     from ragchat.ui.markdown import Markdown
-    from ragchat.ui.neutral import neutral
 
     turn = context.app.last_turn
     if turn is not None:

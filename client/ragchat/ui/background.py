@@ -33,7 +33,7 @@ class Past(NamedTuple):
 NO_PAST = Past(None, last=False)
 
 
-class Backstage:
+class Background:
     """Holds the app open in one task, for as long as the chat lasts.
 
     What is printed inside `aside()` does not disturb the user who is typing.
@@ -60,6 +60,8 @@ class Backstage:
         try:
             # In a thread, so that every key is answered meanwhile.
             await asyncio.to_thread(_load_modules)
+            if self._closing.is_set():  # no server is started only to be stopped
+                return
             async with self._open_app() as app:
                 self.context = await self._prepare(app)
                 self._opened.set()

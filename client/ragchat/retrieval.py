@@ -31,7 +31,7 @@ class Memory(Protocol):
 
 
 @dataclass(frozen=True)
-class RecallLimits:
+class RetrievalLimits:
     """How much is asked of memory, from which score a passage is relevant, and how many seconds it has."""
 
     top_k: int
@@ -40,7 +40,7 @@ class RecallLimits:
 
 
 @dataclass(frozen=True)
-class Recalled:
+class Retrieval:
     """`candidates` are all hits, marked as used where they are relevant; `notice` is for the user."""
 
     candidates: list[Candidate]
@@ -49,7 +49,7 @@ class Recalled:
     failure: RagChatError | None = None  # why memory could not be asked
 
 
-async def recall(memory: Memory, query: str, limits: RecallLimits) -> Recalled:
+async def retrieve(memory: Memory, query: str, limits: RetrievalLimits) -> Retrieval:
     """Ask memory once; a second, small question only tells an empty memory from one without an answer."""
     try:
         with anyio.fail_after(limits.seconds):
@@ -60,11 +60,11 @@ async def recall(memory: Memory, query: str, limits: RecallLimits) -> Recalled:
     except RagChatError as error:
         return _failed(error)
     candidates = [judge(hit, limits.min_score) for hit in found.hits]
-    return Recalled(candidates, found.notice, empty)
+    return Retrieval(candidates, found.notice, empty)
 
 
-def _failed(error: RagChatError) -> Recalled:
-    return Recalled([], f"{error} This answer goes without it.", failure=error)
+def _failed(error: RagChatError) -> Retrieval:
+    return Retrieval([], f"{error} This answer goes without it.", failure=error)
 
 
 def judge(hit: Hit, min_score: float) -> Candidate:

@@ -11,13 +11,13 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Ignored:
+class Gitignore:
     """The .gitignore files that hold for a folder, outermost first; a deeper one has the last word."""
 
     specs: tuple[tuple[Path, GitIgnoreSpec], ...] = ()
 
     @classmethod
-    def above(cls, root: Path) -> Ignored:
+    def above(cls, root: Path) -> Gitignore:
         """Those between the repository's top and `root`; none if they ignore `root` itself: it was named."""
         parents = list(root.parents)
         top = next((index for index, folder in enumerate(parents) if (folder / ".git").exists()), None)
@@ -28,14 +28,14 @@ class Ignored:
             ignored = ignored.inside(folder)
         return cls() if ignored.matches(root, folder=True) else ignored
 
-    def inside(self, folder: Path) -> Ignored:
+    def inside(self, folder: Path) -> Gitignore:
         try:
             lines = (folder / ".gitignore").read_text(encoding="utf-8", errors="replace").splitlines()
         except OSError:
             return self
         from pathspec import GitIgnoreSpec
 
-        return Ignored((*self.specs, (folder, GitIgnoreSpec.from_lines(lines))))
+        return Gitignore((*self.specs, (folder, GitIgnoreSpec.from_lines(lines))))
 
     def matches(self, path: Path, folder: bool) -> bool:
         for base, spec in reversed(self.specs):

@@ -41,7 +41,7 @@ _KINDS = (
 )
 
 
-def expected_in(question: str, text: str) -> bool:
+def has_answer_type(question: str, text: str) -> bool:
     """Whether a text holds the kind of thing that a question asks for; False where that is not known."""
     for asks, has in _KINDS:
         if asks.search(question):

@@ -14,9 +14,10 @@ from ragchat import prompting, tokens
 from ragchat.citations import check
 from ragchat.draft import Draft
 from ragchat.model import Model
+from ragchat.neutral import one_line
 from ragchat.offline import EMPTY_MEMORY
 from ragchat.prompting import Prompts
-from ragchat.recall import Recalled, judge
+from ragchat.retrieval import Retrieval, judge
 from ragchat.toolbox import Approve, Outcome, Toolbox
 from ragchat.types import (
     NOT_GROUNDED,
@@ -31,6 +32,8 @@ from ragchat.types import (
     Usage,
 )
 
+SUMMARY_CHARACTERS = 80
+
 
 @dataclass(frozen=True)
 class Answerer:
@@ -42,13 +45,13 @@ class Answerer:
     approve: Approve | None = None
 
 
-async def converse(draft: Draft, recalled: Recalled, answerer: Answerer) -> AsyncGenerator[Event, None]:
+async def generate(draft: Draft, retrieval: Retrieval, answerer: Answerer) -> AsyncGenerator[Event, None]:
     """The answer of a model, with its tool calls, checked."""
     tools = await answerer.toolbox.descriptions()
     draft.model = answerer.model.name
-    _prepare(draft, recalled, answerer.prompts, tools)
+    _prepare(draft, retrieval, answerer.prompts, tools)
     yield Retrieved(draft.candidates)
-    if recalled.empty:
+    if retrieval.empty:
         yield draft.note(EMPTY_MEMORY)
     if text := _dropped(draft):
         yield draft.note(text)
@@ -66,11 +69,11 @@ async def converse(draft: Draft, recalled: Recalled, answerer: Answerer) -> Asyn
         yield event
 
 
-def _prepare(draft: Draft, recalled: Recalled, prompts: Prompts, tools: Sequence[dict[str, Any]]) -> None:
+def _prepare(draft: Draft, retrieval: Retrieval, prompts: Prompts, tools: Sequence[dict[str, Any]]) -> None:
     prompt = prompting.build(
         draft.question,
         draft.history,
-        recalled.candidates,
+        retrieval.candidates,
         prompts,
         draft.limits.budget,
         tools_tokens=tokens.prompt_at_most(tools),
@@ -101,9 +104,7 @@ async def _stream(
     async with aclosing(model.stream(draft.messages, tools, tokens=size)) as pieces:
         async for piece in pieces:
             if isinstance(piece, Delta):
-                if (
-                    not said and draft.answer
-                ):  # what it said before it called a tool is a paragraph of its own
+                if draft.answer and not said:  # what it said before a tool call is a paragraph of its own
                     yield draft.say("\n\n")
                 said += piece.text
                 yield draft.say(piece.text)
@@ -168,9 +169,9 @@ def _taken_in(draft: Draft, outcome: Outcome) -> tuple[str, str]:
     budget = draft.limits.budget.passages
     if not outcome.hits:
         text = outcome.text[: budget * 3]  # about as many tokens as passages may have
-        return text, " ".join(text.split())[:80]
+        return text, one_line(text, SUMMARY_CHARACTERS)
     numbers = {hit.chunk_id: n for n, hit in draft.passages().items()}
-    judged = [judge(hit, draft.limits.recall.min_score) for hit in outcome.hits]
+    judged = [judge(hit, draft.limits.retrieval.min_score) for hit in outcome.hits]
     new = [candidate for candidate in judged if candidate.hit.chunk_id not in numbers]
     numbered, taken = prompting.number(new, budget, first=len(numbers) + 1)
     draft.candidates += numbered
