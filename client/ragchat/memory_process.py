@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ragchat import __version__
+from ragchat.errors import MemoryUnavailable
 from ragchat.log import keep_short
 from ragmcp.settings import Settings, private_folder
 
@@ -38,11 +39,18 @@ def command(settings: Settings, config_file: Path | None, verbose: bool) -> list
 
 
 def supervised(settings: Settings, config_file: Path | None, *, verbose: bool) -> Supervised:
-    """The server: entered, it starts in the background, and again when it dies."""
+    """The server: entered, it starts in the background, and again when it dies.
+
+    Raises MemoryUnavailable where there is no place for its log.
+    """
     from ragmcp.supervisor import Supervised
     from ragmcp.transports.stdio import open_stdio
 
-    log = private_folder(settings.home.state) / STDERR_FILE
+    try:
+        log = private_folder(settings.home.state) / STDERR_FILE
+    except OSError as error:
+        reason = f"its log cannot be in {settings.home.state} ({error.strerror})"
+        raise MemoryUnavailable(reason) from error
     keep_short(log)
     start = partial(
         open_stdio,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ragchat.answer_types import has_answer_type
@@ -32,6 +32,8 @@ CODE_LINES = 12
 W_PASSAGE = 0.5
 W_EXPECTED = 0.25
 W_CONTEXT = 0.25
+# A word of an earlier question beside one of this question (1).
+W_CARRIED = 0.3
 
 
 @dataclass(frozen=True)
@@ -52,10 +54,13 @@ class _Scored:
     score: float
 
 
-def compose(question: str, retrieval: Retrieval) -> Quoted:
-    """The answer in Markdown: an honest line, then each quotation with its [n]."""
+def compose(question: str, retrieval: Retrieval, query: str = "") -> Quoted:
+    """The answer in Markdown: each quotation with its [n], then an honest line.
+
+    `query` is what memory was asked where that is more than the question: the question of a conversation.
+    """
     hits = [candidate.hit for candidate in retrieval.candidates if candidate.used]
-    chosen = choose(question, hits)
+    chosen = choose(question, hits, query)
     if not chosen:
         return Quoted(EMPTY_MEMORY if retrieval.empty else NOTHING, [], retrieval.candidates)
     numbers = {
@@ -69,9 +74,9 @@ def compose(question: str, retrieval: Retrieval) -> Quoted:
     return Quoted("\n\n".join([*parts, NO_MODEL]), citations, candidates)
 
 
-def choose(question: str, hits: Sequence[Hit]) -> list[_Scored]:
+def choose(question: str, hits: Sequence[Hit], query: str = "") -> list[_Scored]:
     """The units to quote: the best passage first, and in each passage in the order of the text."""
-    scored = _score(question, hits)
+    scored = _score(question, hits, query)
     if not scored:
         return []
     ranked = sorted(scored, key=lambda unit: (-unit.score, unit.passage, unit.place))
@@ -125,8 +130,9 @@ def _before(best: _Scored, scored: Sequence[_Scored], chosen: Sequence[_Scored])
     ]
 
 
-def _score(question: str, hits: Sequence[Hit]) -> list[_Scored]:
-    asked = Counter(index_terms(question))
+def _score(question: str, hits: Sequence[Hit], query: str) -> list[_Scored]:
+    carried, now = dict.fromkeys(index_terms(query), W_CARRIED), dict.fromkeys(index_terms(question), 1.0)
+    asked = carried | now
     cut = [units(hit.text) for hit in hits]
     terms = [[frozenset(index_terms(f"{unit.header} {unit.text}")) for unit in passage] for passage in cut]
     weights = _weights(asked, terms)
@@ -146,11 +152,13 @@ def _score(question: str, hits: Sequence[Hit]) -> list[_Scored]:
     return scored
 
 
-def _weights(asked: Counter[str], terms: Sequence[Sequence[frozenset[str]]]) -> dict[str, float]:
-    """How much each word of the question tells: how often it is said, how few found sentences hold it."""
+def _weights(asked: Mapping[str, float], terms: Sequence[Sequence[frozenset[str]]]) -> dict[str, float]:
+    """How much each word of the question tells: its own weight, and how few found sentences hold it."""
     everything = [unit for passage in terms for unit in passage]
     holders = Counter(term for unit in everything for term in unit if term in asked)
-    return {term: said * math.log(1 + len(everything) / (1 + holders[term])) for term, said in asked.items()}
+    return {
+        term: weight * math.log(1 + len(everything) / (1 + holders[term])) for term, weight in asked.items()
+    }
 
 
 def _same(one: _Scored, other: _Scored) -> bool:

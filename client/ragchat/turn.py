@@ -48,7 +48,7 @@ async def take_turn(
 
 async def _quote(draft: Draft, retrieval: Retrieval) -> AsyncGenerator[Event, None]:
     """The answer without a model."""
-    quoted = offline.compose(draft.query, retrieval)
+    quoted = offline.compose(draft.question, retrieval, draft.query)
     draft.candidates = quoted.candidates
     draft.citations = quoted.citations
     draft.kept_turns = len(draft.history)

@@ -23,7 +23,7 @@ def retrieval(*hits: Hit) -> Retrieval:
 
 def test_the_sentence_that_answers_is_quoted_and_cited() -> None:
     quoted = compose("When did Tesla move to New York?", retrieval(TESLA, EDISON))
-    assert "> He moved to New York in 1884. [1]" in quoted.answer
+    assert "He moved to New York in 1884. [1]" in quoted.answer
     assert "pigeons" not in quoted.answer
     assert quoted.answer.endswith(NO_MODEL)
     assert quoted.citations[0].uri == TESLA.uri
@@ -48,8 +48,16 @@ def test_sentences_of_one_passage_stay_in_the_order_of_the_text() -> None:
     assert quoted.answer.index("Smiljan") < quoted.answer.index("New York")
 
 
+def test_what_is_asked_now_weighs_more_than_what_was_asked_before() -> None:
+    tea = hit("Green tea is brewed hot, at 70 degrees.", chunk_id=1, score=0.5)
+    espresso = hit("Espresso is made at 9 bar.", chunk_id=2)
+    query = "And espresso, at which pressure? espresso pressure hot green tea brewed"
+    quoted = compose("And espresso, at which pressure?", retrieval(tea, espresso), query)
+    assert quoted.answer.startswith("> Espresso is made at 9 bar. [1]")
+
+
 def test_sentences_that_follow_one_another_are_one_quotation() -> None:
-    passage = hit("Tea is a drink. Green tea is brewed at 70 degrees.\nGreen tea takes two minutes. The end.")
+    passage = hit("Green tea is brewed at 70 degrees.\nGreen tea takes two minutes. Cats sleep. Dogs bark.")
     quoted = compose("How is green tea brewed?", retrieval(passage))
     assert "> Green tea is brewed at 70 degrees. Green tea takes two minutes. [1]" in quoted.answer
     assert [cited.quote for cited in quoted.citations] == [
@@ -91,7 +99,7 @@ def test_an_item_of_a_list_is_quoted_without_its_bullet() -> None:
 
 def test_chinese_questions_find_their_sentence() -> None:
     water = hit("上海是中国最大的城市。北京是中国的首都。广州在南方。")
-    assert "> 北京是中国的首都。 [1]" in compose("中国的首都是哪里？", retrieval(water)).answer
+    assert "北京是中国的首都。 [1]" in compose("中国的首都是哪里？", retrieval(water)).answer
 
 
 def test_nothing_relevant_is_said_to_be_so() -> None:

@@ -134,9 +134,25 @@ def test_an_answer_on_a_pipe_is_plain_text_with_its_sources(ragchat: Program) ->
 
 def test_an_empty_memory_is_said_and_is_no_failure(ragchat: Program) -> None:
     assert ragchat("query", "anything", "--json").json == {"query": "anything", "hits": []}
+    assert ragchat("query", "anything").err.startswith("Memory is empty. Load documents with")
     answer = ragchat("ask", "anything at all?", "--json")
     assert (answer.code, answer.json["grounded"]) == (0, False)
     assert ragchat("memory", "ls").err == "Memory is empty.\n"
+
+
+@pytest.mark.parametrize("command", ["ask", "query"])
+def test_an_empty_question_is_one_sentence(ragchat: Program, command: str) -> None:
+    run = ragchat(command, " ")
+    assert (run.code, run.out, run.err) == (1, "", "ragchat: The question is empty.\n")
+
+
+def test_a_home_that_cannot_be_made_is_one_sentence_with_a_hint(tmp_path: Path) -> None:
+    ragchat = program_in(tmp_path)
+    ragchat.home.write_text("in the way", encoding="utf-8")
+    run = ragchat("query", "tea")
+    assert run.code == 1
+    assert run.err.startswith("ragchat: Memory does not answer: its log cannot be in")
+    assert "Traceback" not in run.err
 
 
 def test_memory_is_where_the_flag_before_or_after_the_command_says(ragchat: Program, tmp_path: Path) -> None:

@@ -73,8 +73,16 @@ class Run:
         self.console.error(error, self.log_file)
 
     def words(self, words: list[str]) -> str:
-        """The words of the command line as one text; a lone `-` stands for all of stdin."""
-        return read_stdin() if words == ["-"] else " ".join(words)
+        """The words of the command line as one text; a lone `-` stands for all of stdin.
+
+        Raises EmptyQuestion, StdinUnusable.
+        """
+        from ragchat.errors import EmptyQuestion
+
+        text = read_stdin() if words == ["-"] else " ".join(words)
+        if not text.strip():
+            raise EmptyQuestion
+        return text
 
     @asynccontextmanager
     async def memory(self) -> AsyncIterator[MemoryClient]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ragchat.commands import Run
 from ragchat.neutral import one_line
+from ragchat.offline import EMPTY_MEMORY
 from ragchat.ui.places import place
 
 
@@ -11,13 +12,14 @@ async def query(run: Run) -> int:
     text = run.words(run.arguments.text)
     async with run.memory() as memory:
         found = await memory.query(text, run.settings.tables["retrieval"]["top_k"])
+        empty = not found.hits and (await memory.stats()).documents == 0
     if found.notice:
         run.console.note(found.notice)
     if run.console.json:
         run.console.document({"query": text, "hits": found.hits})
         return 0
     if not found.hits:
-        run.console.note("Nothing was found.")
+        run.console.note(EMPTY_MEMORY if empty else "Nothing was found.")
     for hit in found.hits:
         heading = f"  {one_line(hit.heading)}" if hit.heading else ""
         where = place(hit.uri, hit.start_line, hit.end_line, hit.title)
