@@ -17,7 +17,8 @@ def make_service(settings: Settings, embedder: Embedder | None = None) -> Memory
     """The memory that the settings describe; nothing is opened yet. Raises SettingsError."""
     ranking = settings.table("ranking", RankingSettings)
     path = memory_path(settings)
-    store = Store(path, settings.table("memory", MemorySettings).busy_seconds)
+    memory = settings.table("memory", MemorySettings)
+    store = Store(path, memory.busy_seconds, memory.undo_depth)
     embedder = embedder or make_embedder(settings)
     # Derived from the memory, so beside it; whoever deletes it loses nothing but time.
     index = path.with_name(path.name + "-index")

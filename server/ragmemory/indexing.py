@@ -47,7 +47,7 @@ class Indexing:
         self._identity = identity
         self._make_retriever = make_retriever
         self._retriever: Retriever | None = None
-        self._version = -1
+        self._version = (0, 0)
         self._unsaved = 0
         self._one_at_a_time = anyio.Lock()
         self._written = anyio.Event()
@@ -84,38 +84,45 @@ class Indexing:
         async with self._one_at_a_time:
             version = await self._store.version()
             if version != self._version:
-                await self._check_embedder()
+                await self._settle_retriever()
                 if self._retriever is not None:
                     await self._sound(self._read_changes, self._retriever)
                     self._written.set()  # whoever wrote it, `follow` may have to save it
                 self._version = version
             return self._retriever is not None and len(self._retriever) > 0
 
-    async def _check_embedder(self) -> None:
+    async def _settle_retriever(self) -> None:
+        """An index that fits the store as it is now; None while nothing was ever embedded."""
         stored = await self._store.embedder()
         if stored is None:
+            self._retriever = None
             return
         identity, dimensions = stored
         if identity != self._identity:
             raise EmbedderMismatch(identity, dimensions, self._identity)
-        if self._retriever is None:
-            self._retriever = await to_thread.run_sync(self._open, dimensions)
+        fingerprint = await self._store.fingerprint()
+        if self._retriever is None or self._retriever.fingerprint != fingerprint:
+            self._retriever = await to_thread.run_sync(self._open, dimensions, fingerprint)
+        if not await self._store.has_passed(self._retriever.mark):
+            logger.warning("The memory %s was restored from a copy", self._store.path)
+            self._retriever = await to_thread.run_sync(self._open_anew, self._retriever)
 
-    def _open(self, dimensions: int) -> Retriever:
+    def _open(self, dimensions: int, fingerprint: str) -> Retriever:
         retriever = self._make_retriever(dimensions)
         try:
-            retriever.open(f"{self._store.store_id} {self._identity} {dimensions}")
-        except Exception as error:  # numpy raises this and that on damaged files
-            return self._open_anew(retriever, error)
+            retriever.open(fingerprint)
+        except Exception:  # numpy raises this and that on damaged files
+            logger.warning("The saved index of %s is damaged", self._store.path, exc_info=True)
+            return self._open_anew(retriever)
         return retriever
 
-    def _open_anew(self, damaged: Retriever, error: Exception) -> Retriever:
-        logger.warning("The index of %s is damaged and is built anew", self._store.path, exc_info=error)
-        if damaged.folder is not None:
-            shutil.rmtree(damaged.folder, ignore_errors=True)
-            if damaged.folder.exists():
-                return self._make_retriever(damaged.dimensions)
-        return self._open(damaged.dimensions)
+    def _open_anew(self, unfit: Retriever) -> Retriever:
+        logger.warning("The index of %s is built anew", self._store.path)
+        if unfit.folder is not None:
+            shutil.rmtree(unfit.folder, ignore_errors=True)
+            if unfit.folder.exists():
+                return self._make_retriever(unfit.dimensions)
+        return self._open(unfit.dimensions, unfit.fingerprint)
 
     async def _read_changes(self, retriever: Retriever) -> None:
         while True:
@@ -178,8 +185,9 @@ class Indexing:
             return await work(retriever)
         except RagMemoryError:
             raise
-        except Exception as error:
-            self._retriever = await to_thread.run_sync(self._open_anew, retriever, error)
+        except Exception:
+            logger.warning("The index of %s is damaged", self._store.path, exc_info=True)
+            self._retriever = await to_thread.run_sync(self._open_anew, retriever)
         await self._read_changes(self._retriever)
         return await work(self._retriever)
 

@@ -57,7 +57,7 @@ class Preparation:
             embeddings = iter(
                 await self._embedder.embed_documents(
                     [draft.text[chunk.start : chunk.end] for draft, chunk in pairs],
-                    [_context(draft, chunk) for draft, chunk in pairs],
+                    [context(draft.title, chunk.heading) for draft, chunk in pairs],
                 )
             )
         except RagMemoryError as error:
@@ -81,8 +81,6 @@ class Preparation:
         ]
 
 
-def _context(draft: Draft, chunk: Chunk) -> str:
+def context(title: str, heading: str) -> str:
     """What stands above a chunk: title and headings, the title not twice where it is the first heading."""
-    if chunk.heading.startswith(draft.title):
-        return chunk.heading
-    return f"{draft.title} {chunk.heading}".strip()
+    return heading if heading.startswith(title) else f"{title} {heading}".strip()

@@ -22,6 +22,7 @@ from ragmemory.indexing import Indexing
 from ragmemory.intake import Intake
 from ragmemory.preparation import Preparation
 from ragmemory.queries import parse
+from ragmemory.reembedding import OnProgress, reembed
 from ragmemory.stores.sqlite import Store
 from ragmemory.types import (
     DocumentInfo,
@@ -31,6 +32,7 @@ from ragmemory.types import (
     Injected,
     Metadata,
     Origin,
+    Reembedded,
     Stats,
     Write,
 )
@@ -76,7 +78,10 @@ class MemoryService:
 
     async def _open(self) -> None:
         async with self._opening:
-            if not self._is_open:
+            if self._is_open:
+                if self._store.is_replaced():
+                    await self._store.reopen()
+            else:
                 # The first query needs both; neither has to wait for the other.
                 self._tasks.start_soon(self._load_embedder)
                 await self._store.open()
@@ -161,6 +166,15 @@ class MemoryService:
         """Counts and sizes."""
         await self._open()
         return await self._store.stats()
+
+    # Embedding anew
+
+    async def reembed(self, on_progress: OnProgress) -> Reembedded:
+        """Make all embeddings anew with the configured embedder. Raises EmbedderUnavailable."""
+        await self._open()
+        reembedded = await reembed(self._store, self._embedder, on_progress)
+        self._indexing.note_write()
+        return reembedded
 
     # Taking back
 

@@ -15,6 +15,7 @@ class MemorySettings(Struct, frozen=True):
     path: str
     toolsets: list[str]
     busy_seconds: float
+    undo_depth: int
 
 
 class LimitSettings(Struct, frozen=True):

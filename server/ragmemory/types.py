@@ -120,6 +120,13 @@ class Forgotten(Struct, frozen=True):
     chunks: int
 
 
+class Reembedded(Struct, frozen=True):
+    """The outcome of one `reembed`."""
+
+    chunks: int
+    embedder: str
+
+
 class Stats(Struct, frozen=True):
     path: str
     documents: int
@@ -131,10 +138,16 @@ class Stats(Struct, frozen=True):
 
 
 class Mark(Struct, frozen=True):
-    """How far an index has followed the store: chunk ids and removal numbers only ever grow."""
+    """How far an index has followed the store: chunk ids and removal numbers only ever grow.
+
+    The last line of the journal then, by number and time, tells whether a store has come this way at all: one
+    restored from a copy has not, though it bears the same name.
+    """
 
     chunk_id: int = 0
     removal: int = 0
+    entry: int = 0
+    entry_at: str = ""
 
 
 class Changes(Struct, frozen=True):

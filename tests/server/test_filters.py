@@ -19,7 +19,7 @@ DOCUMENTS: dict[str, dict[str, Any]] = {
 
 
 async def passing(folder: Path, filter: dict[str, Any]) -> list[str]:
-    store = Store(folder / "m.db", 5)
+    store = Store(folder / "m.db", 5, 100)
     await store.open()
     try:
         await store.write([write_of(name, metadata) for name, metadata in DOCUMENTS.items()], EMBEDDER)

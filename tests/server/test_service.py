@@ -1,7 +1,10 @@
 from __future__ import annotations
 
 import shutil
+import sqlite3
+import sys
 from collections.abc import AsyncIterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +22,7 @@ from ragmemory.errors import (
 from ragmemory.ranking import Scored
 from ragmemory.retriever import Retriever
 from ragmemory.service import MemoryService
-from ragmemory.types import Injected, Metadata
+from ragmemory.types import Injected, Metadata, Reembedded
 from tests.support.memories import ORIGIN, SwitchableEmbedder, service_for
 
 FOX = "# Animals\n\nThe quick brown fox jumps over the lazy dog.\n"
@@ -365,6 +368,153 @@ async def test_what_was_undone_can_be_injected_again(memory: MemoryService) -> N
     await memory.undo(ORIGIN)
     assert (await put(memory, FOX, uri="fox")).status == "added"
     assert await uris(memory, "fox") == ["fox"]
+
+
+# Embedding anew
+
+
+async def progressed(done: int, total: int) -> None:
+    assert 0 < done <= total
+
+
+async def test_reembedding_gives_a_memory_to_another_embedder(tmp_path: Path, memory: MemoryService) -> None:
+    await put(memory, FOX, uri="fox")
+    await put(memory, PIE, uri="pie")
+    async with service_for(tmp_path, SwitchableEmbedder("other:model")) as other:
+        with pytest.raises(EmbedderMismatch):
+            await other.query("fox", 8)
+        assert await other.reembed(progressed) == Reembedded(2, "other:model")
+        assert (await uris(other, "quick fox"))[0] == "fox"
+        assert (await put(other, "# New", uri="new")).status == "added"
+        assert (await other.stats()).embedder == "other:model"
+    with pytest.raises(EmbedderMismatch):
+        await memory.query("fox", 8)
+    assert (await memory.reembed(progressed)).chunks == 3
+    assert (await uris(memory, "quick fox"))[0] == "fox"
+
+
+async def test_others_rebuild_their_index_when_all_was_embedded_anew_by_the_same_embedder(
+    tmp_path: Path, memory: MemoryService
+) -> None:
+    await put(memory, FOX, uri="fox")
+    assert await uris(memory, "fox") == ["fox"]
+    with closing(sqlite3.connect(tmp_path / "memory.db")) as connection, connection:
+        connection.execute("UPDATE embeddings SET vector = zeroblob(512)")
+    async with service_for(tmp_path) as other:
+        await other.reembed(progressed)
+    await memory.query("an animal leaps", 8)
+    [scored] = [hit.score for hit in (await memory.query("an animal leaps", 8)).hits]
+    assert scored > 0
+
+
+async def test_a_reembedding_that_fails_leaves_the_old_embeddings(
+    tmp_path: Path, memory: MemoryService
+) -> None:
+    await put(memory, FOX, uri="fox")
+    embedder = SwitchableEmbedder("other:model")
+    embedder.is_down = True
+    async with service_for(tmp_path, embedder) as other:
+        with pytest.raises(EmbedderUnavailable):
+            await other.reembed(progressed)
+    assert await uris(memory, "quick fox") == ["fox"]
+    assert (await memory.stats()).embedder == SwitchableEmbedder().identity
+
+
+async def test_what_is_injected_during_a_reembedding_is_embedded_too(
+    tmp_path: Path, memory: MemoryService
+) -> None:
+    await put(memory, FOX, uri="fox")
+
+    async def inject_once(*_: int) -> None:
+        await put(memory, PIE, uri="pie")
+        await put(memory, FOX + "\nAgain.", uri="fox")
+
+    async with service_for(tmp_path, SwitchableEmbedder("other:model")) as other:
+        assert (await other.reembed(inject_once)).chunks == 2
+        assert (await uris(other, "apple pie"))[0] == "pie"
+
+
+async def test_reembedding_an_empty_memory_leaves_it_free_for_any_embedder(
+    tmp_path: Path, memory: MemoryService
+) -> None:
+    await put(memory, FOX, uri="fox")
+    await memory.forget("fox", ORIGIN)
+    assert await memory.reembed(progressed) == Reembedded(0, SwitchableEmbedder().identity)
+    async with service_for(tmp_path, SwitchableEmbedder("other:model")) as other:
+        assert (await put(other, PIE, uri="pie")).status == "added"
+
+
+# Restored from a copy
+
+
+def restore(copy: Path, memory: Path) -> None:
+    """Put a copy in a memory's place, as a careful user does: whole, in one move."""
+    shutil.copy(copy, copy.with_suffix(".restored"))
+    copy.with_suffix(".restored").replace(memory)
+
+
+async def backup_of(folder: Path) -> Path:
+    """A memory of two documents in `folder`, whose index knows both, and a copy from when there was one."""
+    path = folder / "memory.db"
+    async with service_for(folder) as memory:
+        await put(memory, FOX, uri="fox")
+        await memory.query("fox", 8)
+    shutil.copy(path, folder / "copy.db")
+    async with service_for(folder) as memory:
+        await put(memory, PIE, uri="pie")
+        await memory.query("fox", 8)
+    return folder / "copy.db"
+
+
+async def test_an_index_newer_than_a_restored_memory_is_not_believed(tmp_path: Path) -> None:
+    restore(await backup_of(tmp_path), tmp_path / "memory.db")
+    async with service_for(tmp_path) as memory:
+        assert await uris(memory, "fox apple pie") == ["fox"]
+        await put(memory, "# Sea\n\nWhales sing in the deep sea.", uri="whale")
+        assert (await uris(memory, "singing whales"))[0] == "whale"
+
+
+async def test_a_restored_memory_that_has_grown_past_the_index_is_noticed_all_the_same(
+    tmp_path: Path,
+) -> None:
+    copy = await backup_of(tmp_path)
+    (tmp_path / "memory.db-index").rename(tmp_path / "newer")
+    restore(copy, tmp_path / "memory.db")
+    async with service_for(tmp_path) as memory:
+        for name in ("whale", "shark", "crab"):
+            await put(memory, f"# Sea\n\nThe {name} lives in the deep sea.", uri=name)
+    shutil.rmtree(tmp_path / "memory.db-index")
+    (tmp_path / "newer").rename(tmp_path / "memory.db-index")
+    async with service_for(tmp_path) as memory:
+        assert (await uris(memory, "whale"))[0] == "whale"
+        assert "pie" not in await uris(memory, "apple pie")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows replaces no open file")
+async def test_a_memory_replaced_while_it_is_served_is_opened_anew(tmp_path: Path) -> None:
+    copy = await backup_of(tmp_path)
+    async with service_for(tmp_path) as memory:
+        assert set(await uris(memory, "fox apple pie")) == {"fox", "pie"}
+        await put(memory, "# Lost", uri="lost")
+        restore(copy, tmp_path / "memory.db")
+        assert await uris(memory, "fox apple pie") == ["fox"]
+        await put(memory, PIE, uri="again")
+        assert (await uris(memory, "apple pie"))[0] == "again"
+    with closing(sqlite3.connect(tmp_path / "memory.db")) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        assert connection.execute("SELECT uri FROM documents ORDER BY number").fetchall() == [
+            ("fox",),
+            ("again",),
+        ]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows deletes no open file")
+async def test_a_memory_deleted_while_it_is_served_begins_anew(tmp_path: Path, memory: MemoryService) -> None:
+    await put(memory, FOX, uri="fox")
+    for name in ("memory.db", "memory.db-wal", "memory.db-shm"):
+        (tmp_path / name).unlink()
+    assert (await memory.query("fox", 8)).hits == []
+    assert (await put(memory, FOX, uri="fox")).status == "added"
 
 
 # Opening

@@ -27,8 +27,8 @@ from tests.support.memories import EMBEDDER, ORIGIN, write_of
 
 
 @asynccontextmanager
-async def opened(path: Path, busy_seconds: float = 5) -> AsyncIterator[Store]:
-    store = Store(path, busy_seconds)
+async def opened(path: Path, busy_seconds: float = 5, undo_depth: int = 100) -> AsyncIterator[Store]:
+    store = Store(path, busy_seconds, undo_depth)
     await store.open()
     try:
         yield store
@@ -78,10 +78,9 @@ async def test_a_memory_has_the_promised_pragmas(store: Store) -> None:
 
 async def test_a_store_keeps_its_identity_when_it_is_opened_again(tmp_path: Path) -> None:
     async with opened(tmp_path / "m.db") as store:
-        identity = store.store_id
+        identity = await store.fingerprint()
     async with opened(tmp_path / "m.db") as store:
-        assert store.store_id == identity
-        assert len(identity) == 32
+        assert await store.fingerprint() == identity
 
 
 async def test_many_that_create_one_memory_at_the_same_time_all_get_the_same(tmp_path: Path) -> None:
@@ -89,7 +88,7 @@ async def test_many_that_create_one_memory_at_the_same_time_all_get_the_same(tmp
 
     async def create() -> None:
         async with opened(tmp_path / "m.db") as store:
-            identities.add(store.store_id)
+            identities.add(await store.fingerprint())
 
     async with anyio.create_task_group() as tasks:
         for _ in range(8):
@@ -102,7 +101,7 @@ async def test_a_file_that_is_no_database_is_refused_and_left_as_it_was(tmp_path
     path.write_text("These are my notes. " * 100, encoding="utf-8")
     before = path.read_bytes()
     with pytest.raises(NotAMemory, match="no SQLite database"):
-        await Store(path, 5).open()
+        await Store(path, 5, 100).open()
     assert path.read_bytes() == before
 
 
@@ -112,7 +111,7 @@ async def test_the_database_of_another_program_is_refused_and_left_as_it_was(tmp
         connection.execute("CREATE TABLE bookmarks(url)")
     before = path.read_bytes()
     with pytest.raises(NotAMemory, match="another program"):
-        await Store(path, 5).open()
+        await Store(path, 5, 100).open()
     assert path.read_bytes() == before
 
 
@@ -122,7 +121,7 @@ async def test_a_memory_of_a_later_release_is_refused(tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "m.db")) as connection:
         connection.execute("PRAGMA user_version = 99")
     with pytest.raises(MemoryTooNew) as caught:
-        await Store(tmp_path / "m.db", 5).open()
+        await Store(tmp_path / "m.db", 5, 100).open()
     assert (caught.value.version, caught.value.known) == (99, 1)
 
 
@@ -131,7 +130,7 @@ async def test_a_place_where_no_file_can_be_is_named_in_the_error(tmp_path: Path
     (tmp_path / "folder").mkdir()
     (tmp_path / "file").write_text("", encoding="utf-8")
     with pytest.raises(MemoryUnusable, match=place):
-        await Store(tmp_path / place, 5).open()
+        await Store(tmp_path / place, 5, 100).open()
 
 
 async def test_a_damaged_memory_is_named_so(tmp_path: Path) -> None:
@@ -166,7 +165,8 @@ async def test_a_document_can_be_written_without_chunks_when_only_its_metadata_i
     [outcome] = await store.write([write], None)
     assert outcome == Injected((await store.document("doc")).document_id, "doc", "updated", 2)
     assert (await store.document("doc")).metadata == {"uri": "doc", "year": 2}
-    assert await store.changes_since(Mark(), 10) == before
+    after = await store.changes_since(Mark(), 10)
+    assert (after.chunk_ids, after.removed) == (before.chunk_ids, before.removed)
 
 
 async def test_a_write_that_needs_chunks_and_has_none_is_handed_back(store: Store) -> None:
@@ -230,9 +230,10 @@ async def test_changes_come_in_pages_and_hold_what_an_index_needs(store: Store) 
     await put(store, "a" * 20 + "b" * 20 + "c" * 5, title="T")
     first = await store.changes_since(Mark(), 2)
     assert (first.chunk_ids, first.titles, first.headings) == ([1, 2], ["T", "T"], ["Heading", "Heading"])
-    assert (first.texts, first.mark) == (["a" * 20, "b" * 20], Mark(2, 0))
+    [entry] = await store.entries(1)
+    assert (first.texts, first.mark) == (["a" * 20, "b" * 20], Mark(2, 0, 1, entry.at))
     second = await store.changes_since(first.mark, 2)
-    assert (second.chunk_ids, second.mark) == ([3], Mark(3, 0))
+    assert (second.chunk_ids, second.mark) == ([3], Mark(3, 0, 1, entry.at))
     assert second.embeddings[0].vector == b"\0" * 4
 
 
@@ -241,7 +242,8 @@ async def test_removed_chunks_are_reported_and_their_ids_never_come_back(store: 
     mark = (await store.changes_since(Mark(), 10)).mark
     await store.remove("doc", ORIGIN)
     changes = await store.changes_since(mark, 10)
-    assert (changes.chunk_ids, changes.removed, changes.mark) == ([], [1], Mark(1, 1))
+    assert (changes.chunk_ids, changes.removed) == ([], [1])
+    assert (changes.mark.chunk_id, changes.mark.removal, changes.mark.entry) == (1, 1, 2)
     await put(store, "again")
     assert (await store.changes_since(changes.mark, 10)).chunk_ids == [2]
 
@@ -351,6 +353,29 @@ async def test_the_journal_keeps_what_undo_needs(store: Store) -> None:
     assert last is not None
     assert last[1] is not None
     assert tuple(last[1]) == ("one", '{"uri":"doc","year":1}', added_at)
+
+
+async def test_texts_that_undo_no_longer_reaches_are_not_kept(tmp_path: Path) -> None:
+    async with opened(tmp_path / "m.db", undo_depth=2) as store:
+        for text in ("one", "two", "three"):
+            await put(store, text)
+        await store.remove("doc", ORIGIN)
+        with closing(sqlite3.connect(store.path)) as connection:
+            rows = connection.execute("SELECT before_text FROM journal ORDER BY seq").fetchall()
+        assert rows == [(None,), (None,), ("two",), ("three",)]
+        assert len(await store.entries(10)) == 4
+        # Both within reach are undone now: that the third had no text is not taken for a document's first.
+        await store.write([replace(write_of("three", {"uri": "doc"}), undoes=4)], EMBEDDER)
+        assert await store.last_undoable() is None
+
+
+async def test_with_no_undo_nothing_that_was_removed_is_kept(tmp_path: Path) -> None:
+    async with opened(tmp_path / "m.db", undo_depth=0) as store:
+        await put(store, "a secret")
+        await store.remove("doc", ORIGIN)
+        assert await store.last_undoable() is None
+        with closing(sqlite3.connect(store.path)) as connection:
+            assert connection.execute("SELECT before_text FROM journal").fetchall() == [(None,), (None,)]
 
 
 async def test_only_the_last_write_can_be_taken_back(store: Store) -> None:

@@ -47,6 +47,7 @@ async def test_the_tools_have_the_promised_names_and_hints(client: Client) -> No
     assert list(tools) == [
         *("Inject", "Query"),
         *("ListDocuments", "ShowDocument", "ForgetDocument", "ListJournal", "UndoLast", "MemoryStats"),
+        "ReembedAll",
     ]
     hints = {name: tool["annotations"] for name, tool in tools.items()}
     assert {name for name, hint in hints.items() if hint["readOnlyHint"]} == {

@@ -11,7 +11,7 @@ import sqlite3
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import anyio
 
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 # Seconds between attempts where SQLite answers "locked" without asking its own busy handler.
 _RETRY = 0.02
+
+
+Identity = tuple[int, int]
 
 
 @contextmanager
@@ -58,6 +61,29 @@ def create_private(path: Path) -> None:
         raise MemoryUnusable(str(path), error.strerror or str(error)) from error
 
 
+def identity(path: Path) -> Identity | None:
+    """Differs for another file of the same name; None where there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def companions(path: Path) -> dict[Path, Identity | None]:
+    """The write-ahead log and its index, which SQLite finds by their names alone."""
+    names = (path.with_name(path.name + suffix) for suffix in ("-wal", "-shm"))
+    return {companion: identity(companion) for companion in names}
+
+
+def remove_companions(known: dict[Path, Identity | None]) -> None:
+    """Remove those that are still the same files, but not what others have put in their place."""
+    for companion, before in known.items():
+        if before is not None and before == identity(companion):
+            with suppress(OSError):
+                companion.unlink()
+
+
 async def connect(path: Path, busy_seconds: float, *, read_only: bool = False) -> aiosqlite.Connection:
     """Open the file. Raises sqlite3.Error."""
     import aiosqlite
@@ -82,10 +108,15 @@ async def close(connection: aiosqlite.Connection) -> None:
 
 
 @asynccontextmanager
-async def transaction(connection: aiosqlite.Connection) -> AsyncIterator[None]:
-    """Take the write lock at once (upgrading a reader would fail), commit at the end or roll back."""
+async def transaction(
+    connection: aiosqlite.Connection, kind: Literal["IMMEDIATE", "DEFERRED"] = "IMMEDIATE"
+) -> AsyncIterator[None]:
+    """Take the write lock at once (upgrading a reader would fail), commit at the end or roll back.
+
+    "DEFERRED" takes none: for temporary tables.
+    """
     with anyio.CancelScope(shield=True):
-        await connection.execute("BEGIN IMMEDIATE")
+        await connection.execute(f"BEGIN {kind}")
         try:
             yield
             await connection.execute("COMMIT")

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     import aiosqlite
 
 _COLUMNS = "seq, at, action, document_id, uri, client, session, undone"
+# The newest lines, as many as the parameter says.
+_WITHIN_REACH = "seq > (SELECT max(seq) FROM journal) - ?"
 
 
 class Before(NamedTuple):
@@ -36,10 +38,12 @@ class Line(NamedTuple):
     undoes: int | None = None
 
 
-async def record(connection: aiosqlite.Connection, lines: Iterable[Line], at: datetime) -> None:
-    """Append lines, and mark those that they take back. Raises UndoConflict."""
+async def record(
+    connection: aiosqlite.Connection, lines: Iterable[Line], at: datetime, undo_depth: int
+) -> None:
+    """Append lines, mark those they take back, drop what undo no longer reaches. Raises UndoConflict."""
     lines = list(lines)
-    await _mark_undone(connection, [line.undoes for line in lines if line.undoes is not None])
+    await _mark_undone(connection, [line.undoes for line in lines if line.undoes is not None], undo_depth)
     rows = [
         (iso(at), line.action, line.document_id, line.uri, line.origin.client, line.origin.session)
         + (line.before or (None, None, None))
@@ -50,11 +54,16 @@ async def record(connection: aiosqlite.Connection, lines: Iterable[Line], at: da
         " before_text, before_metadata, before_added_at) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)",
         rows,
     )
+    await connection.execute(
+        "UPDATE journal SET before_text = NULL, before_metadata = NULL, before_added_at = NULL"
+        f" WHERE before_text IS NOT NULL AND NOT {_WITHIN_REACH}",
+        [undo_depth],
+    )
 
 
-async def _mark_undone(connection: aiosqlite.Connection, seqs: Iterable[int]) -> None:
+async def _mark_undone(connection: aiosqlite.Connection, seqs: Iterable[int], undo_depth: int) -> None:
     for seq in seqs:
-        last = await last_undoable(connection)
+        last = await last_undoable(connection, undo_depth)
         if last is None or last[0].seq != seq:
             raise UndoConflict(seq)
         await connection.execute("UPDATE journal SET undone = 1 WHERE seq = ?", [seq])
@@ -68,14 +77,33 @@ async def entries(connection: aiosqlite.Connection, limit: int) -> list[Entry]:
     return [_entry(row) for row in rows]
 
 
-async def last_undoable(connection: aiosqlite.Connection) -> tuple[Entry, Before | None] | None:
-    """The newest write that is neither undone nor an undo, and the document before it, if there was one."""
+async def last_undoable(
+    connection: aiosqlite.Connection, undo_depth: int
+) -> tuple[Entry, Before | None] | None:
+    """The newest write that is neither undone nor an undo, and the document before it, if there was one.
+
+    None also where it lies more than `undo_depth` lines back.
+    """
     rows = await connection.execute_fetchall(
         f"SELECT {_COLUMNS}, before_text, before_metadata, before_added_at FROM journal"
-        " WHERE undone = 0 AND action <> 'restored' ORDER BY seq DESC LIMIT 1"
+        f" WHERE undone = 0 AND action <> 'restored' AND {_WITHIN_REACH} ORDER BY seq DESC LIMIT 1",
+        [undo_depth],
     )
     found = [(_entry(row), None if row[8] is None else Before(*row[8:])) for row in rows]
     return found[0] if found else None
+
+
+async def last(connection: aiosqlite.Connection) -> tuple[int, str]:
+    """Number and time of the newest line; 0 and "" before the first."""
+    rows = await connection.execute_fetchall("SELECT seq, at FROM journal ORDER BY seq DESC LIMIT 1")
+    return next(((row[0], row[1]) for row in rows), (0, ""))
+
+
+async def holds(connection: aiosqlite.Connection, seq: int, at: str) -> bool:
+    """Whether there is such a line."""
+    return bool(
+        await connection.execute_fetchall("SELECT 1 FROM journal WHERE (seq, at) = (?, ?)", [seq, at])
+    )
 
 
 def _entry(row: sqlite3.Row) -> Entry:

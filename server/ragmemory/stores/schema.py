@@ -6,7 +6,7 @@ from __future__ import annotations
 APPLICATION_ID = 0x5241474D
 
 _FIRST = (
-    # store_id, embedder, dimensions
+    # store_id; embedder, dimensions: of the embeddings; reembedded: when they were last all made anew
     "CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID",
     "INSERT INTO meta VALUES('store_id', lower(hex(randomblob(16))))",
     # A document's text is the texts of its chunks, in order: stored once.
@@ -67,12 +67,13 @@ _FIRST = (
         client TEXT NOT NULL,
         session TEXT NOT NULL,
         undone INTEGER NOT NULL DEFAULT 0,
-        before_text TEXT, -- what undo puts back; NULL where there was no such document
+        before_text TEXT, -- what undo puts back; NULL where there was no such document, or it is too long ago
         before_metadata TEXT,
         before_added_at TEXT
     ) STRICT
     """,
     "CREATE INDEX journal_undoable ON journal(seq) WHERE undone = 0 AND action <> 'restored'",
+    "CREATE INDEX journal_texts ON journal(seq) WHERE before_text IS NOT NULL",
 )
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST,)

@@ -10,14 +10,14 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
 import msgspec
 
 from ragmemory.errors import DocumentNotFound
 from ragmemory.stores import connection as connections
-from ragmemory.stores import journal, writing
+from ragmemory.stores import journal, reembedding, writing
 from ragmemory.stores.filters import compile_filter
 from ragmemory.stores.fulltext import fulltext_query
 from ragmemory.types import (
@@ -45,10 +45,14 @@ _INFO = "document_id, uri, title, chunks, characters, added_at, updated_at, meta
 class Store:
     """Everything raises MemoryUnusable, MemoryBusy or NotAMemory when the file does not play along."""
 
-    def __init__(self, path: Path, busy_seconds: float) -> None:
+    def __init__(self, path: Path, busy_seconds: float, undo_depth: int) -> None:
         self.path = path
-        self.store_id = ""
         self._busy_seconds = busy_seconds
+        self._undo_depth = undo_depth
+        self._opened = anyio.Event()
+        self._openings = 0
+        self._file: connections.Identity | None = None
+        self._companions: dict[Path, connections.Identity | None] = {}
         self._writer: aiosqlite.Connection
         self._reader: aiosqlite.Connection
         self._writing = anyio.Lock()
@@ -64,13 +68,29 @@ class Store:
                 await connections.prepare(self._writer, self.path, self._busy_seconds)
                 self._reader = await connections.connect(self.path, self._busy_seconds, read_only=True)
                 undo.push_async_callback(self._reader.close)
-                [(self.store_id,)] = await self._read("SELECT value FROM meta WHERE key = 'store_id'")
                 undo.pop_all()
+        self._file = connections.identity(self.path)
+        self._companions = connections.companions(self.path)
+        self._openings += 1
+        self._opened.set()
 
     async def close(self) -> None:
         """Close both connections."""
         await connections.close(self._reader)
         await connections.close(self._writer)
+
+    def is_replaced(self) -> bool:
+        """Whether another file, or none, lies where this one was opened."""
+        return self._file is None or self._file != connections.identity(self.path)
+
+    async def reopen(self) -> None:
+        """Go on with the file that lies there now. Raises what `open` does."""
+        async with self._writing:
+            self._opened, self._file = anyio.Event(), None
+            await self.close()
+            # SQLite leaves the replaced file's write-ahead log behind, and would play it into the new one.
+            connections.remove_companions(self._companions)
+            await self.open()
 
     # Writing
 
@@ -84,22 +104,55 @@ class Store:
         async with self._transaction() as connection:
             if embedder:
                 await writing.settle_embedder(connection, *embedder)
-            return await writing.write_batch(connection, writes, datetime.now(UTC))
+            return await writing.write_batch(connection, writes, datetime.now(UTC), self._undo_depth)
 
     async def remove(self, uri: str, origin: Origin, undoes: int | None = None) -> Forgotten:
         """Delete a document. Raises DocumentNotFound, UndoConflict."""
         async with self._transaction() as connection:
-            forgotten = await writing.remove(connection, uri, origin, datetime.now(UTC), undoes)
+            forgotten = await writing.remove(
+                connection, uri, origin, datetime.now(UTC), self._undo_depth, undoes
+            )
         if forgotten is None:
             raise DocumentNotFound(uri)
         return forgotten
 
+    # Making the embeddings anew
+
+    async def begin_reembedding(self) -> None:
+        """Nothing is gathered yet."""
+        with self._mapped():
+            async with self._writing:
+                await reembedding.begin(self._writer)
+
+    async def gather(self, chunk_ids: Sequence[int], embeddings: Sequence[Embedding]) -> None:
+        """Keep new embeddings aside until the switch."""
+        async with self._transaction("DEFERRED") as connection:
+            await reembedding.gather(connection, chunk_ids, embeddings)
+
+    async def switch_embeddings(self, mark: Mark, identity: str) -> int | None:
+        """Put what was gathered up to the mark in place, at once; how many there are now.
+
+        None where chunks were added after the mark: gather these, too.
+        """
+        async with self._transaction() as connection:
+            return await reembedding.switch(connection, mark, identity, datetime.now(UTC))
+
     # Following
 
-    async def version(self) -> int:
-        """A number that differs from the last one when anything was committed since, by whomever."""
-        with self._mapped():
-            return await connections.pragma(self._reader, "data_version")
+    async def version(self) -> tuple[int, int]:
+        """Differs from the last one when anything was committed since, by whomever."""
+        async with self._reading() as connection:
+            return self._openings, await connections.pragma(connection, "data_version")
+
+    async def fingerprint(self) -> str:
+        """Names what an index is derived from: this memory, its embedder, and when all was embedded anew."""
+        rows = await self._read("SELECT key, value FROM meta ORDER BY key")
+        return " ".join(f"{key}={value}" for key, value in rows)
+
+    async def has_passed(self, mark: Mark) -> bool:
+        """Whether this store ever was at the mark, and so can go on from it."""
+        async with self._reading() as connection:
+            return mark == Mark() or await journal.holds(connection, mark.entry, mark.entry_at)
 
     async def changes_since(self, mark: Mark, limit: int) -> Changes:
         """At most `limit` chunks added after the mark, and all removals. Fewer than `limit`: that was all.
@@ -113,10 +166,14 @@ class Store:
             [mark.chunk_id, limit],
         )
         removals = await self._read("SELECT seq, chunk_id FROM removals WHERE seq > ?", [mark.removal])
+        # Last of all: whoever has come to this line has all of the above.
+        async with self._reading() as connection:
+            entry = await journal.last(connection)
         return Changes(
             mark=Mark(
                 rows[-1][0] if rows else mark.chunk_id,
                 removals[-1][0] if removals else mark.removal,
+                *entry,
             ),
             chunk_ids=[row[0] for row in rows],
             titles=[row[1] for row in rows],
@@ -130,8 +187,8 @@ class Store:
 
     async def find(self, uris: Sequence[str]) -> dict[str, writing.Known]:
         """What is stored under these uris."""
-        with self._mapped():
-            return await writing.find(self._reader, uris)
+        async with self._reading() as connection:
+            return await writing.find(connection, uris)
 
     async def allowed(self, filter: dict[str, Any]) -> list[int]:
         """The ids, ascending, of the chunks whose documents pass the filter. Raises BadArgument."""
@@ -193,18 +250,18 @@ class Store:
 
     async def entries(self, limit: int) -> list[Entry]:
         """The newest lines of the journal, newest first."""
-        with self._mapped():
-            return await journal.entries(self._reader, limit)
+        async with self._reading() as connection:
+            return await journal.entries(connection, limit)
 
     async def last_undoable(self) -> tuple[Entry, journal.Before | None] | None:
         """The write that undo would take back, and what was there before it."""
-        with self._mapped():
-            return await journal.last_undoable(self._reader)
+        async with self._reading() as connection:
+            return await journal.last_undoable(connection, self._undo_depth)
 
     async def embedder(self) -> tuple[str, int] | None:
         """The identity and the dimensions of the embedder that filled this memory; None before the first."""
-        with self._mapped():
-            return await writing.embedder(self._reader)
+        async with self._reading() as connection:
+            return await writing.embedder(connection)
 
     async def stats(self) -> Stats:
         """Counts and sizes."""
@@ -220,13 +277,22 @@ class Store:
         return connections.mapped_errors(self.path, self._busy_seconds)
 
     async def _read(self, sql: str, parameters: Sequence[Any] = ()) -> list[sqlite3.Row]:
-        with self._mapped():
-            return list(await self._reader.execute_fetchall(sql, parameters))
+        async with self._reading() as connection:
+            return list(await connection.execute_fetchall(sql, parameters))
 
     @asynccontextmanager
-    async def _transaction(self) -> AsyncIterator[aiosqlite.Connection]:
+    async def _reading(self) -> AsyncIterator[aiosqlite.Connection]:
+        """The connection for one statement: between two, the file may be reopened."""
+        await self._opened.wait()
         with self._mapped():
-            async with self._writing, connections.transaction(self._writer):
+            yield self._reader
+
+    @asynccontextmanager
+    async def _transaction(
+        self, kind: Literal["IMMEDIATE", "DEFERRED"] = "IMMEDIATE"
+    ) -> AsyncIterator[aiosqlite.Connection]:
+        with self._mapped():
+            async with self._writing, connections.transaction(self._writer, kind):
                 yield self._writer
 
 

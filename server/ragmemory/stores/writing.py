@@ -72,7 +72,7 @@ class _Step(NamedTuple):
 
 
 async def write_batch(
-    connection: aiosqlite.Connection, writes: Sequence[Write], at: datetime
+    connection: aiosqlite.Connection, writes: Sequence[Write], at: datetime, undo_depth: int
 ) -> list[Injected | None]:
     """Write documents of different uris; the outcomes are in the same order.
 
@@ -96,13 +96,13 @@ async def write_batch(
             steps.append(step)
             outcomes.append(Injected(draft.document_id, draft.uri, step.status, step.chunks))
     if steps:
-        await _write(connection, steps, at)
+        await _write(connection, steps, at, undo_depth)
     return outcomes
 
 
-async def _write(connection: aiosqlite.Connection, steps: list[_Step], at: datetime) -> None:
+async def _write(connection: aiosqlite.Connection, steps: list[_Step], at: datetime, undo_depth: int) -> None:
     texts = await _texts(connection, [step.known for step in steps if step.known])
-    await journal.record(connection, (_line(step, texts) for step in steps), at)
+    await journal.record(connection, (_line(step, texts) for step in steps), at, undo_depth)
     await _clear(connection, [step.known for step in steps if step.known and step.rewritten], texts)
     await connection.executemany(
         "INSERT INTO documents(number, document_id, uri, title, digest, metadata, chunks, characters,"
@@ -200,7 +200,12 @@ async def _clear(connection: aiosqlite.Connection, documents: Sequence[Known], t
 
 
 async def remove(
-    connection: aiosqlite.Connection, uri: str, origin: Origin, at: datetime, undoes: int | None = None
+    connection: aiosqlite.Connection,
+    uri: str,
+    origin: Origin,
+    at: datetime,
+    undo_depth: int,
+    undoes: int | None = None,
 ) -> Forgotten | None:
     """Delete a document. None if there is no such one."""
     known = (await find(connection, [uri])).get(uri)
@@ -210,7 +215,7 @@ async def remove(
     before = journal.Before(_joined(texts, known), known.metadata, known.added_at)
     action = "removed" if undoes is None else "restored"
     line = journal.Line(action, known.document_id, uri, origin, before, undoes)
-    await journal.record(connection, [line], at)
+    await journal.record(connection, [line], at, undo_depth)
     await _clear(connection, [known], texts)
     await connection.execute("DELETE FROM documents WHERE number = ?", [known.number])
     return Forgotten(known.document_id, uri, known.chunks)
@@ -228,6 +233,6 @@ async def settle_embedder(connection: aiosqlite.Connection, identity: str, dimen
 
 async def embedder(connection: aiosqlite.Connection) -> tuple[str, int] | None:
     """The identity and the dimensions of the embedder that filled this memory; None before the first."""
-    rows = await connection.execute_fetchall("SELECT key, value FROM meta WHERE key <> 'store_id'")
+    rows = await connection.execute_fetchall("SELECT key, value FROM meta")
     values = {row[0]: row[1] for row in rows}
-    return (values["embedder"], int(values["dimensions"])) if values else None
+    return (values["embedder"], int(values["dimensions"])) if "embedder" in values else None
