@@ -19,6 +19,7 @@ from ragchat.errors import MemoryRefused
 from ragchat.files import Collected, Refusal, Source, collect, reason_of
 from ragchat.memory_types import Documents, Injected
 from ragchat.texts import GUESSED, EmptyText, NotText, Text, read_text, title_of
+from ragchat.wording import counted
 
 # Enough to fill the server's batches while files are read; more only holds more text in memory.
 IN_FLIGHT = 64
@@ -99,7 +100,9 @@ class InjectReport(Struct):
         ]
         if self.skipped:
             parts.append(f"{len(self.skipped):,} skipped")
-        return f"{', '.join(parts)} ({self.chunks:,} chunks)." if parts else "There is nothing to load."
+        if not parts:
+            return "There is nothing to load."
+        return f"{', '.join(parts)} ({counted(self.chunks, 'chunk')})."
 
 
 OnProgress = Callable[[Progress], None]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ragchat.neutral import neutral, one_line
 from ragchat.ui.blocks import split_finished
 from ragchat.ui.places import place, short_uri
-from ragchat.ui.wording import counted, local, seconds
+from ragchat.wording import counted, local, seconds
 
 
 @pytest.mark.parametrize(

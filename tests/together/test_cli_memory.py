@@ -81,7 +81,7 @@ def test_a_document_from_its_loading_to_its_removal(ragchat: Program) -> None:
     assert ragchat("memory", "show", "tea.md").out.startswith("# Tea\n")
 
     removed = ragchat("memory", "rm", "tea.md", "nothing.md")
-    assert (removed.code, removed.out) == (1, "Removed tea.md (1 chunks).\n")
+    assert (removed.code, removed.out) == (1, "Removed tea.md (1 chunk).\n")
     assert "There is no document nothing.md in memory." in removed.err
     assert "tea.md" in ragchat("memory", "undo").out
     assert ragchat("memory", "stats", "--json").json["documents"] == 2
@@ -92,7 +92,7 @@ def test_what_stands_on_stdin_is_loaded_under_the_given_name(ragchat: Program) -
     text = "The garden gate code is 4711."
     assert ragchat("inject", "-", "--uri", "note:gate", "--json", stdin=text).json["added"] == 1
     again = ragchat("inject", "-", "--uri", "note:gate", stdin=text)
-    assert (again.code, again.out) == (0, "1 unchanged (1 chunks).\n")
+    assert (again.code, again.out) == (0, "1 unchanged (1 chunk).\n")
     empty = ragchat("inject", "-", "--uri", "note:gate", "--json", stdin=" \n")
     assert (empty.code, empty.json["documents"][0]["error"]) == (1, "What came from stdin is empty.")
 

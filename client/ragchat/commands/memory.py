@@ -6,7 +6,7 @@ from ragchat.commands import Run
 from ragchat.errors import MemoryRefused
 from ragchat.memory_types import Entry
 from ragchat.ui.places import short_uri
-from ragchat.ui.wording import local
+from ragchat.wording import counted, local
 
 
 async def ls(run: Run) -> int:
@@ -58,7 +58,7 @@ async def rm(run: Run) -> int:
         run.console.document({"removed": removed, "failed": missing})
     else:
         for document in removed:
-            run.console.print(f"Removed {short_uri(document.uri)} ({document.chunks} chunks).")
+            run.console.print(f"Removed {short_uri(document.uri)} ({counted(document.chunks, 'chunk')}).")
         if removed:
             run.console.note("`ragchat memory undo` takes the last removal back.")
     return 1 if missing else 0

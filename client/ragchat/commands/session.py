@@ -6,7 +6,7 @@ from ragchat.commands import Run
 from ragchat.errors import AmbiguousSession, UnknownSession
 from ragchat.neutral import one_line
 from ragchat.sessions import SessionStore, sessions_path
-from ragchat.ui.wording import local
+from ragchat.wording import counted, local
 
 
 def _store(run: Run) -> SessionStore:
@@ -60,7 +60,7 @@ async def rm(run: Run) -> int:
         run.console.document({"removed": removed, "failed": missing})
     else:
         for info in removed:
-            run.console.print(f"Deleted {info.session_id} ({info.turns} turns): {info.title}")
+            run.console.print(f"Deleted {info.session_id} ({counted(info.turns, 'turn')}): {info.title}")
     return 1 if missing else 0
 
 

@@ -22,7 +22,7 @@ from ragchat.types import (
 from ragchat.ui.sources import plain_sources, sources
 from ragchat.ui.spinner import Spinner
 from ragchat.ui.stream import AnswerStream
-from ragchat.ui.wording import seconds
+from ragchat.wording import seconds
 
 if TYPE_CHECKING:
     from ragchat.ui.screen import Screen

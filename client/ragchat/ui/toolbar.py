@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from prompt_toolkit.utils import get_cwidth
 
 from ragchat.neutral import one_line
-from ragchat.ui.wording import counted
+from ragchat.wording import counted
 
 if TYPE_CHECKING:
     from prompt_toolkit.formatted_text import StyleAndTextTuples

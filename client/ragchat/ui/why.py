@@ -11,7 +11,7 @@ from rich.text import Text
 from ragchat.neutral import one_line
 from ragchat.types import OFFLINE
 from ragchat.ui.places import place
-from ragchat.ui.wording import counted, seconds
+from ragchat.wording import counted, seconds
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ragchat.ui.wording import counted, local
+from ragchat.wording import counted, local
 
 if TYPE_CHECKING:
     from ragchat.inject import InjectReport

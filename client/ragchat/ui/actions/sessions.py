@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ragchat.ui.wording import counted, local
+from ragchat.wording import counted, local
 
 if TYPE_CHECKING:
     from ragchat.ui.context import ChatContext
