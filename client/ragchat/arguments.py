@@ -117,6 +117,7 @@ COMMANDS = (
     Command("memory log", "memory:log", "list the last changes", (LIMIT,)),
     Command("memory undo", "memory:undo", "take the last change back"),
     Command("memory stats", "memory:stats", "how much memory holds"),
+    Command("memory reembed", "memory:reembed", "embed everything anew, as after a change of the embedder"),
     Command("session ls", "session:ls", "list past conversations", (LIMIT,)),
     Command("session show", "session:show", "show a conversation", (SESSION,)),
     Command(

@@ -22,10 +22,11 @@ from ragchat.memory_types import (
     Injected,
     Journal,
     QueryResult,
+    Reembedded,
     Stats,
     Undone,
 )
-from ragmcp.client import ToolCallResult
+from ragmcp.client import OnProgress, ToolCallResult
 from ragmcp.errors import (
     ConnectionClosed,
     LocalProtocolError,
@@ -49,7 +50,12 @@ class Server(Protocol):
 
     async def list_tools(self) -> list[ToolInfo]: ...
     async def call_tool(
-        self, name: str, arguments: Mapping[str, Any] | None = None, *, timeout: float | None
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        timeout: float | None,
+        on_progress: OnProgress | None = None,
     ) -> ToolCallResult: ...
 
 
@@ -94,6 +100,10 @@ class MemoryClient:
     async def stats(self) -> Stats:
         return await self._typed("MemoryStats", {}, Stats)
 
+    async def reembed(self, on_progress: OnProgress | None = None) -> Reembedded:
+        """Embed everything anew, however long it takes; progress is counted in chunks."""
+        return await self._typed("ReembedAll", {}, Reembedded, timeout=None, on_progress=on_progress)
+
     async def tools(self) -> list[ToolInfo]:
         with _mapped("tools/list"):
             return await self._server.list_tools()
@@ -117,10 +127,16 @@ class MemoryClient:
         raise unknown
 
     async def _typed(
-        self, tool: str, arguments: dict[str, Any], type: type[T], *, timeout: float | None = READ_SECONDS
+        self,
+        tool: str,
+        arguments: dict[str, Any],
+        type: type[T],
+        *,
+        timeout: float | None = READ_SECONDS,
+        on_progress: OnProgress | None = None,
     ) -> T:
         with _mapped(tool):
-            result = await self._server.call_tool(tool, arguments, timeout=timeout)
+            result = await self._server.call_tool(tool, arguments, timeout=timeout, on_progress=on_progress)
         if result.is_error:
             raise _refusal(result)
         try:

@@ -80,6 +80,11 @@ class Undone(Struct, frozen=True):
     entry: Entry
 
 
+class Reembedded(Struct, frozen=True):
+    chunks: int
+    embedder: str
+
+
 class Stats(Struct, frozen=True):
     """`bytes` are those on disk; `embedder` is "" before the first document."""
 

@@ -55,6 +55,9 @@ async def test_a_document_goes_in_is_found_shown_and_taken_out_again(tmp_path: P
         assert (await memory.documents(uri_glob="note:*")).total == 1
         assert (await memory.show(injected.document_id)).text == "The capital of France is Paris."
         assert (await memory.stats()).documents == 1
+        seen: list[tuple[float, float | None]] = []
+        assert (await memory.reembed(lambda done, total, _: seen.append((done, total)))).chunks == 1
+        assert seen == [(1, 1)]
         assert (await memory.forget("note:1")).chunks == 1
         assert (await memory.undo()).uri == "note:1"
         assert [entry.action for entry in await memory.log()][-1] == "added"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -86,6 +87,20 @@ def test_a_document_from_its_loading_to_its_removal(ragchat: Program) -> None:
     assert "tea.md" in ragchat("memory", "undo").out
     assert ragchat("memory", "stats", "--json").json["documents"] == 2
     assert [entry["action"] for entry in ragchat("memory", "log", "--json").json["entries"]][-1] == "added"
+
+
+def test_memory_can_be_given_to_another_embedder(ragchat: Program) -> None:
+    ragchat("inject", ".")
+    path = ragchat("memory", "stats", "--json").json["path"]
+    with closing(sqlite3.connect(path)) as memory, memory:
+        memory.execute("UPDATE meta SET value = 'some:other' WHERE key = 'embedder'")
+    refused = ragchat("query", "green tea")
+    assert refused.code == 1
+    assert "ragchat memory reembed" in refused.err
+    done = ragchat("memory", "reembed", "--json").json
+    assert done == {"chunks": 2, "embedder": "local:wordllama-l2-256"}
+    assert ragchat("query", "green tea", "--json").json["hits"]
+    assert ragchat("memory", "reembed").out == "2 chunks are now embedded with local:wordllama-l2-256.\n"
 
 
 def test_what_stands_on_stdin_is_loaded_under_the_given_name(ragchat: Program) -> None:

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
 from ragchat.commands import Run
+from ragchat.console import Console, is_styled
 from ragchat.errors import MemoryRefused
 from ragchat.memory_types import Entry
 from ragchat.ui.places import short_uri
 from ragchat.wording import counted, local
+
+if TYPE_CHECKING:
+    from ragmcp.client import OnProgress
 
 
 async def ls(run: Run) -> int:
@@ -92,6 +100,37 @@ async def undo(run: Run) -> int:
     else:
         run.console.print(f"{short_uri(entry.uri)} is as it was before it was {entry.action}.")
     return 0
+
+
+async def reembed(run: Run) -> int:
+    console = run.console
+    async with run.memory() as memory:
+        with _chunks_bar(console) as on_progress:
+            done = await memory.reembed(on_progress)
+    if console.json:
+        console.document(done)
+    else:
+        console.print(f"{done.chunks:,} chunks are now embedded with {done.embedder}.")
+    return 0
+
+
+@contextmanager
+def _chunks_bar(console: Console) -> Iterator[OnProgress | None]:
+    """A bar on stderr, where there is a terminal to draw it on."""
+    if console.json or not is_styled(console.stderr):
+        yield None
+        return
+    from rich.progress import Progress
+
+    from ragchat.ui.screen import Screen
+
+    with Progress(console=Screen.open().err, transient=True) as bar:
+        task = bar.add_task("Embedding", total=None)
+
+        def on_progress(done: float, total: float | None, _: str | None) -> None:
+            bar.update(task, completed=done, total=total)
+
+        yield on_progress
 
 
 async def stats(run: Run) -> int:
