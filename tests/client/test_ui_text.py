@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -58,6 +59,17 @@ def test_a_file_below_the_working_folder_is_shown_relative_to_it(
 def test_a_file_below_home_begins_with_a_tilde(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Path, "home", lambda: tmp_path)
     assert short_uri((tmp_path / "notes.md").as_uri()) == "~/notes.md"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows does not delete a working folder")
+def test_a_working_folder_that_was_deleted_shortens_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert short_uri((tmp_path / "notes.md").as_uri()) == str(tmp_path / "notes.md")
 
 
 def test_other_uris_stay_as_they_are_and_a_bare_hash_goes_by_its_title() -> None:

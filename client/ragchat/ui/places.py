@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -36,7 +37,8 @@ def _path_of(uri: str) -> Path:
 
 
 def _short_path(path: Path) -> str:
-    for folder, prefix in ((Path.cwd(), ""), (Path.home(), "~/")):
-        if path.is_relative_to(folder):
-            return prefix + path.relative_to(folder).as_posix()
+    for find, prefix in ((Path.cwd, ""), (Path.home, "~/")):
+        with suppress(OSError, RuntimeError):  # a working folder that was deleted, a user without a home
+            if path.is_relative_to(folder := find()):
+                return prefix + path.relative_to(folder).as_posix()
     return str(path)
