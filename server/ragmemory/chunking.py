@@ -24,6 +24,8 @@ SENTENCE = re.compile(r"""[.!?…]+["'”’»)\]]*\s+|[。！？｡]+[」』”
 LINE = re.compile(r"\n")
 # A text of more characters for each token allowed is too long, whatever its tokens are: it is not counted.
 MOST_CHARACTERS = 16
+# Characters counted and packed at a time, so that a long text is embedded while its words are remembered.
+RUN = 250_000
 # No character has more tokens: its four bytes in UTF-8, and one for a word's beginning.
 MOST_TOKENS = 5
 
@@ -43,15 +45,27 @@ class Piece(Struct, frozen=True, gc=False):
     tokens: float
 
 
-def split(text: str, *, markdown: bool, max_tokens: int, count: TokenCounter) -> list[Chunk]:
+def split(text: str, *, markdown: bool, max_tokens: int, count: TokenCounter) -> Iterator[Chunk]:
     """Chunks in order; joined, their ranges are the whole text. None for an empty text."""
-    found = markdown_blocks(text) if markdown else paragraphs(text)
-    pieces = counted(text, [(block, block.start, block.end) for block in found], max_tokens, count)
     fragment = fragments(max_tokens)
-    for prose, code in ((SENTENCE, LINE), (LINE, fragment), (fragment, fragment)):
-        pieces = cut_long(text, pieces, prose, code, max_tokens, count)
     newlines = [match.start() for match in LINE.finditer(text)]
-    return [chunk_of(text, group, newlines) for group in packed(pieces, max_tokens)]
+    for run in runs(markdown_blocks(text) if markdown else paragraphs(text)):
+        pieces = counted(text, [(block, block.start, block.end) for block in run], max_tokens, count)
+        for prose, code in ((SENTENCE, LINE), (LINE, fragment), (fragment, fragment)):
+            pieces = cut_long(text, pieces, prose, code, max_tokens, count)
+        yield from (chunk_of(text, group, newlines) for group in packed(pieces, max_tokens))
+
+
+def runs(blocks: Iterable[Block]) -> Iterator[list[Block]]:
+    """Blocks that are counted and packed at a time; a heading is never parted from what follows it."""
+    run: list[Block] = []
+    for block in blocks:
+        if run and block.start - run[0].start >= RUN and not run[-1].is_heading:
+            yield run
+            run = []
+        run.append(block)
+    if run:
+        yield run
 
 
 def counted(

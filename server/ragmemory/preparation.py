@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from anyio import to_thread
@@ -14,7 +14,10 @@ from ragmemory.embedders import Embedder
 from ragmemory.errors import EmbedderMismatch, RagMemoryError
 from ragmemory.stores.sqlite import Store
 from ragmemory.stores.writing import difference
-from ragmemory.types import Chunk, Draft, Injected, Write
+from ragmemory.types import Chunk, Injected, Write
+
+# Chunks cut and embedded at a time: most batches are one such page, a very long text is many.
+_PAGE = 2_000
 
 
 class Preparation:
@@ -50,22 +53,23 @@ class Preparation:
     async def _embed(self, writes: Sequence[Write]) -> Sequence[Write | Exception]:
         try:
             await self._check_embedder()
-            chunks = await to_thread.run_sync(self._split, [write.draft for write in writes])
-            pairs = [
-                (write.draft, chunk) for write, parts in zip(writes, chunks, strict=True) for chunk in parts
-            ]
-            embeddings = iter(
-                await self._embedder.embed_documents(
-                    [draft.text[chunk.start : chunk.end] for draft, chunk in pairs],
-                    [context(draft.title, chunk.heading) for draft, chunk in pairs],
-                )
-            )
+            return await self._with_chunks(writes)
         except RagMemoryError as error:
             return [error] * len(writes)
-        return [
-            replace(write, chunks=parts, embeddings=list(islice(embeddings, len(parts))))
-            for write, parts in zip(writes, chunks, strict=True)
-        ]
+
+    async def _with_chunks(self, writes: Sequence[Write]) -> list[Write]:
+        full = [replace(write, chunks=[], embeddings=[]) for write in writes]
+        rest = self._split(full)
+        while page := await to_thread.run_sync(list, islice(rest, _PAGE)):
+            embeddings = await self._embedder.embed_documents(
+                [write.draft.text[chunk.start : chunk.end] for write, chunk in page],
+                [context(write.draft.title, chunk.heading) for write, chunk in page],
+            )
+            for (write, chunk), embedding in zip(page, embeddings, strict=True):
+                assert write.chunks is not None
+                write.chunks.append(chunk)
+                write.embeddings.append(embedding)
+        return full
 
     async def _check_embedder(self) -> None:
         # The commit checks it again; this saves the work, and the price of a service.
@@ -73,12 +77,12 @@ class Preparation:
         if stored and stored[0] != self._embedder.identity:
             raise EmbedderMismatch(*stored, self._embedder.identity, self._embedder.dimensions)
 
-    def _split(self, drafts: Sequence[Draft]) -> list[list[Chunk]]:
+    def _split(self, writes: Sequence[Write]) -> Iterator[tuple[Write, Chunk]]:
         count, max_tokens = self._embedder.count_tokens, self._max_tokens
-        return [
-            split(draft.text, markdown=is_markdown(draft.uri), max_tokens=max_tokens, count=count)
-            for draft in drafts
-        ]
+        for write in writes:
+            text, markdown = write.draft.text, is_markdown(write.draft.uri)
+            for chunk in split(text, markdown=markdown, max_tokens=max_tokens, count=count):
+                yield write, chunk
 
 
 def context(title: str, heading: str) -> str:

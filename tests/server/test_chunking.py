@@ -15,7 +15,7 @@ def count_words(texts: list[str]) -> list[int]:
 
 
 def cut(text: str, max_tokens: int = 20, *, markdown: bool = True) -> list[Chunk]:
-    return split(text, markdown=markdown, max_tokens=max_tokens, count=count_words)
+    return list(split(text, markdown=markdown, max_tokens=max_tokens, count=count_words))
 
 
 def texts(text: str, chunks: list[Chunk]) -> list[str]:
@@ -122,7 +122,7 @@ def test_chinese_and_japanese_sentences_need_no_space() -> None:
         return [len(part) for part in parts]
 
     text = "黑豹队的防守只丢了三百分。他们排名第六！「本当ですか？」そうです。" * 3
-    parts = texts(text, split(text, markdown=True, max_tokens=20, count=count))
+    parts = texts(text, list(split(text, markdown=True, max_tokens=20, count=count)))
     assert "".join(parts) == text
     assert all(part[-1] in "。！？」" for part in parts)
 
@@ -146,6 +146,20 @@ def test_a_long_line_without_spaces_is_cut_in_linear_time() -> None:
         return [len(part) for part in parts]
 
     text = "x" * 1_000_000
-    chunks = split(text, markdown=True, max_tokens=100, count=count)
+    chunks = list(split(text, markdown=True, max_tokens=100, count=count))
     assert max(chunk.end - chunk.start for chunk in chunks) <= 100
     assert len(calls) <= 4
+
+
+def test_a_very_long_text_is_counted_run_by_run() -> None:
+    asked: list[int] = []
+
+    def count(texts: list[str]) -> list[int]:
+        asked.append(sum(map(len, texts)))
+        return count_words(texts)
+
+    text = "# Part\n\n" + "Some words stand here, in a paragraph of their own.\n\n" * 20_000
+    chunks = split(text, markdown=True, max_tokens=100, count=count)
+    first = next(chunks)
+    assert sum(asked) < len(text) / 2
+    assert "".join(texts(text, [first, *chunks])) == text
