@@ -14,6 +14,7 @@ from typing import Any
 import anyio
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from ragmcp.client import Client
 from ragmcp.eras import LATEST_MODERN, modern_meta
@@ -95,10 +96,12 @@ class RawMemory:
         self.process = process
 
     def inject(self, name: str) -> None:
+        self.call(name, "Inject", {"text": text_of(name), "metadata": {"uri": name}})
+
+    def call(self, id: str, tool: str, arguments: dict[str, Any]) -> None:
         meta = modern_meta(Implementation(name="tests", version="1"), LATEST_MODERN)
-        arguments = {"text": text_of(name), "metadata": {"uri": name}}
-        params = {"name": "Inject", "arguments": arguments, "_meta": meta}
-        request = {"jsonrpc": "2.0", "id": name, "method": "tools/call", "params": params}
+        params = {"name": tool, "arguments": arguments, "_meta": replace(meta, progress_token=id)}
+        request = {"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}
         assert self.process.stdin is not None
         self.process.stdin.write(msgspec.json.encode(request) + b"\n")
         self.process.stdin.flush()
@@ -117,7 +120,7 @@ class RawMemory:
 @contextmanager
 def raw_memory(folder: Path) -> Iterator[RawMemory]:
     process = subprocess.Popen(
-        memory_command(folder),
+        memory_command(folder, "--toolsets", "memory,documents"),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -164,3 +167,34 @@ async def test_what_was_acknowledged_survives_a_kill_and_a_repeat_brings_no_dupl
                 hits = (await called(client, "Query", query=f'"finding of report {name} "'))["hits"]
                 assert hits[0]["uri"] == name
     check_integrity(tmp_path)
+
+
+async def test_a_memory_killed_while_it_is_embedded_anew_has_all_old_or_all_new_embeddings(
+    tmp_path: Path,
+) -> None:
+    names = [f"n{number}" for number in range(10)]
+    async with memory_process(tmp_path) as client:
+        for name in names:
+            await called(client, "Inject", text=text_of(name), metadata={"uri": name})
+    before = embedder_of(tmp_path)
+    with closing(sqlite3.connect(tmp_path / "memory.db")) as connection, connection:
+        connection.execute("UPDATE meta SET value = 'old:one' WHERE key = 'embedder'")
+        connection.execute("UPDATE embeddings SET vector = zeroblob(512)")
+    with raw_memory(tmp_path) as memory:
+        memory.call("all", "ReembedAll", {})
+        assert next(memory.answers())["method"] == "notifications/progress"
+        memory.kill()
+    check_integrity(tmp_path)
+    with closing(sqlite3.connect(tmp_path / "memory.db")) as connection:
+        zeros = connection.execute("SELECT DISTINCT vector = zeroblob(512) FROM embeddings").fetchall()
+    assert zeros == ([(1,)] if embedder_of(tmp_path) == "old:one" else [(0,)])
+
+    async with memory_process(tmp_path) as client:
+        assert (await called(client, "ReembedAll"))["embedder"] == before
+        assert uris(await called(client, "Query", query='"finding of report n7"'))[0] == "n7"
+
+
+def embedder_of(folder: Path) -> str:
+    with closing(sqlite3.connect(folder / "memory.db")) as connection:
+        [row] = connection.execute("SELECT value FROM meta WHERE key = 'embedder'")
+    return str(row[0])
