@@ -97,8 +97,15 @@ class Connection(Generic[Waiter]):
 
     def receive(self, data: bytes) -> list[Event[Waiter]]:
         """The events of the next bytes. Never raises."""
+        return self._read(self._decoder.feed(data))
+
+    def receive_end(self) -> list[Event[Waiter]]:
+        """The events of a last line that came without its newline."""
+        return self._read(self._decoder.end())
+
+    def _read(self, lines: Iterable[Line | Overlong]) -> list[Event[Waiter]]:
         events: list[Event[Waiter]] = []
-        for line in self._decoder.feed(data):
+        for line in lines:
             if isinstance(line, Overlong):
                 id = jsonrpc.salvage_id(line.head, line.tail)
                 events += self._unusable(id, MessageTooLarge(line.size, self._decoder.limit))
@@ -111,8 +118,11 @@ class Connection(Generic[Waiter]):
     def _receive_batch(self, line: Line) -> Iterable[Event[Waiter]]:
         if not self.batches:
             return self._unusable(None, InvalidRequest("there are no batches in this protocol revision"))
+        messages = jsonrpc.parse_batch(line)
+        if isinstance(messages, Unreadable):  # "A single Response object", not an array of one.
+            return self._receive(messages, None)
         batch = _Batch()
-        events = [event for message in jsonrpc.parse_batch(line) for event in self._receive(message, batch)]
+        events = [event for message in messages for event in self._receive(message, batch)]
         if reply := batch.line_if_complete():
             events.append(Reply(reply))
         return events

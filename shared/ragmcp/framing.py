@@ -44,6 +44,10 @@ class LineDecoder:
         self._append(rest)
         return [line for line in lines if isinstance(line, Overlong) or (line and not line.isspace())]
 
+    def end(self) -> list[Line | Overlong]:
+        """The last line of a stream that ended without a newline."""
+        return self.feed(b"\n")
+
     def _append(self, part: bytes) -> None:
         self._size += len(part)
         self._partial += part

@@ -11,12 +11,13 @@ from typing import Any, NoReturn, TypeAlias
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
-from ragmcp.errors import InvalidRequest, NotEncodable, NotJson
+from ragmcp.errors import InvalidParams, InvalidRequest, NotEncodable, NotJson
 from ragmcp.framing import Line
 
 Id: TypeAlias = int | str
 
 NO_PARAMS = Raw(b"{}")
+NULL = Raw(b"null")
 
 
 class Request(Struct, frozen=True):
@@ -60,7 +61,7 @@ class Unreadable(Struct, frozen=True):
     """What came instead of a message, and whom to tell (None: unknown)."""
 
     id: Id | None
-    error: NotJson | InvalidRequest
+    error: NotJson | InvalidRequest | InvalidParams
 
 
 Message: TypeAlias = Request | Notification | Success | Failure | Unreadable
@@ -117,14 +118,14 @@ def parse(line: Line | Raw) -> Message:
     return _classify(message)
 
 
-def parse_batch(line: Line) -> list[Message]:
+def parse_batch(line: Line) -> list[Message] | Unreadable:
     """The members of a JSON array, each as `parse` would see it. Never raises."""
     try:
         members = _batch.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        return [_unreadable(bytes(line), error)]
+        return _unreadable(bytes(line), error)
     if not members:
-        return [Unreadable(None, InvalidRequest("a batch must not be empty"))]
+        return Unreadable(None, InvalidRequest("a batch must not be empty"))
     return [parse(member) for member in members]
 
 
@@ -142,15 +143,22 @@ def _classify(message: _Envelope) -> Message:
     if message.method is not UNSET:
         if message.result is not UNSET or message.error is not UNSET:
             return Unreadable(_known(id), InvalidRequest("it is a request and a response at once"))
-        params = NO_PARAMS if message.params is UNSET else message.params
+        # Null is no structured value, but some clients send it for "none".
+        params = NO_PARAMS if message.params in (UNSET, NULL) else message.params
         if bytes(memoryview(params)[:1]) != b"{":
-            return Unreadable(_known(id), InvalidRequest('"params" must be an object'))
+            return _bad_params(id)
         return Notification(message.method, params) if id is UNSET else Request(id, message.method, params)
     if message.result is not UNSET and message.error is UNSET and id is not UNSET:
         return Success(id, message.result)
     if message.error is not UNSET and message.result is UNSET:
         return Failure(_known(id), message.error)
     return Unreadable(_known(id), InvalidRequest("it is neither a request nor a notification nor a response"))
+
+
+def _bad_params(id: int | str | UnsetType) -> Unreadable:
+    if id is UNSET:
+        return Unreadable(None, InvalidRequest('"params" must be an object'))
+    return Unreadable(id, InvalidParams("$", "expected an object"))
 
 
 def _known(id: int | str | UnsetType) -> Id | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, Protocol
 
 import anyio
@@ -15,16 +15,16 @@ import anyio.abc
 from msgspec import Raw
 
 from ragmcp import jsonrpc
-from ragmcp.connection import Answered, Cancelled, Connection, Garbage, Reply
+from ragmcp.connection import Answered, Cancelled, Connection, Event, Garbage, Reply
 from ragmcp.errors import ConnectionClosed, RagMcpError, RemoteProtocolError, RequestTimedOut
 from ragmcp.jsonrpc import Id, Notification, Request
 from ragmcp.tasks import beside, watched
 
 log = logging.getLogger(__name__)
 
-# What is still being answered when the other side stops asking may take this long. A host that closed our
-# stdin usually waits two seconds before it terminates us; `cat requests | ragmemory` wants its answers.
-FINISH_SECONDS = 1.5
+# What is still being answered when the other side stops asking may take this long: `cat requests | ragmemory`
+# wants its answers. A host that does not want to wait for them terminates us.
+FINISH_SECONDS = 10.0
 # Who writes waits once this much is queued: enough to keep a pipe busy, little enough to hold in memory.
 HIGH_WATER_BYTES = 2**20
 # How late a timeout may be.
@@ -191,13 +191,14 @@ class Peer:
         finally:
             self._reading = False
         if data:
-            self._take(data)
+            self._take(self.connection.receive(data))
         else:
+            self._take(self.connection.receive_end())
             self._workers.cancel_scope.deadline = anyio.current_time() + FINISH_SECONDS
             self._close()
 
-    def _take(self, data: bytes) -> None:
-        for event in self.connection.receive(data):
+    def _take(self, events: Iterable[Event[Waiter]]) -> None:
+        for event in events:
             match event:
                 case Request():
                     self._todo.append(event)

@@ -198,6 +198,18 @@ def test_what_is_wrong_in_a_batch_is_answered_within_it() -> None:
     assert first["error"]["code"] == second["error"]["code"] == -32600
 
 
+def test_an_empty_batch_is_answered_by_one_object() -> None:
+    (answer,) = replies(batching().receive(b"[]\n"))
+    assert (answer["id"], answer["error"]["code"]) == (None, -32600)
+
+
+def test_a_last_line_without_a_newline_is_heard() -> None:
+    connection = server()
+    assert connection.receive(b'{"jsonrpc":"2.0","id":1,"method":"m"}') == []
+    assert connection.receive_end() == [Request(1, "m")]
+    assert connection.receive_end() == []
+
+
 def test_a_cancelled_member_does_not_hold_back_its_batch() -> None:
     connection = batching()
     connection.receive(batch({"id": 1, "method": "a"}, {"id": 2, "method": "b"}))

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragmcp import jsonrpc
-from ragmcp.errors import InvalidRequest, NotEncodable, NotJson
+from ragmcp.errors import InvalidParams, InvalidRequest, NotEncodable, NotJson
 from ragmcp.jsonrpc import ErrorObject, Failure, Notification, Request, Success, Unreadable, parse
 
 
@@ -71,9 +71,7 @@ def test_what_is_not_json_is_a_parse_error_without_an_id(line: bytes) -> None:
         (b'{"jsonrpc":2.0,"id":1,"method":"m"}', 1),
         (b'{"jsonrpc":"2.0","id":1}', 1),
         (b'{"jsonrpc":"2.0","id":1,"method":7}', 1),
-        (b'{"jsonrpc":"2.0","id":1,"method":"m","params":[1]}', 1),
-        (b'{"jsonrpc":"2.0","id":1,"method":"m","params":"p"}', 1),
-        (b'{"jsonrpc":"2.0","id":1,"method":"m","params":null}', 1),
+        (b'{"jsonrpc":"2.0","method":"m","params":[1]}', None),
         (b'{"jsonrpc":"2.0","id":1,"method":"m","result":{}}', 1),
         (b'{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":"m"}}', 1),
         (b'{"jsonrpc":"2.0","id":1,"error":"no"}', 1),
@@ -91,6 +89,15 @@ def test_json_of_the_wrong_shape_is_an_invalid_request_with_the_id_if_it_is_one(
     line: bytes, id: object
 ) -> None:
     assert reason(line) == (id, InvalidRequest)
+
+
+@pytest.mark.parametrize("params", [b"[1]", b'"p"', b"1"])
+def test_params_that_are_no_object_are_invalid_params(params: bytes) -> None:
+    assert reason(b'{"jsonrpc":"2.0","id":1,"method":"m","params":' + params + b"}") == (1, InvalidParams)
+
+
+def test_null_stands_for_no_params() -> None:
+    assert parse(b'{"jsonrpc":"2.0","id":1,"method":"m","params":null}') == Request(1, "m")
 
 
 @pytest.mark.parametrize("id", [0, -1, 2**63 - 1, -(2**63), "", "ü", "a" * 1000])
@@ -134,16 +141,17 @@ def test_the_id_of_a_line_known_by_its_ends_is_found_only_where_it_must_be_the_i
 
 
 def test_the_members_of_a_batch_are_judged_one_by_one() -> None:
-    good, bad = jsonrpc.parse_batch(b'[{"jsonrpc":"2.0","id":1,"method":"m"}, 1]')
+    messages = jsonrpc.parse_batch(b'[{"jsonrpc":"2.0","id":1,"method":"m"}, 1]')
+    assert isinstance(messages, list)
+    good, bad = messages
     assert good == Request(1, "m")
     assert isinstance(bad, Unreadable)
 
 
-@pytest.mark.parametrize("line", [b"[]", b"[1", b"[" * 100_000, b'["\xff"]'])
+@pytest.mark.parametrize("line", [b"[]", b"[1", b"[" * 100_000])
 def test_a_batch_that_is_none_is_one_error(line: bytes) -> None:
     assert jsonrpc.is_batch(line)
-    (message,) = jsonrpc.parse_batch(line)
-    assert isinstance(message, Unreadable)
+    assert isinstance(jsonrpc.parse_batch(line), Unreadable)
 
 
 @given(st.binary())
@@ -196,3 +204,9 @@ def test_what_json_cannot_hold_is_refused_with_its_reason() -> None:
     with pytest.raises(NotEncodable, match="The result cannot be written as JSON"):
         jsonrpc.encode_success(1, object())
     assert b"cannot be written" in jsonrpc.encode_failure(1, ErrorObject(1, "no", object()))
+
+
+def test_a_member_that_is_no_unicode_is_wrong_alone() -> None:
+    messages = jsonrpc.parse_batch(b'[{"jsonrpc":"2.0","id":1,"method":"m"}, "\xff"]')
+    assert isinstance(messages, list)
+    assert [type(message) for message in messages] == [Request, Unreadable]

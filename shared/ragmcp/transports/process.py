@@ -19,7 +19,7 @@ from ragmcp.tasks import beside
 from ragmcp.transports.pipes import Pipes, open_pipes
 
 # How long a server may take to leave by itself, then to obey SIGTERM, then to be seen dead. The specification
-# asks for "a reasonable time"; ours finishes what it is answering within 1.5 s.
+# asks for "a reasonable time"; who leaves us no longer waits for what it is still answering.
 LEAVE_SECONDS = 3.0
 TERMINATE_SECONDS = 2.0
 KILL_SECONDS = 2.0
