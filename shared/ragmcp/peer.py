@@ -167,6 +167,7 @@ class Peer:
                         await self._read()
                     else:
                         await self._rest()
+        self._stream.flush()  # The last answer of a connection whose other side asks no more.
 
     async def _rest(self) -> None:
         self._stream.flush()
