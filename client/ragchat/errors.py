@@ -115,7 +115,7 @@ class RateLimited(ModelError):
         self.base_url = base_url
         self.message = message
         self.retry_after = retry_after
-        self.hint = f"Try again in {retry_after:.0f} s." if retry_after else "Wait a little, then /retry."
+        self.hint = f"Ask again in {max(1, round(retry_after or 5))} s."
 
     def __str__(self) -> str:
         return f"{self.base_url} takes no more requests now: {self.message}."
@@ -123,7 +123,7 @@ class RateLimited(ModelError):
 
 class ModelTimedOut(ModelError):
     code: ClassVar[str] = "MODEL_TIMED_OUT"
-    hint = "Try /retry; a slow machine may need a larger model.timeout_seconds."
+    hint = "Ask again; a slow machine may need a larger model.timeout_seconds."
 
     def __init__(self, base_url: str, seconds: float) -> None:
         self.base_url = base_url
@@ -151,7 +151,7 @@ class ModelBroken(ModelError):
     """The server failed (a 5xx), or did not speak the protocol."""
 
     code: ClassVar[str] = "MODEL_BROKEN"
-    hint = "Try /retry; if it stays, look at the server's own log."
+    hint = "Ask again; if it stays, look at the server's own log."
 
     def __init__(self, base_url: str, message: str) -> None:
         self.base_url = base_url
@@ -163,7 +163,7 @@ class ModelBroken(ModelError):
 
 class BrokenStream(ModelError):
     code: ClassVar[str] = "MODEL_STREAM_BROKEN"
-    hint = "Try /retry."
+    hint = "Ask again."
 
     def __init__(self, base_url: str, reason: str) -> None:
         self.base_url = base_url
@@ -174,6 +174,17 @@ class BrokenStream(ModelError):
 
 
 # The conversation
+
+
+class EmptyAnswer(ModelError):
+    code: ClassVar[str] = "MODEL_ANSWER_EMPTY"
+    hint = "Ask again, or choose another model."
+
+    def __init__(self, model: str) -> None:
+        self.model = model
+
+    def __str__(self) -> str:
+        return f"The model {self.model} gave an empty answer."
 
 
 class EmptyQuestion(RagChatError):

@@ -13,6 +13,7 @@ from typing import Any
 from ragchat import prompting, tokens
 from ragchat.citations import check
 from ragchat.draft import Draft
+from ragchat.errors import EmptyAnswer
 from ragchat.model import Model
 from ragchat.neutral import one_line
 from ragchat.offline import EMPTY_MEMORY
@@ -184,12 +185,12 @@ def _taken_in(draft: Draft, outcome: Outcome) -> tuple[str, str]:
 
 
 def _conclude(draft: Draft) -> list[Event]:
-    """Check what was said, and say what is to be said about it."""
+    """Check what was said, and say what is to be said about it. Raises EmptyAnswer."""
+    if not draft.answer.strip():
+        raise EmptyAnswer(draft.model)
     events: list[Event] = []
     checked = check(draft.answer, draft.passages())
     draft.citations, draft.unknown = checked.citations, checked.unknown
-    if not draft.answer.strip():
-        events.append(draft.note("The model gave an empty answer."))
     if checked.unknown:
         marks = ", ".join(f"[{n}]" for n in checked.unknown)
         events.append(draft.note(f"The answer cites {marks}, but no such passage was given."))

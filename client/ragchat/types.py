@@ -112,6 +112,7 @@ class Turn(Struct, frozen=True):
             "answer": self.answer,
             "grounded": self.grounded,
             "citations": msgspec.to_builtins(self.citations),
+            "unknown_citations": self.trace.unknown_citations,
             "model": self.model,
             "usage": msgspec.to_builtins(self.usage),
             "timings": self.timings,

@@ -23,7 +23,7 @@ _PLAIN = frozenset((
     "swift", "r",
 ))
 # fmt: on
-_FENCE_OR_HEADING = re.compile(r"^ {0,3}(?:(```|~~~)|#{1,6}[ \t]+(.*?)[ \t]*#*[ \t]*$)", re.MULTILINE)
+_FENCE_OR_HEADING = re.compile(r"^ {0,3}(?:(```|~~~)|#{1,6}[ \t]+(.*?)[ \t]*#*[ \t\r]*$)", re.MULTILINE)
 
 
 def make_draft(text: str, metadata: Metadata) -> Draft:

@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from ragchat.draft import TurnLimits
-from ragchat.errors import MemoryUnavailable, QuestionTooLong, RateLimited
+from ragchat.errors import EmptyAnswer, MemoryUnavailable, QuestionTooLong, RateLimited
 from ragchat.generation import Answerer
 from ragchat.model import Model
 from ragchat.offline import EMPTY_MEMORY, NOTHING
@@ -206,7 +206,7 @@ async def test_passages_that_only_a_tool_found_ground_the_answer() -> None:
 
 async def test_rounds_of_tools_are_bounded() -> None:
     memory = ListMemory([SKY], tools=[QUERY_TOOL], answers=[SKY])
-    greedy = Reply(tool_calls=[("Query", {"query": "more"})])
+    greedy = Reply("Let me look.", tool_calls=[("Query", {"query": "more"})])
     _, server = await model_turn("Why?", memory, greedy)
     assert len(memory.called) <= LIMITS.rounds + 1
     assert ["tools" in request for request in server.requests] == [True, True, False]
@@ -249,9 +249,9 @@ async def test_dropped_turns_are_said_once() -> None:
     assert notices(events) == []
 
 
-async def test_an_empty_answer_is_said_to_be_empty() -> None:
-    events, _ = await model_turn("Why?", ListMemory([SKY]), Reply(""))
-    assert notices(events) == ["The model gave an empty answer."]
+async def test_an_empty_answer_is_no_answer() -> None:
+    with pytest.raises(EmptyAnswer):
+        await model_turn("Why?", ListMemory([SKY]), Reply(""))
 
 
 async def test_an_answer_that_was_cut_off_is_said_to_be() -> None:

@@ -100,3 +100,7 @@ json_values = st.recursive(
 def test_any_text_and_any_unknown_metadata_make_a_draft(text: str, metadata: dict[str, Any]) -> None:
     if not text.isspace():
         assert make_draft(text, metadata).text == text
+
+
+def test_a_heading_ends_before_the_carriage_return() -> None:
+    assert make_draft("# Top\r\n\r\nHello.\r\n", {}).title == "Top"

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -59,3 +61,14 @@ def test_stop_words_are_dropped_from_a_question_but_not_from_one_that_has_nothin
 
 def test_words_asked_twice_count_twice() -> None:
     assert query_stems("cat and cats") == ["cat", "cat"]
+
+
+@pytest.mark.parametrize("text", ["x" * 1_000_000, "„" * 100_000, "«" * 100_000 + '"', "x*" * 100_000])
+def test_long_questions_are_parsed_in_linear_time(text: str) -> None:
+    began = time.process_time()
+    parse(text)
+    assert time.process_time() - began < 1
+
+
+def test_an_emoji_is_a_word() -> None:
+    assert terms(stems("Party 😀tonight")) == ["parti", "😀", "tonight"]

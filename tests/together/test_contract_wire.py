@@ -125,6 +125,25 @@ def test_a_stored_text_is_found_with_its_lines_and_metadata(memory: Memory) -> N
     assert missed["structuredContent"]["hits"] == []
 
 
+def test_requests_piped_in_are_answered_before_it_leaves(memory: Memory) -> None:
+    inject, listing = call("Inject", text="Bremen lies on the Weser."), modern("tools/list") | {"id": 2}
+    memory.send(json.dumps(inject).encode())
+    memory.send(json.dumps(listing).encode(), end=b"")
+    code, rest = memory.leave()
+
+    answers = {answer["id"]: answer["result"] for answer in map(json.loads, rest.splitlines())}
+    assert code == 0
+    assert answers[1]["structuredContent"]["status"] == "added"
+    assert [tool["name"] for tool in answers[2]["tools"]] == ["Inject", "Query"]
+
+
+def test_a_whole_number_of_any_size_can_be_filtered_on(memory: Memory) -> None:
+    for number in (2**63, -(2**70), 10**400):
+        memory.ask(call("Inject", text=f"Number {number}.", metadata={"number": number}))
+        result = memory.ask(call("Query", query="number", filter={"number": number}))["result"]
+        assert "isError" not in result
+
+
 def test_search_syntax_is_text(memory: Memory) -> None:
     memory.ask(call("Inject", text="Bremen lies on the Weser."))
     for query in ('"', "*", "NEAR(", "a:b", "-x", '"open', "AND", "';--", " ", "😀", "你好", "สวัสดี"):

@@ -58,7 +58,8 @@ def save(folder: Path, fingerprint: str, mark: Mark, indexes: ChunkIndexes) -> N
     target = folder / f"{mark.chunk_id}-{mark.removal}"
     fresh = target.with_suffix(f".{os.getpid()}")
     shutil.rmtree(fresh, ignore_errors=True)
-    fresh.mkdir(mode=0o700, parents=True)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    fresh.mkdir(mode=0o700)
     indexes.save(fresh)
     (fresh / HEADER).write_bytes(msgspec.json.encode(Header(FORM, fingerprint, mark)))
     shutil.rmtree(target, ignore_errors=True)

@@ -25,7 +25,9 @@ MARKS = (
     "\u0900-\u0963\u0966-\u0dff\u200c\u200d"
 )
 ASCII_WORD = re.compile("[a-z0-9]+")
-WORD = re.compile(rf"[{GAPLESS}]+|(?:[^\W_{GAPLESS}]|[{MARKS}])+")
+# Emoji and dingbats, each a word of its own.
+PICTURES = "\u2600-\u27bf\U0001f300-\U0001faff"
+WORD = re.compile(rf"[{GAPLESS}]+|(?:[^\W_{GAPLESS}]|[{MARKS}])+|[{PICTURES}]")
 GAPLESS_START = re.compile(rf"[{GAPLESS}]")
 ACCENTS = re.compile("[\u0300-\u036f]+")
 

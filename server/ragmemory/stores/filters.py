@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import UTC, datetime
 from typing import Any
 
@@ -63,11 +64,21 @@ def _equals(key: str, value: Any) -> Condition:
         case bool():
             return _HAS.format("pair.type = ?"), [key, "true" if value else "false"]
         case int() | float():
-            return _HAS.format("pair.type IN ('integer', 'real') AND pair.value = ?"), [key, value]
+            return _HAS.format("pair.type IN ('integer', 'real') AND pair.value = ?"), [key, _number(value)]
         case str():
             return _HAS.format("pair.type = 'text' AND pair.value = ?"), [key, value]
     text = msgspec.json.encode(value, order="sorted").decode()
     return _HAS.format("pair.type IN ('array', 'object') AND pair.value = json(?)"), [key, text]
+
+
+def _number(value: int | float) -> int | float:
+    """As SQLite reads it from JSON: a whole number beyond 64 bits becomes a float."""
+    if -(2**63) <= value < 2**63:
+        return value
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
 
 
 _KNOWN = {"uri": _uri, "tags": _tags, "created_after": _time, "created_before": _time}

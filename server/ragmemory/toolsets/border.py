@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import secrets
+import os
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeAlias
 
 from ragmcp.errors import InvalidParams, ToolError
 from ragmcp.settings import SettingsError
-from ragmemory.errors import BadArgument, RagMemoryError
 from ragmemory.types import Origin
 
 if TYPE_CHECKING:
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 Memory: TypeAlias = "Callable[[], Awaitable[MemoryService]]"
 
 # Over stdio a process serves one host for as long as that host runs: the process is the session.
-_SESSION = secrets.token_hex(4)
+_SESSION = os.urandom(4).hex()
 
 
 def origin_of(call: Call) -> Origin:
@@ -33,9 +32,14 @@ def wire_errors() -> Iterator[None]:
     """The one place that turns the memory's errors into the protocol's."""
     try:
         yield
-    except BadArgument as error:
-        raise InvalidParams(f"$.{error.path}", error.reason) from error
     except SettingsError as error:
         raise ToolError("BAD_SETTINGS", f"{error} {error.hint}".rstrip()) from error
-    except RagMemoryError as error:
-        raise ToolError(error.code, f"{error} {error.hint}".rstrip(), details=error.details()) from error
+    except Exception as error:
+        # They come with the memory: importing them here would delay the first answer.
+        from ragmemory.errors import BadArgument, RagMemoryError
+
+        if isinstance(error, BadArgument):
+            raise InvalidParams(f"$.{error.path}", error.reason) from error
+        if isinstance(error, RagMemoryError):
+            raise ToolError(error.code, f"{error} {error.hint}".rstrip(), details=error.details()) from error
+        raise
