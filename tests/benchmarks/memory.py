@@ -25,8 +25,8 @@ def environment(home: Path) -> dict[str, str]:
     return {**kept, "RAGCHAT_HOME": str(home)}
 
 
-def load(home: Path, paragraphs_per_file: int) -> tuple[int, float]:
-    """`ragchat inject FOLDER` of FILES Markdown files: chunks stored, seconds from spawn to exit."""
+def load(home: Path, paragraphs_per_file: int) -> tuple[int, int, float]:
+    """`ragchat inject FOLDER` of FILES Markdown files: chunks stored, words, seconds from spawn to exit."""
     folder = home / "notes"
     folder.mkdir(parents=True)
     write_folder(folder, FILES, paragraphs_per_file)
@@ -39,7 +39,9 @@ def load(home: Path, paragraphs_per_file: int) -> tuple[int, float]:
         check=True,
     )
     seconds = time.perf_counter() - began
-    return sum(document["chunks"] for document in json.loads(done.stdout)["documents"]), seconds
+    chunks = sum(document["chunks"] for document in json.loads(done.stdout)["documents"])
+    words = sum(len(path.read_text(encoding="utf-8").split()) for path in folder.iterdir())
+    return chunks, words, seconds
 
 
 def first_answer(home: Path) -> float:
@@ -65,7 +67,7 @@ def run() -> None:
     for paragraphs_per_file in (5, 50):
         with tempfile.TemporaryDirectory() as folder:
             home = Path(folder)
-            chunks, seconds = load(home, paragraphs_per_file)
+            chunks, words, seconds = load(home, paragraphs_per_file)
             first_answer(home)  # leaves the saved index behind, as any use does
             first = median(partial(first_answer, home), 5)
             spans, peak = latencies(home)
@@ -74,6 +76,7 @@ def run() -> None:
                     f"{chunks:,}",
                     f"{seconds:.1f}",
                     f"{chunks / seconds:,.0f}",
+                    f"{words / seconds:,.0f}",
                     f"{first:.2f}",
                     f"{statistics.median(spans):.1f}",
                     f"{statistics.quantiles(spans, n=100)[98]:.1f}",
@@ -86,6 +89,7 @@ def run() -> None:
             "chunks",
             "inject s",
             "chunks/s (goal 4,000)",
+            "words/s",
             "spawn to first Query, s (goal 0.5)",
             "Query p50 ms (goal 5)",
             "p99 ms",
