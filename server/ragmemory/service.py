@@ -110,7 +110,7 @@ class MemoryService:
         return await self._intake.submit(Write(draft, origin))
 
     async def _commit(self, writes: Sequence[Write]) -> list[Injected | None]:
-        vectors = [write.embeddings[0].vector for write in writes if write.embeddings]
+        vectors = [write.embeddings[0] for write in writes if write.embeddings]
         # Two bytes a number.
         embedder = (self._embedder.identity, len(vectors[0]) // 2) if vectors else None
         outcomes = await self._store.write(writes, embedder)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct, field
 
 Metadata = dict[str, Any]
+# What the embedder makes of one chunk, as it is stored: (d,) little-endian float16, of unit length.
+Embedding: TypeAlias = bytes
 Status = Literal["added", "updated", "unchanged"]
 
 
@@ -18,13 +20,6 @@ class Chunk(Struct, frozen=True):
     start_line: int  # 1-based
     end_line: int  # 1-based, inclusive
     heading: str  # the heading path above it, joined by " > "; "" where there is none
-
-
-class Embedding(Struct, frozen=True):
-    """What the embedder makes of one chunk, as it is stored: little-endian float16, unit length."""
-
-    vector: bytes  # (d,)
-    windows: bytes = b""  # (w, d): windows of the text, where the embedder makes them
 
 
 class Origin(Struct, frozen=True):

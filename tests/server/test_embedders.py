@@ -19,7 +19,7 @@ def alike(words: list[str]) -> list[float]:
 
 
 def vector(embedding: Embedding) -> NDArray[np.float32]:
-    return np.frombuffer(embedding.vector, "<f2").astype(np.float32)
+    return np.frombuffer(embedding, "<f2").astype(np.float32)
 
 
 async def embed(*texts: str, titles: Sequence[str] | None = None) -> list[NDArray[np.float32]]:

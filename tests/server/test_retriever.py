@@ -13,7 +13,7 @@ from ragmemory.embedders.local import DIMENSIONS, LocalEmbedder
 from ragmemory.queries import parse
 from ragmemory.ranking import RankingSettings, Scored
 from ragmemory.retriever import Retriever
-from ragmemory.types import Changes, Embedding, Mark
+from ragmemory.types import Changes, Mark
 
 MODEL = LocalEmbedder()
 SETTINGS = load_settings(environ={})
@@ -46,7 +46,7 @@ class Notes:
                 names,
                 [""] * len(ids),
                 list(texts),
-                [Embedding(one) for one in embeddings],
+                list(embeddings),
                 gone,
             )
         )

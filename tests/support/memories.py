@@ -73,4 +73,4 @@ def write_of(
     chunks = [
         Chunk(start, min(start + size, len(text)), 1, 1, "Heading") for start in range(0, len(text), size)
     ]
-    return Write(make_draft(text, metadata or {}), origin, chunks, [Embedding(b"\0" * 4)] * len(chunks))
+    return Write(make_draft(text, metadata or {}), origin, chunks, [b"\0" * 4] * len(chunks))

@@ -54,7 +54,7 @@ class LocalEmbedder:
         return await to_thread.run_sync(self._embed, texts, titles)
 
     def _embed(self, texts: Sequence[str], titles: Sequence[str]) -> list[Embedding]:
-        return [Embedding(row.tobytes()) for row in self.load().embed_documents(texts, titles).astype("<f2")]
+        return [row.tobytes() for row in self.load().embed_documents(texts, titles).astype("<f2")]
 
     async def embed_query(self, text: str, weigh: Weigh) -> NDArray[np.float32] | None:
         return await to_thread.run_sync(lambda: self.load().embed_query(text, weigh))

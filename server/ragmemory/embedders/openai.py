@@ -41,7 +41,7 @@ class OpenAIEmbedder:
         inputs = [f"{title}\n{text}" if title else text for text, title in zip(texts, titles, strict=True)]
         size = self.settings.batch
         vectors = [v for i in range(0, len(inputs), size) for v in await self._request(inputs[i : i + size])]
-        return [Embedding(vector.astype("<f2").tobytes()) for vector in vectors]
+        return [vector.astype("<f2").tobytes() for vector in vectors]
 
     async def embed_query(self, text: str, weigh: Weigh) -> NDArray[np.float32] | None:  # noqa: ARG002
         if not text.strip():

@@ -81,7 +81,7 @@ class ChunkIndexes:
             for title, heading in zip(changes.titles, changes.headings, strict=True)
         ]
         self.chunk_ids.add(np.array(changes.chunk_ids, np.int64))
-        self.vectors.add([embedding.vector for embedding in changes.embeddings])
+        self.vectors.add(changes.embeddings)
         self.words.add([frequencies(*pair, title_weight) for pair in zip(texts, titles, strict=True)])
         self.sequences.add(texts)
 

@@ -20,17 +20,14 @@ if TYPE_CHECKING:
 async def begin(connection: aiosqlite.Connection) -> None:
     """Make the table anew, empty."""
     await connection.execute("DROP TABLE IF EXISTS temp.fresh")
-    await connection.execute(
-        "CREATE TEMP TABLE fresh(chunk_id INTEGER PRIMARY KEY, vector BLOB, windows BLOB)"
-    )
+    await connection.execute("CREATE TEMP TABLE fresh(chunk_id INTEGER PRIMARY KEY, vector BLOB)")
 
 
 async def gather(
     connection: aiosqlite.Connection, chunk_ids: Iterable[int], made: Iterable[Embedding]
 ) -> None:
     """Keep these for the switch."""
-    rows = ((id, one.vector, one.windows) for id, one in zip(chunk_ids, made, strict=True))
-    await connection.executemany("INSERT INTO temp.fresh VALUES(?, ?, ?)", rows)
+    await connection.executemany("INSERT INTO temp.fresh VALUES(?, ?)", zip(chunk_ids, made, strict=True))
 
 
 async def switch(connection: aiosqlite.Connection, mark: Mark, identity: str, at: datetime) -> int | None:

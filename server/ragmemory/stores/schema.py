@@ -41,8 +41,7 @@ _FIRST = (
     """
     CREATE TABLE embeddings(
         chunk_id INTEGER PRIMARY KEY REFERENCES chunks(chunk_id) ON DELETE CASCADE,
-        vector BLOB NOT NULL, -- (d,) little-endian float16, unit length
-        windows BLOB NOT NULL -- (w, d)
+        vector BLOB NOT NULL -- (d,) little-endian float16, unit length
     ) STRICT
     """,
     "CREATE TABLE removals(seq INTEGER PRIMARY KEY AUTOINCREMENT, chunk_id INTEGER NOT NULL) STRICT",

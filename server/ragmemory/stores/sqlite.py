@@ -160,7 +160,7 @@ class Store:
         Chunks are read before removals, so a chunk that goes in between is in both lists and ends up removed.
         """
         rows = await self._read(
-            "SELECT chunk_id, title, heading, text, vector, windows"
+            "SELECT chunk_id, title, heading, text, vector"
             " FROM chunks JOIN documents ON number = document JOIN embeddings USING(chunk_id)"
             " WHERE chunk_id > ? ORDER BY chunk_id LIMIT ?",
             [mark.chunk_id, limit],
@@ -179,7 +179,7 @@ class Store:
             titles=[row[1] for row in rows],
             headings=[row[2] for row in rows],
             texts=[row[3] for row in rows],
-            embeddings=[Embedding(row[4], row[5]) for row in rows],
+            embeddings=[row[4] for row in rows],
             removed=[row[1] for row in removals],
         )
 

@@ -157,8 +157,8 @@ async def _write_chunks(connection: aiosqlite.Connection, steps: list[_Step]) ->
     embeddings = (embedding for step in steps for embedding in step.write.embeddings)
     await connection.executemany("INSERT INTO chunks VALUES(?, ?, ?, ?, ?, ?)", chunk_rows())
     await connection.executemany(
-        "INSERT INTO embeddings VALUES(?, ?, ?)",
-        ((id, embedding.vector, embedding.windows) for id, embedding in enumerate(embeddings, last_id + 1)),
+        "INSERT INTO embeddings VALUES(?, ?)",
+        enumerate(embeddings, last_id + 1),
     )
     await connection.executemany(_FULLTEXT, fulltext_rows())
 
