@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     import aiosqlite
 
 BUSY_SECONDS = 10.0
+# Between attempts where SQLite answers "locked" without asking its own busy handler.
+RETRY_SECONDS = 0.02
 TITLE_CHARACTERS = 80
 
 # Each runs once, in order, in a transaction; `PRAGMA user_version` counts them.
@@ -226,8 +228,9 @@ async def _connect(path: Path) -> aiosqlite.Connection:
     connect = await anyio.to_thread.run_sync(_prepare, path)
     db = await connect(path, timeout=BUSY_SECONDS, isolation_level=None)
     try:
-        for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
-            await db.execute(f"PRAGMA {pragma}")
+        await db.execute("PRAGMA synchronous = FULL")
+        await db.execute("PRAGMA foreign_keys = ON")
+        await _switch_to_wal(db)
         await _migrate(db)
     except BaseException:
         with anyio.CancelScope(shield=True):
@@ -243,6 +246,20 @@ def _prepare(path: Path) -> Callable[..., aiosqlite.Connection]:
     private_folder(path.parent)
     os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
     return aiosqlite.connect
+
+
+async def _switch_to_wal(db: aiosqlite.Connection) -> None:
+    """The switch needs the file for itself for a moment, and SQLite does not wait for that by itself."""
+    with anyio.move_on_after(BUSY_SECONDS):
+        while True:
+            try:
+                await db.execute_fetchall("PRAGMA journal_mode = WAL")
+                return
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
+                    raise
+            await anyio.sleep(RETRY_SECONDS)
+    await db.execute_fetchall("PRAGMA journal_mode = WAL")
 
 
 async def _migrate(db: aiosqlite.Connection) -> None:

@@ -112,12 +112,12 @@ class Turn(Struct, frozen=True):
             "answer": self.answer,
             "grounded": self.grounded,
             "citations": msgspec.to_builtins(self.citations),
-            "unknown_citations": self.trace.unknown_citations,
             "model": self.model,
             "usage": msgspec.to_builtins(self.usage),
             "timings": self.timings,
             "session_id": self.session_id,
             "turn_id": self.turn_id,
+            "unknown_citations": self.trace.unknown_citations,
         }
 
 

@@ -22,6 +22,7 @@ def test_the_public_form_of_a_turn_is_the_contract_of_ask_json() -> None:
         "timings",
         "session_id",
         "turn_id",
+        "unknown_citations",
     ]
     assert public["citations"] == [
         {
