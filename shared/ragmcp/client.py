@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeAlias, TypeVar
 import msgspec
 from msgspec import UNSET, Raw
 
+from ragmcp.concurrency import beside
 from ragmcp.connection import Connection
 from ragmcp.eras import LATEST_LEGACY, LATEST_MODERN, MODERN_ERRORS, check_legacy, modern_meta, verdict
 from ragmcp.errors import MethodNotFound, RequestTimedOut, UnreadableAnswer, WireError
@@ -38,7 +39,6 @@ from ragmcp.schema import (
     ToolCall,
     ToolInfo,
 )
-from ragmcp.tasks import beside
 
 log = logging.getLogger(__name__)
 

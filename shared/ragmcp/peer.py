@@ -15,10 +15,10 @@ import anyio.abc
 from msgspec import Raw
 
 from ragmcp import jsonrpc
+from ragmcp.concurrency import beside, watched
 from ragmcp.connection import Answered, Cancelled, Connection, Event, Garbage, Reply
 from ragmcp.errors import ConnectionClosed, RagMcpError, RemoteProtocolError, RequestTimedOut
 from ragmcp.jsonrpc import Id, Notification, Request
-from ragmcp.tasks import beside, watched
 
 log = logging.getLogger(__name__)
 

@@ -15,6 +15,7 @@ import anyio.lowlevel
 import msgspec
 from msgspec import UNSET, Raw, Struct
 
+from ragmcp.concurrency import beside
 from ragmcp.connection import Connection
 from ragmcp.eras import (
     ANNOTATIONS_SINCE,
@@ -52,7 +53,6 @@ from ragmcp.schema import (
     TextContent,
     ToolInfo,
 )
-from ragmcp.tasks import beside
 from ragmcp.tools import Tool, invalid_params
 
 log = logging.getLogger(__name__)

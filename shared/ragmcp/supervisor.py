@@ -14,9 +14,9 @@ from typing import Any, Self, TypeVar
 import anyio
 
 from ragmcp.client import Client, OnProgress, ToolCallResult
+from ragmcp.concurrency import beside
 from ragmcp.errors import ConnectionClosed, RagMcpError, RequestTimedOut
 from ragmcp.schema import ToolInfo
-from ragmcp.tasks import beside
 
 log = logging.getLogger(__name__)
 

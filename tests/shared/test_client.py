@@ -12,6 +12,7 @@ import pytest
 
 from ragmcp import client as client_module
 from ragmcp.client import Client, EraName, connect
+from ragmcp.concurrency import beside
 from ragmcp.errors import (
     ConnectionClosed,
     NotEncodable,
@@ -28,7 +29,6 @@ from ragmcp.schema import (
     ResourceLink,
     TextContent,
 )
-from ragmcp.tasks import beside
 from ragmcp.transports.memory import memory_pair
 
 Script = Callable[[dict[str, Any]], list[Any] | None]

@@ -10,11 +10,11 @@ from typing import Any
 import anyio
 import pytest
 
+from ragmcp.concurrency import beside
 from ragmcp.connection import Connection
 from ragmcp.errors import ConnectionClosed, MethodNotFound
 from ragmcp.jsonrpc import Request
 from ragmcp.peer import Peer, Waiter
-from ragmcp.tasks import beside
 from ragmcp.transports.memory import memory_pair
 
 Handle = Callable[[Request], Coroutine[Any, Any, Any]]

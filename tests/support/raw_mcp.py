@@ -9,8 +9,8 @@ from typing import Any
 
 import anyio
 
+from ragmcp.concurrency import beside
 from ragmcp.server import Server, serve
-from ragmcp.tasks import beside
 from ragmcp.transports.memory import MemoryStream, memory_pair
 
 MODERN_META = {

@@ -9,9 +9,9 @@ from typing import Literal
 import anyio
 
 from ragmcp.client import Client, connect
+from ragmcp.concurrency import beside
 from ragmcp.schema import Implementation
 from ragmcp.server import Server, serve
-from ragmcp.tasks import beside
 
 # Nothing between the two needs a limit; this is 1 GiB.
 MESSAGE_BYTES = 2**30

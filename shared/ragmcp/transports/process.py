@@ -14,8 +14,8 @@ from typing import Any
 import anyio
 from anyio.abc import Process
 
+from ragmcp.concurrency import beside
 from ragmcp.errors import ServerNotStarted
-from ragmcp.tasks import beside
 from ragmcp.transports.pipes import Pipes, open_pipes
 
 # How long a server may take to leave by itself, then to obey SIGTERM, then to be seen dead. The specification

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 
 import anyio
 
+from ragmcp.concurrency import beside
 from ragmcp.errors import ConnectionClosed, ServerNotStarted
 from ragmcp.schema import Implementation
-from ragmcp.tasks import beside
 from ragmcp.transports.pipes import open_pipes
 
 if TYPE_CHECKING:

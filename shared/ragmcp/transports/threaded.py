@@ -10,8 +10,8 @@ from contextlib import asynccontextmanager, suppress
 import anyio
 import anyio.to_thread
 
+from ragmcp.concurrency import beside
 from ragmcp.peer import HIGH_WATER_BYTES
-from ragmcp.tasks import beside
 
 READ_BYTES = 2**16
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import anyio
 import pytest
 
-from ragmcp.tasks import beside
+from ragmcp.concurrency import beside
 
 
 @pytest.mark.parametrize("error", [ZeroDivisionError, SystemExit, KeyboardInterrupt])
