@@ -172,7 +172,7 @@ class Client:
     def _meta(self, token: Id | msgspec.UnsetType = UNSET) -> RequestMeta:
         if self.revision < LATEST_MODERN:
             return NO_META if token is UNSET else RequestMeta(progress_token=token)
-        return modern_meta(self._identity, self.revision, token)
+        return modern_meta(self._identity, self.revision, {}, token)
 
     async def _ask(self, method: str, params: Params, type: type[T], timeout: float | None) -> T:
         return _decode(method, await self._peer.request(method, params, timeout), type)

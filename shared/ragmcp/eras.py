@@ -21,6 +21,7 @@ from ragmcp.schema import (
     DiscoverResult,
     Implementation,
     InitializeParams,
+    LogLevel,
     Params,
     RequestMeta,
 )
@@ -70,6 +71,8 @@ class Session:
 
     def __init__(self) -> None:
         self.terms: Terms | None = None
+        self.log_level: LogLevel | None = None
+        self.subscriptions: set[str] = set()  # URIs of resources.
 
     @property
     def batches(self) -> bool:
@@ -102,10 +105,18 @@ def _modern_terms(meta: RequestMeta, revision: str) -> Terms:
     return Terms(Era.MODERN, revision, client, meta.client_capabilities)
 
 
-def modern_meta(client: Implementation, revision: str, token: int | str | UnsetType = UNSET) -> RequestMeta:
-    """The `_meta` of a modern request; we declare no capability."""
+def modern_meta(
+    client: Implementation,
+    revision: str,
+    capabilities: Mapping[str, Any],
+    token: int | str | UnsetType = UNSET,
+) -> RequestMeta:
+    """The `_meta` of a modern request of ours."""
     return RequestMeta(
-        protocol_version=revision, client_info=client, client_capabilities={}, progress_token=token
+        protocol_version=revision,
+        client_info=client,
+        client_capabilities=dict(capabilities),
+        progress_token=token,
     )
 
 

@@ -138,6 +138,40 @@ class ToolNotFound(RemoteProtocolError):
 
 
 @dataclass(eq=False)
+class PromptNotFound(RemoteProtocolError):
+    """A prompt that is not offered."""
+
+    code = "PROMPT_NOT_FOUND"
+    rpc_code = -32602
+    prompt: str
+    available: Sequence[str]
+
+    def __str__(self) -> str:
+        return f"Unknown prompt {self.prompt!r}; there are: {', '.join(self.available) or 'none'}."
+
+
+@dataclass(eq=False)
+class ResourceNotFound(RemoteProtocolError):
+    """A resource that does not exist."""
+
+    code = "RESOURCE_NOT_FOUND"
+    rpc_code = -32602
+    uri: str
+
+    def __str__(self) -> str:
+        return f"There is no resource {self.uri!r}."
+
+    def required_data(self) -> dict[str, Any]:
+        return {"uri": self.uri}
+
+
+class LegacyResourceNotFound(ResourceNotFound):
+    """The same before 2026-07-28, which gave the number up."""
+
+    rpc_code = -32002
+
+
+@dataclass(eq=False)
 class UnsupportedRevision(RemoteProtocolError):
     """A protocol revision that is not spoken here."""
 

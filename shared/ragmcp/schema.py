@@ -6,7 +6,7 @@ Unknown fields are ignored, as the specification asks; what is UNSET is not writ
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from msgspec import UNSET, Raw, Struct, UnsetType, field
 
@@ -14,6 +14,13 @@ PROTOCOL_VERSION = "io.modelcontextprotocol/protocolVersion"
 CLIENT_INFO = "io.modelcontextprotocol/clientInfo"
 CLIENT_CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
 SERVER_INFO = "io.modelcontextprotocol/serverInfo"
+LOG_LEVEL = "io.modelcontextprotocol/logLevel"
+
+# RFC 5424, from the least to the most severe.
+LogLevel: TypeAlias = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
+
+# Lists that change with the program only: five minutes spare a host the question without hiding an update.
+FRESH_MS = 300_000
 
 
 class Wire(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
@@ -37,7 +44,11 @@ class RequestMeta(Wire, frozen=True, kw_only=True):
     protocol_version: str | UnsetType = field(name=PROTOCOL_VERSION, default=UNSET)
     client_info: Implementation | UnsetType = field(name=CLIENT_INFO, default=UNSET)
     client_capabilities: dict[str, Any] | UnsetType = field(name=CLIENT_CAPABILITIES, default=UNSET)
+    log_level: LogLevel | UnsetType = field(name=LOG_LEVEL, default=UNSET)
     progress_token: int | str | UnsetType = UNSET
+    # W3C Trace Context, which names no vendor and therefore has no prefix.
+    traceparent: str | UnsetType = UNSET
+    tracestate: str | UnsetType = UNSET
 
 
 NO_META = RequestMeta()
@@ -63,14 +74,28 @@ class ListParams(Params, frozen=True, kw_only=True):
     cursor: str | UnsetType = UNSET
 
 
-class CallToolParams(Params, frozen=True, kw_only=True):
+class RetryableParams(Params, frozen=True, kw_only=True):
+    """The parameters of a request that may be made again with what the server asked for (modern)."""
+
+    input_responses: dict[str, Raw] = {}
+    request_state: str | UnsetType = UNSET
+
+    def salient(self) -> bytes:
+        """What makes it this request and no other."""
+        return b""
+
+
+class CallToolParams(RetryableParams, frozen=True, kw_only=True):
     """A tool call; the tool knows the type of its arguments and decodes them."""
 
     name: str
     arguments: Raw = Raw(b"{}")
 
+    def salient(self) -> bytes:
+        return self.name.encode() + b"\0" + bytes(self.arguments)
 
-class ToolCall(Params, frozen=True, kw_only=True):
+
+class ToolCall(RetryableParams, frozen=True, kw_only=True):
     """The same from the caller's side."""
 
     name: str
@@ -96,37 +121,56 @@ class ProgressParams(Wire, frozen=True, kw_only=True):
 # Content
 
 
-class TextContent(Wire, frozen=True, kw_only=True, tag="text"):
+class ResourceContents(Wire, frozen=True, kw_only=True):
+    """What is in a resource: either `text`, or `blob` in base64."""
+
+    uri: str
+    mime_type: str | UnsetType = UNSET
+    text: str | UnsetType = UNSET
+    blob: str | UnsetType = UNSET
+
+
+class _Content(Wire, frozen=True, kw_only=True):
+    """What all content can carry: for whom it is, how much it matters."""
+
+    annotations: dict[str, Any] | UnsetType = UNSET
+
+
+class TextContent(_Content, frozen=True, kw_only=True, tag="text"):
     """Text for the model."""
 
     text: str
 
 
-class ImageContent(Wire, frozen=True, kw_only=True, tag="image"):
+class ImageContent(_Content, frozen=True, kw_only=True, tag="image"):
     """An image, base64."""
 
     data: str
     mime_type: str
 
 
-class AudioContent(Wire, frozen=True, kw_only=True, tag="audio"):
+class AudioContent(_Content, frozen=True, kw_only=True, tag="audio"):
     """Sound, base64 (2025-03-26 and later)."""
 
     data: str
     mime_type: str
 
 
-class EmbeddedResource(Wire, frozen=True, kw_only=True, tag="resource"):
+class EmbeddedResource(_Content, frozen=True, kw_only=True, tag="resource"):
     """A resource's contents, carried along."""
 
-    resource: dict[str, Any]
+    resource: ResourceContents
 
 
-class ResourceLink(Wire, frozen=True, kw_only=True, tag="resource_link"):
+class ResourceLink(_Content, frozen=True, kw_only=True, tag="resource_link"):
     """A pointer to a resource (2025-06-18 and later)."""
 
     uri: str
     name: str
+    title: str | UnsetType = UNSET
+    description: str | UnsetType = UNSET
+    mime_type: str | UnsetType = UNSET
+    size: int | UnsetType = UNSET
 
 
 Content: TypeAlias = TextContent | ImageContent | AudioContent | EmbeddedResource | ResourceLink
@@ -163,16 +207,22 @@ class ToolInfo(Wire, frozen=True, kw_only=True):
 
     name: str
     input_schema: dict[str, Any]
+    title: str | UnsetType = UNSET
     description: str | UnsetType = UNSET
     output_schema: dict[str, Any] | UnsetType = UNSET
     annotations: ToolAnnotations | UnsetType = UNSET
 
 
-class ListToolsResult(CacheableResult, frozen=True, kw_only=True):
+class Page(CacheableResult, frozen=True, kw_only=True):
+    """One page of a list; `nextCursor` leads to the next one."""
+
+    next_cursor: str | UnsetType = UNSET
+
+
+class ListToolsResult(Page, frozen=True, kw_only=True):
     """One page of tools."""
 
     tools: list[ToolInfo]
-    next_cursor: str | UnsetType = UNSET
 
 
 class CallToolResult(Result, frozen=True, kw_only=True):
@@ -187,6 +237,11 @@ class ServerCapabilities(Wire, frozen=True, kw_only=True):
     """What the server offers; empty objects mean yes."""
 
     tools: dict[str, Any] | UnsetType = UNSET
+    resources: dict[str, Any] | UnsetType = UNSET
+    prompts: dict[str, Any] | UnsetType = UNSET
+    completions: dict[str, Any] | UnsetType = UNSET
+    logging: dict[str, Any] | UnsetType = UNSET
+    extensions: dict[str, Any] | UnsetType = UNSET
 
 
 class DiscoverResult(CacheableResult, frozen=True, kw_only=True):

@@ -1,41 +1,31 @@
 """The server: what is answered to a call. Every transport ends in `result = await server.handle(call)`.
 
 Not the connection: who is asking, under which revision and through what, is settled before a `Call`
-exists. No state is kept between calls.
+exists. No state is kept between calls. What few servers offer lives in rooms of its own (ROOMS).
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Any
+from functools import cached_property
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
 import anyio.lowlevel
 import msgspec
-from msgspec import UNSET, Raw, Struct
+from msgspec import UNSET, Raw
 
+from ragmcp.call import Call, Channel, InputNeeded, Method, method
 from ragmcp.concurrency import beside
 from ragmcp.connection import Connection
-from ragmcp.eras import (
-    ANNOTATIONS_SINCE,
-    MODERN_REVISIONS,
-    STRUCTURED_SINCE,
-    Era,
-    Session,
-    Terms,
-)
-from ragmcp.errors import (
-    InvalidParams,
-    MethodNotFound,
-    MissingCapability,
-    RemoteProtocolError,
-    ToolError,
-    ToolNotFound,
-)
-from ragmcp.jsonrpc import Id, Request
+from ragmcp.eras import ANNOTATIONS_SINCE, MODERN_REVISIONS, STRUCTURED_SINCE, Era, Session
+from ragmcp.errors import InvalidParams, MethodNotFound, RemoteProtocolError, ToolError, ToolNotFound
+from ragmcp.jsonrpc import Request
 from ragmcp.peer import Peer, Stream
 from ragmcp.schema import (
+    FRESH_MS,
     SERVER_INFO,
     CallToolParams,
     CallToolResult,
@@ -47,91 +37,144 @@ from ragmcp.schema import (
     ListParams,
     ListToolsResult,
     Params,
-    ProgressParams,
     Result,
+    RetryableParams,
     ServerCapabilities,
     TextContent,
     ToolInfo,
 )
-from ragmcp.tools import Tool, invalid_params
+from ragmcp.tools import Tool
+from ragmcp.validation import invalid_params
+
+if TYPE_CHECKING:
+    from ragmcp.completion import Completer
+    from ragmcp.prompts import Prompt
+    from ragmcp.resources import Resources
+    from ragmcp.seal import Seal
+    from ragmcp.subscriptions import Announcement, Announcer
+
+__all__ = ["Call", "Server", "open_call", "serve"]
 
 log = logging.getLogger(__name__)
 
-# A tool list changes with the program only; five minutes spare a host the question without hiding an update.
-FRESH_MS = 300_000
+P = TypeVar("P", bound=RetryableParams)
 
-Notify = Callable[[str, Any], Awaitable[None]]
-
-
-class Call:
-    """One request, and a way to talk back while it is being answered."""
-
-    __slots__ = ("_notify", "_terms", "id", "method", "params")
-
-    def __init__(self, id: Id, method: str, params: Params, terms: Terms, notify: Notify) -> None:
-        self.id = id
-        self.method = method
-        self.params = params
-        self._terms = terms
-        self._notify = notify
-
-    @property
-    def era(self) -> Era:
-        """Modern (stateless) or legacy (after a handshake)."""
-        return self._terms.era
-
-    @property
-    def revision(self) -> str:
-        """The protocol revision of this request."""
-        return self._terms.revision
-
-    @property
-    def client(self) -> Implementation:
-        """Who says to be asking."""
-        return self._terms.client
-
-    def require(self, capability: str) -> None:
-        """Raises MissingCapability unless the client has declared `capability`."""
-        if capability not in self._terms.capabilities:
-            raise MissingCapability({capability: {}})
-
-    async def notify(self, method: str, params: Any) -> None:
-        """Send a notification; waits while the client does not read."""
-        await self._notify(method, params)
-
-    async def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
-        """Tell how far the work is, if the client asked to be told."""
-        token = self.params.meta.progress_token
-        if token is not UNSET:
-            news = ProgressParams(
-                progress_token=token,
-                progress=done,
-                total=UNSET if total is None else total,
-                message=UNSET if message is None else message,
-            )
-            await self.notify("notifications/progress", news)
+CHANGES = {"listChanged": True}
 
 
 class Server:
-    """A named set of tools."""
+    """Tools, and what else a server can offer: resources, prompts, completion, log messages."""
 
     def __init__(
-        self, name: str, version: str, tools: Iterable[Tool], instructions: str | None = None
+        self,
+        name: str,
+        version: str,
+        tools: Iterable[Tool],
+        instructions: str | None = None,
+        *,
+        resources: Resources | None = None,
+        prompts: Iterable[Prompt] = (),
+        complete: Completer | None = None,
+        logs: bool = False,
     ) -> None:
+        """`logs` says whether its tools send log messages to the client."""
         self.info = Implementation(name=name, version=version)
-        self._tools = {tool.name: tool for tool in tools}
-        self._capabilities = ServerCapabilities(tools={})
+        self.tools = {tool.name: tool for tool in tools}
+        self.prompts = {prompt.info.name: prompt for prompt in prompts}
+        self.complete = complete
+        self._resources = resources
+        self.capabilities = ServerCapabilities(
+            tools=CHANGES,
+            resources=UNSET if resources is None else {"subscribe": True, **CHANGES},
+            prompts=CHANGES if self.prompts else UNSET,
+            completions=UNSET if complete is None else {},
+            logging={} if logs else UNSET,
+        )
         self._instructions = UNSET if instructions is None else instructions
         self._meta = Raw(msgspec.json.encode({SERVER_INFO: self.info}))
 
+    @property
+    def resources(self) -> Resources:
+        """What there is to read; asked for only where the capability is declared."""
+        assert self._resources is not None
+        return self._resources
+
+    @cached_property
+    def announcer(self) -> Announcer:
+        """Tells clients what has changed."""
+        from ragmcp.subscriptions import Announcer
+
+        return Announcer()
+
+    @cached_property
+    def _seal(self) -> Seal:
+        from ragmcp.seal import Seal
+
+        return Seal()
+
+    def announce(self, news: Announcement) -> None:
+        """Tell all clients that want to know. Never waits."""
+        self.announcer.announce(news)
+
+    def add_tool(self, tool: Tool) -> None:
+        """Offer one more tool, or another one of that name, from now on."""
+        self.tools[tool.name] = tool
+        self._tools_changed()
+
+    def remove_tool(self, name: str) -> None:
+        """Offer it no longer. Raises KeyError."""
+        del self.tools[name]
+        self._tools_changed()
+
+    def _tools_changed(self) -> None:
+        from ragmcp.subscriptions import list_changed
+
+        self.announce(list_changed("tools"))
+
     async def handle(self, call: Call) -> Result:
         """Answer one call. Raises RemoteProtocolError where the call could not be made."""
-        return await METHODS[call.method].answer(self, call)
+        method = find_method(call.method)
+        if method is None or (method.capability and not self._offers(method.capability)):
+            raise MethodNotFound(call.method)
+        try:
+            result = await method.answer(self, call)
+        except InputNeeded as needed:
+            from ragmcp.inputs import paused
+
+            result = paused(call, needed, self._seal)
+        if call.era is Era.LEGACY:
+            return result
+        changes: dict[str, Any] = {}
+        if result.result_type is UNSET:
+            changes["result_type"] = "complete"
+            if method.fresh_ms is not None:
+                changes |= {"ttl_ms": method.fresh_ms, "cache_scope": method.cache_scope}
+        if result.meta is UNSET:
+            changes["meta"] = self._meta
+        return msgspec.structs.replace(result, **changes)
+
+    def _offers(self, capability: str) -> bool:
+        return getattr(self.capabilities, capability) is not UNSET
+
+    def resume(self, call: Call, type: type[P]) -> P:
+        """The parameters of a call that may have been made before, with the answers given then.
+
+        Raises InvalidParams for a state that is not ours.
+        """
+        params = call.params
+        assert isinstance(params, type)
+        if params.request_state is not UNSET:
+            from ragmcp.inputs import resumed
+
+            call.params = params = resumed(call, params, self._seal)
+        return params
+
+    # Legacy
 
     async def _initialize(self, call: Call) -> Result:
         return InitializeResult(
             protocol_version=call.revision,
-            capabilities=self._capabilities,
+            capabilities=self.capabilities,
             server_info=self.info,
             instructions=self._instructions,
         )
@@ -139,50 +182,37 @@ class Server:
     async def _ping(self, _: Call) -> Result:
         return EmptyResult()
 
+    # Modern
+
     async def _discover(self, _: Call) -> Result:
         return DiscoverResult(
             supported_versions=list(MODERN_REVISIONS),
-            capabilities=self._capabilities,
+            capabilities=self.capabilities,
             instructions=self._instructions,
-            result_type="complete",
-            ttl_ms=FRESH_MS,
-            cache_scope="public",
-            meta=self._meta,
         )
+
+    # Tools
 
     async def _list_tools(self, call: Call) -> Result:
         assert isinstance(call.params, ListParams)
         if call.params.cursor is not UNSET:
             raise InvalidParams("$.cursor", "there is one page only, and no cursor leads to another")
-        tools = [_as_known_to(call.revision, tool.info) for tool in self._tools.values()]
-        if call.era is Era.LEGACY:
-            return ListToolsResult(tools=tools)
-        return ListToolsResult(
-            tools=tools, result_type="complete", ttl_ms=FRESH_MS, cache_scope="public", meta=self._meta
-        )
+        return ListToolsResult(tools=[_as_known_to(call.revision, tool.info) for tool in self.tools.values()])
 
     async def _call_tool(self, call: Call) -> Result:
-        assert isinstance(call.params, CallToolParams)
-        tool = self._tools.get(call.params.name)
+        params = self.resume(call, CallToolParams)
+        tool = self.tools.get(params.name)
         if tool is None:
-            raise ToolNotFound(call.params.name, tuple(self._tools))
+            raise ToolNotFound(params.name, tuple(self.tools))
         failed = False
         try:
-            done = await tool.run(call, call.params.arguments)
+            done = await tool.run(call, params.arguments)
             content, structured = done.content, done.structured
-        except RemoteProtocolError:
+        except (RemoteProtocolError, InputNeeded):
             raise
         except Exception as error:
             failed = True
             content, structured = _failure(call, tool, error)
-        if call.era is Era.MODERN:
-            return CallToolResult(
-                content=content,
-                structured_content=structured,
-                is_error=failed,
-                result_type="complete",
-                meta=self._meta,
-            )
         if call.revision < STRUCTURED_SINCE:
             structured = UNSET
         return CallToolResult(content=content, structured_content=structured, is_error=failed)
@@ -205,32 +235,39 @@ def _as_known_to(revision: str, info: ToolInfo) -> ToolInfo:
     return info
 
 
-class Method(Struct, frozen=True):
-    """What a method takes, when it exists, and who answers it."""
-
-    params: msgspec.json.Decoder[Any]
-    eras: frozenset[Era]
-    answer: Callable[[Server, Call], Awaitable[Result]]
-
-
-def _method(params: type[Params], answer: Callable[[Server, Call], Awaitable[Result]], *eras: Era) -> Method:
-    return Method(msgspec.json.Decoder(params), frozenset(eras), answer)
-
-
-METHODS = {
-    "initialize": _method(InitializeParams, Server._initialize, Era.LEGACY),
-    "ping": _method(Params, Server._ping, Era.LEGACY),
-    "server/discover": _method(Params, Server._discover, Era.MODERN),
-    "tools/list": _method(ListParams, Server._list_tools, *Era),
-    "tools/call": _method(CallToolParams, Server._call_tool, *Era),
+METHODS: dict[str, Method] = {
+    "initialize": method(InitializeParams, Server._initialize, Era.LEGACY),
+    "ping": method(Params, Server._ping, Era.LEGACY),
+    "server/discover": method(Params, Server._discover, Era.MODERN, fresh_ms=FRESH_MS),
+    "tools/list": method(ListParams, Server._list_tools, fresh_ms=FRESH_MS),
+    "tools/call": method(CallToolParams, Server._call_tool),
 }
+
+# The rooms of all other methods, by the first word: imported when one is first asked for.
+ROOMS = {
+    "completion": "ragmcp.completion",
+    "logging": "ragmcp.logs",
+    "prompts": "ragmcp.prompts",
+    "resources": "ragmcp.resources",
+    "subscriptions": "ragmcp.subscriptions",
+}
+
+
+def find_method(name: str) -> Method | None:
+    """The method of that name, None where there is none."""
+    found = METHODS.get(name)
+    if found is None and (room := ROOMS.get(name.partition("/")[0])):
+        METHODS.update(import_module(room).METHODS)
+        found = METHODS.get(name)
+    return found
+
 
 _any_params = msgspec.json.Decoder(Params)
 
 
-def open_call(request: Request, session: Session, notify: Notify) -> Call:
+def open_call(request: Request, session: Session, channel: Channel) -> Call:
     """The call that a request makes. Raises RemoteProtocolError where it makes none."""
-    method = METHODS.get(request.method)
+    method = find_method(request.method)
     try:
         params = (method.params if method else _any_params).decode(request.params)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -240,7 +277,7 @@ def open_call(request: Request, session: Session, notify: Notify) -> Call:
     terms = session.admit(request.method, params)
     if method is None or terms.era not in method.eras:
         raise MethodNotFound(request.method)
-    return Call(request.id, request.method, params, terms, notify)
+    return Call(request.id, request.method, params, terms, session, channel)
 
 
 async def serve(
@@ -255,22 +292,32 @@ async def serve(
     `message_bytes` is the longest message read; `on_listening` runs beside, once the first answer has left.
     """
     session = Session()
-    first = anyio.Event()
+    first, greeted = anyio.Event(), anyio.Event()
 
     async def handle(request: Request) -> Result:
         first.set()
-        result = await server.handle(open_call(request, session, peer.notify))
-        peer.connection.batches = session.batches
+        result = await server.handle(open_call(request, session, peer))
+        if session.terms is not None:
+            peer.connection.batches = session.batches
+            greeted.set()
         return result
 
-    async def warm_up() -> None:
+    async def go_on() -> None:
         await first.wait()
         await anyio.lowlevel.checkpoint()  # The answer itself leaves before anything else is done.
-        try:
-            await (on_listening or anyio.lowlevel.checkpoint)()
-        except Exception:
-            log.exception("Warming up failed")
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(tell)
+            try:
+                await (on_listening or anyio.lowlevel.checkpoint)()
+            except Exception:
+                log.exception("Warming up failed")
+
+    async def tell() -> None:
+        await greeted.wait()
+        from ragmcp.subscriptions import tell_legacy
+
+        await tell_legacy(server, session, peer)
 
     peer = Peer(stream, Connection(message_bytes, refuses=True), handle)
-    async with beside(warm_up):
+    async with beside(go_on):
         await peer.run()

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_args, get_origin, g
 import msgspec
 from msgspec import Raw, Struct
 
-from ragmcp.errors import BadTool, InvalidParams, ToolError
+from ragmcp.errors import BadTool, ToolError
 from ragmcp.json_schema import flat_schema
 from ragmcp.schema import Content, TextContent, ToolAnnotations, ToolInfo
+from ragmcp.validation import invalid_params
 
 if TYPE_CHECKING:
-    from ragmcp.server import Call
+    from ragmcp.call import Call
 
 __all__ = ["TextContent", "Tool", "ToolError", "ToolResult", "tool"]
 
@@ -125,18 +126,3 @@ def _as_result(returned: Any) -> ToolResult[Any]:
     # JSON in a TextContent block." (server/tools)
     text = msgspec.json.encode(returned).decode()
     return ToolResult([TextContent(text=text)], returned)
-
-
-def invalid_params(error: Exception) -> InvalidParams:
-    """What msgspec says about a value, as the path of the offending field and the reason."""
-    if isinstance(error, RecursionError):
-        return InvalidParams("$", "it is nested too deeply")
-    if isinstance(error, UnicodeDecodeError):
-        return InvalidParams("$", "a string in it is not UTF-8")
-    reason, _, path = str(error).partition(" - at `")
-    path = path.rstrip("`") or "$"
-    for start in ("Object contains unknown field `", "Object missing required field `"):
-        if reason.startswith(start):
-            path = f"{path}.{reason.removeprefix(start).rstrip('`')}"
-            reason = "unknown field" if "unknown" in start else "required, but missing"
-    return InvalidParams(path, reason[:1].lower() + reason[1:])

@@ -99,7 +99,7 @@ class RawMemory:
         self.call(name, "Inject", {"text": text_of(name), "metadata": {"uri": name}})
 
     def call(self, id: str, tool: str, arguments: dict[str, Any]) -> None:
-        meta = modern_meta(Implementation(name="tests", version="1"), LATEST_MODERN)
+        meta = modern_meta(Implementation(name="tests", version="1"), LATEST_MODERN, {})
         params = {"name": tool, "arguments": arguments, "_meta": replace(meta, progress_token=id)}
         request = {"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}
         assert self.process.stdin is not None

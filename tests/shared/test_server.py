@@ -53,7 +53,7 @@ async def test_the_legacy_handshake_settles_the_revision(revision: str) -> None:
         result = (await client.initialize(revision))["result"]
         assert result["protocolVersion"] == revision
         assert result["serverInfo"] == {"name": "test-server", "version": "1.2.3"}
-        assert result["capabilities"] == {"tools": {}}
+        assert result["capabilities"] == {"tools": {"listChanged": True}}
         assert result["instructions"] == "For tests."
         check(result, revision, "InitializeResult")
 

@@ -1,0 +1,40 @@
+"""Where a program's files are. Not settings: it is read before them, and on the way to the first prompt.
+
+Light on purpose: it imports neither msgspec nor TOML.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+# Where everything lives; no key of the settings.
+HOME_VARIABLE = "RAGCHAT_HOME"
+
+
+class Home(NamedTuple):
+    """The four folders; `RAGCHAT_HOME` keeps them together, else the platform's usual places."""
+
+    config: Path
+    data: Path
+    state: Path
+    cache: Path
+
+    @classmethod
+    def find(cls, environ: Mapping[str, str] = os.environ) -> Home:
+        if root := environ.get(HOME_VARIABLE):
+            home = Path(root).expanduser().absolute()
+            return cls(home / "config", home / "data", home / "state", home / "cache")
+        import platformdirs
+
+        dirs = platformdirs.PlatformDirs("ragchat", appauthor=False)
+        return cls(dirs.user_config_path, dirs.user_data_path, dirs.user_state_path, dirs.user_cache_path)
+
+
+def private_folder(folder: Path) -> Path:
+    """Make `folder` if need be, readable by its owner only where the platform has file modes."""
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700 if sys.platform != "win32" else 0o777)
+    return folder

@@ -1,0 +1,45 @@
+"""Pages of a list, and the opaque cursors between them. Pure. Source: server/utilities/pagination."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Sequence
+from typing import TypeVar
+
+from msgspec import UNSET, UnsetType
+
+from ragmcp.errors import InvalidParams
+
+T = TypeVar("T")
+
+PAGE_ITEMS = 100
+
+
+def page(
+    items: Sequence[T], cursor: str | UnsetType, size: int = PAGE_ITEMS
+) -> tuple[list[T], str | UnsetType]:
+    """The items of one page, and the cursor of the next. Raises InvalidParams."""
+    start = offset(cursor)
+    if start and start >= len(items):
+        raise InvalidParams("$.cursor", "there is nothing there any more; begin again without it")
+    end = start + size
+    return list(items[start:end]), cursor_to(end) if end < len(items) else UNSET
+
+
+def offset(cursor: str | UnsetType) -> int:
+    """Where a page begins. Raises InvalidParams for a cursor that is none of ours."""
+    if cursor is UNSET:
+        return 0
+    try:
+        start = int(base64.b64decode(cursor, altchars=b"-_", validate=True))
+    except (ValueError, binascii.Error):
+        start = -1
+    if start < 1 or cursor_to(start) != cursor:
+        raise InvalidParams("$.cursor", "no list gave it")
+    return start
+
+
+def cursor_to(start: int) -> str:
+    """The cursor of the page that begins at `start`."""
+    return base64.urlsafe_b64encode(str(start).encode()).decode()

@@ -1,0 +1,176 @@
+"""What changed at the server, told to whoever listens.
+
+Modern: `subscriptions/listen`, a request that stays open. Legacy: the connection itself, after `initialize`.
+Source: basic/patterns/subscriptions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import msgspec
+from msgspec import UNSET, Raw, Struct, UnsetType, field
+
+from ragmcp.call import Call, Channel, Method, method
+from ragmcp.concurrency import beside
+from ragmcp.eras import Era, Session
+from ragmcp.schema import SERVER_INFO, Params, Result, Wire
+
+if TYPE_CHECKING:
+    from ragmcp.server import Server
+
+SUBSCRIPTION_ID = "io.modelcontextprotocol/subscriptionId"
+RESOURCE_UPDATED = "notifications/resources/updated"
+
+
+class Announcement(Struct, frozen=True):
+    """News; `subject` tells apart news of one method (the resource's URI)."""
+
+    method: str
+    subject: str = ""
+    params: dict[str, Any] = {}
+
+
+def list_changed(what: str) -> Announcement:
+    """`what` is tools, prompts or resources."""
+    return Announcement(f"notifications/{what}/list_changed")
+
+
+def resource_updated(uri: str) -> Announcement:
+    """There is something new at `uri`."""
+    return Announcement(RESOURCE_UPDATED, uri, {"uri": uri})
+
+
+class Listener:
+    """Somebody's unheard news: of one method and subject only the latest, so a slow one costs no memory."""
+
+    def __init__(self, wants: Callable[[Announcement], bool]) -> None:
+        self.wants = wants
+        self._news: dict[tuple[str, str], Announcement] = {}
+        self._some = anyio.Event()
+
+    def hear(self, news: Announcement) -> None:
+        """Take it, if it is wanted."""
+        if self.wants(news):
+            self._news[news.method, news.subject] = news
+            self._some.set()
+
+    async def next(self) -> Announcement:
+        """The oldest unheard news."""
+        while not self._news:
+            self._some = anyio.Event()
+            await self._some.wait()
+        return self._news.pop(next(iter(self._news)))
+
+
+class Announcer:
+    """Tells all listeners."""
+
+    def __init__(self) -> None:
+        self._listeners: set[Listener] = set()
+
+    def announce(self, news: Announcement) -> None:
+        """Never waits."""
+        for listener in self._listeners:
+            listener.hear(news)
+
+    @contextmanager
+    def listening(self, wants: Callable[[Announcement], bool]) -> Iterator[Listener]:
+        """News that `wants` accepts, from now on."""
+        listener = Listener(wants)
+        self._listeners.add(listener)
+        try:
+            yield listener
+        finally:
+            self._listeners.discard(listener)
+
+
+class Filter(Wire, frozen=True, kw_only=True):
+    """Which news a client wants."""
+
+    tools_list_changed: bool | UnsetType = UNSET
+    prompts_list_changed: bool | UnsetType = UNSET
+    resources_list_changed: bool | UnsetType = UNSET
+    resource_subscriptions: list[str] | UnsetType = UNSET
+
+
+class ListenParams(Params, frozen=True, kw_only=True):
+    """`subscriptions/listen`."""
+
+    notifications: Filter
+
+
+class SubscriptionMeta(Wire, frozen=True, kw_only=True):
+    """Which subscription a message belongs to: the id of its `subscriptions/listen`."""
+
+    subscription_id: int | str = field(name=SUBSCRIPTION_ID)
+
+
+class Acknowledged(Wire, frozen=True, kw_only=True):
+    """`notifications/subscriptions/acknowledged`: what will be told."""
+
+    meta: SubscriptionMeta = field(name="_meta")
+    notifications: Filter
+
+
+def _honoured(server: Server, wanted: Filter) -> Filter:
+    """Of what a client wants, what this server has."""
+    offered = server.capabilities
+    return Filter(
+        tools_list_changed=wanted.tools_list_changed if offered.tools else UNSET,
+        prompts_list_changed=wanted.prompts_list_changed if offered.prompts else UNSET,
+        resources_list_changed=wanted.resources_list_changed if offered.resources else UNSET,
+        resource_subscriptions=wanted.resource_subscriptions if offered.resources else UNSET,
+    )
+
+
+def _accepts(filter: Filter) -> Callable[[Announcement], bool]:
+    lists = {
+        list_changed(what).method
+        for what in ("tools", "prompts", "resources")
+        if getattr(filter, f"{what}_list_changed") is True
+    }
+    uris = frozenset(filter.resource_subscriptions or ())
+    return lambda news: news.method in lists or (news.method == RESOURCE_UPDATED and news.subject in uris)
+
+
+async def _listen(server: Server, call: Call) -> Result:
+    assert isinstance(call.params, ListenParams)
+    filter = _honoured(server, call.params.notifications)
+    meta = SubscriptionMeta(subscription_id=call.id)
+    with server.announcer.listening(_accepts(filter)) as listener:
+        await call.notify(
+            "notifications/subscriptions/acknowledged", Acknowledged(meta=meta, notifications=filter)
+        )
+
+        async def tell() -> None:
+            while True:
+                news = await listener.next()
+                await call.notify(news.method, news.params | {"_meta": meta})
+
+        async with beside(tell):
+            await call.channel.closed.wait()
+    ended = {SUBSCRIPTION_ID: call.id, SERVER_INFO: server.info}
+    return Result(meta=Raw(msgspec.json.encode(ended)))
+
+
+async def tell_legacy(server: Server, session: Session, channel: Channel) -> None:
+    """Tell a legacy connection everything it has a right to hear; never returns."""
+
+    def wants(news: Announcement) -> bool:
+        if session.terms is None:
+            return False
+        return news.method.endswith("list_changed") or news.subject in session.subscriptions
+
+    with server.announcer.listening(wants) as listener:
+        while True:
+            news = await listener.next()
+            await channel.notify(news.method, news.params)
+
+
+METHODS: dict[str, Method] = {
+    "subscriptions/listen": method(ListenParams, _listen, Era.MODERN),
+}
