@@ -26,7 +26,8 @@ from ragchat.memory_process import STDERR_FILE, memory_path
 from ragchat.model import ModelSettings
 from ragchat.sessions import sessions_path
 from ragchat.types import OFFLINE
-from ragmcp.settings import USER_FILE, Settings, SettingsError, private_folder
+from ragmcp.home import private_folder
+from ragmcp.settings import USER_FILE, Settings, SettingsError
 
 Status: TypeAlias = Literal["ok", "warning", "fault"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from pathlib import Path
 
-from ragmcp.settings import private_folder
+from ragmcp.home import private_folder
 
 LOG_FILE = "ragchat.log"
 LOG_BYTES = 1 << 20  # a log above this is begun anew

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from ragchat import __version__
 from ragchat.errors import MemoryUnavailable
 from ragchat.log import keep_short
-from ragmcp.settings import Settings, private_folder
+from ragmcp.home import private_folder
+from ragmcp.settings import Settings
 
 if TYPE_CHECKING:
     from ragmcp.supervisor import Supervised

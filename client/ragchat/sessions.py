@@ -22,7 +22,8 @@ from ragchat.export import ExportKind, export
 from ragchat.fulltext import any_of, searchable, snippet, terms
 from ragchat.neutral import one_line
 from ragchat.types import Session, SessionInfo, SessionMatch, Turn
-from ragmcp.settings import Settings, private_folder
+from ragmcp.home import private_folder
+from ragmcp.settings import Settings
 
 if TYPE_CHECKING:
     import aiosqlite

@@ -13,15 +13,14 @@ from typing import Any
 import msgspec
 import pytest
 
+from ragmcp.home import Home, private_folder
 from ragmcp.settings import (
     NOT_FROM_A_PROJECT,
     PACKAGED,
-    Home,
     Settings,
     SettingsError,
     known_keys,
     load_settings,
-    private_folder,
     read_key,
 )
 

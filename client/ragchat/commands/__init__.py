@@ -38,7 +38,7 @@ class Run:
     def start_log(self) -> None:
         """Before anything else: a traceback must find it open."""
         from ragchat.log import start_log
-        from ragmcp.settings import Home
+        from ragmcp.home import Home
 
         self.log_file = start_log(Home.find().state, verbose=self.arguments.verbose)
 

@@ -13,7 +13,8 @@ from ragchat.errors import FileInTheWay
 from ragchat.log import LOG_FILE
 from ragchat.memory_process import STDERR_FILE, memory_path
 from ragchat.sessions import sessions_path
-from ragmcp.settings import PACKAGED, PROJECT_FILE, USER_FILE, Home, known_keys, private_folder
+from ragmcp.home import Home, private_folder
+from ragmcp.settings import PACKAGED, PROJECT_FILE, USER_FILE, known_keys
 
 DEFAULT_ORIGIN = "default"
 KEY_VARIABLES = ("OPENAI_API_KEY",)

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from ragchat.commands import Run
 from ragchat.memory_process import memory_path
-from ragmcp.settings import HOME_VARIABLE
+from ragmcp.home import HOME_VARIABLE
 
 SERVER_NAME = "ragmemory"
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from ragchat.neutral import one_line
 from ragchat.ui.context import YES
-from ragmcp.settings import private_folder
+from ragmcp.home import private_folder
 
 APPROVED_FILE = "approved-tools"
 ALWAYS = frozenset({"a", "always"})

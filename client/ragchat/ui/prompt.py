@@ -19,7 +19,7 @@ from ragchat.console import is_styled, is_unicode
 from ragchat.ui.keys import make_keys
 from ragchat.ui.style import prompt_style
 from ragchat.ui.toolbar import Status, toolbar
-from ragmcp.settings import private_folder
+from ragmcp.home import private_folder
 
 if TYPE_CHECKING:
     from prompt_toolkit.completion import Completer
