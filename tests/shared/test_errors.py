@@ -23,7 +23,6 @@ SENTENCES: list[tuple[RagMcpError, str]] = [
     (errors.ToolNotFound("Qurey", ("Query", "Inject")), "Unknown tool 'Qurey'; there are: Query, Inject."),
     (errors.ToolNotFound("Query", ()), "Unknown tool 'Query'; there are: none."),
     (errors.PromptNotFound("sum", ("sum_up",)), "Unknown prompt 'sum'; there are: sum_up."),
-    (errors.ResourceNotFound("memory://x"), "There is no resource 'memory://x'."),
     (errors.LegacyResourceNotFound("memory://x"), "There is no resource 'memory://x'."),
     (
         errors.UnsupportedRevision("1900-01-01", ("2026-07-28",)),
