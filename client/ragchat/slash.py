@@ -1,6 +1,6 @@
 """The slash commands of the chat as a table. What they do stands in `ui/actions/`.
 
-On the way to the first prompt (completion needs the names), so nothing heavy is imported here.
+Completion needs the names as soon as somebody types, so nothing heavy is imported here.
 """
 
 from __future__ import annotations

@@ -46,8 +46,7 @@ async def chat(folder: Path, keys: str, past: Past = NO_PAST) -> str:
     with create_pipe_input() as pipe, create_app_session(input=pipe, output=DummyOutput()):
         pipe.send_text(keys)
         with anyio.fail_after(LONGEST_SECONDS):
-            settings = settings_in(folder)
-            await Chat(settings, lambda: opener(folder), past=past, stdout=file, stderr=file).run()
+            await Chat(folder / "state", lambda: opener(folder), past=past, stdout=file, stderr=file).run()
     return file.shown
 
 
@@ -66,8 +65,7 @@ async def test_quit_leaves_the_chat(tmp_path: Path) -> None:
 async def test_an_empty_memory_is_told_and_y_loads_the_readme(tmp_path: Path) -> None:
     file = PyteFile(100, 40)
     with create_pipe_input() as pipe, create_app_session(input=pipe, output=DummyOutput()):
-        settings = settings_in(tmp_path)
-        chat = Chat(settings, lambda: opener(tmp_path), stdout=file, stderr=file)
+        chat = Chat(tmp_path / "state", lambda: opener(tmp_path), stdout=file, stderr=file)
         async with anyio.create_task_group() as tasks:
             with anyio.fail_after(LONGEST_SECONDS):
                 tasks.start_soon(chat.run)
@@ -92,7 +90,7 @@ async def test_what_cannot_be_opened_ends_the_chat_with_its_error(tmp_path: Path
 
     with create_pipe_input(), create_app_session(output=DummyOutput()), pytest.raises(MemoryUnavailable):
         with anyio.fail_after(LONGEST_SECONDS):
-            await Chat(settings_in(tmp_path), broken, stdout=PyteFile(80, 24)).run()
+            await Chat(tmp_path / "state", broken, stdout=PyteFile(80, 24)).run()
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from ragchat.console import Console
 if TYPE_CHECKING:
     from ragchat.app import App
     from ragchat.memory_client import MemoryClient
+    from ragmcp.home import Home
     from ragmcp.settings import Settings
 
 
@@ -38,9 +39,14 @@ class Run:
     def start_log(self) -> None:
         """Before anything else: a traceback must find it open."""
         from ragchat.log import start_log
+
+        self.log_file = start_log(self.home.state, verbose=self.arguments.verbose)
+
+    @cached_property
+    def home(self) -> Home:
         from ragmcp.home import Home
 
-        self.log_file = start_log(Home.find().state, verbose=self.arguments.verbose)
+        return Home.find()
 
     @cached_property
     def settings(self) -> Settings:

@@ -12,7 +12,7 @@ def chat(run: Run) -> int:
     if sys.stdin.isatty() and sys.stdout.isatty():
         from ragchat.ui import chat
 
-        return chat.run(run.settings, run.app, **past)
+        return chat.run(run.home.state, run.app, **past)
     from ragchat.ui import piped
 
     return piped.run(run.app, **past)

@@ -20,7 +20,13 @@ OpenApp = Callable[[], AbstractAsyncContextManager["App"]]
 log = logging.getLogger("ragchat")
 
 # What the first answer needs, the slow ones among it.
-_MODULES = ("ragchat.app", "ragchat.memory_client", "ragchat.ui.screen", "ragchat.ui.answer")
+_MODULES = (
+    "ragchat.app",
+    "ragchat.memory_client",
+    "ragchat.ui.context",
+    "ragchat.ui.screen",
+    "ragchat.ui.answer",
+)
 
 
 class Past(NamedTuple):

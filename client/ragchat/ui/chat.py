@@ -6,6 +6,7 @@ import asyncio
 import sys
 from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from prompt_toolkit import PromptSession
@@ -14,24 +15,24 @@ from prompt_toolkit.utils import is_dumb_terminal
 
 from ragchat.ui.background import NO_PAST, Background, OpenApp, Past
 from ragchat.ui.completer import SlashCompleter
-from ragchat.ui.context import ChatContext
 from ragchat.ui.interrupt import stoppable
 from ragchat.ui.prompt import aside, make_prompt
 from ragchat.ui.toolbar import Status
 
 if TYPE_CHECKING:
     from ragchat.app import App
-    from ragmcp.settings import Settings
+    from ragchat.ui.context import ChatContext
 
 
-def run(settings: Settings, open_app: OpenApp, *, session_id: str | None = None, resume: bool = False) -> int:
+def run(state: Path, open_app: OpenApp, *, session_id: str | None = None, resume: bool = False) -> int:
     """Chat at the terminal until the user leaves; returns the exit code. Starts its own event loop.
 
-    `open_app` is entered behind the prompt. `session_id`: the past session to go on with; `resume`: the last.
+    `state` is the folder of what the chat remembers between runs. `open_app` is entered behind the prompt.
+    `session_id`: the past session to go on with; `resume`: the last.
     Raises what entering `open_app` raises, and SessionError.
     """
     with _session_of_terminal():
-        asyncio.run(Chat(settings, open_app, past=Past(session_id, resume)).run())
+        asyncio.run(Chat(state, open_app, past=Past(session_id, resume)).run())
     return 0
 
 
@@ -49,14 +50,14 @@ class Chat:
 
     def __init__(
         self,
-        settings: Settings,
+        state: Path,
         open_app: OpenApp,
         *,
         past: Past = NO_PAST,
         stdout: TextIO | None = None,
         stderr: TextIO | None = None,
     ) -> None:
-        self._state = settings.home.state
+        self._state = state
         self._stdout = stdout or sys.stdout
         self._stderr = stderr or sys.stderr
         self._status = Status()
@@ -101,6 +102,7 @@ class Chat:
 
     def _make_context(self, app: App) -> ChatContext:
         from ragchat.ui.approval import Approvals
+        from ragchat.ui.context import ChatContext
         from ragchat.ui.screen import Screen
 
         context = ChatContext(app, Screen.open(self._stdout, self._stderr), self._status, interactive=True)

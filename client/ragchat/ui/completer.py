@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 
-from ragchat import slash
-
 if TYPE_CHECKING:
     from prompt_toolkit.document import Document
 
@@ -26,6 +24,8 @@ class SlashCompleter(Completer):
         text = document.text_before_cursor
         if not text.startswith("/") or text.startswith("//") or " " in text:
             return
+        from ragchat import slash  # the first prompt does not wait for it
+
         for command in slash.COMMANDS:
             if command.name.startswith(text[1:]):
                 # The space makes the argument's completions come at once.
@@ -37,6 +37,8 @@ class SlashCompleter(Completer):
     ) -> AsyncGenerator[Completion, None]:
         for completion in self.get_completions(document, event):
             yield completion
+        from ragchat import slash
+
         text = document.text_before_cursor
         name, space, argument = text.partition(" ")
         command = slash.BY_NAME.get(name.removeprefix("/"))
