@@ -15,7 +15,7 @@ from msgspec import UNSET, Raw, Struct
 from ragmcp.eras import Era, Session, Terms
 from ragmcp.errors import InvalidRequest, MissingCapability
 from ragmcp.jsonrpc import Id
-from ragmcp.schema import Implementation, LogLevel, Params, ProgressParams, Result
+from ragmcp.schema import TASKS_EXTENSION, Implementation, LogLevel, Params, ProgressParams, Result
 
 if TYPE_CHECKING:
     from ragmcp.inputs import InputRequest
@@ -45,7 +45,7 @@ Asker: TypeAlias = Callable[[Mapping[str, "InputRequest"]], Awaitable[dict[str, 
 class Call:
     """One request, and a way to talk back while it is being answered."""
 
-    __slots__ = ("_terms", "asker", "channel", "id", "method", "params", "session")
+    __slots__ = ("_terms", "asker", "channel", "go_to_background", "id", "method", "params", "session")
 
     def __init__(
         self, id: Id, method: str, params: Params, terms: Terms, session: Session, channel: Channel
@@ -55,7 +55,9 @@ class Call:
         self.params = params
         self.session = session
         self.channel = channel
+        # Set where the call is, or may become, a task.
         self.asker: Asker | None = None
+        self.go_to_background: Callable[[], Awaitable[None]] | None = None
         self._terms = terms
 
     @property
@@ -78,7 +80,9 @@ class Call:
         return capability in self._terms.capabilities
 
     def extension(self, name: str) -> bool:
-        """Whether the client has declared the extension `name`."""
+        """Whether the client has declared the extension `name` (modern only)."""
+        if self.era is Era.LEGACY:
+            return False
         extensions = self._terms.capabilities.get("extensions")
         return isinstance(extensions, dict) and name in extensions
 
@@ -89,6 +93,11 @@ class Call:
         if self.era is Era.LEGACY:
             raise InvalidRequest(f"the client does not declare the capability {capability}, which this needs")
         raise MissingCapability({capability: {}})
+
+    def require_extension(self, name: str) -> None:
+        """Raises MissingCapability unless the client has declared the extension `name`."""
+        if not self.extension(name):
+            raise MissingCapability({"extensions": {name: {}}})
 
     async def notify(self, method: str, params: Any) -> None:
         """Send a notification; waits while the client does not read."""
@@ -111,6 +120,17 @@ class Call:
         from ragmcp.logs import send
 
         await send(self, level, data, logger)
+
+    async def background(self, *, required: bool = False) -> None:
+        """From here on go on as a task, and let the client have its id as the answer (ragmcp.tasks).
+
+        For tools made with `background=True`; clients without tasks wait for the result as usual, or are
+        refused where it is `required`: raises MissingCapability.
+        """
+        if required:
+            self.require_extension(TASKS_EXTENSION)
+        if self.go_to_background is not None:
+            await self.go_to_background()
 
     async def ask(self, **requests: InputRequest) -> dict[str, Any]:
         """Ask the client's user, model or host for something; the answers come under the same names.

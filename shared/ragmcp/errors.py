@@ -198,7 +198,8 @@ class MissingCapability(RemoteProtocolError):
     required: Mapping[str, Any]
 
     def __str__(self) -> str:
-        return f"The client does not declare the capability {', '.join(self.required)}, which this needs."
+        names = ", ".join(self.required.get("extensions") or self.required)
+        return f"The client does not declare the capability {names}, which this needs."
 
     def required_data(self) -> dict[str, Any]:
         return {"requiredCapabilities": dict(self.required)}

@@ -15,6 +15,7 @@ CLIENT_INFO = "io.modelcontextprotocol/clientInfo"
 CLIENT_CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
 SERVER_INFO = "io.modelcontextprotocol/serverInfo"
 LOG_LEVEL = "io.modelcontextprotocol/logLevel"
+TASKS_EXTENSION = "io.modelcontextprotocol/tasks"
 
 # RFC 5424, from the least to the most severe.
 LogLevel: TypeAlias = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]

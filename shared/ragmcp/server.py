@@ -27,6 +27,7 @@ from ragmcp.peer import Peer, Stream
 from ragmcp.schema import (
     FRESH_MS,
     SERVER_INFO,
+    TASKS_EXTENSION,
     CallToolParams,
     CallToolResult,
     DiscoverResult,
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from ragmcp.resources import Resources
     from ragmcp.seal import Seal
     from ragmcp.subscriptions import Announcement, Announcer
+    from ragmcp.tasks import Tasks
 
 __all__ = ["Call", "Server", "open_call", "serve"]
 
@@ -76,19 +78,22 @@ class Server:
         prompts: Iterable[Prompt] = (),
         complete: Completer | None = None,
         logs: bool = False,
+        tasks: Tasks | None = None,
     ) -> None:
-        """`logs` says whether its tools send log messages to the client."""
+        """`logs`: whether its tools send log messages to the client; `tasks` must be open while it serves."""
         self.info = Implementation(name=name, version=version)
         self.tools = {tool.name: tool for tool in tools}
         self.prompts = {prompt.info.name: prompt for prompt in prompts}
         self.complete = complete
         self._resources = resources
+        self._tasks = tasks
         self.capabilities = ServerCapabilities(
             tools=CHANGES,
             resources=UNSET if resources is None else {"subscribe": True, **CHANGES},
             prompts=CHANGES if self.prompts else UNSET,
             completions=UNSET if complete is None else {},
             logging={} if logs else UNSET,
+            extensions=UNSET if tasks is None else {TASKS_EXTENSION: {}},
         )
         self._instructions = UNSET if instructions is None else instructions
         self._meta = Raw(msgspec.json.encode({SERVER_INFO: self.info}))
@@ -98,6 +103,12 @@ class Server:
         """What there is to read; asked for only where the capability is declared."""
         assert self._resources is not None
         return self._resources
+
+    @property
+    def tasks(self) -> Tasks:
+        """The calls that go on by themselves; asked for only where the extension is declared."""
+        assert self._tasks is not None
+        return self._tasks
 
     @cached_property
     def announcer(self) -> Announcer:
@@ -204,18 +215,24 @@ class Server:
         tool = self.tools.get(params.name)
         if tool is None:
             raise ToolNotFound(params.name, tuple(self.tools))
-        failed = False
-        try:
-            done = await tool.run(call, params.arguments)
-            content, structured = done.content, done.structured
-        except (RemoteProtocolError, InputNeeded):
-            raise
-        except Exception as error:
-            failed = True
-            content, structured = _failure(call, tool, error)
-        if call.revision < STRUCTURED_SINCE:
-            structured = UNSET
-        return CallToolResult(content=content, structured_content=structured, is_error=failed)
+        if tool.background and self._tasks is not None and call.extension(TASKS_EXTENSION):
+            return await self._tasks.run(call, self, lambda: _run_tool(call, tool, params.arguments))
+        return await _run_tool(call, tool, params.arguments)
+
+
+async def _run_tool(call: Call, tool: Tool, arguments: Raw) -> Result:
+    failed = False
+    try:
+        done = await tool.run(call, arguments)
+        content, structured = done.content, done.structured
+    except (RemoteProtocolError, InputNeeded):
+        raise
+    except Exception as error:
+        failed = True
+        content, structured = _failure(call, tool, error)
+    if call.revision < STRUCTURED_SINCE:
+        structured = UNSET
+    return CallToolResult(content=content, structured_content=structured, is_error=failed)
 
 
 def _failure(call: Call, tool: Tool, error: Exception) -> tuple[list[Any], Any]:
@@ -250,6 +267,7 @@ ROOMS = {
     "prompts": "ragmcp.prompts",
     "resources": "ragmcp.resources",
     "subscriptions": "ragmcp.subscriptions",
+    "tasks": "ragmcp.tasks",
 }
 
 

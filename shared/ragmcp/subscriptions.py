@@ -17,13 +17,14 @@ from msgspec import UNSET, Raw, Struct, UnsetType, field
 from ragmcp.call import Call, Channel, Method, method
 from ragmcp.concurrency import beside
 from ragmcp.eras import Era, Session
-from ragmcp.schema import SERVER_INFO, Params, Result, Wire
+from ragmcp.schema import SERVER_INFO, TASKS_EXTENSION, Params, Result, Wire
 
 if TYPE_CHECKING:
     from ragmcp.server import Server
 
 SUBSCRIPTION_ID = "io.modelcontextprotocol/subscriptionId"
 RESOURCE_UPDATED = "notifications/resources/updated"
+TASK_CHANGED = "notifications/tasks"
 
 
 class Announcement(Struct, frozen=True):
@@ -42,6 +43,11 @@ def list_changed(what: str) -> Announcement:
 def resource_updated(uri: str) -> Announcement:
     """There is something new at `uri`."""
     return Announcement(RESOURCE_UPDATED, uri, {"uri": uri})
+
+
+def task_changed(id: str, state: Struct) -> Announcement:
+    """A task is not what it was."""
+    return Announcement(TASK_CHANGED, id, msgspec.to_builtins(state))
 
 
 class Listener:
@@ -95,6 +101,7 @@ class Filter(Wire, frozen=True, kw_only=True):
     prompts_list_changed: bool | UnsetType = UNSET
     resources_list_changed: bool | UnsetType = UNSET
     resource_subscriptions: list[str] | UnsetType = UNSET
+    task_ids: list[str] | UnsetType = UNSET  # With the tasks extension.
 
 
 class ListenParams(Params, frozen=True, kw_only=True):
@@ -124,6 +131,9 @@ def _honoured(server: Server, wanted: Filter) -> Filter:
         prompts_list_changed=wanted.prompts_list_changed if offered.prompts else UNSET,
         resources_list_changed=wanted.resources_list_changed if offered.resources else UNSET,
         resource_subscriptions=wanted.resource_subscriptions if offered.resources else UNSET,
+        task_ids=[id for id in wanted.task_ids if server.tasks.knows(id)]
+        if wanted.task_ids and offered.extensions
+        else UNSET,
     )
 
 
@@ -134,11 +144,18 @@ def _accepts(filter: Filter) -> Callable[[Announcement], bool]:
         if getattr(filter, f"{what}_list_changed") is True
     }
     uris = frozenset(filter.resource_subscriptions or ())
-    return lambda news: news.method in lists or (news.method == RESOURCE_UPDATED and news.subject in uris)
+    tasks = frozenset(filter.task_ids or ())
+    return lambda news: (
+        news.method in lists
+        or (news.method == RESOURCE_UPDATED and news.subject in uris)
+        or (news.method == TASK_CHANGED and news.subject in tasks)
+    )
 
 
 async def _listen(server: Server, call: Call) -> Result:
     assert isinstance(call.params, ListenParams)
+    if call.params.notifications.task_ids:
+        call.require_extension(TASKS_EXTENSION)
     filter = _honoured(server, call.params.notifications)
     meta = SubscriptionMeta(subscription_id=call.id)
     with server.announcer.listening(_accepts(filter)) as listener:
@@ -163,7 +180,9 @@ async def tell_legacy(server: Server, session: Session, channel: Channel) -> Non
     def wants(news: Announcement) -> bool:
         if session.terms is None:
             return False
-        return news.method.endswith("list_changed") or news.subject in session.subscriptions
+        return news.method.endswith("list_changed") or (
+            news.method == RESOURCE_UPDATED and news.subject in session.subscriptions
+        )
 
     with server.announcer.listening(wants) as listener:
         while True:

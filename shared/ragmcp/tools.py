@@ -39,6 +39,7 @@ class Tool(Struct, frozen=True):
     info: ToolInfo
     function: Function
     arguments: msgspec.json.Decoder[Any]
+    background: bool = False
 
     @property
     def name(self) -> str:
@@ -58,12 +59,17 @@ class Tool(Struct, frozen=True):
 
 
 def tool(
-    *, read_only: bool = False, idempotent: bool = False, destructive: bool = False
+    *,
+    read_only: bool = False,
+    idempotent: bool = False,
+    destructive: bool = False,
+    background: bool = False,
 ) -> Callable[[Function], Tool]:
     """Make a tool of `async def Name(call: Call, argument: type = default, …)`.
 
     It returns a Struct, a str or a `ToolResult[Struct]`. The docstring is the tool's description;
     `Annotated[int, msgspec.Meta(ge=1, description=…)]` constrains and describes an argument.
+    With `background` it may go on as a task: `await call.background()`.
     Raises BadTool for a function that does not fit.
     """
     annotations = ToolAnnotations(
@@ -72,10 +78,10 @@ def tool(
         idempotent_hint=idempotent or read_only,
         open_world_hint=False,
     )
-    return lambda function: _make(function, annotations)
+    return lambda function: _make(function, annotations, background)
 
 
-def _make(function: Function, annotations: ToolAnnotations) -> Tool:
+def _make(function: Function, annotations: ToolAnnotations, background: bool) -> Tool:
     name = function.__name__
     if not function.__doc__:
         raise BadTool(name, "it has no docstring, so a model would not know what it is for")
@@ -90,7 +96,7 @@ def _make(function: Function, annotations: ToolAnnotations) -> Tool:
         output_schema=_output_schema(name, hints.get("return")),
         annotations=annotations,
     )
-    return Tool(info, function, msgspec.json.Decoder(arguments))
+    return Tool(info, function, msgspec.json.Decoder(arguments), background)
 
 
 def _arguments(name: str, function: Function, hints: dict[str, Any]) -> type[Struct]:

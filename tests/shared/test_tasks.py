@@ -1,0 +1,212 @@
+"""Calls that go on as tasks: their states, their questions, their end."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+
+from ragmcp.call import Call
+from ragmcp.errors import InvalidRequest
+from ragmcp.inputs import Elicit
+from ragmcp.server import Server
+from ragmcp.tasks import Tasks
+from ragmcp.tools import ToolError, tool
+from tests.support.raw_mcp import RawClient, raw_client
+
+TASKS = "io.modelcontextprotocol/tasks"
+CAPABILITIES = {"extensions": {TASKS: {}}, "elicitation": {}}
+FORM = {"type": "object", "properties": {"name": {"type": "string"}}}
+
+may_finish = anyio.Event()
+
+
+@tool(background=True)
+async def bake(call: Call, mood: str = "good") -> str:
+    """Takes its time."""
+    await call.background()
+    await call.progress(1, 2, "in the oven")
+    await may_finish.wait()
+    if mood == "bad":
+        raise ToolError("BURNT", "It burnt.")
+    if mood == "worse":
+        raise InvalidRequest("there is no flour")
+    return "bread"
+
+
+@tool(background=True)
+async def greet(call: Call) -> str:
+    """Asks the same thing twice, as a task."""
+    await call.background()
+    first = (await call.ask(name=Elicit(message="Who?", requested_schema=FORM)))["name"]
+    second = (await call.ask(name=Elicit(message="And who?", requested_schema=FORM)))["name"]
+    return f"Hello {first.content['name']} and {second.content['name']}"
+
+
+@tool(background=True)
+async def ask_first(call: Call) -> str:
+    """Asks before it becomes a task, which it must become."""
+    answer = (await call.ask(name=Elicit(message="Who?", requested_schema=FORM)))["name"]
+    await call.background(required=True)
+    return f"Hello {answer.content['name']}"
+
+
+@tool(background=True)
+async def instant(_: Call) -> str:
+    """Is done before it would be worth a task."""
+    return "done"
+
+
+@asynccontextmanager
+async def a_client() -> AsyncIterator[RawClient]:
+    global may_finish
+    may_finish = anyio.Event()
+    async with Tasks() as tasks:
+        server = Server("baker", "1", [bake, greet, ask_first, instant], tasks=tasks)
+        async with raw_client(server) as client:
+            yield client
+
+
+async def ask(client: RawClient, method: str, declared: Any = CAPABILITIES, **params: Any) -> Any:
+    meta = {"io.modelcontextprotocol/clientCapabilities": declared}
+    return await client.request(method, params | {"_meta": meta}, modern=True)
+
+
+async def start(client: RawClient, name: str, **arguments: Any) -> Any:
+    return (await ask(client, "tools/call", name=name, arguments=arguments))["result"]
+
+
+async def ended(client: RawClient, task_id: str) -> Any:
+    with anyio.fail_after(5):
+        while True:
+            task = (await ask(client, "tasks/get", taskId=task_id))["result"]
+            if task["status"] not in ("working", "input_required"):
+                return task
+            await anyio.lowlevel.checkpoint()
+
+
+async def waiting(client: RawClient, task_id: str) -> Any:
+    with anyio.fail_after(5):
+        while True:
+            task = (await ask(client, "tasks/get", taskId=task_id))["result"]
+            if task["status"] == "input_required":
+                return task
+            await anyio.lowlevel.checkpoint()
+
+
+async def test_a_call_becomes_a_task_and_its_result_is_fetched_later() -> None:
+    async with a_client() as client:
+        created = await start(client, "bake")
+        assert (created["resultType"], created["status"]) == ("task", "working")
+        assert created["ttlMs"] > 0
+        assert created["pollIntervalMs"] > 0
+        may_finish.set()
+        task = await ended(client, created["taskId"])
+        assert (task["resultType"], task["status"]) == ("complete", "completed")
+        assert task["result"]["content"][0]["text"] == "bread"
+
+
+async def test_a_call_that_is_done_at_once_is_no_task() -> None:
+    async with a_client() as client:
+        result = await start(client, "instant")
+        assert result["resultType"] == "complete"
+        assert result["content"][0]["text"] == "done"
+
+
+async def test_a_client_without_the_extension_waits_for_the_result() -> None:
+    async with a_client() as client:
+        may_finish.set()
+        result = (await ask(client, "tools/call", {}, name="bake", arguments={}))["result"]
+        assert result["resultType"] == "complete"
+        assert result["content"][0]["text"] == "bread"
+
+
+async def test_a_tool_that_must_be_a_task_refuses_a_client_without_the_extension() -> None:
+    async with a_client() as client:
+        given = {"name": {"action": "accept", "content": {"name": "Ada"}}}
+        params = {"name": "ask_first", "arguments": {}, "inputResponses": given}
+        error = (await ask(client, "tools/call", {"elicitation": {}}, **params))["error"]
+        assert error["code"] == -32021
+        assert error["data"]["requiredCapabilities"] == {"extensions": {TASKS: {}}}
+
+
+async def test_a_failed_tool_is_a_completed_task_and_a_protocol_error_a_failed_one() -> None:
+    async with a_client() as client:
+        burnt = await start(client, "bake", mood="bad")
+        refused = await start(client, "bake", mood="worse")
+        may_finish.set()
+        task = await ended(client, burnt["taskId"])
+        assert (task["status"], task["result"]["isError"]) == ("completed", True)
+        task = await ended(client, refused["taskId"])
+        assert (task["status"], task["error"]["code"]) == ("failed", -32600)
+        assert "no flour" in task["statusMessage"]
+
+
+async def test_a_cancelled_task_says_so_and_stays_so() -> None:
+    async with a_client() as client:
+        created = await start(client, "bake")
+        for _ in range(2):
+            answer = await ask(client, "tasks/cancel", taskId=created["taskId"])
+            assert answer["result"]["resultType"] == "complete"
+        assert (await ended(client, created["taskId"]))["status"] == "cancelled"
+
+
+async def test_a_task_asks_and_never_uses_a_key_twice() -> None:
+    async with a_client() as client:
+        created = await start(client, "greet")
+        keys = []
+        for name in ("Ada", "Bo"):
+            task = await waiting(client, created["taskId"])
+            (key,) = task["inputRequests"]
+            keys.append(key)
+            answer = {"action": "accept", "content": {"name": name}}
+            responses = {key: answer, "unknown": answer}
+            await ask(client, "tasks/update", taskId=created["taskId"], inputResponses=responses)
+        assert keys == ["name", "name-2"]
+        task = await ended(client, created["taskId"])
+        assert task["result"]["content"][0]["text"] == "Hello Ada and Bo"
+
+
+async def test_questions_come_before_the_task_where_the_tool_asks_first() -> None:
+    async with a_client() as client:
+        asked = await start(client, "ask_first")
+        assert asked["resultType"] == "input_required"
+        answers = {"name": {"action": "accept", "content": {"name": "Ada"}}}
+        params = {"name": "ask_first", "arguments": {}, "inputResponses": answers}
+        params["requestState"] = asked["requestState"]
+        created = (await ask(client, "tools/call", **params))["result"]
+        assert created["resultType"] == "task"
+        task = await ended(client, created["taskId"])
+        assert task["result"]["content"][0]["text"] == "Hello Ada"
+
+
+async def test_what_a_listener_hears_of_a_task_is_its_whole_state() -> None:
+    async with a_client() as client:
+        created = await start(client, "bake")
+        params = {"notifications": {"taskIds": [created["taskId"], "unknown"]}}
+        meta = {"io.modelcontextprotocol/clientCapabilities": CAPABILITIES}
+        heard = await client.request("subscriptions/listen", params | {"_meta": meta}, id="l", modern=True)
+        assert heard["params"]["notifications"] == {"taskIds": [created["taskId"]]}
+        may_finish.set()
+        heard = await client.receive()
+        assert heard["method"] == "notifications/tasks"
+        assert heard["params"]["status"] == "completed"
+        assert heard["params"]["result"]["content"][0]["text"] == "bread"
+
+
+async def test_tasks_are_for_clients_that_declare_the_extension() -> None:
+    async with a_client() as client:
+        for method in ("tasks/get", "tasks/cancel"):
+            assert (await ask(client, method, {}, taskId="x"))["error"]["code"] == -32021
+            assert (await ask(client, method, taskId="x"))["error"]["code"] == -32602
+        listen = {"notifications": {"taskIds": ["x"]}}
+        assert (await ask(client, "subscriptions/listen", {}, **listen))["error"]["code"] == -32021
+        assert (await ask(client, "tasks/result", taskId="x"))["error"]["code"] == -32601
+
+
+async def test_a_server_without_tasks_has_no_such_methods() -> None:
+    async with raw_client(Server("plain", "1", [instant])) as client:
+        assert (await ask(client, "tasks/get", taskId="x"))["error"]["code"] == -32601
+        assert (await start(client, "instant"))["content"][0]["text"] == "done"
