@@ -123,10 +123,9 @@ class Task:
         keys = {name: self._fresh(name) for name in requests}
         self._asked |= {keys[name]: request for name, request in requests.items()}
         self._turn("input_required")
-        while waiting := self._asked.keys() & keys.values():
+        while self._asked.keys() & keys.values():
             self._answered = anyio.Event()
             await self._answered.wait()
-            log.debug("Task %s waits for %s", self.id, waiting)
         self._turn("working")
         return {name: self._answers.pop(key) for name, key in keys.items()}
 

@@ -17,7 +17,7 @@ from ragmcp.tools import ToolError, tool
 from tests.support.raw_mcp import RawClient, raw_client
 
 TASKS = "io.modelcontextprotocol/tasks"
-CAPABILITIES = {"extensions": {TASKS: {}}, "elicitation": {}}
+CAPABILITIES: dict[str, Any] = {"extensions": {TASKS: {}}, "elicitation": {}}
 FORM = {"type": "object", "properties": {"name": {"type": "string"}}}
 
 may_finish = anyio.Event()
