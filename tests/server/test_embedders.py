@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 from ragmemory.embedders.local import DIMENSIONS, LocalEmbedder
-from ragmemory.embedders.static import REMEMBERED
+from ragmemory.embedders.tokens import MOST_WORDS
 from ragmemory.types import Embedding
 
 LOCAL = LocalEmbedder()
@@ -81,20 +81,29 @@ async def test_scripts_that_the_tokenizer_spells_are_left_to_the_words(text: str
 
 async def test_tokens_are_counted_as_the_tokenizer_does() -> None:
     texts = ["", "The cat sat.", "x" * 1000]
-    tokenizer = LOCAL.load().tokenizer
+    tokenizer = LOCAL.load().memory.tokenizer
     counted = LOCAL.count_tokens(texts)
     exact = [len(tokenizer.encode(text, add_special_tokens=False).ids) for text in texts]
     assert counted[:2] == exact[:2]
     assert counted[2] == pytest.approx(exact[2], rel=0.1)
 
 
-async def test_words_are_forgotten_before_they_fill_the_memory() -> None:
+def test_words_are_remembered_exactly_also_odd_ones() -> None:
+    tokenizer = LOCAL.load().memory.tokenizer
+    for text in ["</s> <s>", "a\tb\u00a0c\u2028d", "x-ray, 3.14² und so", "猫坐在垫子上。", "\0 \ufeff"]:
+        exact = tokenizer.encode(" ".join(text.split()), add_special_tokens=False).ids
+        for _ in range(2):
+            assert LOCAL.load().memory.tokens([text]).ids.tolist() == exact
+
+
+def test_words_are_forgotten_before_they_fill_the_memory() -> None:
     embedder = LocalEmbedder()
-    model = embedder.load()
     before = embedder.count_tokens(["seldom"])
-    model._known.update({f"word{n}": [1] for n in range(REMEMBERED + 1)})
-    embedder.count_tokens(["something new"])
-    assert len(model._known) < 10
+    memory = embedder.load().memory
+    for start in range(0, MOST_WORDS + 1, 50_000):
+        memory.counts([" ".join(f"word{n}" for n in range(start, start + 50_000))])
+    assert memory.counts(["something new"]) == [2]
+    assert len(memory._numbers) < MOST_WORDS
     assert embedder.count_tokens(["seldom"]) == before
 
 

@@ -36,7 +36,12 @@ class Matrix:
 
     @property
     def parts(self) -> tuple[NDArray[Any], NDArray[Any]]:
-        return self.mapped, self._room[: self._used]
+        return self.mapped, self.recent
+
+    @property
+    def recent(self) -> NDArray[Any]:
+        """The rows that were added: a view that further rows do not change."""
+        return self._room[: self._used]
 
     def __len__(self) -> int:
         return len(self.mapped) + self._used
