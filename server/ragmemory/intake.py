@@ -69,6 +69,11 @@ class Intake:
         assert job.outcome is not None
         raise job.outcome
 
+    @property
+    def waiting(self) -> int:
+        """How many documents are not yet on the disk."""
+        return len(self._waiting) + len(self._under_way)
+
     async def idle(self) -> None:
         """Returns when nothing waits and nothing is under way."""
         while self._waiting or self._under_way:

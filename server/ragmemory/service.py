@@ -5,7 +5,7 @@ Nothing is opened or loaded before it is needed; `warm_up` does so ahead of time
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -25,6 +25,7 @@ from ragmemory.queries import parse
 from ragmemory.reembedding import OnProgress, reembed
 from ragmemory.stores.sqlite import Store
 from ragmemory.types import (
+    Change,
     DocumentInfo,
     Entry,
     Forgotten,
@@ -52,6 +53,8 @@ class MemoryService:
         self._intake = Intake(Preparation(store, embedder, max_tokens).prepare, self._commit)
         self._opening = anyio.Lock()
         self._is_open = False
+        self.on_change: Callable[[str, Change], None] = lambda document_id, change: None
+        """Called with the id of every document that was added, updated or removed by this process."""
 
     async def __aenter__(self) -> Self:
         self._tasks = await anyio.create_task_group().__aenter__()
@@ -115,7 +118,21 @@ class MemoryService:
         embedder = (self._embedder.identity, len(vectors[0]) // 2) if vectors else None
         outcomes = await self._store.write(writes, embedder)
         self._indexing.note_write()
+        for outcome in outcomes:
+            if outcome is not None and outcome.status != "unchanged":
+                self.on_change(outcome.document_id, outcome.status)
         return outcomes
+
+    async def _remove(self, uri: str, origin: Origin, undoes: int | None = None) -> Forgotten:
+        forgotten = await self._store.remove(uri, origin, undoes)
+        self._indexing.note_write()
+        self.on_change(forgotten.document_id, "removed")
+        return forgotten
+
+    @property
+    def waiting(self) -> int:
+        """How many documents wait to be written."""
+        return self._intake.waiting
 
     # Finding
 
@@ -157,6 +174,11 @@ class MemoryService:
         info = await self._store.document(document)
         return info, await self._store.text(info.document_id)
 
+    async def document_ids(self, prefix: str) -> list[str]:
+        """The ids that begin so, of the documents last changed first."""
+        await self._open()
+        return await self._store.document_ids(prefix)
+
     async def log(self, limit: int) -> list[Entry]:
         """The newest lines of the journal, newest first."""
         await self._open()
@@ -182,9 +204,7 @@ class MemoryService:
         """Remove a document by its id or uri. Raises DocumentNotFound."""
         await self._open()
         info = await self._store.document(document)
-        forgotten = await self._store.remove(info.uri, origin)
-        self._indexing.note_write()
-        return forgotten
+        return await self._remove(info.uri, origin)
 
     async def undo(self, origin: Origin) -> Entry:
         """Take back the last write that is not undone, and return it. Raises NothingToUndo, UndoConflict."""
@@ -194,8 +214,7 @@ class MemoryService:
             raise NothingToUndo
         entry, before = last
         if before is None:
-            await self._store.remove(entry.uri, origin, entry.seq)
-            self._indexing.note_write()
+            await self._remove(entry.uri, origin, entry.seq)
         else:
             draft = make_draft(before.text, msgspec.json.decode(before.metadata))
             write = Write(draft, origin, undoes=entry.seq, added_at=before.added_at)

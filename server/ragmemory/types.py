@@ -10,6 +10,7 @@ Metadata = dict[str, Any]
 # What the embedder makes of one chunk, as it is stored: (d,) little-endian float16, of unit length.
 Embedding: TypeAlias = bytes
 Status = Literal["added", "updated", "unchanged"]
+Change = Literal["added", "updated", "removed"]
 
 
 class Chunk(Struct, frozen=True):

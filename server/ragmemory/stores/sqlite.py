@@ -239,6 +239,15 @@ class Store:
             raise DocumentNotFound(document)
         return DocumentInfo(*_decoded(rows[0]))
 
+    async def document_ids(self, prefix: str) -> list[str]:
+        """The ids that begin so, of the documents last changed first."""
+        rows = await self._read(
+            "SELECT document_id FROM documents WHERE substr(document_id, 1, length(?1)) = ?1"
+            " ORDER BY updated_at DESC, document_id",
+            [prefix],
+        )
+        return [row[0] for row in rows]
+
     async def text(self, document_id: str) -> str:
         """The whole text of a document."""
         rows = await self._read(
