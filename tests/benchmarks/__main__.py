@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 
-SECTIONS = ("stdio", "start", "memory", "ndcg", "offline")
+SECTIONS = ("stdio", "http", "start", "memory", "ndcg", "offline")
 
 
 def main(names: list[str]) -> int:

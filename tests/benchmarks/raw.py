@@ -74,10 +74,24 @@ class RawClient:
         return result
 
     def peak_mebibytes(self) -> float | None:
-        """The process's peak resident memory, where /proc tells it."""
-        try:
-            with Path(f"/proc/{self.process.pid}/status").open(encoding="utf-8") as status:
-                lines = dict(line.split(":", 1) for line in status)
-        except OSError:
-            return None
-        return int(lines["VmHWM"].split()[0]) / 1024
+        """The server's peak resident memory."""
+        return peak_mebibytes(self.process.pid)
+
+
+def peak_mebibytes(pid: int) -> float | None:
+    """A process's peak resident memory, where /proc tells it."""
+    return _mebibytes(pid, "VmHWM")
+
+
+def resident_mebibytes(pid: int) -> float | None:
+    """A process's resident memory, where /proc tells it."""
+    return _mebibytes(pid, "VmRSS")
+
+
+def _mebibytes(pid: int, field: str) -> float | None:
+    try:
+        with Path(f"/proc/{pid}/status").open(encoding="utf-8") as status:
+            lines = dict(line.split(":", 1) for line in status)
+    except OSError:
+        return None
+    return int(lines[field].split()[0]) / 1024

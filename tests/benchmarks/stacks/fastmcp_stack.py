@@ -5,13 +5,18 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+from typing import TYPE_CHECKING
 
+from tests.benchmarks.stacks.http import run_app
 from tests.benchmarks.stacks.measure import measure
+
+if TYPE_CHECKING:
+    from fastmcp import FastMCP
 
 MODULE = "tests.benchmarks.stacks.fastmcp_stack"
 
 
-def serve() -> None:
+def make_server() -> FastMCP:
     from fastmcp import FastMCP
 
     server = FastMCP("bench")
@@ -21,7 +26,7 @@ def serve() -> None:
         return str(len(text))
 
     server.tool(length)
-    server.run(transport="stdio", show_banner=False)
+    return server
 
 
 async def client() -> None:
@@ -34,4 +39,10 @@ async def client() -> None:
 
 
 if __name__ == "__main__":
-    serve() if sys.argv[1] == "serve" else asyncio.run(client())
+    match sys.argv[1:]:
+        case ["serve"]:
+            make_server().run(transport="stdio", show_banner=False)
+        case ["serve-http", port]:
+            run_app(make_server().http_app(json_response=True), int(port))
+        case _:
+            asyncio.run(client())

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from typing import TYPE_CHECKING
 
+from tests.benchmarks.stacks.http import run_app
 from tests.benchmarks.stacks.measure import measure
+
+if TYPE_CHECKING:
+    from mcp.server.mcpserver import MCPServer
 
 MODULE = "tests.benchmarks.stacks.sdk_stack"
 
 
-def serve() -> None:
+def make_server() -> MCPServer:
     from mcp.server.mcpserver import MCPServer
 
     server = MCPServer("bench")
@@ -20,7 +25,11 @@ def serve() -> None:
         """How many characters the text has."""
         return str(len(text))
 
-    server.run("stdio")
+    return server
+
+
+def serve_http(port: int) -> None:
+    run_app(make_server().streamable_http_app(json_response=True), port)
 
 
 async def client() -> None:
@@ -33,4 +42,10 @@ async def client() -> None:
 
 
 if __name__ == "__main__":
-    serve() if sys.argv[1] == "serve" else asyncio.run(client())
+    match sys.argv[1:]:
+        case ["serve"]:
+            make_server().run("stdio")
+        case ["serve-http", port]:
+            serve_http(int(port))
+        case _:
+            asyncio.run(client())
