@@ -1,4 +1,4 @@
-"""MCP over HTTP beside the official SDK and fastmcp, in one run: rate, latency, sessions, a thousand at once."""
+"""MCP over HTTP beside the official SDK and fastmcp, in one run: rate, latency, sessions, 1,000 at once."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.benchmarks.load import drain, open_session, rate, session_call, stateless_call
-from tests.benchmarks.raw import peak_mebibytes
+from tests.benchmarks.raw import resident_mebibytes
 from tests.benchmarks.report import table
 from tests.benchmarks.stdio import ENV, ROOT, STACKS
 
@@ -33,7 +33,11 @@ def server(command: list[str]) -> Iterator[tuple[int, int]]:
     """The port and process id of a running server."""
     port = free_port()
     process = subprocess.Popen(
-        [*command, "serve-http", str(port)], env=ENV, cwd=ROOT, stdout=subprocess.DEVNULL
+        [*command, "serve-http", str(port)],
+        env=ENV,
+        cwd=ROOT,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
     )
     try:
         deadline = time.monotonic() + 30
@@ -59,10 +63,10 @@ async def figures(port: int, pid: int) -> dict[str, float]:
     sessions = [session_call(port, await open_session(port)) for _ in range(CONNECTIONS)]
     found["session_1"], _ = await rate(port, sessions[:1], CALLS // 4)
     found["session_64"], _ = await rate(port, sessions, CALLS)
-    before = peak_mebibytes(pid) or 0
+    before = resident_mebibytes(pid) or 0
     for _ in range(SESSIONS):
         await open_session(port)
-    found["session_kib"] = ((peak_mebibytes(pid) or 0) - before) * 1024 / SESSIONS
+    found["session_kib"] = ((resident_mebibytes(pid) or 0) - before) * 1024 / SESSIONS
     return found
 
 
@@ -78,7 +82,7 @@ def run() -> None:
         [
             "server",
             "1 conn.: p50 / p99 ms",
-            "64 conn.: calls/s",
+            "64: calls/s",
             "x SDK",
             "p99 ms",
             "1,000 at once, s",

@@ -1,6 +1,6 @@
-"""HTTP load on one server: keep-alive connections that ask one after the other. Light, so that the server is measured.
+"""HTTP load on one server: keep-alive connections that ask one after the other, at little cost of their own.
 
-Standard library only. Not an HTTP client: it reads what our servers under test send, in one piece or in chunks.
+Not an HTTP client: it reads what the measured servers send, in one piece or in chunks.
 """
 
 from __future__ import annotations
