@@ -67,7 +67,7 @@ def tool(
 ) -> Callable[[Function], Tool]:
     """Make a tool of `async def Name(call: Call, argument: type = default, …)`.
 
-    It returns a Struct, a str or a `ToolResult[Struct]`. The docstring is the tool's description;
+    It returns a Struct, a str, a `list[Content]` or a `ToolResult[Struct]`. The docstring describes the tool;
     `Annotated[int, msgspec.Meta(ge=1, description=…)]` constrains and describes an argument.
     With `background` it may go on as a task: `await call.background()`.
     Raises BadTool for a function that does not fit.
@@ -116,18 +116,21 @@ def _arguments(name: str, function: Function, hints: dict[str, Any]) -> type[Str
 def _output_schema(name: str, returned: Any) -> dict[str, Any] | msgspec.UnsetType:
     if get_origin(returned) is ToolResult:
         (returned,) = get_args(returned)
-    if returned in (str, ToolResult):
+    if returned in (str, list[Content], ToolResult):
         return msgspec.UNSET
     if isinstance(returned, type) and issubclass(returned, Struct):
         return flat_schema(returned)
-    raise BadTool(name, f"it returns {returned!r}; a tool returns a msgspec Struct, a str or a ToolResult")
+    allowed = "a msgspec Struct, a str, a list[Content] or a ToolResult"
+    raise BadTool(name, f"it returns {returned!r}; a tool returns {allowed}")
 
 
 def _as_result(returned: Any) -> ToolResult[Any]:
     if isinstance(returned, ToolResult):
         return returned
     if isinstance(returned, str):
-        return ToolResult([TextContent(text=returned)], msgspec.UNSET)
+        returned = [TextContent(text=returned)]
+    if isinstance(returned, list):
+        return ToolResult(returned, msgspec.UNSET)
     # "For backwards compatibility, a tool that returns structured content SHOULD also return the serialized
     # JSON in a TextContent block." (server/tools)
     text = msgspec.json.encode(returned).decode()

@@ -11,6 +11,7 @@ from msgspec import UNSET, Meta, Raw, Struct
 
 from ragmcp.errors import BadTool, InvalidParams
 from ragmcp.json_schema import flat_schema
+from ragmcp.schema import Content, ImageContent
 from ragmcp.server import Call
 from ragmcp.tools import TextContent, Tool, ToolResult, tool
 
@@ -190,6 +191,17 @@ async def test_text_that_is_not_utf8_is_a_bad_argument() -> None:
         await find.run(CALL, Raw(b'{"query":"\xff"}'))
 
 
+async def test_content_of_several_kinds_has_no_structured_form() -> None:
+    @tool(read_only=True)
+    async def shown(_: Call) -> list[Content]:
+        """Shows something."""
+        return [TextContent(text="Look:"), ImageContent(data="AA==", mime_type="image/png")]
+
+    result = await shown.run(CALL, Raw(b"{}"))
+    assert [type(content) for content in result.content] == [TextContent, ImageContent]
+    assert result.structured is shown.info.output_schema is UNSET
+
+
 def test_a_function_that_cannot_be_a_tool_says_why() -> None:
     async def undocumented(_: Call) -> str:
         return ""
@@ -209,7 +221,7 @@ def test_a_function_that_cannot_be_a_tool_says_why() -> None:
     cases: list[tuple[Any, str]] = [
         (undocumented, "docstring"),
         (untyped, "argument a has no type hint"),
-        (odd, "Struct, a str or a ToolResult"),
+        (odd, "Struct, a str, a list.* or a ToolResult"),
         (named, "first parameter"),
     ]
     for function, reason in cases:
