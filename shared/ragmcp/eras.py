@@ -35,8 +35,8 @@ LATEST_LEGACY = LEGACY_REVISIONS[0]
 BATCH_REVISION = "2025-03-26"
 
 # What a revision older than these does not know, and therefore is not sent.
-ANNOTATIONS_SINCE = "2025-03-26"
-STRUCTURED_SINCE = "2025-06-18"
+ANNOTATIONS_SINCE = AUDIO_SINCE = "2025-03-26"
+STRUCTURED_SINCE = LINKS_SINCE = "2025-06-18"
 
 UNSUPPORTED_VERSION = -32022
 # Errors only a modern server sends; any other error to the probe means a legacy one.

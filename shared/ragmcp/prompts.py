@@ -10,6 +10,7 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from ragmcp.call import Call, Method, method
+from ragmcp.eras import LINKS_SINCE
 from ragmcp.errors import BadTool, InvalidParams, PromptNotFound
 from ragmcp.pagination import page
 from ragmcp.schema import (
@@ -143,6 +144,13 @@ async def _get(server: Server, call: Call) -> Result:
     if prompt is None:
         raise PromptNotFound(params.name, tuple(server.prompts))
     messages = await prompt.messages(call, params.arguments)
+    if call.revision < LINKS_SINCE:
+        from ragmcp.older import content_known_to
+
+        messages = [
+            PromptMessage(role=message.role, content=content_known_to(call.revision, [message.content])[0])
+            for message in messages
+        ]
     return GetPromptResult(messages=messages, description=prompt.info.description)
 
 

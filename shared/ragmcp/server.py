@@ -20,7 +20,7 @@ from msgspec import UNSET, Raw
 from ragmcp.call import Call, Channel, InputNeeded, Method, method
 from ragmcp.concurrency import beside
 from ragmcp.connection import Connection
-from ragmcp.eras import ANNOTATIONS_SINCE, MODERN_REVISIONS, STRUCTURED_SINCE, Era, Session
+from ragmcp.eras import MODERN_REVISIONS, STRUCTURED_SINCE, Era, Session
 from ragmcp.errors import InvalidParams, MethodNotFound, RemoteProtocolError, ToolError, ToolNotFound
 from ragmcp.jsonrpc import Request
 from ragmcp.peer import Peer, Stream
@@ -42,7 +42,6 @@ from ragmcp.schema import (
     RetryableParams,
     ServerCapabilities,
     TextContent,
-    ToolInfo,
 )
 from ragmcp.tools import Tool
 from ragmcp.validation import invalid_params
@@ -208,7 +207,12 @@ class Server:
         assert isinstance(call.params, ListParams)
         if call.params.cursor is not UNSET:
             raise InvalidParams("$.cursor", "there is one page only, and no cursor leads to another")
-        return ListToolsResult(tools=[_as_known_to(call.revision, tool.info) for tool in self.tools.values()])
+        tools = [tool.info for tool in self.tools.values()]
+        if call.revision < STRUCTURED_SINCE:
+            from ragmcp.older import tool_known_to
+
+            tools = [tool_known_to(call.revision, tool) for tool in tools]
+        return ListToolsResult(tools=tools)
 
     async def _call_tool(self, call: Call) -> Result:
         params = self.resume(call, CallToolParams)
@@ -231,7 +235,9 @@ async def _run_tool(call: Call, tool: Tool, arguments: Raw) -> Result:
         failed = True
         content, structured = _failure(call, tool, error)
     if call.revision < STRUCTURED_SINCE:
-        structured = UNSET
+        from ragmcp.older import content_known_to
+
+        content, structured = content_known_to(call.revision, content), UNSET
     return CallToolResult(content=content, structured_content=structured, is_error=failed)
 
 
@@ -241,15 +247,6 @@ def _failure(call: Call, tool: Tool, error: Exception) -> tuple[list[Any], Any]:
         error = ToolError("INTERNAL_ERROR", f"{tool.name} failed unexpectedly; the server's log says more.")
     data = {"errorCode": error.code, "details": error.details, "requestId": call.id}
     return [TextContent(text=str(error))], data
-
-
-def _as_known_to(revision: str, info: ToolInfo) -> ToolInfo:
-    """Without the fields that came later than `revision`."""
-    if revision < ANNOTATIONS_SINCE:
-        info = msgspec.structs.replace(info, annotations=UNSET)
-    if revision < STRUCTURED_SINCE:
-        info = msgspec.structs.replace(info, output_schema=UNSET)
-    return info
 
 
 METHODS: dict[str, Method] = {
