@@ -1,0 +1,135 @@
+"""What an HTTP message repeats of MCP's in its headers, and how it is written there. Pure.
+
+Both halves of HTTP use it: a client writes these headers, a server compares them with the body.
+Source: basic/transports/streamable-http#request-metadata, server/tools#x-mcp-header.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from msgspec import Struct
+
+PROTOCOL_VERSION = "mcp-protocol-version"
+METHOD = "mcp-method"
+NAME = "mcp-name"
+SESSION_ID = "mcp-session-id"
+LAST_EVENT_ID = "last-event-id"
+PARAM_PREFIX = "mcp-param-"
+
+# Where the value of Mcp-Name stands in the parameters of the methods that need one.
+NAMED_BY = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+
+ANNOTATION = "x-mcp-header"
+PRIMITIVES = frozenset({"string", "integer", "boolean"})
+
+_TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+_PLAIN = re.compile(r"[\x20-\x7e]*")
+_ENCODED = re.compile(r"=\?base64\?(.*)\?=", re.DOTALL)
+
+# Keywords of JSON Schema under which keys are names of others, and those under which there is only data.
+_NAMES = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
+_DATA = frozenset({"const", "default", "enum", "examples"})
+
+
+class Mirror(Struct, frozen=True):
+    """A tool's argument that is repeated in a header; `path` leads to it within the arguments."""
+
+    header: str
+    path: tuple[str, ...]
+
+
+def written(value: str) -> str:
+    """The value of a header; what cannot stand there as it is, in base64. Raises UnicodeEncodeError."""
+    if _PLAIN.fullmatch(value) and value == value.strip() and not _ENCODED.fullmatch(value):
+        return value
+    return f"=?base64?{base64.b64encode(value.encode()).decode()}?="
+
+
+def read(header: str) -> str:
+    """What `written` was given. Raises ValueError for a value that is not as a client may write it."""
+    if encoded := _ENCODED.fullmatch(header):
+        try:
+            return base64.b64decode(encoded[1], validate=True).decode()
+        except (binascii.Error, UnicodeDecodeError) as error:
+            raise ValueError(f"{header!r} is not UTF-8 in base64") from error
+    if not re.fullmatch(r"[\t\x20-\x7e]*", header):
+        raise ValueError(f"{header!r} holds characters that no header may")
+    return header
+
+
+def as_text(value: Any) -> str | None:
+    """An argument as the text of its header; None for one that has none."""
+    match value:
+        case str():
+            return value
+        case bool():
+            return "true" if value else "false"
+        case int():
+            return str(value)
+    return None
+
+
+def mirrored(mirrors: Iterable[Mirror], arguments: Mapping[str, Any]) -> dict[str, str]:
+    """The headers of a call; null and absent arguments have none."""
+    headers = {}
+    for mirror in mirrors:
+        value: Any = arguments
+        for step in mirror.path:
+            value = value.get(step) if isinstance(value, Mapping) else None
+        text = as_text(value)
+        if text is not None:
+            headers[mirror.header] = written(text)
+    return headers
+
+
+def mirrors(schema: Mapping[str, Any]) -> tuple[Mirror, ...]:
+    """Which arguments of a tool its calls repeat in headers.
+
+    Raises ValueError with the reason for a schema that asks for it in a way it may not: then the whole tool
+    is unusable over HTTP.
+    """
+    found = tuple(_mirror(path, subschema) for path, subschema in _annotated(schema))
+    headers = [mirror.header for mirror in found]
+    if twice := {header for header in headers if headers.count(header) > 1}:
+        raise ValueError(f"two of its arguments want the header {min(twice)}")
+    return found
+
+
+def _mirror(path: tuple[str, ...] | None, schema: Mapping[str, Any]) -> Mirror:
+    name = schema[ANNOTATION]
+    if not path:
+        raise ValueError(f"{ANNOTATION} {name!r} does not stand at a property that every call has")
+    if not isinstance(name, str) or not _TOKEN.fullmatch(name):
+        raise ValueError(f"{name!r} is no name of a header")
+    type = schema.get("type")
+    types = set(type) if isinstance(type, list) else {type}
+    if not types - {"null"} or not types - {"null"} <= PRIMITIVES:
+        raise ValueError(f"{'.'.join(path)} is no string, integer or boolean, and cannot stand in a header")
+    return Mirror(PARAM_PREFIX + name.lower(), path)
+
+
+def _annotated(
+    schema: Mapping[str, Any],
+) -> Iterator[tuple[tuple[str, ...] | None, Mapping[str, Any]]]:
+    """All annotated subschemas, each with the chain of properties that leads there (None: there is none)."""
+    todo: list[tuple[tuple[str, ...] | None, Any]] = [((), schema)]
+    while todo:
+        path, here = todo.pop()
+        if isinstance(here, list):
+            todo += [(None, item) for item in here]
+        if not isinstance(here, Mapping):
+            continue
+        if ANNOTATION in here:
+            yield path, here
+        for keyword, value in here.items():
+            if keyword == "properties" and isinstance(value, Mapping):
+                todo += [(None if path is None else (*path, name), item) for name, item in value.items()]
+            elif keyword in _NAMES and isinstance(value, Mapping):
+                todo += [(None, item) for item in value.values()]
+            elif keyword not in _DATA:
+                todo.append((None, value))
