@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ragchat import __version__
+from ragmcp.hosts import HOSTS
 
 GROUPS = {
     "memory": "what memory holds, and what was done to it",
@@ -15,7 +16,6 @@ GROUPS = {
     "config": "settings",
 }
 
-MCP_HOSTS = ("claude-desktop", "claude-code", "vscode", "cline", "cursor")
 HOST_ALIASES = {"claude": "claude-desktop", "code": "vscode", "vs-code": "vscode"}
 
 
@@ -39,10 +39,10 @@ def _argument(*names: str, **options: Any) -> Argument:
     return Argument(names, options)
 
 
-def _from_1_to(most: int) -> Callable[[str], int]:
+def _within(least: int, most: int) -> Callable[[str], int]:
     def number(text: str) -> int:  # its name is what argparse calls a value that is none
-        if not 1 <= (value := int(text)) <= most:
-            raise argparse.ArgumentTypeError(f"{text} is not from 1 to {most}")
+        if not least <= (value := int(text)) <= most:
+            raise argparse.ArgumentTypeError(f"{text} is not from {least} to {most}")
         return value
 
     return number
@@ -54,10 +54,10 @@ def _host(text: str) -> str:
 
 
 K = _argument(
-    "-k", type=_from_1_to(100), metavar="N", dest="top_k", default=None, help="passages to find (1 to 100)"
+    "-k", type=_within(1, 100), metavar="N", dest="top_k", default=None, help="passages to find (1 to 100)"
 )
 LIMIT = _argument(
-    "-n", "--limit", type=_from_1_to(10_000), metavar="N", default=100, help="at most N lines (default: 100)"
+    "-n", "--limit", type=_within(1, 10_000), metavar="N", default=100, help="at most N lines (default: 100)"
 )
 DOCUMENT = _argument("document", help="its URI, its id, or the path of its file")
 SESSION = _argument("session_id", metavar="ID", help="the session's id, or enough of its beginning")
@@ -137,7 +137,30 @@ COMMANDS = (
         "mcp config",
         "mcp:config",
         "print the block to paste into another MCP host's settings",
-        (_argument("host", metavar="HOST", type=_host, choices=MCP_HOSTS, help=", ".join(MCP_HOSTS)),),
+        (
+            _argument("host", metavar="HOST", type=_host, choices=tuple(HOSTS), help=", ".join(HOSTS)),
+            _argument("--url", default=None, help="of a running `ragchat serve`, for hosts to share"),
+            _argument("--token-file", metavar="FILE", default=None, help="the file of its bearer token"),
+        ),
+    ),
+    Command(
+        "serve",
+        "serve:serve",
+        "the memory over HTTP, for other programs",
+        (
+            _argument("--host", default=None, help="the address to listen at (default: 127.0.0.1)"),
+            _argument(
+                "--port",
+                type=_within(0, 65_535),
+                default=None,
+                metavar="N",
+                help="0: any free (default: 8765)",
+            ),
+            _argument(
+                "--token-file", metavar="FILE", default=None, help="the bearer token that clients must show"
+            ),
+            _argument("--read-only", action="store_true", help="offer no tool that changes memory"),
+        ),
     ),
     Command("config show", "config:show", "the effective settings, and where each comes from"),
     Command("config path", "config:path", "where settings, memory and logs are"),
@@ -211,4 +234,6 @@ def usage_flaw(arguments: argparse.Namespace) -> str:
         return "--model and --offline exclude each other"
     if arguments.target == "inject:inject" and arguments.uri and "-" not in arguments.paths:
         return "--uri names what comes from stdin: it needs the path -"
+    if arguments.target == "mcp:config" and arguments.token_file and not arguments.url:
+        return "--token-file is that of a running server: it needs --url"
     return ""

@@ -31,12 +31,16 @@ def memory_path(settings: Settings) -> Path:
     return Path(named).expanduser().absolute() if named else settings.home.data / "memory.db"
 
 
-def command(settings: Settings, config_file: Path | None, verbose: bool) -> list[str]:
+def program(settings: Settings, config_file: Path | None, verbose: bool) -> list[str]:
+    """`ragmemory` on this memory, with the settings of this run."""
     # -P: a file of the working folder must not stand in for a module of the server.
-    words = [sys.executable, "-P", "-X", "utf8", "-m", "ragmemory"]
-    words += ["--memory", str(memory_path(settings)), "--toolsets", TOOLSETS]
+    words = [sys.executable, "-P", "-X", "utf8", "-m", "ragmemory", "--memory", str(memory_path(settings))]
     words += ["--config", str(config_file)] if config_file else []
     return [*words, "-v"] if verbose else words
+
+
+def command(settings: Settings, config_file: Path | None, verbose: bool) -> list[str]:
+    return [*program(settings, config_file, verbose), "--toolsets", TOOLSETS]
 
 
 def supervised(settings: Settings, config_file: Path | None, *, verbose: bool) -> Supervised:

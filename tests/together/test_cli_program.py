@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from ragchat.arguments import MCP_HOSTS
+from ragmcp.hosts import HOSTS
 from tests.support.program import LONGEST_SECONDS, Program, program_in
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals and pipes")
@@ -75,7 +75,7 @@ def test_config_path_names_every_place(ragchat: Program) -> None:
     assert all(Path(place["path"]).is_absolute() for place in places.values())
 
 
-@pytest.mark.parametrize("host", MCP_HOSTS)
+@pytest.mark.parametrize("host", HOSTS)
 def test_the_block_for_another_host_starts_the_memory(ragchat: Program, host: str) -> None:
     done = ragchat("mcp", "config", host)
     [(key, servers)] = done.json.items()
