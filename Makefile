@@ -9,7 +9,7 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --con
 chat: $(VENV)/.chat
 	@$(BIN)/ragchat
 
-test: $(VENV)/.test .peers/mcp1/.done
+test: $(VENV)/.test .peers/mcp1/.done .peers/fastmcp/.done
 	@$(BIN)/python -m pytest
 
 lint: $(VENV)/.test
