@@ -1,6 +1,6 @@
-"""Lines out of bytes: the framing of stdio. Pure, and linear in time and memory.
+"""Pieces out of bytes: lines (stdio) and events (SSE). Pure, and linear in time and memory.
 
-Not JSON: a line may hold anything. An overlong line is not kept, only its two ends, which may name its id.
+Not JSON: a piece may hold anything. An overlong one is not kept, only its two ends, which may name its id.
 """
 
 from __future__ import annotations
@@ -15,11 +15,41 @@ Line: TypeAlias = bytes | bytearray
 
 
 class Overlong(Struct, frozen=True):
-    """A line that was skipped: its size in bytes without the newline, its first and its last bytes."""
+    """A piece that was skipped: its size in bytes without its end mark, its first and its last bytes."""
 
     size: int
     head: bytes
     tail: bytes
+
+
+class _Growing:
+    """What has come of a piece so far; beyond `limit` bytes only its two ends."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        # It grows in place and is handed on as it is: at 64 MiB every copy is felt.
+        self.kept = bytearray()
+        self.size = 0
+        self._head = b""
+
+    def append(self, part: Line) -> None:
+        self.size += len(part)
+        self.kept += part
+        if len(self._head) < END_BYTES:
+            self._head += part[: END_BYTES - len(self._head)]
+        if self.size > self.limit:
+            del self.kept[:-END_BYTES]
+
+    def append_ends(self, part: Overlong) -> None:
+        self.append(part.head)
+        self.size += part.size - len(part.head)
+        self.kept[:] = part.tail
+
+    def take(self) -> bytearray | Overlong:
+        """The whole piece; the next one begins."""
+        kept, size, head = self.kept, self.size, self._head
+        self.kept, self.size, self._head = bytearray(), 0, b""
+        return Overlong(size, head, bytes(kept)) if size > self.limit else kept
 
 
 class LineDecoder:
@@ -27,43 +57,112 @@ class LineDecoder:
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
-        # The unfinished line grows in place and is handed on as it is: at 64 MiB every copy is felt.
-        self._partial = bytearray()
-        self._size = 0
-        self._head = b""
+        self._partial = _Growing(limit)
 
     def feed(self, data: bytes) -> list[Line | Overlong]:
         """The lines that `data` completes, without their newlines; blank lines are left out."""
         first, *whole = data.split(b"\n")
         if not whole:
-            self._append(first)
+            self._partial.append(first)
             return []
         rest = whole.pop()
         lines: list[Line | Overlong] = [self._finish(first)]
         lines += [line if len(line) <= self.limit else _skipped(line) for line in whole]
-        self._append(rest)
+        self._partial.append(rest)
         return [line for line in lines if isinstance(line, Overlong) or (line and not line.isspace())]
 
     def end(self) -> list[Line | Overlong]:
         """The last line of a stream that ended without a newline."""
         return self.feed(b"\n")
 
-    def _append(self, part: bytes) -> None:
-        self._size += len(part)
-        self._partial += part
-        if len(self._head) < END_BYTES:
-            self._head += part[: END_BYTES - len(self._head)]
-        if self._size > self.limit:
-            del self._partial[:-END_BYTES]
-
     def _finish(self, part: bytes) -> Line | Overlong:
-        if not self._size:
+        if not self._partial.size:
             return part if len(part) <= self.limit else _skipped(part)
-        self._append(part)
-        line, size, head = self._partial, self._size, self._head
-        self._partial, self._size, self._head = bytearray(), 0, b""
-        return Overlong(size, head, bytes(line)) if size > self.limit else line
+        self._partial.append(part)
+        return self._partial.take()
 
 
 def _skipped(line: bytes) -> Overlong:
     return Overlong(len(line), line[:END_BYTES], line[-END_BYTES:])
+
+
+class ServerEvent(Struct, frozen=True):
+    """One event of a stream that a server sends."""
+
+    data: Line | Overlong
+    type: str = "message"
+
+
+class EventDecoder:
+    """Cuts an event stream (text/event-stream) into events; `limit` is the most data of one, in bytes.
+
+    Source: https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.last_id = ""
+        """From where a broken stream is to be resumed; "" where that cannot be."""
+        self.retry_ms: int | None = None
+        """How long the server wants to be left alone before that."""
+        self._line = _Growing(limit + END_BYTES)  # Room for the name of the field.
+        self._data = _Growing(limit)
+        self._has_data = False
+        self._type = ""
+        self._id = ""
+        self._began = False
+        self._after_return = False
+
+    def feed(self, data: bytes) -> list[ServerEvent]:
+        """The events that `data` completes. Those without data, and comments, are left out."""
+        if self._after_return and data[:1] == b"\n":
+            data = data[1:]
+        self._after_return = data[-1:] == b"\r" or (self._after_return and not data)
+        events = []
+        for part in data.splitlines(keepends=True):
+            ended = part[-1:] in (b"\n", b"\r")
+            self._line.append(part.rstrip(b"\r\n") if ended else part)
+            if ended and (event := self._take(self._line.take())):
+                events.append(event)
+        return events
+
+    def _take(self, line: bytearray | Overlong) -> ServerEvent | None:
+        if isinstance(line, Overlong):
+            if line.head.startswith(b"data:"):
+                data = Overlong(line.size, line.head[len("data:") :].lstrip(), line.tail)
+                self._begin_data()
+                self._data.append_ends(data)
+            return None
+        if not self._began:
+            self._began = True
+            line = line.removeprefix(b"\xef\xbb\xbf")
+        if not line:
+            return self._dispatch()
+        name, colon, _ = bytes(line[:END_BYTES]).partition(b":")
+        del line[: len(name + colon)]
+        if line[:1] == b" ":
+            del line[:1]
+        self._field(name, line)
+        return None
+
+    def _field(self, name: bytes, value: bytearray) -> None:
+        match name:
+            case b"data":
+                self._begin_data()
+                self._data.append(value)
+            case b"event":
+                self._type = value.decode(errors="replace")
+            case b"id" if b"\0" not in value:
+                self._id = value.decode(errors="replace")
+            case b"retry" if value.isdigit() and len(value) < 10:
+                self.retry_ms = int(value)
+
+    def _begin_data(self) -> None:
+        if self._has_data:
+            self._data.append(b"\n")
+        self._has_data = True
+
+    def _dispatch(self) -> ServerEvent | None:
+        self.last_id = self._id
+        type, self._type, self._has_data = self._type, "", False
+        data = self._data.take()
+        return ServerEvent(data, type or "message") if data else None
