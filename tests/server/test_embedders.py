@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 from ragmemory.embedders.local import DIMENSIONS, LocalEmbedder
-from ragmemory.embedders.tokens import MOST_WORDS
+from ragmemory.numbering import MOST_WORDS
 from ragmemory.types import Embedding
 
 LOCAL = LocalEmbedder()
@@ -103,7 +103,7 @@ def test_words_are_forgotten_before_they_fill_the_memory() -> None:
     for start in range(0, MOST_WORDS + 1, 50_000):
         memory.counts([" ".join(f"word{n}" for n in range(start, start + 50_000))])
     assert memory.counts(["something new"]) == [2]
-    assert len(memory._numbers) < MOST_WORDS
+    assert len(memory._numbering) < MOST_WORDS
     assert embedder.count_tokens(["seldom"]) == before
 
 

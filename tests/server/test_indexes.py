@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from ragmemory.indexes.chunks import weighed
+from ragmemory.indexes.lexicon import Lexicon, Terms
 from ragmemory.indexes.matrix import Matrix
 from ragmemory.indexes.scores import DenseScores
 from ragmemory.indexes.sequences import SequenceIndex
@@ -26,10 +27,20 @@ def rows(*numbers: int) -> NDArray[np.int64]:
     return np.array(numbers, np.int64)
 
 
+def terms(*texts: list[str]) -> Terms:
+    """Words that are their own stems."""
+    return Lexicon().analyse([" ".join(text) for text in texts]).terms
+
+
+def add(index: WordIndex, texts: list[list[str]]) -> None:
+    found = terms(*texts)
+    index.add(found, np.ones(len(found.numbers), np.float32))
+
+
 def word_index(texts: list[list[str]], batch: int = 3) -> WordIndex:
     index = WordIndex.empty(K1, B)
     for start in range(0, len(texts), batch):
-        index.add([Counter(text) for text in texts[start : start + batch]])
+        add(index, texts[start : start + batch])
     return index
 
 
@@ -85,17 +96,36 @@ def test_coverage_is_the_share_of_the_question_that_a_text_holds() -> None:
 
 
 def test_a_saved_word_index_is_mapped_and_grows_on(tmp_path: Path) -> None:
-    texts = [["cat", "mat"], ["cat"], [], ["dog", "über"]]
+    texts = [["cat", "mat"], ["cat"], [], ["dog", "火"]]
     word_index(texts).save(tmp_path)
     index = WordIndex.load(tmp_path, K1, B)
-    index.add([Counter(["über", "cat"])])
-    assert index.search(["cat", "über"], NONE).scores == pytest.approx(
-        bm25([*texts, ["über", "cat"]], ["cat", "über"]), rel=1e-4
+    add(index, [["火", "cat"]])
+    assert index.search(["cat", "火"], NONE).scores == pytest.approx(
+        bm25([*texts, ["火", "cat"]], ["cat", "火"]), rel=1e-4
     )
 
 
-def test_a_term_longer_than_its_field_is_found_all_the_same() -> None:
-    assert word_index([["x" * 100]]).search(["x" * 100], NONE).scores[0] > 0
+def test_words_of_one_stem_are_one_term_and_a_title_counts_as_told() -> None:
+    lexicon = Lexicon()
+    texts, titles = lexicon.analyse(["run running fox", ""]), lexicon.analyse(["runs", "fox"])
+    index = WordIndex.empty(K1, B)
+    index.add(*weighed(texts.terms, titles.terms, 3))
+    assert [part.tolist() for part in index.segments[0].postings("run")] == [[0], [5]]
+    assert [part.tolist() for part in index.segments[0].postings("fox")] == [[0, 1], [1, 3]]
+    assert np.concatenate(index.lengths.parts).tolist() == [6, 3]
+
+
+def test_a_text_without_spaces_is_counted_by_its_characters_and_pairs_beside_others() -> None:
+    analysed = Lexicon().analyse(["黑豹队 a", "a"])
+    index = WordIndex.empty(K1, B)
+    index.add(analysed.terms, np.ones(len(analysed.terms.numbers), np.float32))
+    assert [len(index.segments[0].postings(term)[0]) for term in ("黑", "黑豹", "黑豹队", "a")] == [
+        1,
+        1,
+        0,
+        2,
+    ]
+    assert np.bincount(analysed.stems.owners).tolist() == [2, 1]
 
 
 def unit_rows(count: int, dimensions: int = 8) -> NDArray[np.float32]:
@@ -179,7 +209,7 @@ def test_a_matrix_takes_rows_of_both_parts_in_any_order(shape: tuple[int, ...], 
 
 def test_neighbours_are_counted_within_a_text_only() -> None:
     index = SequenceIndex.empty()
-    index.add([["red", "fox", "red", "fox"], [], ["fox"], ["red"], ["fox", "red"]])
+    index.add(terms(["red", "fox", "red", "fox"], [], ["fox"], ["red"], ["fox", "red"]))
     pairs = [("red", "fox"), ("fox", "red")]
     assert index.count_pairs(rows(0, 1, 2, 3, 4), pairs).tolist() == [[2, 1], [0, 0], [0, 0], [0, 0], [0, 1]]
     assert index.count_pairs(rows(4, 0), pairs).tolist() == [[0, 1], [2, 1]]
@@ -188,7 +218,7 @@ def test_neighbours_are_counted_within_a_text_only() -> None:
 
 def test_sequences_survive_saving_and_dropping_rows(tmp_path: Path) -> None:
     index = SequenceIndex.empty()
-    index.add([["a", "b"], ["b", "a"], ["a", "b", "c"]])
+    index.add(terms(["a", "b"], ["b", "a"], ["a", "b", "c"]))
     index.save(tmp_path)
     loaded = SequenceIndex.load(tmp_path).kept(rows(0, 2))
     assert loaded.count_pairs(rows(0, 1), [("b", "c")]).tolist() == [[0], [1]]

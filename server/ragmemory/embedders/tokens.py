@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections import defaultdict
 from collections.abc import Sequence
-from itertools import chain, count, islice
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from ragmemory.indexes.matrix import Matrix
+from ragmemory.numbering import Numbering
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -20,10 +20,7 @@ if TYPE_CHECKING:
 
 # What the tokenizer writes for a space. No merge crosses one, so words are tokenized apart from each other.
 SPACE = "▁"
-# Bounds of what is remembered before it begins anew (some 40 MB), and the characters after which a word is
-# cut: a text without spaces is one word.
-MOST_WORDS = 200_000
-MOST_CHARACTERS = 8_000_000
+# The characters after which a word is cut: a text without spaces is one word.
 LONGEST = 64
 # Words tokenized as one text: three times as fast as each alone, and the tokenizer takes several at once.
 LEARNED = 300
@@ -74,13 +71,12 @@ class TokenMemory:
         words = [words_of(text) for text in texts]
         owners = np.repeat(np.arange(len(texts)), [len(found) for found in words])
         with self._lock:
-            if len(self._numbers) > MOST_WORDS or self._characters > MOST_CHARACTERS:
+            if self._numbering.is_full:
                 self._forget()
-            number = map(self._numbers.__getitem__, chain.from_iterable(words))
-            numbers = np.fromiter(number, np.int64, len(owners))
-            if fresh := len(self._numbers) + 1 - len(self._bounds):
+            numbers = self._numbering.numbers(words)
+            if fresh := self._numbering.take_fresh():
                 try:
-                    self._learn(list(islice(reversed(self._numbers), fresh))[::-1])
+                    self._learn(fresh)
                 except BaseException:
                     self._forget()  # else these words would have numbers and no tokens
                     raise
@@ -88,13 +84,11 @@ class TokenMemory:
             return _Words(owners, bounds[numbers], bounds[numbers + 1], self._tokens.recent)
 
     def _forget(self) -> None:
-        # A word that is not known gets the next number as it is looked up.
-        self._numbers: defaultdict[str, int] = defaultdict(count().__next__)
+        self._numbering = Numbering()
         # The tokens of word i are those from bounds[i] to bounds[i + 1].
         self._bounds = Matrix(np.empty(0, np.int64))
         self._bounds.add(np.zeros(1, np.int64))
         self._tokens = Matrix(np.empty(0, np.int32))
-        self._characters = 0
 
     def _learn(self, words: Sequence[str]) -> None:
         """Tokenize words that have numbers already. What others still read does not change."""
@@ -108,7 +102,6 @@ class TokenMemory:
         ends = np.append(begins, len(tokens))[np.cumsum(counts)]
         self._bounds.add(len(self._tokens) + ends)
         self._tokens.add(tokens)
-        self._characters += sum(map(len, words))
 
 
 def words_of(text: str) -> list[str]:

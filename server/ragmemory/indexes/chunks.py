@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from ragmemory.indexes.lexicon import Lexicon, Terms
 from ragmemory.indexes.matrix import Matrix
 from ragmemory.indexes.sequences import SequenceIndex
-from ragmemory.indexes.terms import frequencies, stems
 from ragmemory.indexes.vectors import VectorIndex
 from ragmemory.indexes.words import WordIndex
 
@@ -34,6 +34,7 @@ class ChunkIndexes:
     vectors: VectorIndex
     words: WordIndex
     sequences: SequenceIndex
+    lexicon: Lexicon = field(default_factory=Lexicon)
 
     @classmethod
     def empty(cls, dimensions: int, settings: RankingSettings) -> ChunkIndexes:
@@ -75,15 +76,16 @@ class ChunkIndexes:
         """Append the new chunks."""
         import numpy as np
 
-        texts = [stems(text) for text in changes.texts]
-        titles = [
-            stems(f"{title} {heading}")
-            for title, heading in zip(changes.titles, changes.headings, strict=True)
-        ]
+        if self.lexicon.is_full:
+            self.lexicon = Lexicon()
+        texts = self.lexicon.analyse(changes.texts)
+        titles = self.lexicon.analyse(
+            [" ".join(above) for above in zip(changes.titles, changes.headings, strict=True)]
+        )
         self.chunk_ids.add(np.array(changes.chunk_ids, np.int64))
         self.vectors.add(changes.embeddings)
-        self.words.add([frequencies(*pair, title_weight) for pair in zip(texts, titles, strict=True)])
-        self.sequences.add(texts)
+        self.words.add(*weighed(texts.terms, titles.terms, title_weight))
+        self.sequences.add(texts.stems)
 
     def remove(self, chunk_ids: NDArray[np.int64]) -> None:
         """Chunks that are not known are passed over."""
@@ -110,3 +112,17 @@ class ChunkIndexes:
             found.append(np.unique(rows[known]) + before)
             before += len(part)
         return np.concatenate(found)
+
+
+def weighed(texts: Terms, titles: Terms, title_weight: float) -> tuple[Terms, NDArray[np.float32]]:
+    """The terms of each text and of its title; an occurrence in the title counts `title_weight`."""
+    import numpy as np
+
+    both = Terms(
+        titles.names,
+        np.concatenate([texts.numbers, titles.numbers]),
+        np.concatenate([texts.owners, titles.owners]),
+        texts.texts,
+    )
+    sizes = [len(texts.numbers), len(titles.numbers)]
+    return both, np.repeat(np.array([1, title_weight], np.float32), sizes)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ragmemory.indexes.matrix import mapped
-from ragmemory.indexes.terms import TERM_BYTES
+from ragmemory.indexes.terms import hashes
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -15,15 +14,13 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from ragmemory.indexes.lexicon import Terms
+
 
 @dataclass(frozen=True)
 class Segment:
-    terms: NDArray[
-        np.bytes_
-    ]  # (t,) fixed width, sorted: looked up by np.searchsorted straight from a mapped file
-    ends: NDArray[
-        np.int64
-    ]  # (t,) where the postings of a term end; they begin where those of the one before end
+    terms: NDArray[np.uint64]  # (t,) hashes, ascending: looked up straight from a mapped file
+    ends: NDArray[np.int64]  # (t,) where the postings of a term end, and those of the next begin
     rows: NDArray[np.int32]  # (p,) ascending within a term
     frequencies: NDArray[np.float32]  # (p,) how often, weighted
 
@@ -41,61 +38,66 @@ class Segment:
             np.save(folder / f"{name}.npy", getattr(self, name))
 
     @classmethod
-    def build(cls, counted: Sequence[Mapping[str, float]], first_row: int) -> Segment:
-        """One row for each text's term frequencies."""
+    def empty(cls) -> Segment:
         import numpy as np
 
-        numbers: dict[str, int] = {}
-        for counts in counted:
-            for term in counts:
-                numbers.setdefault(term, len(numbers))
-        sizes = [len(counts) for counts in counted]
-        rows = np.repeat(np.arange(first_row, first_row + len(counted), dtype=np.int32), sizes)
-        terms = np.fromiter((numbers[term] for counts in counted for term in counts), np.int64, len(rows))
-        frequencies = np.fromiter((f for counts in counted for f in counts.values()), np.float32, len(rows))
-        names = np.array([term.encode()[:TERM_BYTES] for term in numbers], f"S{TERM_BYTES}")
-        return cls._sorted(names, terms, rows, frequencies)
+        return cls(
+            np.empty(0, np.uint64), np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.float32)
+        )
+
+    @classmethod
+    def build(cls, terms: Terms, weights: NDArray[np.float32], first_row: int) -> Segment:
+        """One row for each text; `weights` (t,) says how much each occurrence counts."""
+        import numpy as np
+
+        if not len(terms.numbers):
+            return cls.empty()
+        used = np.flatnonzero(np.bincount(terms.numbers, minlength=len(terms.names)))
+        names, places = np.unique(terms.names[used], return_inverse=True)
+        place_of = np.empty(len(terms.names), np.int64)
+        place_of[used] = places
+        # Term and row as one number, so that all are counted by one sort.
+        keys = place_of[terms.numbers] * terms.texts + terms.owners
+        order = np.argsort(keys)
+        keys = keys[order]
+        starts = np.flatnonzero(np.diff(keys, prepend=-1))
+        frequencies = np.add.reduceat(weights[order], starts)
+        places, rows = np.divmod(keys[starts], terms.texts)
+        ends = np.cumsum(np.bincount(places, minlength=len(names)))
+        return cls(names, ends, (first_row + rows).astype(np.int32), frequencies)
 
     @classmethod
     def merge(cls, older: Segment, newer: Segment) -> Segment:
-        """`newer` holds the later rows."""
+        """`newer` holds the later rows, which come last within each term."""
         import numpy as np
 
-        return cls._sorted(
-            np.concatenate([older.terms, newer.terms]),
-            np.concatenate([older._term_of_each(), len(older.terms) + newer._term_of_each()]),
-            np.concatenate([older.rows, newer.rows]),
-            np.concatenate([older.frequencies, newer.frequencies]),
-        )
+        terms = np.union1d(older.terms, newer.terms)
+        counts = np.zeros((2, len(terms)), np.int64)
+        for count, segment in zip(counts, (older, newer), strict=True):
+            count[np.searchsorted(terms, segment.terms)] = segment._counts()
+        # Where the postings of each term of each segment go.
+        starts = np.cumsum(counts.T).reshape(-1, 2).T - counts
+        rows = np.empty(counts.sum(), np.int32)
+        frequencies = np.empty(len(rows), np.float32)
+        for count, start, segment in zip(counts, starts, (older, newer), strict=True):
+            places = np.arange(len(segment)) + np.repeat(start - (np.cumsum(count) - count), count)
+            rows[places] = segment.rows
+            frequencies[places] = segment.frequencies
+        return cls(terms, np.cumsum(counts.sum(axis=0)), rows, frequencies)
 
     def kept(self, rows: NDArray[np.int64], total: int) -> Segment:
-        """The same with `rows` alone, numbered anew; `total` rows there were."""
+        """The same with `rows` alone, which ascend, numbered anew; `total` rows there were."""
         import numpy as np
 
         numbers = np.full(total, -1, np.int32)
         numbers[rows] = np.arange(len(rows), dtype=np.int32)
         kept = numbers[self.rows] >= 0
-        return self._sorted(
-            self.terms, self._term_of_each()[kept], numbers[self.rows[kept]], self.frequencies[kept]
-        )
-
-    @classmethod
-    def _sorted(
-        cls,
-        names: NDArray[np.bytes_],
-        terms: NDArray[np.int64],
-        rows: NDArray[np.int32],
-        frequencies: NDArray[np.float32],
-    ) -> Segment:
-        """Postings in any order of terms, with ascending rows; `terms` number `names`, which may repeat."""
-        import numpy as np
-
-        unique, number = np.unique(names, return_inverse=True)
-        terms = number[terms]
-        order = np.argsort(terms, kind="stable")
-        counts = np.bincount(terms, minlength=len(unique))
+        terms = np.repeat(np.arange(len(self.terms)), self._counts())
+        counts = np.bincount(terms[kept], minlength=len(self.terms))
         used = counts > 0
-        return cls(unique[used], np.cumsum(counts[used]), rows[order], frequencies[order])
+        return Segment(
+            self.terms[used], np.cumsum(counts[used]), numbers[self.rows[kept]], self.frequencies[kept]
+        )
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -104,13 +106,14 @@ class Segment:
         """The rows that hold `term`, ascending, and how often each does."""
         import numpy as np
 
-        name = np.bytes_(term.encode()[:TERM_BYTES])
+        [name] = hashes([term])
         at = int(np.searchsorted(self.terms, name))
         known = at < len(self.terms) and self.terms[at] == name
         where = slice(self.ends[at - 1] if at else 0, self.ends[at]) if known else slice(0)
         return self.rows[where], self.frequencies[where]
 
-    def _term_of_each(self) -> NDArray[np.int64]:
+    def _counts(self) -> NDArray[np.int64]:
+        """(t,) how many rows hold each term."""
         import numpy as np
 
-        return np.repeat(np.arange(len(self.terms)), np.diff(self.ends, prepend=0))
+        return np.diff(self.ends, prepend=0)

@@ -6,18 +6,19 @@ bits of a hash: two neighbours make 32, so chance hits are rare, and a chunk of 
 
 from __future__ import annotations
 
-from itertools import chain
 from typing import TYPE_CHECKING
-from zlib import crc32
 
 from ragmemory.indexes.matrix import Matrix
+from ragmemory.indexes.terms import hashes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     import numpy as np
     from numpy.typing import NDArray
+
+    from ragmemory.indexes.lexicon import Terms
 
 HASHES, ENDS = "sequence_hashes.npy", "sequence_ends.npy"
 
@@ -48,12 +49,13 @@ class SequenceIndex:
     def __len__(self) -> int:
         return len(self.ends)
 
-    def add(self, texts: Sequence[Sequence[str]]) -> None:
-        """Append one row for each text, given as its stems."""
+    def add(self, stems: Terms) -> None:
+        """Append one row for each text."""
         import numpy as np
 
-        self.ends.add(len(self.hashes) + np.cumsum([len(stems) for stems in texts]))
-        self.hashes.add(hashes(chain.from_iterable(texts)))
+        sizes = np.bincount(stems.owners, minlength=stems.texts)
+        self.ends.add(len(self.hashes) + np.cumsum(sizes))
+        self.hashes.add(shortened(stems.names)[stems.numbers])
 
     def kept(self, rows: NDArray[np.int64]) -> SequenceIndex:
         """One with these rows alone."""
@@ -68,7 +70,7 @@ class SequenceIndex:
         counts = np.zeros((len(rows), len(pairs)), np.float32)
         neighbours, owners = self._neighbours(rows)
         for column, pair in enumerate(pairs):
-            first, second = hashes(pair).tolist()
+            first, second = shortened(hashes(pair)).tolist()
             counts[:, column] = np.bincount(owners[neighbours == (first << 16 | second)], minlength=len(rows))
         return counts
 
@@ -102,7 +104,8 @@ class SequenceIndex:
         return np.arange(ends[-1]) + np.repeat(before - (ends - sizes), sizes), ends
 
 
-def hashes(stems: Iterable[str]) -> NDArray[np.uint16]:
+def shortened(names: NDArray[np.uint64]) -> NDArray[np.uint16]:
+    """Their last 16 bits."""
     import numpy as np
 
-    return np.fromiter((crc32(stem.encode()) & 0xFFFF for stem in stems), np.uint16)
+    return names.astype(np.uint16)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 HEADER = "header.json"
 # Of the files; a snapshot of another form is not read.
-FORM = 1
+FORM = 2
 
 
 class Header(msgspec.Struct):

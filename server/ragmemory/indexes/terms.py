@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections import Counter
 from functools import cache, lru_cache
+from hashlib import blake2b
 from importlib import import_module
-from typing import TYPE_CHECKING
+from itertools import chain
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Iterable, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
 
 # Scripts that are written without spaces (Thai to Tibetan, Myanmar, Khmer, kana, Han), and Hangul, whose
 # words carry their particles: overlapping pairs of characters stand in for words.
@@ -24,17 +28,17 @@ MARKS = (
     "\u0300-\u036f\u0483-\u0489\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed\u0711-\u074a"
     "\u0900-\u0963\u0966-\u0dff\u200c\u200d"
 )
-ASCII_WORD = re.compile("[a-z0-9]+")
+# Of ASCII texts: letters and digits to lower case, all else to spaces. Three times as fast as an expression.
+ASCII = bytes(ord(chr(i).lower()) if chr(i).isalnum() else ord(" ") for i in range(128)).ljust(256)
 # Emoji and dingbats, each a word of its own.
 PICTURES = "\u2600-\u27bf\U0001f300-\U0001faff"
 WORD = re.compile(rf"[{GAPLESS}]+|(?:[^\W_{GAPLESS}]|[{MARKS}])+|[{PICTURES}]")
 GAPLESS_START = re.compile(rf"[{GAPLESS}]")
 ACCENTS = re.compile("[\u0300-\u036f]+")
 
-# A term's bytes are compared in fixed width; longer ones are cut, as nobody asks for them by their end.
-TERM_BYTES = 40
-# Words whose stems are kept at hand: some 20 MB.
-REMEMBERED = 100_000
+# What is between two white spaces and not ASCII is remembered if it is short, and not too many of them.
+REMEMBERED = 50_000
+SHORT = 40
 
 # Words that tell nothing of what is asked, as `words` folds them. None that is a telling one in the other
 # language ("die", "war"): those are left to their document frequency.
@@ -64,32 +68,45 @@ GERMAN = (
 STOP_WORDS = frozenset(f"{ENGLISH} {GERMAN}".split())
 
 
+class Stemmer(Protocol):
+    """What is used of PyStemmer."""
+
+    def stemWord(self, word: str) -> str: ...  # noqa: N802
+    def stemWords(self, words: Sequence[str]) -> list[str]: ...  # noqa: N802
+
+
 def words(text: str) -> list[str]:
     """The words of a text, case and accents folded, in order; a run without spaces is one word."""
     if text.isascii():
-        return ASCII_WORD.findall(text.lower())
+        return text.encode().translate(ASCII).decode().split()
+    parts = (_remembered(part) if len(part) <= SHORT else _folded(part) for part in text.split())
+    return list(chain.from_iterable(parts))
+
+
+def _folded(text: str) -> list[str]:
     folded = ACCENTS.sub("", unicodedata.normalize("NFKD", text.casefold()))
     return WORD.findall(unicodedata.normalize("NFC", folded))
 
 
+_remembered = lru_cache(REMEMBERED)(_folded)
+
+
 def stems(text: str) -> list[str]:
     """The words of a text, stemmed."""
-    stem = stemmer()
-    return [stem(word) for word in words(text)]
+    return stemmer().stemWords(words(text))
 
 
 def query_stems(text: str) -> list[str]:
     """The stems to look up, as often as they come: no stop words unless there is nothing else."""
-    stem = stemmer()
     found = words(text)
-    return [stem(word) for word in found if word not in STOP_WORDS] or [stem(word) for word in found]
+    return stemmer().stemWords([word for word in found if word not in STOP_WORDS] or found)
 
 
-def terms(stems: Sequence[str]) -> list[str]:
-    """What is counted: stems; of a run without spaces its characters and its pairs, which carry meaning."""
-    if all(map(str.isascii, stems)):
-        return list(stems)
-    return [term for stem in stems for term in (grams(stem) if GAPLESS_START.match(stem) else (stem,))]
+def terms(words: list[str]) -> list[str]:
+    """What is counted: words or stems; of a run without spaces its characters and its pairs instead."""
+    if "".join(words).isascii():
+        return words
+    return [term for word in words for term in (grams(word) if GAPLESS_START.match(word) else (word,))]
 
 
 def grams(run: str) -> list[str]:
@@ -97,17 +114,16 @@ def grams(run: str) -> list[str]:
     return [*run, *(run[i : i + 2] for i in range(len(run) - 1))]
 
 
-def frequencies(text: Sequence[str], title: Sequence[str], title_weight: float) -> dict[str, float]:
-    """How often each term occurs among the stems; an occurrence in the title counts `title_weight`."""
-    counts: dict[str, float] = dict(Counter(terms(text)))
-    for term in terms(title):
-        counts[term] = counts.get(term, 0) + title_weight
-    return counts
+def hashes(stems: Iterable[str]) -> NDArray[np.uint64]:
+    """What stands for a term in the indexes: two of a million have the same once in 40 million times."""
+    import numpy as np
+
+    return np.frombuffer(b"".join(blake2b(stem.encode(), digest_size=8).digest() for stem in stems), "<u8")
 
 
 @cache
-def stemmer() -> Callable[[str], str]:
+def stemmer() -> Stemmer:
     """English, for all languages with spaces: what it does to others, it does to texts and queries alike."""
-    # A compiled module without type stubs; our cache is four times as fast as its own.
-    stem: Callable[[str], str] = import_module("Stemmer").Stemmer("english", 0).stemWord
-    return lru_cache(REMEMBERED)(stem)
+    # A compiled module without type stubs. Its own cache is slower than stemming.
+    stemmer: Stemmer = import_module("Stemmer").Stemmer("english", 0)
+    return stemmer

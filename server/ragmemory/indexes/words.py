@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ragmemory.indexes.matrix import Matrix
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     import numpy as np
     from numpy.typing import NDArray
+
+    from ragmemory.indexes.lexicon import Terms
 
 # For each term of a question what it weighs, and the rows that hold it, segment by segment.
 Covering = Sequence[tuple[float, Sequence["NDArray[np.int32]"]]]
@@ -61,12 +63,12 @@ class WordIndex:
     def __len__(self) -> int:
         return len(self.lengths)
 
-    def add(self, counted: Sequence[Mapping[str, float]]) -> None:
-        """Append one row for each text, given as the frequencies of its terms."""
+    def add(self, terms: Terms, weights: NDArray[np.float32]) -> None:
+        """Append one row for each text; `weights` says how much each occurrence counts."""
         import numpy as np
 
-        lengths = np.array([sum(counts.values()) for counts in counted], np.float32)
-        segments = [*self.segments, Segment.build(counted, first_row=len(self))]
+        lengths = np.bincount(terms.owners, weights, terms.texts).astype(np.float32)
+        segments = [*self.segments, Segment.build(terms, weights, first_row=len(self))]
         while len(segments) > 1 and len(segments[-2]) < MERGE_RATIO * len(segments[-1]):
             segments[-2:] = [Segment.merge(*segments[-2:])]
         self.segments = segments
@@ -108,7 +110,7 @@ class WordIndex:
         return np.float32(self.k1 * (1 - self.b)) + scale * self.lengths.take(rows)
 
     def _whole(self) -> Segment:
-        whole = Segment.build([], first_row=0)
+        whole = Segment.empty()
         for segment in self.segments:
             whole = Segment.merge(whole, segment)
         return whole
