@@ -2,38 +2,17 @@
 
 from __future__ import annotations
 
-import functools
 import json
-from pathlib import Path
 from typing import Any
 
 import anyio
-import jsonschema
 import pytest
 
 from ragmcp.eras import LEGACY_REVISIONS
 from ragmcp.server import Server
 from tests.support.mcp_server import make_server
 from tests.support.raw_mcp import MODERN_META, RawClient, raw_client
-
-SCHEMAS = Path(__file__).resolve().parents[3] / "shared" / "mcp-schema"
-MODERN = "2026-07-28"
-REVISIONS = [*LEGACY_REVISIONS, MODERN]
-
-
-@functools.cache
-def validator(revision: str, name: str) -> jsonschema.Draft202012Validator:
-    file = SCHEMAS / revision / "schema.json"
-    if not file.is_file():
-        pytest.skip(f"the protocol's schemas are not here: {SCHEMAS} does not exist")
-    schema = json.loads(file.read_text(encoding="utf-8"))
-    key = "$defs" if "$defs" in schema else "definitions"
-    return jsonschema.Draft202012Validator({key: schema[key], "$ref": f"#/{key}/{name}"})
-
-
-def check(value: Any, revision: str, name: str) -> None:
-    """`value` fits the definition `name` of the revision's schema."""
-    validator(revision, name).validate(value)
+from tests.support.schemas import MODERN, REVISIONS, check
 
 
 async def opened(client: RawClient, revision: str) -> bool:

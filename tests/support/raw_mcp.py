@@ -1,4 +1,7 @@
-"""Messages as they stand on the wire, exchanged with a server that runs beside the test."""
+"""Messages as they stand on the wire, exchanged with a server that runs beside the test.
+
+Each message of the server is checked against the schema of the revision that is spoken.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ import anyio
 from ragmcp.concurrency import beside
 from ragmcp.server import Server, serve
 from ragmcp.transports.memory import MemoryStream, memory_pair
+from tests.support import schemas
 
 MODERN_META = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -26,9 +30,11 @@ class RawClient:
     def __init__(self, stream: MemoryStream) -> None:
         self._stream = stream
         self._received: list[Any] = []
+        self._conversation = schemas.Conversation()
 
     def send(self, message: Any) -> None:
         """One message, or a batch; bytes go as they are."""
+        self._conversation.note("client", message)
         self._stream.write(message if isinstance(message, bytes) else json.dumps(message).encode())
 
     async def receive(self) -> Any:
@@ -38,7 +44,10 @@ class RawClient:
                 data = await self._stream.receive()
                 assert data, "the server has left"
                 self._received += [json.loads(line) for line in data.splitlines()]
-        return self._received.pop(0)
+        message = self._received.pop(0)
+        if schemas.present():
+            self._conversation.check("server", message)
+        return message
 
     async def ask(self, message: Any) -> Any:
         """The next message after this one was sent."""
