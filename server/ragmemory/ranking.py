@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from heapq import nsmallest
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -14,9 +13,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float32]
+    Pairs = NDArray[np.uint32]
 
 
-# Hashes of a passage that are compared before all of them.
+# Pairs of a passage that are compared before all of them.
 SAMPLE = 8
 
 
@@ -104,28 +104,31 @@ def logistic(x: NDArray[np.floating[Any]]) -> Floats:
     return y
 
 
-def without_duplicates(passages: Iterable[tuple[int, set[int]]], overlap: float, wanted: int) -> list[int]:
+def without_duplicates(passages: Iterable[tuple[int, Pairs]], overlap: float, wanted: int) -> list[int]:
     """The first `wanted` passages that are no near copy of one before (Broder 1997).
 
-    A passage is a number and the set of its pairs of neighbouring words; of two near copies, those in both
-    are at least `overlap` of those in either (Jaccard). Vectors are no measure of this: two invoices that
-    differ in their sum alone have a cosine of .99.
+    A passage is a number and the hashes of its pairs of neighbouring words, ascending, each once; of two near
+    copies, those in both are at least `overlap` of those in either (Jaccard). Vectors are no measure of this:
+    two invoices that differ in their sum alone have a cosine of .99.
     """
     kept: list[int] = []
-    seen: list[tuple[set[int], set[int]]] = []
+    seen: list[tuple[set[int], Pairs]] = []
     for number, pairs in passages:
         if len(kept) == wanted:
             break
         # Of hashes, the least are a fair sample: copies share some of them, all others are soon told apart.
-        sample = set(nsmallest(SAMPLE, pairs))
+        sample = set(pairs[:SAMPLE].tolist())
         if not any(sample & least and is_copy(pairs, other, overlap) for least, other in seen):
             kept.append(number)
             seen.append((sample, pairs))
     return kept
 
 
-def is_copy(pairs: set[int], other: set[int], overlap: float) -> bool:
+def is_copy(pairs: Pairs, other: Pairs, overlap: float) -> bool:
     """Jaccard similarity, spared where the sizes alone rule it out."""
+    import numpy as np
+
     if not min(len(pairs), len(other)) >= overlap * max(len(pairs), len(other)) > 0:
         return False
-    return len(pairs & other) >= overlap * len(pairs | other)
+    shared = len(np.intersect1d(pairs, other, assume_unique=True))
+    return shared >= overlap * (len(pairs) + len(other) - shared)

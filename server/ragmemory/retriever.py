@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from ragmemory.indexes.words import WordScores
     from ragmemory.queries import ParsedQuery
     from ragmemory.types import Changes
 
@@ -97,8 +98,7 @@ class Retriever:
         words = indexes.words.search(terms(query_stems(query.text)), closed)
         meaning = None if vector is None else indexes.vectors.search(vector, closed)
         halves = [half for half in (words, meaning) if half]
-        first = np.setdiff1d(indexes.rows_of(np.array(sorted(boosted), np.int64)), closed)
-        first = first[np.argsort(-words.at(first), kind="stable")[: self.settings.candidates]]
+        first = self._first(boosted, closed, words)
         rows = np.unique(np.concatenate([first, *(half.best(self.settings.candidates) for half in halves)]))
         if not len(rows):
             return []
@@ -106,7 +106,7 @@ class Retriever:
         cosines = meaning.at(rows) if meaning else None
         fused = bm25 if cosines is None else fuse(cosines, bm25, self.settings.alpha)
         held = np.isin(rows, first)
-        order = np.lexsort((rows, -fused, ~held))
+        order = np.lexsort((-fused, ~held))  # where both are equal, rows ascend
         best = without_duplicates(
             self._with_pairs(rows, order, top_k), self.settings.duplicate_overlap, top_k
         )
@@ -117,9 +117,18 @@ class Retriever:
         similar = found.tolist() if found is not None else [0.0] * len(best)
         return [Scored(*one) for one in zip(ids, scores.tolist(), similar, bm25[best].tolist(), strict=True)]
 
+    def _first(self, boosted: set[int], closed: NDArray[np.int64], words: WordScores) -> NDArray[np.int64]:
+        """The rows that come before all others; of too many, the best by their words."""
+        import numpy as np
+
+        if not boosted:
+            return np.empty(0, np.int64)
+        rows = np.setdiff1d(self.indexes.rows_of(np.array(sorted(boosted), np.int64)), closed)
+        return rows[np.argsort(-words.at(rows), kind="stable")[: self.settings.candidates]]
+
     def _with_pairs(
         self, rows: NDArray[np.int64], order: NDArray[np.int64], at_once: int
-    ) -> Iterator[tuple[int, set[int]]]:
+    ) -> Iterator[tuple[int, NDArray[np.uint32]]]:
         """The places in `order`, each with its pairs of neighbours; `at_once` are most often enough."""
         for start in range(0, len(order), at_once):
             places = order[start : start + at_once]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     import numpy as np
@@ -42,6 +43,15 @@ class Matrix:
     def recent(self) -> NDArray[Any]:
         """The rows that were added: a view that further rows do not change."""
         return self._room[: self._used]
+
+    def blocks(self, rows: int) -> Iterator[tuple[slice, NDArray[Any]]]:
+        """All rows, at most so many at a time, and which they are."""
+        before = 0
+        for part in self.parts:
+            for start in range(0, len(part), rows):
+                block = part[start : start + rows]
+                yield slice(before + start, before + start + len(block)), block
+            before += len(part)
 
     def __len__(self) -> int:
         return len(self.mapped) + self._used

