@@ -140,14 +140,30 @@ TOOLS = [
 
 
 def make_server(**options: Any) -> Server:
-    """The server this module runs."""
+    """The tools alone."""
     return Server("test-server", "1.2.3", TOOLS, **options)
+
+
+def make_whole_server() -> Server:
+    """Everything a server can offer."""
+    from tests.support import mcp_offers as offers
+
+    server = make_server(
+        instructions="For tests.",
+        resources=offers.Notes(),
+        prompts=[offers.Summarize],
+        complete=offers.complete,
+        logs=True,
+    )
+    for more in (offers.Ask, offers.Think, offers.Where, offers.Log, offers.Mirror, offers.growing(server)):
+        server.add_tool(more)
+    return server
 
 
 def main() -> None:
     """Serve until stdin ends."""
     limit = int(sys.argv[1]) if len(sys.argv) > 1 else MESSAGE_BYTES
-    server = make_server(instructions="For tests.")
+    server = make_whole_server()
     anyio.run(lambda: serve_stdio(server, message_bytes=limit))
 
 

@@ -1,0 +1,116 @@
+"""What the tests' own MCP server offers besides plain tools: to read, to fill in, to ask, to watch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated
+
+from msgspec import Meta, UnsetType
+
+from ragmcp.call import Call
+from ragmcp.completion import Reference
+from ragmcp.errors import ResourceNotFound
+from ragmcp.inputs import Elicit, ListRoots, Sample
+from ragmcp.pagination import page
+from ragmcp.prompts import prompt
+from ragmcp.resources import ResourceInfo, ResourceTemplate
+from ragmcp.schema import ResourceContents
+from ragmcp.server import Server
+from ragmcp.subscriptions import resource_updated
+from ragmcp.tools import Tool, tool
+
+WELCOME = "note://welcome"
+NOTES = {WELCOME: "Grüße, 世界", "note://second": "two", "note://third": "three"}
+TONES = ("plain", "playful", "poetic")
+
+
+class Notes:
+    """Three notes, two on a page, and any name in the template."""
+
+    templates: Sequence[ResourceTemplate] = (
+        ResourceTemplate(uri_template="note://named/{name}", name="named", mime_type="text/plain"),
+    )
+
+    async def page(self, cursor: str | UnsetType) -> tuple[list[ResourceInfo], str | UnsetType]:
+        """Two of them."""
+        notes = [ResourceInfo(uri=uri, name=uri, mime_type="text/plain") for uri in NOTES]
+        return page(notes, cursor, size=2)
+
+    async def read(self, call: Call, uri: str) -> list[ResourceContents]:
+        """Raises ResourceNotFound."""
+        scheme, _, name = uri.partition("note://named/")
+        text = NOTES.get(uri) if scheme else f"about {name}"
+        if text is None:
+            raise ResourceNotFound(uri)
+        return [ResourceContents(uri=uri, mime_type="text/plain", text=text)]
+
+
+@prompt(describe={"topic": "what it is about"})
+async def Summarize(call: Call, topic: str, tone: str = "plain") -> str:
+    """Asks for a summary."""
+    return f"Summarize {topic}, {tone}."
+
+
+async def complete(
+    reference: Reference, argument: str, typed: str, others: Mapping[str, str]
+) -> Sequence[str]:
+    """Tones that begin with what is typed."""
+    return [tone for tone in TONES if tone.startswith(typed)]
+
+
+@tool()
+async def Ask(call: Call) -> str:
+    """Asks the user's name, and says what came."""
+    schema = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
+    answers = await call.ask(name=Elicit(message="What is your name?", requested_schema=schema))
+    return f"{answers['name'].action}: {answers['name'].content.get('name')}"
+
+
+@tool()
+async def Think(call: Call) -> str:
+    """Asks the client's model."""
+    question = {"role": "user", "content": {"type": "text", "text": "What is two and two?"}}
+    answers = await call.ask(thought=Sample(messages=[question], max_tokens=100))
+    return f"{answers['thought'].model}: {answers['thought'].content['text']}"
+
+
+@tool(read_only=True)
+async def Where(call: Call) -> str:
+    """Names the client's roots."""
+    answers = await call.ask(roots=ListRoots())
+    return ", ".join(root.uri for root in answers["roots"].roots)
+
+
+@tool(read_only=True)
+async def Log(call: Call) -> str:
+    """Sends three log messages, one of each of three levels."""
+    await call.log("debug", "nobody need know")
+    await call.log("info", {"said": "plainly"}, "tests")
+    await call.log("error", "said aloud")
+    return "logged"
+
+
+@tool(read_only=True)
+async def Mirror(
+    call: Call, city: Annotated[str, Meta(extra_json_schema={"x-mcp-header": "City"})], count: int = 1
+) -> str:
+    """Takes an argument that HTTP repeats in a header."""
+    return city * count
+
+
+def growing(server: Server) -> Tool:
+    """A tool that changes the list of tools, and a note."""
+
+    @tool(read_only=True)
+    async def Grown(call: Call) -> str:
+        """Was not there before."""
+        return "new"
+
+    @tool()
+    async def Grow(call: Call) -> str:
+        """Offers one more tool, and says that a note has changed."""
+        server.add_tool(Grown)
+        server.announce(resource_updated(WELCOME))
+        return "grown"
+
+    return Grow
