@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from ragchat.commands import Run
+from ragchat.commands.removal import take_out
 from ragchat.console import Console, is_styled
 from ragchat.errors import MemoryRefused
 from ragchat.memory_types import Entry
@@ -53,23 +54,16 @@ async def show(run: Run) -> int:
 
 
 async def rm(run: Run) -> int:
-    """Every document that is there is taken out, also when another is not; what is missing is a failure."""
-    removed, missing = [], []
     async with run.memory() as memory:
-        for words in run.arguments.documents:
-            try:
-                removed.append(await memory.forget(words))
-            except MemoryRefused as error:
-                missing.append({"document": words, "error": str(error)})
-                run.console.note(str(error))
-    if run.console.json:
-        run.console.document({"removed": removed, "failed": missing})
-    else:
-        for document in removed:
-            run.console.print(f"Removed {short_uri(document.uri)} ({counted(document.chunks, 'chunk')}).")
-        if removed:
-            run.console.note("`ragchat memory undo` takes the last removal back.")
-    return 1 if missing else 0
+        return await take_out(
+            run,
+            run.arguments.documents,
+            memory.forget,
+            kind="document",
+            missing=(MemoryRefused,),
+            say=lambda gone: f"Removed {short_uri(gone.uri)} ({counted(gone.chunks, 'chunk')}).",
+            hint="`ragchat memory undo` takes the last removal back.",
+        )
 
 
 async def log(run: Run) -> int:

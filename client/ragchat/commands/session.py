@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ragchat.commands import Run
+from ragchat.commands.removal import take_out
 from ragchat.errors import AmbiguousSession, UnknownSession
 from ragchat.neutral import one_line
 from ragchat.sessions import SessionStore, sessions_path
@@ -47,21 +48,15 @@ async def show(run: Run) -> int:
 
 
 async def rm(run: Run) -> int:
-    """Every session that is there is deleted, also when another is not; what is missing is a failure."""
-    removed, missing = [], []
     async with _store(run) as store:
-        for session_id in run.arguments.session_ids:
-            try:
-                removed.append(await store.remove(session_id))
-            except (UnknownSession, AmbiguousSession) as error:
-                missing.append({"session_id": session_id, "error": str(error)})
-                run.console.note(str(error))
-    if run.console.json:
-        run.console.document({"removed": removed, "failed": missing})
-    else:
-        for info in removed:
-            run.console.print(f"Deleted {info.session_id} ({counted(info.turns, 'turn')}): {info.title}")
-    return 1 if missing else 0
+        return await take_out(
+            run,
+            run.arguments.session_ids,
+            store.remove,
+            kind="session_id",
+            missing=(UnknownSession, AmbiguousSession),
+            say=lambda gone: f"Deleted {gone.session_id} ({counted(gone.turns, 'turn')}): {gone.title}",
+        )
 
 
 async def export(run: Run) -> int:
