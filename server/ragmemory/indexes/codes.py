@@ -69,7 +69,7 @@ class CodeIndex:
         distances[closed] = np.iinfo(np.uint16).max
         # There are few different distances: bisecting them is faster than counting, sorting or partitioning.
         most = 64 * len(self.columns)
-        farthest = bisect_left(range(most), k, key=lambda bits: np.count_nonzero(distances <= bits))
+        farthest = bisect_left(range(most), k, key=lambda bits: int(np.count_nonzero(distances <= bits)))
         return np.flatnonzero(distances <= farthest)
 
 
