@@ -19,6 +19,9 @@ Id: TypeAlias = int | str
 NO_PARAMS = Raw(b"{}")
 NULL = Raw(b"null")
 
+# Some shells put it before what they pipe.
+BOM = b"\xef\xbb\xbf"
+
 
 class Request(Struct, frozen=True):
     """Somebody asks and waits for an answer."""
@@ -114,7 +117,8 @@ def parse(line: Line | Raw) -> Message:
     except msgspec.ValidationError as error:
         return _misfit(line, error)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        return _unreadable(bytes(line), error)
+        text = bytes(line)
+        return parse(text.lstrip(BOM)) if text[:3] == BOM else _unreadable(text, error)
     return _classify(message)
 
 

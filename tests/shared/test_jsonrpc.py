@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ragmcp import jsonrpc
 from ragmcp.errors import InvalidParams, InvalidRequest, NotEncodable, NotJson
-from ragmcp.jsonrpc import ErrorObject, Failure, Notification, Request, Success, Unreadable, parse
+from ragmcp.jsonrpc import BOM, ErrorObject, Failure, Notification, Request, Success, Unreadable, parse
 
 
 def reason(line: bytes) -> tuple[object, type[Exception]]:
@@ -210,3 +210,9 @@ def test_a_member_that_is_no_unicode_is_wrong_alone() -> None:
     messages = jsonrpc.parse_batch(b'[{"jsonrpc":"2.0","id":1,"method":"m"}, "\xff"]')
     assert isinstance(messages, list)
     assert [type(message) for message in messages] == [Request, Unreadable]
+
+
+def test_a_byte_order_mark_before_a_message_is_overlooked() -> None:
+    ping = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
+    assert parse(BOM + ping) == parse(ping)
+    assert isinstance(parse(BOM * 100_000), Unreadable)
