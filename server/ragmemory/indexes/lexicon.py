@@ -12,6 +12,12 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    # The number of each word of some texts, and how many words each text has.
+    Numbered = tuple[NDArray[np.int64], list[int]]
+
+# Texts whose words are made and looked up before the next: they are still in the processor's cache.
+BATCH = 32
+
 
 class Terms(NamedTuple):
     """The terms of several texts, one text after the other."""
@@ -46,17 +52,30 @@ class Lexicon:
 
     def analyse(self, texts: Sequence[str]) -> Analysed:
         """See `indexes.terms`, which says what words, stems and terms are."""
-        found = [words(text) for text in texts]
-        counted = [terms(one) for one in found]
-        stems = self._numbered(found)
-        is_same = all(one is other for one, other in zip(found, counted, strict=True))
-        return Analysed(stems, stems if is_same else self._numbered(counted))
-
-    def _numbered(self, texts: Sequence[list[str]]) -> Terms:
         import numpy as np
 
+        parts = [self._numbered(texts[i : i + BATCH]) for i in range(0, len(texts), BATCH)]
+        stems, terms = (
+            Terms(
+                self._names.recent,
+                np.concatenate([numbers for numbers, _ in column]),
+                np.repeat(np.arange(len(texts)), np.concatenate([sizes for _, sizes in column])),
+                len(texts),
+            )
+            for column in zip(*parts, strict=True)
+        )
+        return Analysed(stems, terms)
+
+    def _numbered(self, texts: Sequence[str]) -> tuple[Numbered, Numbered]:
+        """The stems, and the terms."""
+        found = [words(text) for text in texts]
+        counted = [terms(one) for one in found]
+        stems = self._look_up(found)
+        is_same = all(one is other for one, other in zip(found, counted, strict=True))
+        return stems, stems if is_same else self._look_up(counted)
+
+    def _look_up(self, texts: Sequence[list[str]]) -> Numbered:
         numbers = self._numbering.numbers(texts)
         if fresh := self._numbering.take_fresh():
             self._names.add(hashes(stemmer().stemWords(fresh)))
-        owners = np.repeat(np.arange(len(texts)), [len(text) for text in texts])
-        return Terms(self._names.recent, numbers, owners, len(texts))
+        return numbers, [len(text) for text in texts]

@@ -36,9 +36,10 @@ WORD = re.compile(rf"[{GAPLESS}]+|(?:[^\W_{GAPLESS}]|[{MARKS}])+|[{PICTURES}]")
 GAPLESS_START = re.compile(rf"[{GAPLESS}]")
 ACCENTS = re.compile("[\u0300-\u036f]+")
 
-# What is between two white spaces and not ASCII is remembered if it is short, and not too many of them.
+# Of other texts, what is between two white spaces is folded once and remembered (some 10 MB), unless there is
+# so much of it that it is no word.
 REMEMBERED = 50_000
-SHORT = 40
+LONG = 100
 
 # Words that tell nothing of what is asked, as `words` folds them. None that is a telling one in the other
 # language ("die", "war"): those are left to their document frequency.
@@ -79,8 +80,10 @@ def words(text: str) -> list[str]:
     """The words of a text, case and accents folded, in order; a run without spaces is one word."""
     if text.isascii():
         return text.encode().translate(ASCII).decode().split()
-    parts = (_remembered(part) if len(part) <= SHORT else _folded(part) for part in text.split())
-    return list(chain.from_iterable(parts))
+    parts = text.split()
+    if max(map(len, parts), default=0) > LONG:
+        return _folded(text)
+    return list(chain.from_iterable(map(_remembered, parts)))
 
 
 def _folded(text: str) -> list[str]:
