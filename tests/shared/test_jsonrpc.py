@@ -50,7 +50,6 @@ def test_an_error_about_an_unreadable_message_may_have_the_id_null() -> None:
         b"{'jsonrpc':'2.0'}",
         b'{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":NaN}}',
         b'{"jsonrpc":"2.0","id":"\xff","method":"m"}',
-        b'\xef\xbb\xbf{"jsonrpc":"2.0","id":1,"method":"m"}',
         b'\xff\xfe{\x00"\x00',
     ],
 )
