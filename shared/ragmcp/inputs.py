@@ -17,7 +17,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 
 from ragmcp.call import Asker, Call, InputNeeded
 from ragmcp.eras import Era
-from ragmcp.errors import InvalidParams
+from ragmcp.errors import InvalidParams, UnreadableAnswer
 from ragmcp.schema import Result, RetryableParams, Wire
 from ragmcp.seal import Seal
 from ragmcp.validation import invalid_params
@@ -62,9 +62,14 @@ class InputRequest(Wire, frozen=True, kw_only=True):
     capability: ClassVar[str]
     answer: ClassVar[type[Wire]]
 
+    @property
+    def part(self) -> str:
+        """The part of the capability that is needed; "" for none in particular."""
+        return ""
+
 
 class Elicit(InputRequest, frozen=True, kw_only=True):
-    """Ask the user to fill in a form; `requested_schema` is a flat JSON Schema of it. Gives ElicitResult."""
+    """Ask the user to fill in a form (`requested_schema`, flat) or to visit a URL. Gives ElicitResult."""
 
     method: ClassVar[str] = "elicitation/create"
     capability: ClassVar[str] = "elicitation"
@@ -75,6 +80,10 @@ class Elicit(InputRequest, frozen=True, kw_only=True):
     mode: Literal["form", "url"] | UnsetType = UNSET
     url: str | UnsetType = UNSET
     elicitation_id: str | UnsetType = UNSET
+
+    @property
+    def part(self) -> str:
+        return "url" if self.mode == "url" else "form"
 
 
 class Sample(InputRequest, frozen=True, kw_only=True):
@@ -92,6 +101,10 @@ class Sample(InputRequest, frozen=True, kw_only=True):
     tools: list[dict[str, Any]] | UnsetType = UNSET
     tool_choice: dict[str, Any] | UnsetType = UNSET
 
+    @property
+    def part(self) -> str:
+        return "tools" if self.tools else ""
+
 
 class ListRoots(InputRequest, frozen=True, kw_only=True):
     """Ask which folders the user opened for us. Gives RootsResult."""
@@ -105,13 +118,13 @@ class WireRequest(Wire, frozen=True, kw_only=True):
     """A request within `inputRequests`."""
 
     method: str
-    params: Any
+    params: Any = {}
 
 
 class InputRequiredResult(Result, frozen=True, kw_only=True):
     """The call cannot go on without the client's answers."""
 
-    input_requests: dict[str, WireRequest]
+    input_requests: dict[str, WireRequest] = {}
     request_state: str | UnsetType = UNSET
 
 
@@ -121,13 +134,19 @@ def on_the_wire(requests: Mapping[str, InputRequest]) -> dict[str, WireRequest]:
 
 
 def decoded(key: str, request: InputRequest, answer: Raw) -> Any:
-    """The client's answer, typed. Raises InvalidParams."""
+    """The client's answer from `inputResponses`, typed. Raises InvalidParams."""
+    try:
+        return _typed(request, answer)
+    except InvalidParams as fault:
+        path = f"$.inputResponses.{key}{fault.path.removeprefix('$')}"
+        raise InvalidParams(path, fault.reason) from None
+
+
+def _typed(request: InputRequest, answer: Raw) -> Any:
     try:
         return msgspec.json.decode(answer, type=request.answer)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        fault = invalid_params(error)
-        path = f"$.inputResponses.{key}{fault.path.removeprefix('$')}"
-        raise InvalidParams(path, fault.reason) from None
+        raise invalid_params(error) from None
 
 
 def ask(call: Call) -> Asker:
@@ -144,9 +163,12 @@ class _Legacy:
     async def __call__(self, requests: Mapping[str, InputRequest]) -> dict[str, Any]:
         answers = {}
         for key, request in requests.items():
-            self._call.require(request.capability)
+            self._call.require(request.capability, request.part)
             answer = await self._call.channel.request(request.method, request)
-            answers[key] = decoded(key, request, answer)
+            try:
+                answers[key] = _typed(request, answer)
+            except InvalidParams as fault:
+                raise UnreadableAnswer(request.method, f"{fault.path}: {fault.reason}") from None
         return answers
 
 
@@ -162,7 +184,7 @@ class _Modern:
         given = params.input_responses
         if missing := {key: request for key, request in requests.items() if key not in given}:
             for request in missing.values():
-                self._call.require(request.capability)
+                self._call.require(request.capability, request.part)
             raise InputNeeded(missing, given)
         return {key: decoded(key, request, given[key]) for key, request in requests.items()}
 

@@ -57,6 +57,7 @@ class Listener:
         self.wants = wants
         self._news: dict[tuple[str, str], Announcement] = {}
         self._some = anyio.Event()
+        self._closed = False
 
     def hear(self, news: Announcement) -> None:
         """Take it, if it is wanted."""
@@ -64,9 +65,16 @@ class Listener:
             self._news[news.method, news.subject] = news
             self._some.set()
 
+    def close(self) -> None:
+        """There will be no more."""
+        self._closed = True
+        self._some.set()
+
     async def next(self) -> Announcement:
-        """The oldest unheard news."""
+        """The oldest unheard news. Raises EndOfStream when there will be no more."""
         while not self._news:
+            if self._closed:
+                raise anyio.EndOfStream
             self._some = anyio.Event()
             await self._some.wait()
         return self._news.pop(next(iter(self._news)))
@@ -137,7 +145,8 @@ def _honoured(server: Server, wanted: Filter) -> Filter:
     )
 
 
-def _accepts(filter: Filter) -> Callable[[Announcement], bool]:
+def accepts(filter: Filter) -> Callable[[Announcement], bool]:
+    """Which news fit the filter."""
     lists = {
         list_changed(what).method
         for what in ("tools", "prompts", "resources")
@@ -158,7 +167,7 @@ async def _listen(server: Server, call: Call) -> Result:
         call.require_extension(TASKS_EXTENSION)
     filter = _honoured(server, call.params.notifications)
     meta = SubscriptionMeta(subscription_id=call.id)
-    with server.announcer.listening(_accepts(filter)) as listener:
+    with server.announcer.listening(accepts(filter)) as listener:
         await call.notify(
             "notifications/subscriptions/acknowledged", Acknowledged(meta=meta, notifications=filter)
         )
