@@ -116,9 +116,11 @@ def without_duplicates(passages: Iterable[tuple[int, Pairs]], overlap: float, wa
     for number, pairs in passages:
         if len(kept) == wanted:
             break
-        # Of hashes, the least are a fair sample: copies share some of them, all others are soon told apart.
+        # Of hashes, the least are a fair sample: copies share most of them, all others are soon told apart.
         sample = set(pairs[:SAMPLE].tolist())
-        if not any(sample & least and is_copy(pairs, other, overlap) for least, other in seen):
+        if not any(
+            len(sample & least) > len(sample) // 4 and is_copy(pairs, other, overlap) for least, other in seen
+        ):
             kept.append(number)
             seen.append((sample, pairs))
     return kept

@@ -10,6 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ragmemory.indexes.ascending import distinct, is_among
 from ragmemory.indexes.chunks import ChunkIndexes
 from ragmemory.indexes.snapshots import load_newest, save
 from ragmemory.indexes.terms import query_stems, stems, terms
@@ -17,11 +18,10 @@ from ragmemory.ranking import RankingSettings, Scored, fuse, pair_scores, releva
 from ragmemory.types import Mark
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     import numpy as np
     from numpy.typing import NDArray
 
+    from ragmemory.indexes.sequences import Texts
     from ragmemory.indexes.words import WordScores
     from ragmemory.queries import ParsedQuery
     from ragmemory.types import Changes
@@ -99,17 +99,17 @@ class Retriever:
         meaning = None if vector is None else indexes.vectors.search(vector, closed)
         halves = [half for half in (words, meaning) if half]
         first = self._first(boosted, closed, words)
-        rows = np.unique(np.concatenate([first, *(half.best(self.settings.candidates) for half in halves)]))
+        rows = distinct(np.concatenate([first, *(half.best(self.settings.candidates) for half in halves)]))
         if not len(rows):
             return []
-        bm25 = words.at(rows) + self.settings.pair_weight * self._pair_scores(query.text, rows)
+        texts = indexes.sequences.texts(rows)
+        bm25 = words.at(rows) + self.settings.pair_weight * self._pair_scores(query.text, rows, texts)
         cosines = meaning.at(rows) if meaning else None
         fused = bm25 if cosines is None else fuse(cosines, bm25, self.settings.alpha)
-        held = np.isin(rows, first)
+        held = is_among(rows, np.sort(first))
         order = np.lexsort((-fused, ~held))  # where both are equal, rows ascend
-        best = without_duplicates(
-            self._with_pairs(rows, order, top_k), self.settings.duplicate_overlap, top_k
-        )
+        passages = ((place, texts.pairs(place)) for place in order.tolist())
+        best = without_duplicates(passages, self.settings.duplicate_overlap, top_k)
         found = cosines[best] if cosines is not None else None
         usual = indexes.vectors.mean_cosine(vector) if vector is not None else 0.0
         scores = relevance(words.coverage(rows[best]), found, usual, held[best])
@@ -126,15 +126,7 @@ class Retriever:
         rows = np.setdiff1d(self.indexes.rows_of(np.array(sorted(boosted), np.int64)), closed)
         return rows[np.argsort(-words.at(rows), kind="stable")[: self.settings.candidates]]
 
-    def _with_pairs(
-        self, rows: NDArray[np.int64], order: NDArray[np.int64], at_once: int
-    ) -> Iterator[tuple[int, NDArray[np.uint32]]]:
-        """The places in `order`, each with its pairs of neighbours; `at_once` are most often enough."""
-        for start in range(0, len(order), at_once):
-            places = order[start : start + at_once]
-            yield from zip(places.tolist(), self.indexes.sequences.pair_sets(rows[places]), strict=True)
-
-    def _pair_scores(self, text: str, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+    def _pair_scores(self, text: str, rows: NDArray[np.int64], texts: Texts) -> NDArray[np.float32]:
         """BM25 of the question's neighbouring words in each of `rows`; two stop words are no pair."""
         import numpy as np
 
@@ -142,5 +134,4 @@ class Retriever:
         pairs = [pair for pair in pairwise(stems(text)) if telling.intersection(pair)]
         if not pairs:
             return np.zeros(len(rows), np.float32)
-        counts = self.indexes.sequences.count_pairs(rows, pairs)
-        return pair_scores(counts, self.indexes.words.saturation(rows), self.settings.k1)
+        return pair_scores(texts.count_pairs(pairs), self.indexes.words.saturation(rows), self.settings.k1)

@@ -211,9 +211,15 @@ def test_neighbours_are_counted_within_a_text_only() -> None:
     index = SequenceIndex.empty()
     index.add(terms(["red", "fox", "red", "fox"], [], ["fox"], ["red"], ["fox", "red"]))
     pairs = [("red", "fox"), ("fox", "red")]
-    assert index.count_pairs(rows(0, 1, 2, 3, 4), pairs).tolist() == [[2, 1], [0, 0], [0, 0], [0, 0], [0, 1]]
-    assert index.count_pairs(rows(4, 0), pairs).tolist() == [[0, 1], [2, 1]]
-    assert [len(pairs) for pairs in index.pair_sets(rows(0, 1, 4))] == [2, 0, 1]
+    assert index.texts(rows(0, 1, 2, 3, 4)).count_pairs(pairs).tolist() == [
+        [2, 1],
+        [0, 0],
+        [0, 0],
+        [0, 0],
+        [0, 1],
+    ]
+    assert index.texts(rows(4, 0)).count_pairs(pairs).tolist() == [[0, 1], [2, 1]]
+    assert [len(index.texts(rows(0, 1, 4)).pairs(number)) for number in range(3)] == [2, 0, 1]
 
 
 def test_sequences_survive_saving_and_dropping_rows(tmp_path: Path) -> None:
@@ -221,4 +227,4 @@ def test_sequences_survive_saving_and_dropping_rows(tmp_path: Path) -> None:
     index.add(terms(["a", "b"], ["b", "a"], ["a", "b", "c"]))
     index.save(tmp_path)
     loaded = SequenceIndex.load(tmp_path).kept(rows(0, 2))
-    assert loaded.count_pairs(rows(0, 1), [("b", "c")]).tolist() == [[0], [1]]
+    assert loaded.texts(rows(0, 1)).count_pairs([("b", "c")]).tolist() == [[0], [1]]

@@ -6,9 +6,9 @@ bits of a hash: two neighbours make 32, so chance hits are rare, and a chunk of 
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from ragmemory.indexes.ascending import distinct
 from ragmemory.indexes.matrix import Matrix
 from ragmemory.indexes.terms import hashes
 
@@ -22,6 +22,35 @@ if TYPE_CHECKING:
     from ragmemory.indexes.lexicon import Terms
 
 HASHES, ENDS = "sequence_hashes.npy", "sequence_ends.npy"
+
+
+class Texts:
+    """Several texts, one after the other. `hashes` is (words,) uint16; `ends` (texts,) int64."""
+
+    def __init__(self, hashes: NDArray[np.uint16], ends: NDArray[np.int64]) -> None:
+        self.hashes = hashes
+        self.ends = ends
+
+    def count_pairs(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
+        """(texts, pairs) float32: how often the second stem of a pair follows the first."""
+        import numpy as np
+
+        counts = np.zeros((len(self.ends), len(pairs)), np.float32)
+        for column, pair in enumerate(pairs):
+            first, second = shortened(hashes(pair))
+            at = np.flatnonzero(self.hashes[:-1] == first)
+            at = at[self.hashes[at + 1] == second]
+            owners = np.searchsorted(self.ends, at, side="right")
+            inside = at + 1 < self.ends[owners]
+            counts[:, column] = np.bincount(owners[inside], minlength=len(self.ends))
+        return counts
+
+    def pairs(self, number: int) -> NDArray[np.uint32]:
+        """The hashes of all pairs of neighbours in one text, ascending, each once."""
+        import numpy as np
+
+        words = self.hashes[self.ends[number - 1] if number else 0 : self.ends[number]]
+        return distinct((words[:-1].astype(np.uint32) << np.uint32(16)) | words[1:])
 
 
 class SequenceIndex:
@@ -64,34 +93,10 @@ class SequenceIndex:
         places, ends = self._places(rows)
         return SequenceIndex(self.hashes.kept(places), Matrix(ends))
 
-    def count_pairs(self, rows: NDArray[np.int64], pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
-        """(rows, pairs) float32: how often the second stem of a pair follows the first."""
-        import numpy as np
-
-        counts = np.zeros((len(rows), len(pairs)), np.float32)
-        sequence, ends = self._sequence(rows)
-        for column, pair in enumerate(pairs):
-            first, second = shortened(hashes(pair))
-            at = np.flatnonzero(sequence[:-1] == first)
-            at = at[sequence[at + 1] == second]
-            owners = np.searchsorted(ends, at, side="right")
-            inside = at + 1 < ends[owners]
-            counts[:, column] = np.bincount(owners[inside], minlength=len(rows))
-        return counts
-
-    def pair_sets(self, rows: NDArray[np.int64]) -> list[NDArray[np.uint32]]:
-        """For each of `rows` the hashes of its pairs of neighbours, ascending, each once."""
-        import numpy as np
-
-        sequence, ends = self._sequence(rows)
-        pairs = (sequence[:-1].astype(np.uint32) << np.uint32(16)) | sequence[1:]
-        bounds = pairwise([0, *ends.tolist()])
-        return [distinct(pairs[start : max(start, end - 1)]) for start, end in bounds]
-
-    def _sequence(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.uint16], NDArray[np.int64]]:
-        """The words of `rows`, one row after the other, and where each row ends in that."""
+    def texts(self, rows: NDArray[np.int64]) -> Texts:
+        """The words of some rows."""
         places, ends = self._places(rows)
-        return self.hashes.take(places), ends
+        return Texts(self.hashes.take(places), ends)
 
     def _places(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Where the words of `rows` are, one row after the other, and where each row ends in that."""
@@ -110,13 +115,3 @@ def shortened(names: NDArray[np.uint64]) -> NDArray[np.uint16]:
     import numpy as np
 
     return names.astype(np.uint16)
-
-
-def distinct(numbers: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """Ascending, each once: for a few hundred numbers five times as fast as np.unique."""
-    import numpy as np
-
-    ordered = np.sort(numbers)
-    is_new = np.ones(len(ordered), np.bool_)
-    np.not_equal(ordered[1:], ordered[:-1], out=is_new[1:])
-    return ordered[is_new]

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ragmemory.indexes.ascending import is_among
 from ragmemory.indexes.matrix import Matrix
 from ragmemory.indexes.postings import Segment
 from ragmemory.indexes.scores import DenseScores
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    # The postings of a term, segment by segment.
+    Found = Sequence[tuple[NDArray[np.int32], NDArray[np.float32]]]
+
     from ragmemory.indexes.lexicon import Terms
 
 # For each term of a question what it weighs, and the rows that hold it, segment by segment.
@@ -28,6 +32,8 @@ Covering = Sequence[tuple[float, Sequence["NDArray[np.int32]"]]]
 
 LENGTHS = "lengths.npy"
 MERGE_RATIO = 4
+# Terms whose postings are kept at hand.
+REMEMBERED = 5_000
 # Texts imagined beside the real ones when it is told how much of a question is covered: in a memory of three
 # notes every word there is would be common, and every other one rare.
 IMAGINED = 100
@@ -38,6 +44,7 @@ class WordIndex:
 
     def __init__(self, segments: list[Segment], lengths: Matrix, k1: float, b: float) -> None:
         self.segments = segments
+        self._found: tuple[list[Segment], dict[str, Found]] = segments, {}
         self.lengths = lengths  # (n,) float32: the sum of each row's term frequencies
         self.total = sum(float(part.sum(dtype="float64")) for part in lengths.parts)
         self.k1 = k1
@@ -87,7 +94,7 @@ class WordIndex:
         scores = np.zeros(len(self), np.float32)
         covering = []
         for term, times in Counter(terms).items():
-            found = [segment.postings(term) for segment in self.segments]
+            found = self._find(term)
             df = sum(len(rows) for rows, _ in found)
             weight = np.float32(times * inverse_frequency(df, len(self)) * (self.k1 + 1))
             for rows, frequencies in found:
@@ -100,7 +107,16 @@ class WordIndex:
 
     def idf(self, term: str) -> float:
         """How rare a term is. Safe to call while another thread adds rows."""
-        return inverse_frequency(sum(len(segment.postings(term)[0]) for segment in self.segments), len(self))
+        return inverse_frequency(sum(len(rows) for rows, _ in self._find(term)), len(self))
+
+    def _find(self, term: str) -> Found:
+        """The postings of a term in each segment. A question looks each of its terms up twice."""
+        segments, found = self._found
+        if segments is not self.segments or len(found) > REMEMBERED:
+            segments, found = self._found = self.segments, {}
+        if term not in found:
+            found[term] = [segment.postings(term) for segment in segments]
+        return found[term]
 
     def saturation(self, rows: NDArray[np.integer]) -> NDArray[np.float32]:
         """The frequency that gives half the weight, by length of text: k1 (1 − b + b length / average)."""
@@ -133,15 +149,6 @@ class WordScores(DenseScores):
             for holding in parts:
                 covered[is_among(rows, holding)] += weight
         return covered / np.float32(sum(weight for weight, _ in self._covering) or 1)
-
-
-def is_among(rows: NDArray[np.int64], holding: NDArray[np.int32]) -> NDArray[np.bool_]:
-    """Which of `rows` are in `holding`, which is ascending and may be long."""
-    import numpy as np
-
-    at = np.searchsorted(holding, rows)
-    among: NDArray[np.bool_] = holding[np.minimum(at, len(holding) - 1)] == rows if len(holding) else at < 0
-    return among
 
 
 def inverse_frequency(df: int, n: int) -> float:
