@@ -31,6 +31,7 @@ class RawClient:
         self._stream = stream
         self._received: list[Any] = []
         self._conversation = schemas.Conversation()
+        self._meta: dict[str, Any] = {}
 
     def send(self, message: Any) -> None:
         """One message, or a batch; bytes go as they are."""
@@ -58,17 +59,30 @@ class RawClient:
         self, method: str, params: dict[str, Any] | None = None, *, id: int | str = 1, modern: bool = False
     ) -> Any:
         """The answer to a request."""
-        params = dict(params or {})
-        if modern:
-            params["_meta"] = MODERN_META | params.get("_meta", {})
-        return await self.ask({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+        return await self.ask(self.message(method, params, id=id, modern=modern))
 
-    async def initialize(self, revision: str) -> Any:
+    def message(
+        self, method: str, params: dict[str, Any] | None = None, *, id: int | str = 1, modern: bool = False
+    ) -> Any:
+        """The request itself."""
+        params = dict(params or {})
+        if meta := self._meta or (MODERN_META if modern else {}):
+            params["_meta"] = meta | params.get("_meta", {})
+        return {"jsonrpc": "2.0", "id": id, "method": method, "params": params}
+
+    async def speak(self, revision: str, **capabilities: Any) -> None:
+        """From here on all requests are of `revision`, from a client with these capabilities."""
+        if revision == schemas.MODERN:
+            self._meta = MODERN_META | {"io.modelcontextprotocol/clientCapabilities": capabilities}
+        else:
+            await self.initialize(revision, **capabilities)
+
+    async def initialize(self, revision: str, **capabilities: Any) -> Any:
         """The legacy handshake; its answer."""
         client = {
             "protocolVersion": revision,
             "clientInfo": {"name": "raw", "version": "0"},
-            "capabilities": {},
+            "capabilities": capabilities,
         }
         answer = await self.request("initialize", client, id="initialize")
         self.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
@@ -80,8 +94,10 @@ class RawClient:
 
 
 @asynccontextmanager
-async def raw_client(server: Server, *, message_bytes: int = 10 * 2**20) -> AsyncIterator[RawClient]:
-    """A raw client of `server`."""
+async def raw_client(
+    server: Server, revision: str = "", *, message_bytes: int = 10 * 2**20, **capabilities: Any
+) -> AsyncIterator[RawClient]:
+    """A raw client of `server`; with a revision it speaks that already, and has these capabilities."""
     here, there = memory_pair()
 
     async def answer() -> None:
@@ -89,4 +105,7 @@ async def raw_client(server: Server, *, message_bytes: int = 10 * 2**20) -> Asyn
         there.close()
 
     async with beside(answer):
-        yield RawClient(here)
+        client = RawClient(here)
+        if revision:
+            await client.speak(revision, **capabilities)
+        yield client
