@@ -1,6 +1,7 @@
 """The client: asks one server, in the era it speaks.
 
-Not the transport: `connect` takes any stream; starting and ending a process is `transports/stdio`.
+Not the transport: a client asks through a `Channel`, be it a connection (`connect`) or HTTP; how the server
+is reached, and its process started and ended, is the concern of `transports/`.
 """
 
 from __future__ import annotations
@@ -8,92 +9,128 @@ from __future__ import annotations
 import itertools
 import logging
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
-from typing import Any, Literal, TypeAlias, TypeVar
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 import msgspec
-from msgspec import UNSET, Raw
+from msgspec import UNSET, Raw, UnsetType
 
+from ragmcp.call import Channel
 from ragmcp.concurrency import beside
 from ragmcp.connection import Connection
-from ragmcp.eras import LATEST_LEGACY, LATEST_MODERN, MODERN_ERRORS, check_legacy, modern_meta, verdict
-from ragmcp.errors import MethodNotFound, RequestTimedOut, UnreadableAnswer, WireError
+from ragmcp.eras import HEADER_MISMATCH, LATEST_MODERN, modern_meta
+from ragmcp.errors import InvalidParams, UnreadableAnswer, WireError
+from ragmcp.handlers import NO_HANDLERS, Handlers
 from ragmcp.jsonrpc import Id, Notification, Request
 from ragmcp.peer import Peer, Stream
+from ragmcp.results import UNKNOWN_SERVER, ToolCallResult, complete, given, server_info
 from ragmcp.schema import (
     NO_META,
-    SERVER_INFO,
+    CacheableResult,
     CallToolResult,
-    Content,
-    DiscoverResult,
     EmptyResult,
     Implementation,
-    InitializeParams,
-    InitializeResult,
     ListParams,
     ListToolsResult,
+    LogLevel,
+    Page,
     Params,
     ProgressParams,
     RequestMeta,
-    TextContent,
+    ResourceContents,
+    Result,
+    ServerCapabilities,
     ToolCall,
     ToolInfo,
+    Wire,
 )
+from ragmcp.tracing import NO_TRACE, current
+
+if TYPE_CHECKING:
+    from ragmcp.cache import ResultCache
+    from ragmcp.completion import Completion, Reference
+    from ragmcp.news import News, Subscriptions
+    from ragmcp.prompts import GetPromptResult, PromptInfo
+    from ragmcp.resources import ResourceInfo, ResourceTemplate
+    from ragmcp.subscriptions import Filter
+
+__all__ = ["Client", "EraName", "OnProgress", "ToolCallResult", "connect"]
 
 log = logging.getLogger(__name__)
 
-T = TypeVar("T")
+R = TypeVar("R", bound=Result)
+C = TypeVar("C", bound=CacheableResult)
+P = TypeVar("P", bound=Page)
 EraName: TypeAlias = Literal["modern", "legacy"]
 
 # (done, total or None, message or None)
 OnProgress: TypeAlias = Callable[[float, float | None, str | None], None]
 
-# A server that says nothing to `server/discover` is a legacy one that ignores what comes before `initialize`.
-PROBE_SECONDS = 5.0
 # A server may load a lot before it answers the first time; one that never does must not hang its host.
-HANDSHAKE_SECONDS = 60.0
+LIST_SECONDS = 60.0
 
-UNKNOWN_SERVER = Implementation(name="unknown", version="unknown")
-
-
-class ToolCallResult(msgspec.Struct, frozen=True):
-    """What a tool gave back; `structured` is None where it gave text only."""
-
-    content: list[Content]
-    structured: Any
-    is_error: bool
-
-    @property
-    def text(self) -> str:
-        """All text of the content."""
-        return "\n".join(item.text for item in self.content if isinstance(item, TextContent))
+# Who asks for more than this will not stop by itself.
+MAX_ROUNDS = 20
+MAX_PAGES = 10_000
 
 
 class Client:
-    """A server, as seen by who asks it."""
+    """A server, as seen by who asks it.
 
-    def __init__(self, peer: Peer, identity: Implementation) -> None:
+    What asks raises WireError where the server refused, ConnectionClosed, RequestTimedOut,
+    RemoteProtocolError for an unusable answer, NotEncodable; over HTTP also ServerUnreachable, HttpRefused.
+    Every `timeout` is in seconds, None for no limit.
+    """
+
+    def __init__(self, channel: Channel, identity: Implementation, handlers: Handlers = NO_HANDLERS) -> None:
         self.server = UNKNOWN_SERVER
         self.revision = LATEST_MODERN
+        self.capabilities = ServerCapabilities()
         self.instructions: str | None = None
-        self._identity = identity
-        self._peer = peer
+        self.admit_tools: Callable[[list[ToolInfo]], list[ToolInfo]] = list
+        """What the transport can call of the tools there are."""
+        self.identity = identity
+        self.channel = channel
+        self.handlers = handlers
+        self.declared = handlers.capabilities()
+        self._log_level: LogLevel | UnsetType = UNSET
         self._tokens = itertools.count(1)
-        self._on_progress: dict[Id | msgspec.UnsetType, OnProgress] = {}
+        self._on_progress: dict[Id | UnsetType, OnProgress] = {}
 
-    async def list_tools(self, *, timeout: float | None = HANDSHAKE_SECONDS) -> list[ToolInfo]:
-        """All tools, from every page. Raises as `call_tool`."""
-        tools: list[ToolInfo] = []
-        cursor: str | msgspec.UnsetType = UNSET
-        while True:
-            params = ListParams(meta=self._meta(), cursor=cursor)
-            page = await self._ask("tools/list", params, ListToolsResult, timeout)
-            tools += page.tools
-            if self.server is UNKNOWN_SERVER:
-                self.server = _server_info(page.meta)
-            cursor = page.next_cursor
-            if cursor is UNSET:
-                return tools
+    @property
+    def modern(self) -> bool:
+        """Whether the server is of the stateless era."""
+        return self.revision >= LATEST_MODERN
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the connection has ended; over HTTP: whether the server could last not be reached."""
+        return self.channel.closed.is_set()
+
+    async def closed(self) -> None:
+        """Wait until that is so."""
+        await self.channel.closed.wait()
+
+    @cached_property
+    def cache(self) -> ResultCache:
+        """Results the server said stay fresh for a while."""
+        from ragmcp.cache import ResultCache
+
+        return ResultCache()
+
+    @cached_property
+    def _subscriptions(self) -> Subscriptions:
+        from ragmcp.news import Subscriptions
+
+        return Subscriptions(self)
+
+    # Tools
+
+    async def list_tools(self, *, timeout: float | None = LIST_SECONDS) -> list[ToolInfo]:
+        """All tools, from every page."""
+        pages = await self._pages("tools/list", ListToolsResult, timeout)
+        return self.admit_tools([tool for page in pages for tool in page.tools])
 
     async def call_tool(
         self,
@@ -103,134 +140,249 @@ class Client:
         timeout: float | None,
         on_progress: OnProgress | None = None,
     ) -> ToolCallResult:
-        """Call a tool and wait, at most `timeout` seconds; cancelling the wait cancels the call.
+        """Call a tool and wait; cancelling the wait cancels the call. A failed tool is a result `is_error`.
 
-        A tool that failed is a result with `is_error`. Raises WireError where the call could not be made,
-        ConnectionClosed, RequestTimedOut, RemoteProtocolError, NotEncodable.
+        `timeout` counts the server's time only, not that of a user whom it asks for something.
         """
-
         token = UNSET if on_progress is None else next(self._tokens)
         if on_progress is not None:
             self._on_progress[token] = on_progress
-        params = ToolCall(meta=self._meta(token), name=name, arguments=arguments or {})
+        params = ToolCall(meta=self.meta(token), name=name, arguments=arguments or {})
         try:
-            result = await self._ask("tools/call", params, CallToolResult, timeout)
+            return ToolCallResult.of(await self._call(params, timeout))
         finally:
             self._on_progress.pop(token, None)
-        structured = None if result.structured_content is UNSET else result.structured_content
-        return ToolCallResult(result.content, structured, result.is_error)
 
-    async def closed(self) -> None:
-        """Wait until the connection has ended."""
-        await self._peer.closed.wait()
-
-    # Opening
-
-    async def settle(self) -> None:
-        """Find out the server's era, and shake hands with a legacy one."""
-        if await self.discover():
-            return
+    async def _call(self, params: ToolCall, timeout: float | None) -> CallToolResult:
         try:
-            await self.initialize()
+            return await self.request("tools/call", params, CallToolResult, timeout)
         except WireError as error:
-            # Modern after all: it only started too slowly for the first probe.
-            if error.code not in MODERN_ERRORS or not await self.discover():
+            if error.code != HEADER_MISMATCH:
                 raise
+        # The tool is not what it was when we last looked: it wants other headers. (Client Behavior)
+        self.cache.forget("tools/list")
+        await self.list_tools()
+        return await self.request("tools/call", params, CallToolResult, timeout)
 
-    async def discover(self) -> bool:
-        """Find out whether the server is modern, and its revision. Raises UnsupportedRevision."""
-        answer: Raw | WireError | None
-        try:
-            answer = await self._peer.request("server/discover", Params(meta=self._meta()), PROBE_SECONDS)
-        except WireError as error:
-            answer = error
-        except RequestTimedOut:
-            answer = None
-        revision = verdict(answer)
-        if revision is None:
-            return False
-        self.revision = revision
-        if isinstance(answer, Raw):
-            found = _decode("server/discover", answer, DiscoverResult)
-            self._introduce(_server_info(found.meta), found.instructions)
-        return True
+    # Resources, prompts, completion
 
-    async def initialize(self) -> None:
-        """The legacy handshake. Raises UnreadableAnswer for a revision we do not speak."""
-        params = InitializeParams(protocol_version=LATEST_LEGACY, client_info=self._identity, capabilities={})
-        found = await self._ask("initialize", params, InitializeResult, HANDSHAKE_SECONDS)
-        self.revision = check_legacy(found.protocol_version)
-        self._introduce(found.server_info, found.instructions)
-        await self._peer.notify("notifications/initialized", {})
+    async def list_resources(self, *, timeout: float | None = LIST_SECONDS) -> list[ResourceInfo]:
+        """All resources, from every page."""
+        from ragmcp.resources import ListResourcesResult
 
-    def _introduce(self, server: Implementation, instructions: str | msgspec.UnsetType) -> None:
-        self.server = server
-        self.instructions = None if instructions is UNSET else instructions
+        pages = await self._pages("resources/list", ListResourcesResult, timeout)
+        return [resource for page in pages for resource in page.resources]
+
+    async def list_resource_templates(
+        self, *, timeout: float | None = LIST_SECONDS
+    ) -> list[ResourceTemplate]:
+        """All templates, from every page."""
+        from ragmcp.resources import ListResourceTemplatesResult
+
+        pages = await self._pages("resources/templates/list", ListResourceTemplatesResult, timeout)
+        return [template for page in pages for template in page.resource_templates]
+
+    async def read_resource(
+        self, uri: str, *, timeout: float | None = LIST_SECONDS
+    ) -> list[ResourceContents]:
+        """What is in a resource."""
+        from ragmcp.resources import ReadResourceResult, ResourceParams
+
+        params = ResourceParams(meta=self.meta(), uri=uri)
+        return list((await self._cached("resources/read", uri, params, ReadResourceResult, timeout)).contents)
+
+    async def list_prompts(self, *, timeout: float | None = LIST_SECONDS) -> list[PromptInfo]:
+        """All prompts, from every page."""
+        from ragmcp.prompts import ListPromptsResult
+
+        pages = await self._pages("prompts/list", ListPromptsResult, timeout)
+        return [prompt for page in pages for prompt in page.prompts]
+
+    async def get_prompt(
+        self,
+        name: str,
+        arguments: Mapping[str, str] | None = None,
+        *,
+        timeout: float | None = LIST_SECONDS,
+    ) -> GetPromptResult:
+        """The messages of a prompt."""
+        from ragmcp.prompts import GetPromptParams, GetPromptResult
+
+        params = GetPromptParams(meta=self.meta(), name=name, arguments=dict(arguments or {}))
+        return await self.request("prompts/get", params, GetPromptResult, timeout)
+
+    async def complete(
+        self,
+        reference: Reference,
+        argument: str,
+        value: str,
+        others: Mapping[str, str] | None = None,
+        *,
+        timeout: float | None = LIST_SECONDS,
+    ) -> Completion:
+        """Values for an `argument` of which `value` is typed, `others` being filled in already."""
+        from ragmcp.completion import Argument, CompleteParams, CompleteResult, Context
+
+        params = CompleteParams(
+            meta=self.meta(),
+            ref=reference,
+            argument=Argument(name=argument, value=value),
+            context=Context(arguments=dict(others or {})),
+        )
+        return (await self.request("completion/complete", params, CompleteResult, timeout)).completion
+
+    # News, logs, signs of life
+
+    def listening(self, filter: Filter) -> AbstractAsyncContextManager[News]:
+        """What changes at the server while the block runs, in both eras: `async for change in news`."""
+        return self._subscriptions.listening(filter)
+
+    async def set_log_level(self, level: LogLevel) -> None:
+        """Hear log messages of this severity and above, through `Handlers.on_log`."""
+        self._log_level = level
+        if not self.modern:
+            from ragmcp.logs import SetLevelParams
+
+            params = SetLevelParams(meta=self.meta(), level=level)
+            await self.request("logging/setLevel", params, EmptyResult, LIST_SECONDS)
+
+    async def ping(self, *, timeout: float | None = LIST_SECONDS) -> None:
+        """Whether the server answers. The modern era has no ping; `server/discover` is what any server has."""
+        method = "server/discover" if self.modern else "ping"
+        await self.request(method, Params(meta=self.meta()), Result, timeout)
+
+    async def initialize_again(self) -> None:
+        """The server has forgotten us: shake hands, and tell it once more what it was told."""
+        from ragmcp.handshake import initialize
+
+        await initialize(self)
+        if self._log_level is not UNSET:
+            await self.set_log_level(self._log_level)
+        await self._subscriptions.watch_again()
 
     # Asking
 
-    def _meta(self, token: Id | msgspec.UnsetType = UNSET) -> RequestMeta:
-        if self.revision < LATEST_MODERN:
-            return NO_META if token is UNSET else RequestMeta(progress_token=token)
-        return modern_meta(self._identity, self.revision, {}, token)
+    def meta(self, token: Id | UnsetType = UNSET) -> RequestMeta:
+        """The `_meta` of a request."""
+        trace = current.get()
+        if self.modern:
+            meta = modern_meta(self.identity, self.revision, self.declared, token)
+            if trace is NO_TRACE and self._log_level is UNSET:
+                return meta
+            return msgspec.structs.replace(
+                meta, log_level=self._log_level, traceparent=trace.parent, tracestate=trace.state
+            )
+        if token is UNSET and trace is NO_TRACE:
+            return NO_META
+        return RequestMeta(progress_token=token, traceparent=trace.parent, tracestate=trace.state)
 
-    async def _ask(self, method: str, params: Params, type: type[T], timeout: float | None) -> T:
-        return _decode(method, await self._peer.request(method, params, timeout), type)
+    async def request(self, method: str, params: Params, type: type[R], timeout: float | None) -> R:
+        """Ask for anything the protocol has; `params` with our `meta`. Gives the input that it takes."""
+        answer = await self.channel.request(method, params, timeout)
+        return complete(method, answer, type) or await self._go_on(method, params, type, timeout, answer)
+
+    async def _go_on(
+        self, method: str, params: Params, type: type[R], timeout: float | None, answer: Raw
+    ) -> R:
+        from ragmcp.rounds import with_input
+
+        for _ in range(MAX_ROUNDS):
+            params = await with_input(self.handlers, method, params, answer)
+            answer = await self.channel.request(method, params, timeout)
+            if (result := complete(method, answer, type)) is not None:
+                return result
+        raise UnreadableAnswer(method, f"it still wants input after {MAX_ROUNDS} rounds")
+
+    async def _cached(
+        self, method: str, subject: str, params: Params, type: type[C], timeout: float | None
+    ) -> C:
+        """The same, unless the last answer is still fresh. What took input is not kept: it is no key."""
+        age = self.cache.age
+        if (fresh := self.cache.find((method, subject), type)) is not None:
+            return fresh
+        answer = await self.channel.request(method, params, timeout)
+        if (result := complete(method, answer, type)) is None:
+            return await self._go_on(method, params, type, timeout, answer)
+        self.cache.keep((method, subject), result, len(memoryview(answer)), age)
+        return result
+
+    async def _pages(self, method: str, type: type[P], timeout: float | None) -> list[P]:
+        try:
+            return await self._read_pages(method, type, timeout)
+        except WireError as error:
+            # "If a cursor becomes invalid, discard all cached pages and re-fetch from the beginning."
+            if error.code != InvalidParams.rpc_code or not self.cache.forget(method):
+                raise
+        return await self._read_pages(method, type, timeout)
+
+    async def _read_pages(self, method: str, type: type[P], timeout: float | None) -> list[P]:
+        pages: list[P] = []
+        cursor: str | UnsetType = UNSET
+        while len(pages) < MAX_PAGES:
+            params = ListParams(meta=self.meta(), cursor=cursor)
+            page = await self._cached(method, cursor or "", params, type, timeout)
+            pages.append(page)
+            if self.server is UNKNOWN_SERVER:
+                self.server = server_info(page)
+            cursor = page.next_cursor
+            if cursor is UNSET:
+                return pages
+        raise UnreadableAnswer(method, f"its list does not end within {MAX_PAGES:,} pages")
+
+    # Hearing
 
     def heard(self, notification: Notification) -> None:
         """Take a notification from the server."""
-        if notification.method == "notifications/progress":
-            news = msgspec.json.decode(notification.params, type=ProgressParams)
-            if on_progress := self._on_progress.get(news.progress_token):
-                on_progress(news.progress, _given(news.total), _given(news.message))
+        match notification.method:
+            case "notifications/progress":
+                news = msgspec.json.decode(notification.params, type=ProgressParams)
+                if on_progress := self._on_progress.get(news.progress_token):
+                    on_progress(news.progress, given(news.total), given(news.message))
+            case "notifications/message" if self.handlers.on_log is not None:
+                from ragmcp.logs import LogMessage
 
+                self.handlers.on_log(msgspec.json.decode(notification.params, type=LogMessage))
+            case "notifications/subscriptions/acknowledged":
+                self._subscriptions.acknowledged(notification)
+            case method if method.endswith(("/list_changed", "/updated")):
+                change = self._subscriptions.changed(notification)
+                self.cache.invalidate(change)
+                if self.handlers.on_change is not None:
+                    self.handlers.on_change(change)
 
-def _decode(method: str, answer: Raw, type: type[T]) -> T:
-    try:
-        return msgspec.json.decode(answer, type=type)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise UnreadableAnswer(method, str(error)) from None
-
-
-def _given(value: Any) -> Any:
-    return None if value is UNSET else value
-
-
-def _server_info(meta: Raw | msgspec.UnsetType) -> Implementation:
-    if meta is UNSET:
-        return UNKNOWN_SERVER
-    try:
-        return msgspec.convert(msgspec.json.decode(meta)[SERVER_INFO], Implementation)
-    except (KeyError, TypeError, msgspec.DecodeError):
-        return UNKNOWN_SERVER
-
-
-async def _answer_server(request: Request) -> EmptyResult:
-    # A legacy server may ask us; we declare no capability, so ping is all it can ask for.
-    if request.method == "ping":
-        return EmptyResult()
-    raise MethodNotFound(request.method)
+    async def answer(self, request: Request) -> Wire:
+        """Answer a legacy server. Raises RemoteProtocolError for what we do not declare."""
+        if request.method == "ping":
+            return EmptyResult()
+        return await self.handlers.answer(request.method, msgspec.json.decode(request.params))
 
 
 @asynccontextmanager
 async def connect(
-    stream: Stream, identity: Implementation, *, message_bytes: int, era: EraName | None
+    stream: Stream,
+    identity: Implementation,
+    *,
+    message_bytes: int,
+    era: EraName | None,
+    handlers: Handlers = NO_HANDLERS,
 ) -> AsyncIterator[Client]:
     """A client on `stream`. `era` None: find out; "modern": our own kind, no probe; "legacy": handshake only.
 
     Raises ConnectionClosed, RequestTimedOut, WireError, UnsupportedRevision, UnreadableAnswer.
     """
+    from ragmcp.handshake import initialize, settle
+
     client: Client
     peer = Peer(
         stream,
         Connection(message_bytes, refuses=False),
-        _answer_server,
+        lambda request: client.answer(request),
         lambda notification: client.heard(notification),
     )
-    client = Client(peer, identity)
+    client = Client(peer, identity, handlers)
     async with beside(peer.run):
         if era is None:
-            await client.settle()
+            await settle(client)
         elif era == "legacy":
-            await client.initialize()
+            await initialize(client)
         yield client

@@ -38,9 +38,10 @@ BATCH_REVISION = "2025-03-26"
 ANNOTATIONS_SINCE = AUDIO_SINCE = "2025-03-26"
 STRUCTURED_SINCE = LINKS_SINCE = "2025-06-18"
 
+HEADER_MISMATCH = -32020
 UNSUPPORTED_VERSION = -32022
 # Errors only a modern server sends; any other error to the probe means a legacy one.
-MODERN_ERRORS = frozenset({-32020, -32021, UNSUPPORTED_VERSION})
+MODERN_ERRORS = frozenset({HEADER_MISMATCH, -32021, UNSUPPORTED_VERSION})
 
 UNKNOWN_CLIENT = Implementation(name="unknown", version="unknown")
 

@@ -114,9 +114,11 @@ class EventDecoder:
 
     def feed(self, data: bytes) -> list[ServerEvent]:
         """The events that `data` completes. Those without data, and comments, are left out."""
+        if not data:
+            return []
         if self._after_return and data[:1] == b"\n":
             data = data[1:]
-        self._after_return = data[-1:] == b"\r" or (self._after_return and not data)
+        self._after_return = data[-1:] == b"\r"
         events = []
         for part in data.splitlines(keepends=True):
             ended = part[-1:] in (b"\n", b"\r")

@@ -44,6 +44,7 @@ from ragmcp.schema import (
     TextContent,
 )
 from ragmcp.tools import Tool
+from ragmcp.tracing import traced
 from ragmcp.validation import invalid_params
 
 if TYPE_CHECKING:
@@ -147,7 +148,10 @@ class Server:
         if method is None or (method.capability and not self._offers(method.capability)):
             raise MethodNotFound(call.method)
         try:
-            result = await method.answer(self, call)
+            answer = method.answer(self, call)
+            result = await (
+                answer if call.params.meta.traceparent is UNSET else traced(call.params.meta, answer)
+            )
         except InputNeeded as needed:
             from ragmcp.inputs import paused
 

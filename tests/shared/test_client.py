@@ -10,7 +10,7 @@ from typing import Any
 import anyio
 import pytest
 
-from ragmcp import client as client_module
+from ragmcp import handshake
 from ragmcp.client import Client, EraName, connect
 from ragmcp.concurrency import beside
 from ragmcp.errors import (
@@ -118,7 +118,7 @@ def legacy(answer_to_discover: Callable[[dict[str, Any]], list[Any]]) -> Script:
 async def test_a_server_that_does_not_discover_gets_the_handshake(
     answer: Callable[[dict[str, Any]], list[Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(client_module, "PROBE_SECONDS", 0.1)
+    monkeypatch.setattr(handshake, "PROBE_SECONDS", 0.1)
     async with connected(legacy(answer), era=None) as (client, server):
         assert (client.revision, client.server.name) == ("2025-06-18", "old")
         assert await client.list_tools() == []
@@ -153,7 +153,7 @@ async def test_a_modern_server_is_not_asked_to_shake_hands() -> None:
 async def test_a_modern_server_that_started_too_slowly_for_the_probe_is_probed_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(client_module, "PROBE_SECONDS", 0.1)
+    monkeypatch.setattr(handshake, "PROBE_SECONDS", 0.1)
 
     def script(message: dict[str, Any]) -> list[Any]:
         if message["method"] == "initialize":

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Literal
 
 import anyio
 
-from ragmcp.client import Client, connect
+from ragmcp.client import Client, EraName, connect
 from ragmcp.concurrency import beside
+from ragmcp.handlers import NO_HANDLERS, Handlers
 from ragmcp.schema import Implementation
 from ragmcp.server import Server, serve
 
@@ -62,7 +62,11 @@ def memory_pair() -> tuple[MemoryStream, MemoryStream]:
 
 @asynccontextmanager
 async def open_memory(
-    server: Server, *, era: Literal["modern", "legacy"] | None = None, message_bytes: int = MESSAGE_BYTES
+    server: Server,
+    *,
+    era: EraName | None = None,
+    message_bytes: int = MESSAGE_BYTES,
+    handlers: Handlers = NO_HANDLERS,
 ) -> AsyncIterator[Client]:
     """A client of `server`, which runs beside the body."""
     here, there = memory_pair()
@@ -74,7 +78,9 @@ async def open_memory(
     async with beside(answer):
         try:
             client = Implementation(name="ragmcp", version="0")
-            async with connect(here, client, message_bytes=message_bytes, era=era) as connected:
+            async with connect(
+                here, client, message_bytes=message_bytes, era=era, handlers=handlers
+            ) as connected:
                 yield connected
         finally:
             here.close()

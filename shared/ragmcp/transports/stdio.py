@@ -22,6 +22,7 @@ from ragmcp.transports.pipes import open_pipes
 
 if TYPE_CHECKING:
     from ragmcp.client import Client, EraName
+    from ragmcp.handlers import Handlers
     from ragmcp.server import Server
 
 PARENT_WATCH_SECONDS = 0.5
@@ -88,21 +89,30 @@ async def open_stdio(
     env: Mapping[str, str] | None = None,
     cwd: Path | None = None,
     era: EraName | None = None,
+    handlers: Handlers | None = None,
 ) -> AsyncIterator[Client]:
     """Start a server and connect to it; the end of the body ends the server.
 
     `stderr` is the file its log is appended to (None: our own stderr); `message_bytes` the longest message
-    read; `era` None: find out, "modern": our own kind of server, no probe, "legacy": handshake only.
+    read; `era` None: find out, "modern": our own kind of server, no probe, "legacy": handshake only;
+    `handlers` what we do for the server.
     Raises ServerNotStarted, and what `ragmcp.client.connect` raises.
     """
     from ragmcp.client import connect
+    from ragmcp.handlers import NO_HANDLERS
     from ragmcp.transports.process import ServerProcess
 
     async with ServerProcess.start(command, stderr=stderr, env=env, cwd=cwd) as process:
         identity = Implementation(name=client_name, version=client_version)
         answered = False
         try:
-            async with connect(process.stream, identity, message_bytes=message_bytes, era=era) as client:
+            async with connect(
+                process.stream,
+                identity,
+                message_bytes=message_bytes,
+                era=era,
+                handlers=handlers or NO_HANDLERS,
+            ) as client:
                 answered = True
                 yield client
         except ConnectionClosed as error:

@@ -1,0 +1,38 @@
+"""The trace that a call belongs to, handed on from who asked us to whom we ask. W3C Trace Context.
+
+Not tracing itself: nothing is measured or sent anywhere here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from contextvars import ContextVar
+from typing import TypeVar
+
+from msgspec import UNSET, Struct, UnsetType
+
+from ragmcp.schema import RequestMeta
+
+
+T = TypeVar("T")
+
+
+class Trace(Struct, frozen=True):
+    """`traceparent` and `tracestate`, as they came."""
+
+    parent: str | UnsetType = UNSET
+    state: str | UnsetType = UNSET
+
+
+NO_TRACE = Trace()
+
+current: ContextVar[Trace] = ContextVar("trace", default=NO_TRACE)
+
+
+async def traced(meta: RequestMeta, answer: Awaitable[T]) -> T:
+    """Await the answer to a request with this `_meta`; our own requests meanwhile carry its trace."""
+    token = current.set(Trace(meta.traceparent, meta.tracestate))
+    try:
+        return await answer
+    finally:
+        current.reset(token)
