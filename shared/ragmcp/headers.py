@@ -14,6 +14,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from ragmcp.errors import HeaderMismatch
+
 PROTOCOL_VERSION = "mcp-protocol-version"
 METHOD = "mcp-method"
 NAME = "mcp-name"
@@ -22,7 +24,15 @@ LAST_EVENT_ID = "last-event-id"
 PARAM_PREFIX = "mcp-param-"
 
 # Where the value of Mcp-Name stands in the parameters of the methods that need one.
-NAMED_BY = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+NAMED_BY = {
+    "tools/call": "name",
+    "prompts/get": "name",
+    "resources/read": "uri",
+    # SEP-2663
+    "tasks/get": "taskId",
+    "tasks/update": "taskId",
+    "tasks/cancel": "taskId",
+}
 
 ANNOTATION = "x-mcp-header"
 PRIMITIVES = frozenset({"string", "integer", "boolean"})
@@ -30,6 +40,8 @@ PRIMITIVES = frozenset({"string", "integer", "boolean"})
 _TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _PLAIN = re.compile(r"[\x20-\x7e]*")
 _ENCODED = re.compile(r"=\?base64\?(.*)\?=", re.DOTALL)
+
+_WHOLE_NUMBER = re.compile(r"(-?\d{1,20})(?:\.0*)?")
 
 # Keywords of JSON Schema under which keys are names of others, and those under which there is only data.
 _NAMES = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
@@ -76,15 +88,15 @@ def as_text(value: Any) -> str | None:
 
 def mirrored(mirrors: Iterable[Mirror], arguments: Mapping[str, Any]) -> dict[str, str]:
     """The headers of a call; null and absent arguments have none."""
-    headers = {}
-    for mirror in mirrors:
-        value: Any = arguments
-        for step in mirror.path:
-            value = value.get(step) if isinstance(value, Mapping) else None
-        text = as_text(value)
-        if text is not None:
-            headers[mirror.header] = written(text)
-    return headers
+    texts = ((mirror.header, as_text(_argument(mirror, arguments))) for mirror in mirrors)
+    return {header: written(text) for header, text in texts if text is not None}
+
+
+def _argument(mirror: Mirror, arguments: Mapping[str, Any]) -> Any:
+    value: Any = arguments
+    for step in mirror.path:
+        value = value.get(step) if isinstance(value, Mapping) else None
+    return value
 
 
 def mirrors(schema: Mapping[str, Any]) -> tuple[Mirror, ...]:
@@ -133,3 +145,41 @@ def _annotated(
                 todo += [(None, item) for item in value.values()]
             elif keyword not in _DATA:
                 todo.append((None, value))
+
+
+# The server's side: what stands in a header must stand in the body as well
+
+
+def check(header: str, given: str | None, expected: str) -> None:
+    """Raises HeaderMismatch unless the header, as it was `given`, says what the body says."""
+    if given is None:
+        raise HeaderMismatch(header, f"must be {expected!r} as in the body, but is missing")
+    if _value(header, given) != expected:
+        raise HeaderMismatch(header, f"is {given!r}, but the body says {expected!r}")
+
+
+def check_mirrors(
+    mirrors: Iterable[Mirror], arguments: Mapping[str, Any], given: Mapping[str, str | None]
+) -> None:
+    """Raises HeaderMismatch unless the headers that were `given` say what the arguments say."""
+    for mirror in mirrors:
+        value = _argument(mirror, arguments)
+        text, header = as_text(value), given.get(mirror.header)
+        if text is None:
+            if header is not None:
+                raise HeaderMismatch(mirror.header, "is there, but no such argument that a header can hold")
+        elif header is None or not _same_number(header, value):
+            check(mirror.header, header, text)
+
+
+def _value(header: str, given: str) -> str:
+    try:
+        return read(given.strip(" \t"))  # White space around it is none of the value's. (RFC 9110, 5.5)
+    except ValueError as error:
+        raise HeaderMismatch(header, f"cannot be read: {error}") from None
+
+
+def _same_number(given: str, value: Any) -> bool:
+    """42.0 is 42. (Server Validation)"""
+    found = _WHOLE_NUMBER.fullmatch(given.strip(" \t"))
+    return found is not None and type(value) is int and int(found[1]) == value

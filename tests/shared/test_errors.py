@@ -45,6 +45,50 @@ SENTENCES: list[tuple[RagMcpError, str]] = [
         errors.ServerNotStarted(["nope", "-x"], "there is no such program"),
         "The server `nope -x` did not start: there is no such program.",
     ),
+    # HTTP
+    (
+        errors.HeaderMismatch("mcp-method", "is 'a', but the body says 'b'"),
+        "Header mismatch: mcp-method is 'a', but the body says 'b'.",
+    ),
+    (errors.HostNotAllowed("evil.example"), "This server is not called 'evil.example'."),
+    (
+        errors.OriginNotAllowed("https://evil.example"),
+        "Pages from 'https://evil.example' may not use this server.",
+    ),
+    (errors.Unauthorized("none was sent"), "This server wants its token: none was sent."),
+    (errors.RateLimited(3), "Too many requests; the next one is welcome in 3 s."),
+    (
+        errors.HttpMethodNotAllowed("PUT", ("POST", "GET")),
+        "PUT is not possible here; possible: POST, GET.",
+    ),
+    (
+        errors.NotAcceptable(("application/json", "text/event-stream")),
+        "The Accept header must list application/json and text/event-stream.",
+    ),
+    (
+        errors.UnsupportedMediaType("text/plain"),
+        "The body must be application/json, uncompressed; this one is text/plain.",
+    ),
+    (
+        errors.UnsupportedMediaType(""),
+        "The body must be application/json, uncompressed; this one is not labelled.",
+    ),
+    (
+        errors.HeadersTooLarge("there are 300, and 100 are the limit"),
+        "The headers are too large: there are 300, and 100 are the limit.",
+    ),
+    (errors.BodyTooLarge(1_000_000), "The body is over the limit of 1,000,000 bytes."),
+    (errors.BodyTooSlow(30.0), "The body did not arrive within 30 s."),
+    (
+        errors.SessionRequired("tools/list"),
+        "tools/list needs the header Mcp-Session-Id, which initialize gives.",
+    ),
+    (errors.SessionNotFound(), "There is no such session, or none any more."),
+    (
+        errors.TooManyOpen("event streams", 10_000),
+        "There are 10,000 event streams already, which is the limit; try again later.",
+    ),
+    (errors.ServerLeaving(), "The server is shutting down."),
 ]
 
 

@@ -1,0 +1,289 @@
+"""One HTTP request and its response, on plain ASGI: a bounded body in, JSON or an event stream out.
+
+Not MCP: what a body means, and what is answered, is decided elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from functools import lru_cache
+from math import inf
+from typing import Any, TypeAlias
+
+import anyio
+from msgspec import Struct
+
+from ragmcp import jsonrpc
+from ragmcp.concurrency import watched
+from ragmcp.connection import error_object
+from ragmcp.errors import (
+    BodyTooLarge,
+    BodyTooSlow,
+    HeaderMismatch,
+    HeadersTooLarge,
+    HttpError,
+    TooManyOpen,
+    UnsupportedMediaType,
+)
+from ragmcp.jsonrpc import Id
+
+Message: TypeAlias = MutableMapping[str, Any]
+Scope: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[Message]]
+Send: TypeAlias = Callable[[Message], Awaitable[None]]
+App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
+Header: TypeAlias = tuple[bytes, bytes]
+
+JSON, EVENTS = "application/json", "text/event-stream"
+
+_JSON_HEADERS: list[Header] = [(b"content-type", b"application/json"), (b"cache-control", b"no-store")]
+_EVENT_HEADERS: list[Header] = [
+    (b"content-type", b"text/event-stream"),
+    (b"cache-control", b"no-store"),
+    # nginx and its like would hold events back until there are many.
+    (b"x-accel-buffering", b"no"),
+]
+_KEEP_ALIVE = b":\n\n"
+_NEVER = {"q=0", "q=0.0", "q=0.00", "q=0.000"}
+
+
+class HttpLimits(Struct, frozen=True, kw_only=True):
+    """What one client, or all of them, may take."""
+
+    message_bytes: int
+    header_bytes: int
+    headers: int
+    body_seconds: float
+    # How long nothing is said before a comment tells everybody in between that the connection lives.
+    keep_alive_seconds: float
+    sessions: int
+    session_idle_seconds: float
+    # Events that a session keeps for a client that lost its stream.
+    replay_bytes: int
+    streams: int
+    # How long a client should wait before it comes back to a stream that ended early.
+    retry_ms: int
+    # How long those who are being answered have when the server leaves.
+    leave_seconds: float
+
+
+class Streams:
+    """How many event streams are open, and how many may be."""
+
+    def __init__(self, limit: int) -> None:
+        self.count = 0
+        self._limit = limit
+
+    @property
+    def full(self) -> bool:
+        """Whether there is no room for another one."""
+        return self.count >= self._limit
+
+    def open(self) -> None:
+        """One more. Raises TooManyOpen."""
+        if self.full:
+            raise TooManyOpen("event streams", self._limit)
+        self.count += 1
+
+    def close(self) -> None:
+        """One less."""
+        self.count -= 1
+
+
+class ClientGone(Exception):
+    """Nobody is there any more who could be answered."""
+
+
+class Exchange:
+    """One request on its way to its response."""
+
+    __slots__ = (
+        "_header_list",
+        "_limits",
+        "_lock",
+        "_receive",
+        "_send",
+        "_streams",
+        "extra",
+        "headers",
+        "method",
+        "mute",
+        "streaming",
+    )
+
+    def __init__(
+        self, scope: Scope, receive: Receive, send: Send, limits: HttpLimits, streams: Streams
+    ) -> None:
+        self.method: str = scope["method"]
+        self.headers: dict[bytes, bytes] = dict(scope["headers"])
+        self.streaming = False
+        # Set for a client that reads no events: nothing is said before the answer.
+        self.mute = False
+        # Headers that the response has whatever it says.
+        self.extra: list[Header] = []
+        self._receive = receive
+        self._send = send
+        self._limits = limits
+        self._streams = streams
+        self._lock: anyio.Lock | None = None
+        self._header_list: list[Header] = scope["headers"]
+
+    def header(self, name: str) -> str | None:
+        """A header's value, by its lower-case name."""
+        value = self.headers.get(name.encode())
+        return None if value is None else value.decode("latin-1")
+
+    # In
+
+    def check_headers(self) -> None:
+        """Raises HeadersTooLarge, HeaderMismatch."""
+        count = len(self._header_list)
+        if count > self._limits.headers:
+            raise HeadersTooLarge(f"there are {count:,}, and {self._limits.headers:,} are the limit")
+        size = sum(len(name) + len(value) for name, value in self._header_list)
+        if size > self._limits.header_bytes:
+            raise HeadersTooLarge(f"{size:,} bytes, and {self._limits.header_bytes:,} are the limit")
+        if len(self.headers) != count:
+            _refuse_twins(self._header_list)
+
+    def check_content(self) -> None:
+        """Raises UnsupportedMediaType, BodyTooLarge."""
+        kind = self.headers.get(b"content-type", b"")
+        if not _is_json(kind):
+            raise UnsupportedMediaType(kind.decode("latin-1"))
+        if (coding := self.headers.get(b"content-encoding", b"identity")) != b"identity":
+            raise UnsupportedMediaType(coding.decode("latin-1"))
+        length = self.headers.get(b"content-length", b"0")
+        # int() itself refuses thousands of digits; nobody's body is that long.
+        if len(length) > 18 or (length.isdigit() and int(length) > self._limits.message_bytes):
+            raise BodyTooLarge(self._limits.message_bytes)
+
+    def accepts(self, *kinds: str) -> bool:
+        """Whether the client can read all of `kinds`."""
+        accepted = _accepted(self.headers.get(b"accept", b"*/*"))
+        return all(
+            kind in accepted or f"{kind.partition('/')[0]}/*" in accepted or "*/*" in accepted
+            for kind in kinds
+        )
+
+    async def body(self) -> bytes:
+        """The request's body. Raises BodyTooLarge, BodyTooSlow, ClientGone."""
+        with anyio.CancelScope() as scope:
+
+            def wait() -> None:
+                scope.deadline = anyio.current_time() + self._limits.body_seconds
+
+            def arrive() -> None:
+                scope.deadline = inf
+
+            return await watched(self._read(), wait, arrive)
+        raise BodyTooSlow(self._limits.body_seconds)
+
+    async def _read(self) -> bytes:
+        parts: list[bytes] = []
+        size = 0
+        while True:
+            message = await self._receive()
+            if message["type"] != "http.request":
+                raise ClientGone
+            part: bytes = message.get("body", b"")
+            size += len(part)
+            if size > self._limits.message_bytes:
+                raise BodyTooLarge(self._limits.message_bytes)
+            if not message.get("more_body", False):
+                return b"".join((*parts, part)) if parts else part
+            parts.append(part)
+
+    async def gone(self) -> None:
+        """Returns once the client is gone."""
+        while (await self._receive())["type"] == "http.request":
+            pass
+
+    # Out
+
+    async def answer(self, status: int, body: bytes = b"") -> None:
+        """The whole response; JSON, if there is anything in it."""
+        headers = [*_JSON_HEADERS, *self.extra] if body else list(self.extra)
+        headers.append((b"content-length", b"%d" % len(body)))
+        await self._send({"type": "http.response.start", "status": status, "headers": headers})
+        await self._send({"type": "http.response.body", "body": body})
+
+    async def refuse(self, error: Exception, status: int, id: Id | None = None) -> None:
+        """The whole response, an error."""
+        if isinstance(error, HttpError):
+            self.extra += [(name.encode(), value.encode()) for name, value in error.headers().items()]
+        await self.answer(status, jsonrpc.encode_failure(id, error_object(error, id)))
+
+    async def begin(self) -> None:
+        """Become a stream of events, once. Raises TooManyOpen."""
+        if self.streaming:
+            return
+        self._streams.open()
+        self.streaming = True
+        self._lock = anyio.Lock()
+        async with self._lock:  # Whoever has something to say meanwhile comes after the headers.
+            headers = [*_EVENT_HEADERS, *self.extra]
+            await self._send({"type": "http.response.start", "status": 200, "headers": headers})
+
+    async def write(self, events: bytes) -> None:
+        """Events, ready for the wire; waits while the client does not read. Raises TooManyOpen."""
+        if self.mute:
+            return
+        await self.begin()
+        assert self._lock is not None
+        async with self._lock:
+            await self._send({"type": "http.response.body", "body": events, "more_body": True})
+
+    async def keep_alive(self) -> None:
+        """Show everybody in between that there is life; becomes a stream if there is room for one."""
+        if self.streaming or not self._streams.full:
+            await self.write(_KEEP_ALIVE)
+
+    async def end(self, events: bytes = b"") -> None:
+        """The last events of the stream."""
+        await self.begin()
+        assert self._lock is not None
+        async with self._lock:
+            await self._send({"type": "http.response.body", "body": events})
+
+    def close(self) -> None:
+        """Count the stream as closed."""
+        if self.streaming:
+            self._streams.close()
+
+
+def event(data: bytes, id: str = "", retry_ms: int = 0) -> bytes:
+    """One event of a stream. Line ends in JSON stand between tokens only, where a space will do."""
+    if b"\n" in data or b"\r" in data:
+        data = data.replace(b"\n", b" ").replace(b"\r", b" ")
+    if not id:
+        return b"event: message\ndata: %b\n\n" % data
+    retry = b"retry: %d\n" % retry_ms if retry_ms else b""
+    return b"id: %b\n%bevent: message\ndata: %b\n\n" % (id.encode(), retry, data)
+
+
+def _refuse_twins(headers: Iterable[Header]) -> None:
+    """Two values of one header are read differently by those who take the first, and the last."""
+    seen: set[bytes] = set()
+    for name, _ in headers:
+        if name in seen and (name.startswith(b"mcp-") or name in (b"authorization", b"host", b"origin")):
+            raise HeaderMismatch(name.decode("latin-1"), "is there more than once")
+        seen.add(name)
+
+
+@lru_cache(64)
+def _is_json(content_type: bytes) -> bool:
+    return content_type.partition(b";")[0].strip().lower() == b"application/json"
+
+
+@lru_cache(64)
+def _accepted(accept: bytes) -> frozenset[str]:
+    """The media types of an Accept header, without those at q=0."""
+    kinds = set()
+    for item in accept.decode("latin-1").lower().split(","):
+        kind, *parameters = (part.strip() for part in item.split(";"))
+        if not any(
+            parameter.replace(" ", "") in ("q=0", "q=0.0", "q=0.00", "q=0.000") for parameter in parameters
+        ):
+            kinds.add(kind)
+    return frozenset(kinds)

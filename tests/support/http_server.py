@@ -1,0 +1,168 @@
+"""A real HTTP server on a loopback port, in the test's own event loop, and clients of it."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+import httpx2
+import msgspec
+import uvicorn
+
+from ragmcp.server import Server
+from ragmcp.transports.asgi import Endpoint, HttpLimits
+from ragmcp.transports.exchange import App
+from tests.support.mcp_server import make_server
+
+LIMITS = HttpLimits(
+    message_bytes=2**20,
+    header_bytes=2**14,
+    headers=100,
+    body_seconds=10,
+    keep_alive_seconds=10,
+    sessions=100,
+    session_idle_seconds=600,
+    replay_bytes=2**20,
+    streams=2000,
+    retry_ms=500,
+    leave_seconds=1,
+)
+
+META = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientInfo": {"name": "http", "version": "0"},
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+ACCEPT = "application/json, text/event-stream"
+
+
+def limits(**changes: Any) -> HttpLimits:
+    """The usual limits, but for these."""
+    return msgspec.structs.replace(LIMITS, **changes)
+
+
+@asynccontextmanager
+async def served(app: App) -> AsyncIterator[str]:
+    """Serve an ASGI application; yields the URL of its root."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(2048)
+        config = uvicorn.Config(
+            app,
+            interface="asgi3",
+            http="httptools",
+            ws="none",
+            lifespan="off",
+            proxy_headers=False,
+            log_level="error",
+            timeout_graceful_shutdown=1,
+        )
+        config.load()
+        # Server.serve() without its main loop, which looks ten times a second whether it is to end.
+        server = uvicorn.Server(config)
+        server.lifespan = config.lifespan_class(config)
+        await server.startup([listener])
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            with anyio.CancelScope(shield=True):
+                await server.shutdown([listener])
+
+
+class HttpClient:
+    """Sends what it is told over real sockets, with the headers that belong to it."""
+
+    def __init__(self, http: httpx2.AsyncClient, url: str, endpoint: Endpoint) -> None:
+        self.http = http
+        self.url = url
+        self.endpoint = endpoint
+
+    async def post(self, message: Any, headers: Mapping[str, str] | None = None) -> httpx2.Response:
+        """A body with `headers` besides the usual two."""
+        body = message if isinstance(message, bytes) else json.dumps(message).encode()
+        usual = {"content-type": "application/json", "accept": ACCEPT}
+        return await self.http.post(self.url, content=body, headers=usual | dict(headers or {}))
+
+    async def modern(
+        self,
+        method: str,
+        params: Mapping[str, Any] | None = None,
+        *,
+        id: int | str = 1,
+        headers: Mapping[str, str | None] | None = None,
+    ) -> httpx2.Response:
+        """A modern request as it should be, but for `headers` (None: left out)."""
+        message = modern_request(method, params, id=id)
+        given = modern_headers(message) | dict(headers or {})
+        return await self.post(message, {name: value for name, value in given.items() if value is not None})
+
+    @asynccontextmanager
+    async def stream(
+        self, message: Any, headers: Mapping[str, str] | None = None, method: str = "POST"
+    ) -> AsyncIterator[EventSource]:
+        """The events of a response, as they come."""
+        usual = {"accept": ACCEPT}
+        content = None
+        if message is not None:
+            usual["content-type"] = "application/json"
+            content = json.dumps(message).encode()
+        async with self.http.stream(
+            method, self.url, content=content, headers=usual | dict(headers or {})
+        ) as response:
+            yield EventSource(response)
+
+
+class EventSource:
+    """The events of one response."""
+
+    def __init__(self, response: httpx2.Response) -> None:
+        self.response = response
+        self._lines = response.aiter_lines()
+
+    async def next(self) -> dict[str, str] | None:
+        """The fields of the next event, `""` being the comment; None at the end of the stream."""
+        fields: dict[str, str] = {}
+        with anyio.fail_after(10):
+            async for line in self._lines:
+                if not line and fields:
+                    return fields
+                name, _, value = line.partition(":")
+                fields[name] = value.removeprefix(" ")
+        return fields or None
+
+    async def message(self) -> Any:
+        """The next JSON-RPC message; None at the end of the stream."""
+        while (event := await self.next()) is not None:
+            if event.get("data"):
+                return json.loads(event["data"])
+        return None
+
+
+def modern_request(method: str, params: Mapping[str, Any] | None = None, *, id: int | str = 1) -> Any:
+    """A modern request."""
+    params = dict(params or {})
+    params["_meta"] = META | params.get("_meta", {})
+    return {"jsonrpc": "2.0", "id": id, "method": method, "params": params}
+
+
+def modern_headers(message: Any) -> dict[str, str | None]:
+    """The headers that belong to a modern request."""
+    params = message["params"]
+    name = params.get("name") or params.get("uri") or params.get("taskId")
+    return {"mcp-protocol-version": "2026-07-28", "mcp-method": message["method"], "mcp-name": name}
+
+
+@asynccontextmanager
+async def http_client(server: Server | None = None, **options: Any) -> AsyncIterator[HttpClient]:
+    """A client of a server of its own; `options` are the endpoint's, and `limits` has its usual values."""
+    chosen = options.pop("limits", LIMITS)
+    async with (
+        Endpoint(server or make_server(), chosen, **options) as endpoint,
+        served(endpoint.mcp) as url,
+        httpx2.AsyncClient(timeout=10, trust_env=False) as http,
+    ):
+        yield HttpClient(http, url, endpoint)
