@@ -113,14 +113,17 @@ def without_duplicates(passages: Iterable[tuple[int, Pairs]], overlap: float, wa
     """
     kept: list[int] = []
     seen: list[tuple[set[int], Pairs]] = []
+
+    def is_new(pairs: Pairs, sample: set[int]) -> bool:
+        # Of hashes, the least are a fair sample: of two copies' samples nearly all are the same.
+        near = (other for least, other in seen if len(sample & least) > len(sample) // 4)
+        return not any(is_copy(pairs, other, overlap) for other in near)
+
     for number, pairs in passages:
         if len(kept) == wanted:
             break
-        # Of hashes, the least are a fair sample: copies share most of them, all others are soon told apart.
         sample = set(pairs[:SAMPLE].tolist())
-        if not any(
-            len(sample & least) > len(sample) // 4 and is_copy(pairs, other, overlap) for least, other in seen
-        ):
+        if is_new(pairs, sample):
             kept.append(number)
             seen.append((sample, pairs))
     return kept

@@ -22,11 +22,10 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    # The postings of a term, segment by segment.
-    Found = Sequence[tuple[NDArray[np.int32], NDArray[np.float32]]]
-
     from ragmemory.indexes.lexicon import Terms
 
+# The rows that hold a term, and how often each does, segment by segment.
+Found = Sequence[tuple["NDArray[np.int32]", "NDArray[np.float32]"]]
 # For each term of a question what it weighs, and the rows that hold it, segment by segment.
 Covering = Sequence[tuple[float, Sequence["NDArray[np.int32]"]]]
 
