@@ -155,3 +155,17 @@ class UndoConflict(RagMemoryError):
 
     def __str__(self) -> str:
         return f"Entry {self.seq} of the journal is no longer the last write, so it was not undone."
+
+
+@dataclass(eq=False)
+class AddressUnusable(RagMemoryError):
+    """The server cannot listen there."""
+
+    code = "ADDRESS_UNUSABLE"
+    hint = "Choose another with --host or --port; port 0 takes any free one."
+    host: str
+    port: int
+    reason: str
+
+    def __str__(self) -> str:
+        return f"The server cannot listen at {self.host}, port {self.port}: {self.reason}."

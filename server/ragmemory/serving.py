@@ -1,10 +1,9 @@
-"""The memory served on stdio. Light: what it takes to answer `tools/list`; the memory comes after that."""
+"""What is served, and serving it on stdio. Light: what it takes to answer `tools/list`; the memory comes after that."""
 
 from __future__ import annotations
 
 import logging
-import signal
-import sys
+from functools import partial
 from typing import TYPE_CHECKING
 
 import anyio
@@ -16,11 +15,16 @@ from ragmcp.settings import Settings
 from ragmcp.transports.stdio import serve_stdio
 from ragmemory import __version__
 from ragmemory.embedders import EmbedderSettings
+from ragmemory.resources import Documents, announce
 from ragmemory.settings import LimitSettings, MemorySettings
+from ragmemory.signals import stop_signal
 from ragmemory.toolsets import make_tools
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ragmemory.service import MemoryService
+    from ragmemory.types import Change
 
 logger = logging.getLogger(__name__)
 
@@ -36,11 +40,9 @@ def run(settings: Settings) -> None:
 
 
 async def _serve(settings: Settings) -> None:
-    toolsets = settings.table("memory", MemorySettings).toolsets
     message_bytes = settings.table("limits", LimitSettings).message_bytes
-    settings.table("embedder", EmbedderSettings)  # better refused now than at the first call
     memory = OnDemand(settings)
-    server = Server("ragmemory", __version__, make_tools(memory.service, toolsets), INSTRUCTIONS)
+    server = make_server(settings, memory)
     async with anyio.create_task_group() as tasks:
         memory.tasks = tasks
         tasks.start_soon(_end_on_signal, tasks.cancel_scope)
@@ -49,19 +51,32 @@ async def _serve(settings: Settings) -> None:
 
 
 async def _end_on_signal(scope: anyio.CancelScope) -> None:
-    # Windows has no such signals to receive; there Ctrl-C cancels the main task.
-    if sys.platform == "win32":
-        return
-    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
-        async for _ in signals:
-            scope.cancel()
-            return
+    await stop_signal()
+    scope.cancel()
+
+
+def make_server(settings: Settings, memory: OnDemand) -> Server:
+    """What `memory` offers, whatever it travels through. Raises SettingsError."""
+    table = settings.table("memory", MemorySettings)
+    settings.table("embedder", EmbedderSettings)  # better refused now than at the first call
+    documents = Documents(memory.service)
+    server = Server(
+        "ragmemory",
+        __version__,
+        make_tools(memory.service, table.toolsets, read_only=table.read_only),
+        INSTRUCTIONS,
+        resources=documents,
+        complete=documents.complete,
+    )
+    memory.on_change = partial(announce, server)
+    return server
 
 
 class OnDemand:
     """The memory, imported and built when it is first asked for, in a thread: half of all that is to load."""
 
     tasks: TaskGroup
+    on_change: Callable[[str, Change], None]
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -73,6 +88,7 @@ class OnDemand:
         async with self._making:
             if self._service is None:
                 service = await to_thread.run_sync(self._make)
+                service.on_change = self.on_change
                 await self.tasks.start(_keep, service)
                 self._service = service
             return self._service

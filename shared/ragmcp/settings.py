@@ -44,6 +44,10 @@ NOT_FROM_A_PROJECT = frozenset(
         "sessions.path",
         "memory.path",
         "tools.offered",
+        "http.host",
+        "http.token_file",
+        "http.allowed_hosts",
+        "http.allowed_origins",
     }
 )
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from ragmemory.errors import (
+    AddressUnusable,
     BadArgument,
     DocumentNotFound,
     EmbedderMismatch,
@@ -34,6 +35,10 @@ SENTENCES = [
     (DocumentNotFound("file:///x"), "There is no document file:///x in memory."),
     (NothingToUndo(), "There is nothing to undo."),
     (UndoConflict(7), "Entry 7 of the journal is no longer the last write, so it was not undone."),
+    (
+        AddressUnusable("127.0.0.1", 80, "permission denied"),
+        "The server cannot listen at 127.0.0.1, port 80: permission denied.",
+    ),
 ]
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from msgspec import UNSET
+
 from ragmcp.settings import SettingsError
 from ragmcp.tools import Tool
 from ragmemory.toolsets.border import Memory
@@ -16,12 +18,17 @@ _TOOLSETS: dict[str, Callable[[Memory], list[Tool]]] = {
 }
 
 
-def make_tools(memory: Memory, toolsets: Iterable[str]) -> list[Tool]:
-    """The tools of these groups. Raises SettingsError for an unknown one."""
+def make_tools(memory: Memory, toolsets: Iterable[str], *, read_only: bool = False) -> list[Tool]:
+    """The tools of these groups, or those of them that only read. Raises SettingsError for an unknown group."""
     tools: list[Tool] = []
     for name in dict.fromkeys(toolsets):
         if name not in _TOOLSETS:
             known = ", ".join(_TOOLSETS)
             raise SettingsError(f"There is no toolset {name!r}.", f"memory.toolsets may name: {known}.")
         tools += _TOOLSETS[name](memory)
-    return tools
+    return [tool for tool in tools if not read_only or _only_reads(tool)]
+
+
+def _only_reads(tool: Tool) -> bool:
+    hints = tool.info.annotations
+    return hints is not UNSET and hints.read_only_hint is True

@@ -1,0 +1,38 @@
+"""When a server is told to stop."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from threading import Thread
+
+import anyio
+
+
+async def stop_signal() -> None:
+    """Returns when SIGTERM or SIGINT comes; the next one is not caught."""
+    if sys.platform == "win32":  # It has none to receive; there Ctrl-C cancels the main task.
+        await anyio.sleep_forever()
+    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        async for _ in signals:
+            return
+
+
+async def stdin_end() -> None:
+    """Returns when stdin has ended; what comes before is thrown away.
+
+    In a thread that nobody waits for: one that reads cannot be told to stop.
+    """
+    from anyio import from_thread
+    from anyio.lowlevel import current_token
+
+    ended, token = anyio.Event(), current_token()
+
+    def read_to_end() -> None:
+        while os.read(0, 65_536):
+            pass
+        from_thread.run_sync(ended.set, token=token)
+
+    Thread(target=read_to_end, daemon=True).start()
+    await ended.wait()
