@@ -75,9 +75,13 @@ class Call:
         """Who says to be asking."""
         return self._terms.client
 
-    def supports(self, capability: str) -> bool:
-        """Whether the client has declared `capability` (`elicitation`, `sampling`, `roots`)."""
-        return capability in self._terms.capabilities
+    def supports(self, capability: str, part: str = "") -> bool:
+        """Whether the client has declared `capability` (`elicitation`, `sampling` …), or that part of it."""
+        declared = self._terms.capabilities.get(capability)
+        if not part or not isinstance(declared, dict):
+            return declared is not None
+        # "An empty capabilities object is equivalent to declaring support for `form` mode only."
+        return part in declared or (part == "form" and not declared)
 
     def extension(self, name: str) -> bool:
         """Whether the client has declared the extension `name` (modern only)."""
@@ -86,13 +90,14 @@ class Call:
         extensions = self._terms.capabilities.get("extensions")
         return isinstance(extensions, dict) and name in extensions
 
-    def require(self, capability: str) -> None:
-        """Raises MissingCapability (legacy: InvalidRequest) unless the client has declared `capability`."""
-        if self.supports(capability):
+    def require(self, capability: str, part: str = "") -> None:
+        """Raises MissingCapability (legacy: InvalidRequest) unless the client has declared that."""
+        if self.supports(capability, part):
             return
         if self.era is Era.LEGACY:
-            raise InvalidRequest(f"the client does not declare the capability {capability}, which this needs")
-        raise MissingCapability({capability: {}})
+            name = f"{capability}.{part}" if part else capability
+            raise InvalidRequest(f"the client does not declare the capability {name}, which this needs")
+        raise MissingCapability({capability: {part: {}} if part else {}})
 
     def require_extension(self, name: str) -> None:
         """Raises MissingCapability unless the client has declared the extension `name`."""
