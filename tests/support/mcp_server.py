@@ -85,17 +85,32 @@ async def Pid(call: Call) -> str:
     return str(os.getpid())
 
 
+waiting: set[anyio.Event] = set()
+
+
 @tool()
 async def Wait(call: Call, progress: int = 0) -> str:
     """Never ends by itself; says that it began."""
     print("Wait began", file=sys.stderr, flush=True)
-    for step in range(progress):
-        await call.progress(step + 1, progress, "working")
+    over = anyio.Event()
+    waiting.add(over)
     try:
+        for step in range(progress):
+            await call.progress(step + 1, progress, "working")
         await anyio.sleep_forever()
     finally:
         print("Wait was cancelled", file=sys.stderr, flush=True)
+        waiting.discard(over)
+        over.set()
     return ""
+
+
+@tool(read_only=True)
+async def Quiet(call: Call) -> str:
+    """Answers when no Wait is under way any more."""
+    for over in tuple(waiting):
+        await over.wait()
+    return "quiet"
 
 
 @tool()
@@ -133,6 +148,7 @@ TOOLS = [
     Die,
     Pid,
     Wait,
+    Quiet,
     Shout,
     NeedsElicitation,
     Surrogate,
