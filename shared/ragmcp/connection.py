@@ -103,16 +103,20 @@ class Connection(Generic[Waiter]):
         """The events of a last line that came without its newline."""
         return self._read(self._decoder.end())
 
+    def receive_message(self, message: Line) -> list[Event[Waiter]]:
+        """The events of one message, or batch, that came whole. Never raises."""
+        if jsonrpc.is_batch(message):
+            return list(self._receive_batch(message))
+        return list(self._receive(jsonrpc.parse(message), None))
+
     def _read(self, lines: Iterable[Line | Overlong]) -> list[Event[Waiter]]:
         events: list[Event[Waiter]] = []
         for line in lines:
             if isinstance(line, Overlong):
                 id = jsonrpc.salvage_id(line.head, line.tail)
                 events += self._unusable(id, MessageTooLarge(line.size, self._decoder.limit))
-            elif jsonrpc.is_batch(line):
-                events += self._receive_batch(line)
             else:
-                events += self._receive(jsonrpc.parse(line), None)
+                events += self.receive_message(line)
         return events
 
     def _receive_batch(self, line: Line) -> Iterable[Event[Waiter]]:

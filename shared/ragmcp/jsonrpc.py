@@ -106,6 +106,9 @@ _loose = msgspec.json.Decoder(dict[str, Raw])
 _id = msgspec.json.Decoder(int | str)
 _ARRAY = re.compile(rb"\s*\[")
 
+# All of a batch is under way at once.
+MOST_IN_A_BATCH = 100
+
 # 2**63: beyond it other languages lose digits, and the answer would carry an id nobody asked with.
 _ID_LIMIT = 2**63
 
@@ -130,6 +133,8 @@ def parse_batch(line: Line) -> list[Message] | Unreadable:
         return _unreadable(bytes(line), error)
     if not members:
         return Unreadable(None, InvalidRequest("a batch must not be empty"))
+    if len(members) > MOST_IN_A_BATCH:
+        return Unreadable(None, InvalidRequest(f"a batch holds at most {MOST_IN_A_BATCH} messages"))
     return [parse(member) for member in members]
 
 

@@ -59,6 +59,16 @@ class Waiter:
         self.done = anyio.Event()
         self.outcome: Raw | RagMcpError | TimeoutError = ConnectionClosed()
 
+    def result(self, method: str, timeout: float | None) -> Raw:
+        """What came of it. Raises what `Peer.request` raises."""
+        if isinstance(self.outcome, Raw):
+            return self.outcome
+        if isinstance(self.outcome, TimeoutError):
+            raise RequestTimedOut(method, timeout or 0)
+        if isinstance(self.outcome, ConnectionClosed):
+            raise ConnectionClosed(method)
+        raise self.outcome
+
 
 class Peer:
     """Runs one connection: `handle` answers a request or raises, `heard` takes notifications."""
@@ -119,13 +129,7 @@ class Peer:
             if line := self.connection.abandon(id):
                 self._stream.write(line)
                 self._stream.flush_soon()
-        if isinstance(waiter.outcome, Raw):
-            return waiter.outcome
-        if isinstance(waiter.outcome, TimeoutError):
-            raise RequestTimedOut(method, timeout or 0)
-        if isinstance(waiter.outcome, ConnectionClosed):
-            raise ConnectionClosed(method)
-        raise waiter.outcome
+        return waiter.result(method, timeout)
 
     async def notify(self, method: str, params: Any) -> None:
         """Say something. Waits while the other side does not read. Raises NotEncodable."""
