@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import anyio
 import anyio.lowlevel
 import msgspec
+from anyio.abc import TaskGroup
 from msgspec import UNSET, Raw
 
 from ragmcp.call import Call, Channel, InputNeeded, Method, method
@@ -311,10 +312,12 @@ async def serve(
     `message_bytes` is the longest message read; `on_listening` runs beside, once the first answer has left.
     """
     session = Session()
-    first, greeted = anyio.Event(), anyio.Event()
+    first, greeted, listening = anyio.Event(), anyio.Event(), anyio.Event()
 
     async def handle(request: Request) -> Result:
         first.set()
+        if greeted.is_set() and not listening.is_set():  # What changes after its first list, a client hears.
+            await listening.wait()
         result = await server.handle(open_call(request, session, peer))
         if session.terms is not None:
             peer.connection.batches = session.batches
@@ -325,17 +328,18 @@ async def serve(
         await first.wait()
         await anyio.lowlevel.checkpoint()  # The answer itself leaves before anything else is done.
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(tell)
+            tasks.start_soon(tell, tasks)
             try:
                 await (on_listening or anyio.lowlevel.checkpoint)()
             except Exception:
                 log.exception("Warming up failed")
 
-    async def tell() -> None:
+    async def tell(tasks: TaskGroup) -> None:
         await greeted.wait()
         from ragmcp.subscriptions import tell_legacy
 
-        await tell_legacy(server, session, peer)
+        await tasks.start(tell_legacy, server, session, peer)
+        listening.set()
 
     peer = Peer(stream, Connection(message_bytes, refuses=True), handle)
     async with beside(go_on):

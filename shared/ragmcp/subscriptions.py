@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 import msgspec
+from anyio.abc import TaskStatus
 from msgspec import UNSET, Raw, Struct, UnsetType, field
 
 from ragmcp.call import Call, Channel, Method, method
@@ -183,8 +184,14 @@ async def _listen(server: Server, call: Call) -> Result:
     return Result(meta=Raw(msgspec.json.encode(ended)))
 
 
-async def tell_legacy(server: Server, session: Session, channel: Channel) -> None:
-    """Tell a legacy connection everything it has a right to hear; never returns."""
+async def tell_legacy(
+    server: Server,
+    session: Session,
+    channel: Channel,
+    *,
+    task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
+) -> None:
+    """Tell a legacy connection all it has a right to hear. Has started once it listens; never returns."""
 
     def wants(news: Announcement) -> bool:
         if session.terms is None:
@@ -194,6 +201,7 @@ async def tell_legacy(server: Server, session: Session, channel: Channel) -> Non
         )
 
     with server.announcer.listening(wants) as listener:
+        task_status.started()
         while True:
             news = await listener.next()
             await channel.notify(news.method, news.params)
