@@ -1,0 +1,246 @@
+"""Requests to one MCP endpoint over pooled connections: bytes out, JSON-RPC messages in, errors told apart.
+
+Not MCP's rules for HTTP: which headers a request has, and what its answer means for the others, is the
+concern of the era (http_modern, http_legacy).
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+
+import anyio
+import httpx2
+
+from ragmcp import jsonrpc
+from ragmcp.errors import (
+    ConnectionClosed,
+    HttpRefused,
+    MessageTooLarge,
+    RequestTimedOut,
+    ServerUnreachable,
+    UnreadableAnswer,
+    WireError,
+)
+from ragmcp.framing import EventDecoder, Overlong
+from ragmcp.jsonrpc import Failure, Message
+
+CONNECT_SECONDS = 10.0
+MAX_REDIRECTS = 3
+KEPT_CONNECTIONS = 32
+# After its answer an event stream ends; waiting that long for it keeps the connection for the next request.
+END_SECONDS = 0.05
+# An error page is for the log; who reads it needs its beginning.
+PAGE_BYTES = 300
+
+ACCEPT = "application/json, text/event-stream"
+EVENTS = "text/event-stream"
+# These are about the connection and who is asking, whatever the body says.
+ACCESS_STATUSES = frozenset({401, 403, 407, 429})
+
+
+class Http:
+    """The endpoint; `url` follows redirects within its origin."""
+
+    def __init__(self, client: httpx2.AsyncClient, url: httpx2.URL, message_bytes: int) -> None:
+        self.url = url
+        self.message_bytes = message_bytes
+        self.unreachable = anyio.Event()
+        """Set when no connection came about."""
+        self._client = client
+
+    @asynccontextmanager
+    async def send(
+        self,
+        verb: str,
+        method: str,
+        headers: Mapping[str, str],
+        body: bytes | None = None,
+        url: httpx2.URL | None = None,
+    ) -> AsyncIterator[Response]:
+        """The response, as soon as it begins; leaving early cuts it off. `method` is what errors name.
+
+        Raises ServerUnreachable, ConnectionClosed, RequestTimedOut, HttpRefused for a redirect elsewhere.
+        """
+        response = await self._send(verb, method, headers, body, url or self.url)
+        try:
+            for _ in range(MAX_REDIRECTS):
+                if not response.has_redirect_location:
+                    break
+                target = self._redirected(response)
+                await response.aclose()
+                response = await self._send(verb, method, headers, body, target)
+            yield Response(self, method, response)
+        finally:
+            await response.aclose()
+
+    async def _send(
+        self, verb: str, method: str, headers: Mapping[str, str], body: bytes | None, url: httpx2.URL
+    ) -> httpx2.Response:
+        request = self._client.build_request(verb, url, headers=headers, content=body)
+        try:
+            with self.mapped(method):
+                return await self._client.send(request, stream=True)
+        except ServerUnreachable:
+            self.unreachable.set()
+            raise
+
+    def _redirected(self, response: httpx2.Response) -> httpx2.URL:
+        target = response.url.join(response.headers["location"])
+        # The token, and what we have to say, is for this server and no other.
+        if not same_origin(target, self.url):
+            raise HttpRefused(shown(self.url), response.status_code, f"it sends us on to {shown(target)}")
+        self.url = target
+        return target
+
+    @contextmanager
+    def mapped(self, method: str) -> Iterator[None]:
+        """What httpx2 raises becomes ours."""
+        try:
+            yield
+        except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError) as error:
+            raise ServerUnreachable(shown(self.url), _reason(error)) from error
+        except httpx2.UnsupportedProtocol:
+            raise ServerUnreachable(
+                shown(self.url), "it is no HTTP address", "An address begins with http:// or https://."
+            ) from None
+        except httpx2.TimeoutException as error:
+            seconds = self._client.timeout.read or 0
+            raise RequestTimedOut(method, seconds) from error
+        except httpx2.TransportError as error:
+            raise ConnectionClosed(method, _reason(error)) from error
+
+
+class Response:
+    """A response that is being read."""
+
+    def __init__(self, http: Http, method: str, response: httpx2.Response) -> None:
+        self.status = response.status_code
+        self.events = EventDecoder(http.message_bytes)
+        """Says where an event stream that broke can be resumed."""
+        self._http = http
+        self._method = method
+        self._response = response
+        self._chunks = response.aiter_raw()
+
+    @property
+    def streams(self) -> bool:
+        """Whether it is an event stream."""
+        return self.header("content-type").partition(";")[0].strip().lower() == EVENTS
+
+    def header(self, name: str) -> str:
+        """Its value, "" where there is none."""
+        return self._response.headers.get(name, "")
+
+    async def next(self) -> list[Message]:
+        """The next messages of an event stream, as they come; none: it has ended.
+
+        Raises MessageTooLarge, ConnectionClosed, RequestTimedOut.
+        """
+        while (chunk := await self._read()) is not None:
+            messages = []
+            for event in self.events.feed(chunk):
+                if isinstance(event.data, Overlong):
+                    raise MessageTooLarge(event.data.size, self._http.message_bytes)
+                if event.type == "message":
+                    messages.append(jsonrpc.parse(event.data))
+            if messages:
+                return messages
+        return []
+
+    async def message(self) -> Message:
+        """The one message of a response that is no stream. Raises as `next`."""
+        return jsonrpc.parse(await self.body())
+
+    async def body(self) -> bytes:
+        """All of it. Raises as `next`."""
+        body = bytearray()
+        while (chunk := await self._read()) is not None:
+            body += chunk
+            if len(body) > self._http.message_bytes:
+                raise MessageTooLarge(len(body), self._http.message_bytes)
+        return bytes(body)
+
+    async def end(self) -> None:
+        """Read to the end, if it is near, so that the connection can be used again."""
+        with anyio.move_on_after(END_SECONDS):
+            while await self._read() is not None:
+                pass
+
+    async def refusal(self) -> WireError | HttpRefused:
+        """What a status of 400 and above means."""
+        body = await self.body()
+        message = jsonrpc.parse(body)
+        url = shown(self._http.url)
+        if isinstance(message, Failure):
+            error = message.error
+            if self.status in ACCESS_STATUSES:
+                return HttpRefused(url, self.status, error.message.rstrip("."))
+            data = error.data or None
+            return WireError(error.code, error.message, data, self.status)
+        page = " ".join(body[:PAGE_BYTES].decode(errors="replace").split())
+        plain = page if page and "<" not in page else self._response.reason_phrase
+        return HttpRefused(url, self.status, plain.rstrip(".") or "no reason given")
+
+    async def _read(self) -> bytes | None:
+        if self.header("content-encoding") not in ("", "identity"):
+            raise UnreadableAnswer(self._method, "it is compressed, which nobody asked for")
+        with self._http.mapped(self._method):
+            return await anext(self._chunks, None)
+
+
+def same_origin(one: httpx2.URL, other: httpx2.URL) -> bool:
+    """Whether both name the same server."""
+    return _origin(one) == _origin(other)
+
+
+def _origin(url: httpx2.URL) -> tuple[str, str, int]:
+    return url.scheme, url.host, url.port or (443 if url.scheme == "https" else 80)
+
+
+def shown(url: httpx2.URL) -> str:
+    """An address for people: without what may be secret in it."""
+    return str(url.copy_with(username=None, password=None, query=None, fragment=None))
+
+
+def is_loopback(host: str) -> bool:
+    """Whether the host is this machine, to which no proxy leads."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+
+
+def _reason(error: Exception) -> str:
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, ConnectionRefusedError):
+            return "nothing listens there"
+        cause = cause.__cause__ or cause.__context__
+    text = str(error) or type(error).__name__
+    return text[:1].lower() + text[1:].rstrip(".")
+
+
+@asynccontextmanager
+async def open_client(
+    url: str, message_bytes: int, token: str | None, silence_seconds: float | None
+) -> AsyncIterator[Http]:
+    """An endpoint, and the connections to it. Raises ServerUnreachable for what is no address."""
+    try:
+        address = httpx2.URL(url)
+    except httpx2.InvalidURL as error:
+        raise ServerUnreachable(url, _reason(error), "An address begins with http:// or https://.") from None
+    headers = {"accept": ACCEPT, "accept-encoding": "identity", "cache-control": "no-store"}
+    if token is not None:
+        headers["authorization"] = f"Bearer {token}"
+    client = httpx2.AsyncClient(
+        headers=headers,
+        verify=address.scheme == "https",  # Else no certificates have to be read.
+        trust_env=not is_loopback(address.host),
+        timeout=httpx2.Timeout(silence_seconds, connect=CONNECT_SECONDS, pool=None),
+        # Streams hold a connection each; who asks a thousand things at once wants them asked.
+        limits=httpx2.Limits(max_connections=None, max_keepalive_connections=KEPT_CONNECTIONS),
+    )
+    async with client:
+        yield Http(client, address, message_bytes)
