@@ -18,7 +18,7 @@ import anyio
 from ragmcp.concurrency import beside
 from ragmcp.errors import ConnectionClosed, ServerNotStarted
 from ragmcp.schema import Implementation
-from ragmcp.transports.pipes import open_pipes
+from ragmcp.transports.pipes import Pipes, open_pipes
 
 if TYPE_CHECKING:
     from ragmcp.client import Client, EraName
@@ -37,16 +37,22 @@ async def serve_stdio(
     """
     from ragmcp.server import serve
 
+    async with standard_streams() as stream:
+        await serve(server, stream, message_bytes=message_bytes, on_listening=on_listening)
+
+
+@asynccontextmanager
+async def standard_streams() -> AsyncIterator[Pipes]:
+    """Stdin and stdout as one stream, the protocol's alone. The body ends when our parent has died."""
     parent = os.getppid()
-    async with open_pipes(*_guard_standard_streams()) as stream:
+    with anyio.CancelScope() as life:
 
-        async def answer() -> None:
-            await serve(server, stream, message_bytes=message_bytes, on_listening=on_listening)
-            watch.cancel()
+        async def watch() -> None:
+            await _parent_death(parent)
+            life.cancel()
 
-        async with beside(answer):
-            with anyio.CancelScope() as watch:
-                await _parent_death(parent)
+        async with open_pipes(*_guard_standard_streams()) as stream, beside(watch):
+            yield stream
 
 
 def _guard_standard_streams() -> tuple[int, int]:
