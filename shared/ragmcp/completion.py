@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from msgspec import UnsetType
+from msgspec import UNSET, UnsetType
 
 from ragmcp.call import Call, Method, method
 from ragmcp.schema import Params, Result, Wire
@@ -57,8 +57,8 @@ class Completion(Wire, frozen=True, kw_only=True):
     """Values, best first; `total` counts those not sent too."""
 
     values: list[str]
-    total: int | UnsetType
-    has_more: bool | UnsetType
+    total: int | UnsetType = UNSET
+    has_more: bool | UnsetType = UNSET
 
 
 class CompleteResult(Result, frozen=True, kw_only=True):
