@@ -218,11 +218,15 @@ class UnreadableAnswer(RemoteProtocolError):
 
 @dataclass(eq=False)
 class WireError(RagMcpError):
-    """The peer answered with a JSON-RPC error: `code` is its number, `error_code` the stable word."""
+    """The peer answered with a JSON-RPC error: `code` is its number, `error_code` the stable word.
+
+    `http_status` is 0 where it did not come over HTTP.
+    """
 
     code: int
     message: str
     data: Any = None
+    http_status: int = 0
 
     @property
     def error_code(self) -> str:
@@ -502,3 +506,42 @@ class ServerLeaving(HttpError):
 
     def __str__(self) -> str:
         return "The server is shutting down."
+
+
+@dataclass(eq=False)
+class ServerUnreachable(RagMcpError):
+    """No connection to the server came about; what it was to be asked has not been asked."""
+
+    code: ClassVar[str] = "SERVER_UNREACHABLE"
+    url: str
+    reason: str
+    hint: str = "Check that the server is running, and that the address is its own."
+
+    def __str__(self) -> str:
+        return f"The server at {self.url} cannot be reached: {self.reason}."
+
+
+HTTP_HINTS: Mapping[int, str] = {
+    401: "The server wants a token: give it the one it was started with.",
+    403: "The server does not let this client in: check the token, and how the server may be addressed.",
+    404: "Check the path of the address; an MCP server usually answers at /mcp.",
+    405: "Check the path of the address; an MCP server usually answers at /mcp.",
+    413: "Send less at once, or raise the server's limit.",
+    429: "Wait a little; the server limits how often it is asked.",
+}
+
+
+@dataclass(eq=False)
+class HttpRefused(RagMcpError):
+    """The server answered with an HTTP status instead of an MCP message."""
+
+    code: ClassVar[str] = "HTTP_REFUSED"
+    url: str
+    status: int
+    reason: str
+
+    def __post_init__(self) -> None:
+        self.hint = HTTP_HINTS.get(self.status, "")
+
+    def __str__(self) -> str:
+        return f"The server at {self.url} answered with HTTP status {self.status}: {self.reason}."

@@ -89,6 +89,14 @@ SENTENCES: list[tuple[RagMcpError, str]] = [
         "There are 10,000 event streams already, which is the limit; try again later.",
     ),
     (errors.ServerLeaving(), "The server is shutting down."),
+    (
+        errors.ServerUnreachable("http://127.0.0.1:1/mcp", "nothing listens there"),
+        "The server at http://127.0.0.1:1/mcp cannot be reached: nothing listens there.",
+    ),
+    (
+        errors.HttpRefused("http://127.0.0.1:1/mcp", 404, "Not Found"),
+        "The server at http://127.0.0.1:1/mcp answered with HTTP status 404: Not Found.",
+    ),
 ]
 
 
