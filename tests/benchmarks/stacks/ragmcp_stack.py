@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import sys
 from functools import partial
+from typing import Any
 
 import anyio
 
 from ragmcp.server import Call, Server
 from ragmcp.tools import tool
 from ragmcp.transports.stdio import open_stdio, serve_stdio
+from tests.benchmarks.stacks.http import run_app
 from tests.benchmarks.stacks.measure import measure
 
 MODULE = "tests.benchmarks.stacks.ragmcp_stack"
@@ -30,8 +32,41 @@ async def client() -> None:
         await measure(lambda text: peer.call_tool("length", {"text": text}, timeout=None))
 
 
+def serve_http(port: int) -> None:
+    from ragmcp.transports.asgi import Endpoint, HttpLimits
+
+    limits = HttpLimits(
+        message_bytes=MESSAGE_BYTES,
+        header_bytes=16_384,
+        headers=64,
+        body_seconds=30,
+        keep_alive_seconds=15,
+        sessions=2_000,
+        session_idle_seconds=600,
+        replay_bytes=1 << 20,
+        streams=2_000,
+        retry_ms=1_000,
+        leave_seconds=5,
+    )
+    endpoint = Endpoint(Server("bench", "1", [length]), limits)
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "http":
+            await endpoint.mcp(scope, receive, send)
+            return
+        async with endpoint:
+            for step in ("startup", "shutdown"):
+                await receive()
+                await send({"type": f"lifespan.{step}.complete"})
+
+    run_app(app, port)
+
+
 if __name__ == "__main__":
-    if sys.argv[1] == "serve":
-        anyio.run(partial(serve_stdio, Server("bench", "1", [length]), message_bytes=MESSAGE_BYTES))
-    else:
-        anyio.run(client)
+    match sys.argv[1:]:
+        case ["serve"]:
+            anyio.run(partial(serve_stdio, Server("bench", "1", [length]), message_bytes=MESSAGE_BYTES))
+        case ["serve-http", port]:
+            serve_http(int(port))
+        case _:
+            anyio.run(client)
