@@ -99,16 +99,16 @@ class EventDecoder:
     Source: https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation
     """
 
-    def __init__(self, limit: int) -> None:
-        self.last_id = ""
+    def __init__(self, limit: int, last_id: str = "", retry_ms: int | None = None) -> None:
+        self.last_id = last_id
         """From where a broken stream is to be resumed; "" where that cannot be."""
-        self.retry_ms: int | None = None
+        self.retry_ms = retry_ms
         """How long the server wants to be left alone before that."""
         self._line = _Growing(limit + END_BYTES)  # Room for the name of the field.
         self._data = _Growing(limit)
         self._has_data = False
         self._type = ""
-        self._id = ""
+        self._id = last_id
         self._began = False
         self._after_return = False
 

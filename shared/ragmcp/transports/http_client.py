@@ -23,7 +23,7 @@ from ragmcp.errors import (
     UnreadableAnswer,
     WireError,
 )
-from ragmcp.framing import EventDecoder, Overlong
+from ragmcp.framing import EventDecoder, Line, Overlong
 from ragmcp.jsonrpc import Failure, Message
 
 CONNECT_SECONDS = 10.0
@@ -57,10 +57,13 @@ class Http:
         method: str,
         headers: Mapping[str, str],
         body: bytes | None = None,
+        *,
         url: httpx2.URL | None = None,
+        resumes: EventDecoder | None = None,
     ) -> AsyncIterator[Response]:
         """The response, as soon as it begins; leaving early cuts it off. `method` is what errors name.
 
+        `resumes` is what read the event stream that this one goes on with.
         Raises ServerUnreachable, ConnectionClosed, RequestTimedOut, HttpRefused for a redirect elsewhere.
         """
         response = await self._send(verb, method, headers, body, url or self.url)
@@ -71,7 +74,7 @@ class Http:
                 target = self._redirected(response)
                 await response.aclose()
                 response = await self._send(verb, method, headers, body, target)
-            yield Response(self, method, response)
+            yield Response(self, method, response, resumes)
         finally:
             await response.aclose()
 
@@ -115,9 +118,13 @@ class Http:
 class Response:
     """A response that is being read."""
 
-    def __init__(self, http: Http, method: str, response: httpx2.Response) -> None:
+    def __init__(
+        self, http: Http, method: str, response: httpx2.Response, resumes: EventDecoder | None
+    ) -> None:
         self.status = response.status_code
         self.events = EventDecoder(http.message_bytes)
+        if resumes is not None:
+            self.events = EventDecoder(http.message_bytes, resumes.last_id, resumes.retry_ms)
         """Says where an event stream that broke can be resumed."""
         self._http = http
         self._method = method
@@ -134,27 +141,33 @@ class Response:
         return self._response.headers.get(name, "")
 
     async def next(self) -> list[Message]:
-        """The next messages of an event stream, as they come; none: it has ended.
+        """The next messages of an event stream; none: it has ended. Raises as `next_events`."""
+        while events := await self.next_events():
+            if messages := [jsonrpc.parse(data) for type, data in events if type == "message"]:
+                return messages
+        return []
+
+    async def next_events(self) -> list[tuple[str, Line]]:
+        """Types and data of the next events, as they come; none: it has ended.
 
         Raises MessageTooLarge, ConnectionClosed, RequestTimedOut.
         """
         while (chunk := await self._read()) is not None:
-            messages = []
-            for event in self.events.feed(chunk):
-                if isinstance(event.data, Overlong):
-                    raise MessageTooLarge(event.data.size, self._http.message_bytes)
-                if event.type == "message":
-                    messages.append(jsonrpc.parse(event.data))
-            if messages:
-                return messages
+            if events := [(event.type, self._within(event.data)) for event in self.events.feed(chunk)]:
+                return events
         return []
 
+    def _within(self, data: Line | Overlong) -> Line:
+        if isinstance(data, Overlong):
+            raise MessageTooLarge(data.size, self._http.message_bytes)
+        return data
+
     async def message(self) -> Message:
-        """The one message of a response that is no stream. Raises as `next`."""
+        """The one message of a response that is no stream. Raises as `next_events`."""
         return jsonrpc.parse(await self.body())
 
     async def body(self) -> bytes:
-        """All of it. Raises as `next`."""
+        """All of it. Raises as `next_events`."""
         body = bytearray()
         while (chunk := await self._read()) is not None:
             body += chunk

@@ -1,0 +1,320 @@
+"""The legacy era over HTTP, from the end that asks: a session, and streams that can be resumed.
+
+Source: basic/transports of 2025-11-25. Beside each request's own answer a stream (GET) brings what the server
+says unasked.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
+from typing import Any
+
+import anyio
+import anyio.abc
+import msgspec
+from msgspec import UNSET, Raw
+
+from ragmcp import headers, jsonrpc
+from ragmcp.backoff import Backoff
+from ragmcp.concurrency import beside
+from ragmcp.connection import CANCELLED, error_object
+from ragmcp.errors import (
+    ConnectionClosed,
+    RagMcpError,
+    RemoteProtocolError,
+    RequestTimedOut,
+    UnreadableAnswer,
+    WireError,
+)
+from ragmcp.framing import EventDecoder
+from ragmcp.jsonrpc import Failure, Id, Message, Notification, Request, Success, Unreadable
+from ragmcp.peer import Waiter
+from ragmcp.schema import CancelledParams, InitializeResult
+from ragmcp.transports.http_client import EVENTS, Http, Response
+
+log = logging.getLogger(__name__)
+
+INITIALIZE = "initialize"
+INITIALIZED = "notifications/initialized"
+GOODBYE_SECONDS = 2.0
+# A stream that breaks this often without anything new is not coming back.
+MAX_RESUMES = 5
+# Where the server names no pause of its own.
+FIRST_PAUSE_SECONDS = 0.5
+LONGEST_PAUSE_SECONDS = 30.0
+
+
+class _SessionLost(Exception):
+    """The server has forgotten the session."""
+
+    def __init__(self, session: str) -> None:
+        self.session = session
+
+
+class LegacyHttp:
+    """A channel to a server that keeps sessions, or at least the handshake."""
+
+    def __init__(
+        self,
+        http: Http,
+        answer: Callable[[Request], Awaitable[Any]],
+        heard: Callable[[Notification], None],
+        initialize_again: Callable[[], Awaitable[None]],
+    ) -> None:
+        self.closed = http.unreachable
+        """Set when the server could not be reached; it may still be asked again."""
+        self._http = http
+        self._answer = answer
+        self._heard = heard
+        self._initialize_again = initialize_again
+        self._session = ""
+        self._revision = ""
+        self._last_id = 0
+        self._waiting: dict[Id, Waiter] = {}
+        self._answering: dict[Id, anyio.CancelScope] = {}
+        self._listening = anyio.CancelScope()
+        self._renewing = anyio.Lock()
+        self._lost = ""
+
+    async def run(self) -> None:
+        """What goes on beside the requests; to be cancelled in the end."""
+        try:
+            async with anyio.create_task_group() as self._tasks:
+                await anyio.sleep_forever()
+        finally:
+            with anyio.move_on_after(GOODBYE_SECONDS, shield=True):
+                await self._leave()
+
+    async def _leave(self) -> None:
+        if self._session:
+            try:
+                async with self._http.send("DELETE", "the end of the session", self._headers()):
+                    pass
+            except RagMcpError as error:
+                log.info("The session was not ended: %s", error)
+
+    # Our requests
+
+    async def request(self, method: str, params: Any, timeout: float | None = None) -> Raw:
+        """As `Channel.request`; also raises ServerUnreachable, HttpRefused, MessageTooLarge."""
+        with anyio.move_on_after(timeout):
+            try:
+                return await self._ask(method, params)
+            except _SessionLost as lost:
+                await self._renew(lost.session)
+                return await self._ask(method, params)
+        raise RequestTimedOut(method, timeout or 0)
+
+    async def notify(self, method: str, params: Any) -> None:
+        """Say something."""
+        await self._say(method, jsonrpc.encode_notification(method, params))
+        if method == INITIALIZED:
+            self._listening.cancel()
+            self._tasks.start_soon(self._listen)
+
+    async def _ask(self, method: str, params: Any) -> Raw:
+        if method == INITIALIZE:
+            self._session = self._revision = ""
+        self._last_id += 1
+        id, waiter = self._last_id, Waiter()
+        body = jsonrpc.encode_request(id, method, params)
+        self._waiting[id] = waiter
+        try:
+            async with beside(lambda: self._exchange(id, method, body, waiter)):
+                await waiter.done.wait()
+        finally:
+            del self._waiting[id]
+            if not waiter.done.is_set() and method != INITIALIZE:
+                self._tasks.start_soon(self._call_off, id)
+        if not isinstance(waiter.outcome, Raw):
+            raise waiter.outcome
+        if method == INITIALIZE:
+            self._revision = _revision(waiter.outcome)
+        return waiter.outcome
+
+    async def _exchange(self, id: Id, method: str, body: bytes, waiter: Waiter) -> None:
+        try:
+            events = await self._post(id, method, body, waiter)
+            if events is not None and not waiter.done.is_set():
+                await self._resume(method, events, waiter)
+        except (RagMcpError, _SessionLost) as error:
+            _settle(waiter, error)
+
+    async def _post(self, id: Id, method: str, body: bytes, waiter: Waiter) -> EventDecoder | None:
+        """Gives what the stream left off with that the answer came on, None: it was no stream."""
+        session = self._session
+        async with self._http.send("POST", method, self._headers(), body) as response:
+            if response.status == 404 and session:
+                raise _SessionLost(session)
+            if response.status >= 400:
+                raise await response.refusal()
+            if method == INITIALIZE:
+                self._session = response.header(headers.SESSION_ID)
+            if response.streams:
+                return await self._follow(response, waiter)
+            if response.status != 202:  # Else the answer is to come on another stream.
+                self._take(await response.message(), id)
+                if not waiter.done.is_set():
+                    raise UnreadableAnswer(method, "it is no answer")
+            return None
+
+    async def _follow(self, response: Response, waiter: Waiter) -> EventDecoder:
+        """Read a stream until the answer has come, or it ends, or breaks where it can be resumed."""
+        try:
+            while not waiter.done.is_set() and (messages := await response.next()):
+                for message in messages:
+                    self._take(message)
+            await response.end()
+        except (ConnectionClosed, RequestTimedOut):
+            if not response.events.last_id:
+                raise
+        return response.events
+
+    async def _resume(self, method: str, events: EventDecoder, waiter: Waiter) -> None:
+        backoff = Backoff(FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS)
+        tries = 0
+        while not waiter.done.is_set() and events.last_id and tries < MAX_RESUMES:
+            last_id = events.last_id
+            await anyio.sleep(_pause(events, backoff))
+            async with self._get(method, events) as response:
+                if response.status >= 400:
+                    raise await response.refusal()
+                events = await self._follow(response, waiter)
+            tries = tries + 1 if events.last_id == last_id else 0
+        if not waiter.done.is_set():
+            raise ConnectionClosed(method, "its stream ended without an answer")
+
+    def _get(self, method: str, events: EventDecoder | None) -> AbstractAsyncContextManager[Response]:
+        written = self._headers() | {"accept": EVENTS}
+        if events is not None and events.last_id:
+            written[headers.LAST_EVENT_ID] = events.last_id
+        return self._http.send("GET", method, written, resumes=events)
+
+    async def _call_off(self, id: Id) -> None:
+        line = jsonrpc.encode_notification(CANCELLED, CancelledParams(request_id=id))
+        await self._say_if_possible(CANCELLED, line)
+
+    # The session
+
+    async def _renew(self, lost: str) -> None:
+        if self._renewing.locked() and lost != self._lost:
+            raise ConnectionClosed(INITIALIZE, "the server forgets its sessions at once")
+        async with self._renewing:
+            if self._session == lost:
+                self._lost = lost
+                await self._initialize_again()
+
+    async def _renew_if_possible(self, lost: str) -> None:
+        try:
+            await self._renew(lost)
+        except RagMcpError as error:
+            log.info("There is no new session: %s", error)
+
+    def _headers(self) -> dict[str, str]:
+        written = {"content-type": "application/json"}
+        if self._revision:
+            written[headers.PROTOCOL_VERSION] = self._revision
+        if self._session:
+            written[headers.SESSION_ID] = self._session
+        return written
+
+    # What comes in
+
+    async def _listen(self) -> None:
+        with anyio.CancelScope() as self._listening:
+            backoff = Backoff(FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS)
+            events: EventDecoder | None = None
+            while True:
+                session = self._session
+                try:
+                    async with self._get("the server's own stream", events) as response:
+                        if response.status == 404 and session:
+                            # Not within this scope, which the new session cancels.
+                            self._tasks.start_soon(self._renew_if_possible, session)
+                            return
+                        if response.status >= 400 or not response.streams:
+                            return  # "The server does not offer an SSE stream at this endpoint."
+                        events = response.events
+                        while messages := await response.next():
+                            backoff.reset()
+                            for message in messages:
+                                self._take(message)
+                except RagMcpError as error:
+                    log.info("%s", error)
+                await anyio.sleep(_pause(events, backoff))
+
+    def _take(self, message: Message, asked: Id | None = None) -> None:
+        match message:
+            case Success(id, result):
+                self._settle(id, result)
+            case Failure(id, error):
+                data = None if error.data is UNSET else error.data
+                self._settle(asked if id is None else id, WireError(error.code, error.message, data))
+            case Unreadable(id, error):
+                reason = UnreadableAnswer("the request", str(error).rstrip("."))
+                self._settle(asked if id is None else id, reason)
+            case Request():
+                self._tasks.start_soon(self._answer_server, message)
+            case Notification():
+                self._hear(message)
+
+    def _settle(self, id: Id | None, outcome: Raw | RagMcpError) -> None:
+        if id in self._waiting:
+            _settle(self._waiting[id], outcome)
+
+    def _hear(self, notification: Notification) -> None:
+        try:
+            if notification.method == CANCELLED:
+                id = msgspec.json.decode(notification.params, type=CancelledParams).request_id
+                if id in self._answering:
+                    self._answering[id].cancel()
+            else:
+                self._heard(notification)
+        except Exception:
+            log.exception("Could not take %s", notification.method)
+
+    # What the server asks
+
+    async def _answer_server(self, request: Request) -> None:
+        with anyio.CancelScope() as scope:
+            self._answering[request.id] = scope
+            try:
+                line = jsonrpc.encode_success(request.id, await self._answer(request))
+            except Exception as error:
+                if not isinstance(error, RemoteProtocolError):
+                    log.error("%s failed", request.method, exc_info=error)
+                line = jsonrpc.encode_failure(request.id, error_object(error, request.id))
+            finally:
+                del self._answering[request.id]
+            await self._say_if_possible(request.method, line)
+
+    async def _say(self, method: str, line: bytes) -> None:
+        async with self._http.send("POST", method, self._headers(), line) as response:
+            if response.status >= 400:
+                raise await response.refusal()
+
+    async def _say_if_possible(self, method: str, line: bytes) -> None:
+        try:
+            await self._say(method, line)
+        except RagMcpError as error:
+            log.info("Could not say %s: %s", method, error)
+
+
+def _settle(waiter: Waiter, outcome: Any) -> None:
+    waiter.outcome = outcome
+    waiter.done.set()
+
+
+def _pause(events: EventDecoder | None, backoff: Backoff) -> float:
+    """Seconds until the next try; what the server wants goes before what we think."""
+    ours = backoff.next()
+    return ours if events is None or events.retry_ms is None else events.retry_ms / 1000
+
+
+def _revision(result: Raw) -> str:
+    try:
+        return msgspec.json.decode(result, type=InitializeResult).protocol_version
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return ""  # Who asked will say so.
