@@ -234,28 +234,29 @@ def salvage_id(head: bytes, tail: bytes) -> Id | None:
 
 def encode_request(id: Id, method: str, params: Any) -> bytes:
     """Raises NotEncodable."""
-    return _encode(method, _Request("2.0", id, method, params))
+    return encode(method, _Request("2.0", id, method, params))
 
 
 def encode_notification(method: str, params: Any) -> bytes:
     """Raises NotEncodable."""
-    return _encode(method, _Request("2.0", UNSET, method, params))
+    return encode(method, _Request("2.0", UNSET, method, params))
 
 
 def encode_success(id: Id, result: Any) -> bytes:
     """Raises NotEncodable."""
-    return _encode("The result", _Response(id, result=result))
+    return encode("The result", _Response(id, result=result))
 
 
 def encode_failure(id: Id | None, error: ErrorObject) -> bytes:
     """An error's answer; what it cannot encode of `data` is left out."""
     try:
-        return _encode("The error", _Response(id, error=error))
+        return encode("The error", _Response(id, error=error))
     except NotEncodable as problem:
-        return _encode("The error", _Response(id, error=ErrorObject(error.code, str(problem))))
+        return encode("The error", _Response(id, error=ErrorObject(error.code, str(problem))))
 
 
-def _encode(what: str, message: Struct) -> bytes:
+def encode(what: str, message: Struct) -> bytes:
+    """The JSON of a message, or of a part of one. Raises NotEncodable, which calls it `what`."""
     try:
         return _encoder.encode(message)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:

@@ -48,7 +48,7 @@ def resource_updated(uri: str) -> Announcement:
 
 def task_changed(id: str, state: Struct) -> Announcement:
     """A task is not what it was."""
-    return Announcement(TASK_CHANGED, id, msgspec.to_builtins(state))
+    return Announcement(TASK_CHANGED, id, msgspec.json.decode(msgspec.json.encode(state)))
 
 
 class Listener:

@@ -21,9 +21,9 @@ from msgspec import UNSET, Raw, UnsetType
 from ragmcp.call import Call, Method, method
 from ragmcp.connection import error_object
 from ragmcp.eras import Era
-from ragmcp.errors import ConnectionClosed, InvalidParams, RemoteProtocolError
+from ragmcp.errors import ConnectionClosed, InvalidParams, NotEncodable, RemoteProtocolError
 from ragmcp.inputs import InputRequest, WireRequest, decoded, on_the_wire
-from ragmcp.jsonrpc import ErrorObject
+from ragmcp.jsonrpc import ErrorObject, encode
 from ragmcp.schema import TASKS_EXTENSION, EmptyResult, Params, ProgressParams, Result
 from ragmcp.subscriptions import task_changed
 
@@ -52,7 +52,7 @@ class TaskState(Result, frozen=True, kw_only=True):
     ttl_ms: int | None
     poll_interval_ms: int
     input_requests: dict[str, WireRequest] | UnsetType = UNSET
-    result: Result | UnsetType = UNSET
+    result: Raw | UnsetType = UNSET
     error: ErrorObject | UnsetType = UNSET
 
 
@@ -79,7 +79,7 @@ class Task:
         self._on_change = on_change
         self._status: Status = "working"
         self._message: str | UnsetType = UNSET
-        self._result: Result | UnsetType = UNSET
+        self._result: Raw | UnsetType = UNSET
         self._error: ErrorObject | UnsetType = UNSET
         self._asked: dict[str, InputRequest] = {}
         self._answers: dict[str, Any] = {}
@@ -152,7 +152,7 @@ class Task:
 
     # Its end
 
-    def complete(self, result: Result) -> None:
+    def complete(self, result: Raw) -> None:
         """It has its result."""
         self._result = result
         self._end("completed")
@@ -276,8 +276,13 @@ class _Running:
         if self._task is None:
             self.result = result
             self.answered.set()
+            return
+        try:
+            encoded = encode("The result", msgspec.structs.replace(result, result_type="complete"))
+        except NotEncodable as error:
+            self._task.fail(error)
         else:
-            self._task.complete(msgspec.structs.replace(result, result_type="complete"))
+            self._task.complete(Raw(encoded))
 
     def _fail(self, error: Exception) -> None:
         if self._task is None:
