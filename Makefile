@@ -1,15 +1,15 @@
-# make chat | test | lint | bench: each sets up what it needs in .venv and .peers, nothing global.
+# make chat | test | lint | bench | conformance: each sets up what it needs in .venv and .peers, nothing global.
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: chat test lint bench clean
+.PHONY: chat test lint bench conformance clean
 
 chat: $(VENV)/.chat
 	@$(BIN)/ragchat
 
-test: $(VENV)/.test .peers/mcp1/.done .peers/fastmcp/.done
+test: $(VENV)/.test .peers/mcp1/.done .peers/fastmcp/.done .peers/typescript/.done
 	@$(BIN)/python -m pytest
 
 lint: $(VENV)/.test
@@ -17,6 +17,9 @@ lint: $(VENV)/.test
 	@$(BIN)/ruff format --check
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo
+
+conformance: $(VENV)/.test .peers/typescript/.done
+	@$(BIN)/python -m tests.conformance
 
 bench: $(VENV)/.test .peers/fastmcp/.done
 	@$(BIN)/python -m tests.benchmarks
@@ -43,3 +46,12 @@ $(VENV)/.test: pyproject.toml constraints.txt | $(BIN)/python
 	@$(PYTHON) -m venv .peers/$*
 	@.peers/$*/bin/python -m pip install --quiet --disable-pip-version-check --requirement $<
 	@touch $@
+
+.peers/%/.done: tests/peers/%.npm
+	@if command -v npm >/dev/null; then \
+		echo "Setting up the test peer $* (once; a minute) ..." >&2; \
+		mkdir -p .peers/$* && npm install --prefix .peers/$* --loglevel error --no-audit --no-fund \
+			--no-save --no-package-lock $$(cat $<) >/dev/null && touch $@; \
+	else \
+		echo "There is no npm here: what needs the test peer $* is skipped." >&2; \
+	fi

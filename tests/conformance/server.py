@@ -1,11 +1,12 @@
-"""The server that the official conformance suite tests: `python -m tests.conformance.server`.
+"""The server that the official conformance suite tests.
 
 Names and texts are those the suite expects (its src/scenarios/server/).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 
 import msgspec
 from msgspec import UnsetType
@@ -21,8 +22,10 @@ from ragmcp.server import Server
 from ragmcp.subscriptions import list_changed
 from ragmcp.tasks import Tasks
 from ragmcp.tools import tool
+from ragmcp.transports.asgi import Endpoint
 from tests.conformance import content, jobs, questions
 from tests.conformance.content import PNG
+from tests.support.http_server import LIMITS, served
 
 
 class Fixtures:
@@ -111,6 +114,13 @@ async def test_trigger_prompt_change(call: Call) -> str:
 async def complete(_: Reference, __: str, typed: str, ___: Mapping[str, str]) -> Sequence[str]:
     """Words that begin with what is typed."""
     return [word for word in ("paris", "park", "party", "test", "testing") if word.startswith(typed)]
+
+
+@asynccontextmanager
+async def serving() -> AsyncIterator[str]:
+    """The server at a loopback port; its URL."""
+    async with tasks, Endpoint(server, LIMITS) as endpoint, served(endpoint.mcp) as url:
+        yield f"{url}/mcp"
 
 
 tasks = Tasks()

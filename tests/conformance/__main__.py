@@ -1,0 +1,163 @@
+"""Runs the official conformance suite against our server and our client: `make conformance`.
+
+It exits with 1 where a scenario fails that a revision requires. The client's auth/ scenarios are left out:
+ragmcp has no OAuth client yet.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import anyio
+from msgspec import Struct
+
+from tests.conformance.server import serving
+
+ROOT = Path(__file__).resolve().parents[2]
+MODULES = ROOT / ".peers" / "typescript" / "node_modules"
+NODE = MODULES / "node" / "bin" / "node"
+SUITE = MODULES / "@modelcontextprotocol" / "conformance" / "dist" / "index.js"
+CLIENT = f"{sys.executable} -m tests.conformance.client"
+
+REVISIONS = ("2025-11-25", "2026-07-28")
+LEFT_OUT = "auth/"
+AT_ONCE = 2
+
+
+class Scenario(Struct):
+    """One scenario of the suite and how it went."""
+
+    leg: str
+    name: str
+    reason: str
+    """Why the suite does not score it; "" for one that the revision requires."""
+    passed: int = 0
+    faults: list[str] = []
+    skipped: list[str] = []
+
+    @property
+    def failed(self) -> bool:
+        """Also where nothing could be checked that had to be."""
+        return bool(self.faults) or not (self.passed or self.reason)
+
+    @property
+    def mark(self) -> str:
+        return "✗" if self.failed else "✓" if self.passed else "–"
+
+
+async def suite(*arguments: str) -> str:
+    """What the suite prints."""
+    done = await anyio.run_process(
+        [str(NODE), str(SUITE), *arguments], check=False, stderr=subprocess.STDOUT, cwd=ROOT
+    )
+    return done.stdout.decode(errors="replace")
+
+
+async def scenarios(revision: str) -> list[Scenario]:
+    """Everything the suite has for a revision, but what we leave out."""
+    found, leg, reason = [], "", ""
+    for line in (await suite("list", "--requirements", revision)).splitlines():
+        if heading := re.match(r"(Server|Client) scenarios", line):
+            leg = heading[1].lower()
+        elif heading := re.match(r"  (\S+) \(\d+\):", line):
+            reason = heading[1]
+        elif item := re.match(r" +- (\S+)(?: \[(\w+)\])?", line):
+            found.append(Scenario(item[2] or leg, item[1], reason))
+    return [scenario for scenario in found if not scenario.name.startswith(LEFT_OUT)]
+
+
+def read(results: Path, scenario: Scenario) -> None:
+    """Take in what the suite has written about a scenario."""
+    prefix = "server-" if scenario.leg == "server" else ""
+    files = list(results.glob(f"{prefix}{scenario.name}-20*/checks.json"))
+    if not files:
+        scenario.faults.append("it did not run")
+        return
+    for check in json.loads(files[0].read_text(encoding="utf-8")):
+        said = f"{check['status'].lower()} {check['id']}: {check.get('errorMessage') or check['description']}"
+        match check["status"]:
+            case "SUCCESS":
+                scenario.passed += 1
+            case "FAILURE" | "WARNING":
+                scenario.faults.append(said)
+            case "SKIPPED":
+                scenario.skipped.append(said)
+
+
+async def run_client(scenario: Scenario, revision: str, results: Path) -> None:
+    """One scenario at a time: a requirement set would bring auth/ along."""
+    said = await suite(
+        "client",
+        "--command",
+        CLIENT,
+        "--scenario",
+        scenario.name,
+        "--spec-version",
+        revision,
+        "-o",
+        str(results),
+    )
+    read(results, scenario)
+    if exited := re.search(r"Client (exited with code \d+|timed out.*)", said):
+        scenario.faults.append(f"our client {exited[1]}")
+
+
+async def run(revision: str) -> list[Scenario]:
+    """Both legs of one revision."""
+    todo = await scenarios(revision)
+    slots = anyio.CapacityLimiter(AT_ONCE)
+
+    async def client(scenario: Scenario, results: Path) -> None:
+        async with slots:
+            await run_client(scenario, revision, results)
+
+    with tempfile.TemporaryDirectory() as folder:
+        async with serving() as url:
+            await suite("server", "--url", url, "--requirements", revision, "-o", folder)
+        async with anyio.create_task_group() as tasks:
+            for scenario in todo:
+                if scenario.leg == "client":
+                    tasks.start_soon(client, scenario, Path(folder))
+                else:
+                    read(Path(folder), scenario)
+    return todo
+
+
+def table(revision: str, done: list[Scenario]) -> Iterator[str]:
+    """The lines that sum a revision up."""
+    for leg in ("server", "client"):
+        required = [scenario for scenario in done if scenario.leg == leg and not scenario.reason]
+        good = sum(not scenario.failed for scenario in required)
+        checks = sum(scenario.passed for scenario in required)
+        note = f" ({LEFT_OUT} is left out: there is no OAuth client yet)" if leg == "client" else ""
+        yield f"{revision}  {leg}  {good} of {len(required)} required scenarios passed, {checks} checks{note}"
+    for scenario in done:
+        if scenario.failed or scenario.reason:
+            scored = f" (not scored: {scenario.reason})" if scenario.reason else ""
+            yield f"    {scenario.mark} {scenario.leg} {scenario.name}{scored}"
+            yield from (f"        {said[:300]}" for said in scenario.faults or scenario.skipped)
+
+
+async def main() -> int:
+    """The exit code."""
+    if not SUITE.exists() or not NODE.exists():
+        print(
+            "The conformance suite is not installed: that needs npm (Node.js); then run `make conformance`."
+        )
+        return 1
+    failed = False
+    for revision in REVISIONS:
+        done = await run(revision)
+        print(*table(revision, done), sep="\n", flush=True)
+        failed |= any(scenario.failed and not scenario.reason for scenario in done)
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(anyio.run(main))
