@@ -1,6 +1,6 @@
-"""A server that is kept running: started in the background, started anew when it dies, with growing pauses.
+"""A server that stays within reach: opened in the background, and anew when it is gone, with growing pauses.
 
-Not the process itself: `open` says how to reach a server, and everything below that is its concern.
+Not the process or the address: `open` says how to reach a server, and everything below that is its concern.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from typing import Any, Self, TypeVar
 
 import anyio
 
+from ragmcp.backoff import Backoff
 from ragmcp.client import Client, OnProgress, ToolCallResult
 from ragmcp.concurrency import beside
-from ragmcp.errors import ConnectionClosed, RagMcpError, RequestTimedOut
+from ragmcp.errors import ConnectionClosed, RagMcpError, RequestTimedOut, ServerUnreachable
 from ragmcp.schema import ToolInfo
 
 log = logging.getLogger(__name__)
@@ -104,8 +105,9 @@ class Supervised:
             with anyio.fail_after(timeout):
                 try:
                     return await self._try(what, ask)
-                except ConnectionClosed as error:
-                    if not repeatable:
+                except (ConnectionClosed, ServerUnreachable) as error:
+                    # What never reached a server has not been carried out, whatever it is.
+                    if not repeatable and isinstance(error, ConnectionClosed):
                         raise
                     log.info("Repeating %s: %s", what, error)
                 return await self._try(what, ask)
@@ -124,7 +126,12 @@ class Supervised:
             raise life.failure
         try:
             return await ask(life.client)
+        except ServerUnreachable:
+            await life.ended.wait()
+            raise
         except ConnectionClosed:
+            if not life.client.is_closed:  # Over HTTP one request can break, and the next one go well.
+                raise
             await life.ended.wait()
             reason = life.failure.reason if isinstance(life.failure, ConnectionClosed) else str(life.failure)
             raise ConnectionClosed(what, reason) from None
@@ -137,16 +144,15 @@ class Supervised:
             self._life.replaced.set()
 
     async def _live_again_and_again(self) -> None:
-        pause = 0.0
+        backoff = Backoff(FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS)
         while True:
             started = anyio.current_time()
             await self._live(self._life)
             if anyio.current_time() - started >= STEADY_SECONDS:
-                pause = 0.0
+                backoff.reset()
             self._wanted = anyio.Event()
-            with anyio.move_on_after(pause):
+            with anyio.move_on_after(backoff.next()):
                 await self._wanted.wait()
-            pause = min(max(FIRST_PAUSE_SECONDS, 2 * pause), LONGEST_PAUSE_SECONDS)
             last, self._life = self._life, _Life()
             last.replaced.set()
 
