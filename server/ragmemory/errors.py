@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 
@@ -18,87 +16,94 @@ class RagMemoryError(Exception):
 
     def details(self) -> dict[str, Any]:
         """The data of the error, ready for JSON."""
-        if not dataclasses.is_dataclass(self):
-            return {}
-        names = (field.name for field in dataclasses.fields(self))
-        return {name: getattr(self, name) for name in names if name != "hint"}
+        return {name: value for name, value in vars(self).items() if name != "hint"}
 
 
-@dataclass(eq=False)
 class MemoryUnusable(RagMemoryError):
     """The file cannot be opened, read or written."""
 
     code = "MEMORY_UNUSABLE"
-    path: str
-    reason: str
+
+    def __init__(self, path: str, reason: str) -> None:
+        self.path = path
+        self.reason = reason
 
     def __str__(self) -> str:
         return f"The memory {self.path} cannot be used: {self.reason}."
 
 
-@dataclass(eq=False)
 class NotAMemory(RagMemoryError):
     """The file is something else: no SQLite database, or another program's."""
 
     code = "NOT_A_MEMORY"
     hint = "Name another file with --memory; this one was left as it is."
-    path: str
-    reason: str
+
+    def __init__(self, path: str, reason: str) -> None:
+        self.path = path
+        self.reason = reason
 
     def __str__(self) -> str:
         return f"{self.path} is not a memory: {self.reason}."
 
 
-@dataclass(eq=False)
 class MemoryTooNew(RagMemoryError):
     """A later release wrote the file."""
 
     code = "MEMORY_TOO_NEW"
     hint = "Update ragchat, or name another file with --memory."
-    path: str
-    version: int
-    known: int
+
+    def __init__(self, path: str, version: int, known: int) -> None:
+        self.path = path
+        self.version = version
+        self.known = known
 
     def __str__(self) -> str:
         return f"The memory {self.path} has version {self.version}; this release knows up to {self.known}."
 
 
-@dataclass(eq=False)
 class MemoryBusy(RagMemoryError):
     """Another process held the write lock for longer than we wait."""
 
     code = "MEMORY_BUSY"
     hint = "Try again, or raise memory.busy_seconds."
-    path: str
-    seconds: float
+
+    def __init__(self, path: str, seconds: float) -> None:
+        self.path = path
+        self.seconds = seconds
 
     def __str__(self) -> str:
         return f"Another process has been writing to the memory {self.path} for over {self.seconds:g} s."
 
 
-@dataclass(eq=False)
 class EmbedderUnavailable(RagMemoryError):
     """The embedder gave no embeddings: not reachable, refused the request, or its files are missing."""
 
     code = "EMBEDDER_UNAVAILABLE"
-    embedder: str
-    reason: str
-    hint: str = ""
+
+    def __init__(self, embedder: str, reason: str, hint: str = "") -> None:
+        self.embedder = embedder
+        self.reason = reason
+        self.hint = hint
 
     def __str__(self) -> str:
         return f"The embedder {self.embedder} is not available: {self.reason}."
 
 
-@dataclass(eq=False)
 class EmbedderMismatch(RagMemoryError):
     """The memory was embedded by another embedder; vectors of two are never mixed."""
 
     code = "EMBEDDER_MISMATCH"
     hint = "Set the embedder back, or embed everything anew with `ragchat memory reembed`."
-    stored: str
-    stored_dimensions: int
-    configured: str
-    configured_dimensions: int = 0  # where only the first answer of a service would tell
+
+    def __init__(
+        self, stored: str, stored_dimensions: int, configured: str, configured_dimensions: int = 0
+    ) -> None:
+        self.stored = stored
+        self.stored_dimensions = stored_dimensions
+        self.configured = configured
+        self.configured_dimensions = (
+            configured_dimensions  # where only the first answer of a service would tell
+        )
 
     def __str__(self) -> str:
         sizes = [
@@ -111,31 +116,32 @@ class EmbedderMismatch(RagMemoryError):
         )
 
 
-@dataclass(eq=False)
 class BadArgument(RagMemoryError):
     """An empty text, or a metadata or filter value of the wrong kind."""
 
     code = "INVALID_PARAMS"
-    path: str  # dotted, such as metadata.tags
-    reason: str
+
+    def __init__(self, path: str, reason: str) -> None:
+        self.path = path  # dotted, such as metadata.tags
+        self.reason = reason
 
     def __str__(self) -> str:
         return f"{self.path} {self.reason}."
 
 
-@dataclass(eq=False)
 class DocumentNotFound(RagMemoryError):
     """No document has this id or uri."""
 
     code = "RESOURCE_NOT_FOUND"
     hint = "`ragchat memory ls` lists the documents."
-    document: str
+
+    def __init__(self, document: str) -> None:
+        self.document = document
 
     def __str__(self) -> str:
         return f"There is no document {self.document} in memory."
 
 
-@dataclass(eq=False)
 class NothingToUndo(RagMemoryError):
     """The journal holds no write that is not undone."""
 
@@ -145,27 +151,29 @@ class NothingToUndo(RagMemoryError):
         return "There is nothing to undo."
 
 
-@dataclass(eq=False)
 class UndoConflict(RagMemoryError):
     """Something was written between looking at the journal and taking its last entry back."""
 
     code = "UNDO_CONFLICT"
     hint = "Look at the journal, then try again."
-    seq: int
+
+    def __init__(self, seq: int) -> None:
+        self.seq = seq
 
     def __str__(self) -> str:
         return f"Entry {self.seq} of the journal is no longer the last write, so it was not undone."
 
 
-@dataclass(eq=False)
 class AddressUnusable(RagMemoryError):
     """The server cannot listen there."""
 
     code = "ADDRESS_UNUSABLE"
     hint = "Choose another with --host or --port; port 0 takes any free one."
-    host: str
-    port: int
-    reason: str
+
+    def __init__(self, host: str, port: int, reason: str) -> None:
+        self.host = host
+        self.port = port
+        self.reason = reason
 
     def __str__(self) -> str:
         return f"The server cannot listen at {self.host}, port {self.port}: {self.reason}."
