@@ -80,7 +80,9 @@ class ReadResourceResult(CacheableResult, frozen=True, kw_only=True):
 class Resources(Protocol):
     """What a server has to read."""
 
-    templates: Sequence[ResourceTemplate]
+    @property
+    def templates(self) -> Sequence[ResourceTemplate]:
+        """The patterns of what is not listed, or not only."""
 
     async def page(self, cursor: str | UnsetType) -> tuple[list[ResourceInfo], str | UnsetType]:
         """One page of the list, and the cursor of the next. Raises InvalidParams for a cursor of others."""
