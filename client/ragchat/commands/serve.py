@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
-
 from ragchat.commands import Run
 from ragchat.memory_process import program
 
@@ -23,7 +21,7 @@ def serve(run: Run) -> int:
     return _become(words)
 
 
-def _become(command: Sequence[str]) -> int:
+def _become(command: list[str]) -> int:
     """Be that program from here on, so that terminal, signals and exit code are its own."""
     if sys.platform != "win32":
         os.execv(command[0], command)
