@@ -24,7 +24,7 @@ from ragmcp.errors import InvalidParams, UnreadableAnswer, WireError
 from ragmcp.handlers import NO_HANDLERS, Handlers
 from ragmcp.jsonrpc import Id, Notification, Request
 from ragmcp.peer import Peer, Stream
-from ragmcp.results import UNKNOWN_SERVER, ToolCallResult, complete, given, server_info
+from ragmcp.results import TASK, UNKNOWN_SERVER, ToolCallResult, complete, given, kind_of, server_info
 from ragmcp.schema import (
     NO_META,
     CacheableResult,
@@ -247,7 +247,7 @@ class Client:
             await self.request("logging/setLevel", params, EmptyResult, LIST_SECONDS)
 
     async def ping(self, *, timeout: float | None = LIST_SECONDS) -> None:
-        """Whether the server answers. The modern era has no ping; `server/discover` is what any server has."""
+        """Whether the server answers. The modern era has no ping, but `server/discover` everywhere."""
         method = "server/discover" if self.modern else "ping"
         await self.request(method, Params(meta=self.meta()), Result, timeout)
 
@@ -287,8 +287,13 @@ class Client:
         from ragmcp.rounds import with_input
 
         for _ in range(MAX_ROUNDS):
-            params = await with_input(self.handlers, method, params, answer)
-            answer = await self.channel.request(method, params, timeout)
+            if self.handlers.tasks and kind_of(answer) == TASK:
+                from ragmcp.following import followed
+
+                answer = await followed(self, method, answer, timeout)
+            else:
+                params = await with_input(self.handlers, method, params, answer)
+                answer = await self.channel.request(method, params, timeout)
             if (result := complete(method, answer, type)) is not None:
                 return result
         raise UnreadableAnswer(method, f"it still wants input after {MAX_ROUNDS} rounds")

@@ -277,6 +277,20 @@ class RequestTimedOut(RagMcpError):
 
 
 @dataclass(eq=False)
+class TaskCancelled(RagMcpError):
+    """The task that a call had become was called off at the server."""
+
+    code: ClassVar[str] = "TASK_CANCELLED"
+    method: str
+    reason: str = ""
+
+    def __str__(self) -> str:
+        return (
+            f"The server called off what {self.method} had begun{f': {self.reason}' if self.reason else ''}."
+        )
+
+
+@dataclass(eq=False)
 class ServerNotStarted(RagMcpError):
     """The server's program could not be run, or ended before it answered."""
 

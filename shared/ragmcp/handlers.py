@@ -13,7 +13,7 @@ import msgspec
 from msgspec import UNSET, Struct
 
 from ragmcp.errors import MethodNotFound
-from ragmcp.schema import Wire
+from ragmcp.schema import TASKS_EXTENSION, Wire
 from ragmcp.validation import invalid_params
 
 if TYPE_CHECKING:
@@ -25,13 +25,15 @@ T = TypeVar("T", bound="InputRequest")
 
 
 class Handlers(Struct, frozen=True, kw_only=True):
-    """Each None, or a function. What `elicit` leaves out of an accepted form gets the form's defaults."""
+    """Each function None, or there. What `elicit` leaves out of an accepted form gets the form's defaults."""
 
     elicit: Callable[[Elicit], Awaitable[ElicitResult]] | None = None
     sample: Callable[[Sample], Awaitable[SamplingResult]] | None = None
     list_roots: Callable[[], Awaitable[Sequence[Root]]] | None = None
     on_log: Callable[[LogMessage], None] | None = None
     on_change: Callable[[Announcement], None] | None = None
+    # Whether a call may go on as a task, which then is followed to its end (SEP-2663).
+    tasks: bool = False
 
     def capabilities(self) -> dict[str, Any]:
         """What the client declares."""
@@ -42,6 +44,8 @@ class Handlers(Struct, frozen=True, kw_only=True):
             declared["sampling"] = {}
         if self.list_roots is not None:
             declared["roots"] = {}
+        if self.tasks:
+            declared["extensions"] = {TASKS_EXTENSION: {}}
         return declared
 
     async def answer(self, method: str, params: Mapping[str, Any]) -> Wire:

@@ -20,6 +20,7 @@ from ragmcp.schema import (
 R = TypeVar("R", bound=Result)
 
 INPUT_REQUIRED = "input_required"
+TASK = "task"
 # "Clients MUST treat an absent resultType as complete": legacy servers send none.
 COMPLETE = (UNSET, "complete")
 
@@ -48,7 +49,7 @@ class ToolCallResult(msgspec.Struct, frozen=True):
 
 
 def complete(method: str, answer: Raw, type: type[R]) -> R | None:
-    """The result; None where the server needs input first. Raises UnreadableAnswer."""
+    """The result; None where the server needs input first, or made a task of it. Raises UnreadableAnswer."""
     result: R | None = None
     reason = ""
     try:
@@ -56,8 +57,8 @@ def complete(method: str, answer: Raw, type: type[R]) -> R | None:
         kind = result.result_type
     except _UNREADABLE as error:
         reason = str(error)
-        kind = _kind(answer)
-    if kind == INPUT_REQUIRED:
+        kind = kind_of(answer)
+    if kind == INPUT_REQUIRED or (kind == TASK and type is CallToolResult):
         return None
     if kind not in COMPLETE:
         raise UnreadableAnswer(method, f"its resultType is {kind!r}, which we do not know")
@@ -66,7 +67,8 @@ def complete(method: str, answer: Raw, type: type[R]) -> R | None:
     return result
 
 
-def _kind(answer: Raw) -> Any:
+def kind_of(answer: Raw) -> Any:
+    """Its `resultType`; UNSET where there is none."""
     try:
         return msgspec.json.decode(answer, type=Result).result_type
     except _UNREADABLE:

@@ -5,12 +5,14 @@ Source: basic/patterns/mrtr.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 from msgspec import Raw
 
 from ragmcp.errors import RemoteProtocolError, UnreadableAnswer
 from ragmcp.handlers import Handlers
-from ragmcp.inputs import InputRequiredResult
+from ragmcp.inputs import InputRequiredResult, WireRequest
 from ragmcp.schema import Params, RetryableParams
 
 
@@ -22,12 +24,18 @@ async def with_input(handlers: Handlers, method: str, params: Params, answer: Ra
         needed = msgspec.json.decode(answer, type=InputRequiredResult)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UnreadableAnswer(method, str(error)) from None
+    given = await answers(handlers, method, needed.input_requests)
+    return msgspec.structs.replace(params, input_responses=given, request_state=needed.request_state)
+
+
+async def answers(handlers: Handlers, method: str, requests: Mapping[str, WireRequest]) -> dict[str, Raw]:
+    """The answers to what a server asks, by its keys. Raises UnreadableAnswer for what it may not ask."""
     given: dict[str, Raw] = {}
     # One after the other: a person answers one form at a time.
-    for key, request in needed.input_requests.items():
+    for key, request in requests.items():
         try:
             done = await handlers.answer(request.method, request.params)
         except RemoteProtocolError as error:
             raise UnreadableAnswer(method, f"it asks for what it may not: {error}") from None
         given[key] = Raw(msgspec.json.encode(done))
-    return msgspec.structs.replace(params, input_responses=given, request_state=needed.request_state)
+    return given

@@ -7,13 +7,18 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
+import anyio.lowlevel
+import pytest
 
 from ragmcp.call import Call
-from ragmcp.errors import InvalidRequest
-from ragmcp.inputs import Elicit
+from ragmcp.client import Client
+from ragmcp.errors import InvalidRequest, WireError
+from ragmcp.handlers import Handlers
+from ragmcp.inputs import Elicit, ElicitResult
 from ragmcp.server import Server
 from ragmcp.tasks import Tasks
 from ragmcp.tools import ToolError, tool
+from ragmcp.transports.memory import open_memory
 from tests.support.raw_mcp import RawClient, raw_client
 
 TASKS = "io.modelcontextprotocol/tasks"
@@ -210,3 +215,57 @@ async def test_a_server_without_tasks_has_no_such_methods() -> None:
     async with raw_client(Server("plain", "1", [instant])) as client:
         assert (await ask(client, "tasks/get", taskId="x"))["error"]["code"] == -32601
         assert (await start(client, "instant"))["content"][0]["text"] == "done"
+
+
+# The client's half
+
+
+@asynccontextmanager
+async def our_client(**handlers: Any) -> AsyncIterator[Client]:
+    global may_finish
+    may_finish = anyio.Event()
+    async with Tasks() as tasks:
+        server = Server("baker", "1", [bake, greet, ask_first, instant], tasks=tasks)
+        async with open_memory(server, handlers=Handlers(tasks=True, **handlers)) as client:
+            yield client
+
+
+async def test_our_client_follows_a_task_to_its_result() -> None:
+    async with our_client() as client:
+        may_finish.set()
+        assert (await client.call_tool("bake", timeout=5)).text == "bread"
+        assert (await client.call_tool("bake", {"mood": "bad"}, timeout=5)).is_error
+        with pytest.raises(WireError, match="no flour"):
+            await client.call_tool("bake", {"mood": "worse"}, timeout=5)
+
+
+async def test_our_client_answers_what_a_task_asks_once() -> None:
+    names = iter(["Ada", "Bo"])
+
+    async def elicit(_: Elicit) -> ElicitResult:
+        return ElicitResult(action="accept", content={"name": next(names)})
+
+    async with our_client(elicit=elicit) as client:
+        assert (await client.call_tool("greet", timeout=5)).text == "Hello Ada and Bo"
+
+
+async def test_who_waits_no_longer_for_a_task_cancels_it() -> None:
+    ended = anyio.Event()
+
+    @tool(background=True)
+    async def endless(call: Call) -> str:
+        """Never ends by itself."""
+        await call.background()
+        try:
+            await anyio.sleep_forever()
+        finally:
+            ended.set()
+        return ""
+
+    async with Tasks() as tasks:
+        server = Server("baker", "1", [endless], tasks=tasks)
+        async with open_memory(server, handlers=Handlers(tasks=True)) as client:
+            with anyio.move_on_after(0.2):
+                await client.call_tool("endless", timeout=5)
+            with anyio.fail_after(5):
+                await ended.wait()
