@@ -101,9 +101,8 @@ class EmbedderMismatch(RagMemoryError):
         self.stored = stored
         self.stored_dimensions = stored_dimensions
         self.configured = configured
-        self.configured_dimensions = (
-            configured_dimensions  # where only the first answer of a service would tell
-        )
+        # 0 where only the first answer of a service would tell.
+        self.configured_dimensions = configured_dimensions
 
     def __str__(self) -> str:
         sizes = [
