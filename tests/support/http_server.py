@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -100,6 +100,25 @@ class HttpClient:
         given = modern_headers(message) | dict(headers or {})
         return await self.post(message, {name: value for name, value in given.items() if value is not None})
 
+    async def session(
+        self, revision: str = "2025-11-25", capabilities: Mapping[str, Any] | None = None
+    ) -> dict[str, str]:
+        """The headers of a new legacy session."""
+        params = {
+            "protocolVersion": revision,
+            "clientInfo": {"name": "http", "version": "0"},
+            "capabilities": capabilities or {},
+        }
+        response = await self.post(request("initialize", params))
+        assert response.status_code == 200, response.text
+        assert response.json()["result"]["protocolVersion"] == revision
+        headers = {"mcp-session-id": response.headers["mcp-session-id"]}
+        if revision >= "2025-06-18":
+            headers["mcp-protocol-version"] = revision
+        done = await self.post({"jsonrpc": "2.0", "method": "notifications/initialized"}, headers)
+        assert done.status_code == 202
+        return headers
+
     @asynccontextmanager
     async def stream(
         self, message: Any, headers: Mapping[str, str] | None = None, method: str = "POST"
@@ -114,6 +133,14 @@ class HttpClient:
             method, self.url, content=content, headers=usual | dict(headers or {})
         ) as response:
             yield EventSource(response)
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """For what the other side notices in its own time, and tells nobody."""
+    with anyio.fail_after(10):
+        while not condition():
+            await anyio.wait_all_tasks_blocked()
+            await anyio.sleep(0.001)
 
 
 class EventSource:
@@ -140,6 +167,11 @@ class EventSource:
             if event.get("data"):
                 return json.loads(event["data"])
         return None
+
+
+def request(method: str, params: Any = None, *, id: int | str = 1) -> Any:
+    """A request."""
+    return {"jsonrpc": "2.0", "id": id, "method": method, "params": params or {}}
 
 
 def modern_request(method: str, params: Mapping[str, Any] | None = None, *, id: int | str = 1) -> Any:

@@ -10,23 +10,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AsyncExitStack
-from types import TracebackType
+from functools import partial
 from typing import Self
 
 import anyio
 
-from ragmcp import headers, jsonrpc
-from ragmcp.call import Call, Channel
-from ragmcp.eras import LEGACY_REVISIONS
+from ragmcp import headers
+from ragmcp.eras import LEGACY_REVISIONS, MODERN_REVISIONS
 from ragmcp.errors import (
-    HttpError,
     HttpMethodNotAllowed,
-    InvalidRequest,
     NotAcceptable,
+    RemoteProtocolError,
     ServerLeaving,
-    SessionRequired,
+    UnsupportedRevision,
 )
-from ragmcp.jsonrpc import Notification, Request, Unreadable
 from ragmcp.server import Server
 from ragmcp.transports.answering import Answered, Answering
 from ragmcp.transports.exchange import (
@@ -42,6 +39,7 @@ from ragmcp.transports.exchange import (
 )
 from ragmcp.transports.modern import Modern
 from ragmcp.transports.plain import Plain
+from ragmcp.transports.sessions import Sessions
 
 __all__ = ["Answered", "Endpoint", "HttpLimits"]
 
@@ -63,11 +61,17 @@ class Endpoint:
         self._limits = limits
         self._streams = Streams(limits.streams)
         self._answering = Answering(server, limits, on_answered)
-        self._modern = Modern(server)
+        self._modern = Modern(self._answering)
+        self._sessions = Sessions(self._answering)
         self._plain = Plain(server) if plain_form else None
         self._stack = AsyncExitStack()
         self._open = 0
         self._empty = anyio.Event()
+
+    @property
+    def session_count(self) -> int:
+        """How many legacy sessions there are."""
+        return self._sessions.count
 
     @property
     def stream_count(self) -> int:
@@ -76,22 +80,22 @@ class Endpoint:
 
     async def __aenter__(self) -> Self:
         self._answering.tasks = await self._stack.enter_async_context(anyio.create_task_group())
+        self._answering.tasks.start_soon(self._sessions.expire)
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool | None:
+    async def __aexit__(self, *_: object) -> None:
         self.leave()
         with anyio.move_on_after(self._limits.leave_seconds):
             while self._open:
                 self._empty = anyio.Event()
                 await self._empty.wait()
         self._answering.tasks.cancel_scope.cancel()
-        return await self._stack.__aexit__(kind, error, trace)
+        await self._stack.aclose()  # What the body raised is its own affair, and comes out as it is.
 
     def leave(self) -> None:
         """Refuse what comes from now on, and let the streams end."""
         self._answering.closing.set()
+        self._sessions.close()
 
     async def mcp(self, scope: Scope, receive: Receive, send: Send) -> None:
         """The MCP endpoint, an ASGI application."""
@@ -101,7 +105,7 @@ class Endpoint:
             await self._serve(exchange)
         except ClientGone:
             pass
-        except HttpError as error:
+        except RemoteProtocolError as error:
             await self._answering.refuse(exchange, error)
         finally:
             exchange.close()
@@ -113,37 +117,44 @@ class Endpoint:
         if self._answering.closing.is_set():
             raise ServerLeaving
         exchange.check_headers()
-        if exchange.method != "POST":
-            raise HttpMethodNotAllowed(exchange.method, METHODS)
+        match exchange.method:
+            case "POST":
+                await self._post(exchange)
+            case "GET" | "DELETE" if _is_legacy(exchange):
+                await (self._sessions.get if exchange.method == "GET" else self._sessions.delete)(exchange)
+            case method:
+                raise HttpMethodNotAllowed(method, METHODS)
+
+    async def _post(self, exchange: Exchange) -> None:
         exchange.check_content()
         reads_events = exchange.accepts(JSON, EVENTS)
         if not reads_events and not (self._plain and exchange.accepts(JSON)):
             raise NotAcceptable((JSON, EVENTS))
         body = await exchange.body()
-        if self._plain and (request := self._plain.parse(body)) is not None:
+        if self._plain is not None and (request := self._plain.parse(body)) is not None:
             exchange.mute = True
-            await self._answering.answer(exchange, request, self._plain.open, self._plain)
+            await self._modern.answer(exchange, request, partial(self._plain.open, request), self._plain)
             return
         if not reads_events:
             raise NotAcceptable((JSON, EVENTS))
         revision = exchange.header(headers.PROTOCOL_VERSION)
         if revision is None or revision in LEGACY_REVISIONS:
-            raise SessionRequired("")
-        await self._answer_modern(exchange, body, revision)
+            await self._sessions.post(exchange, body)
+        else:
+            await self._modern.post(exchange, body, revision)
 
-    async def _answer_modern(self, exchange: Exchange, body: bytes, revision: str) -> None:
-        message = jsonrpc.parse(body)
-        match message:
-            case Request():
 
-                def open(request: Request, channel: Channel) -> Call:
-                    return self._modern.open(exchange, request, revision, channel)
+def _is_legacy(exchange: Exchange) -> bool:
+    """Whether a GET or DELETE belongs to a session. Raises UnsupportedRevision.
 
-                await self._answering.answer(exchange, message, open)
-            case Notification():
-                # The revision has none that go this way: "accepts or refuses".
-                await exchange.answer(202)
-            case Unreadable(id, reason):
-                await self._answering.refuse(exchange, reason, id)
-            case _:
-                await self._answering.refuse(exchange, InvalidRequest("no responses are sent to a server"))
+    Without any sign of one it comes from a browser, or from a client that looks for the HTTP of 2024-11-05
+    and must not find it here.
+    """
+    revision = exchange.header(headers.PROTOCOL_VERSION)
+    if revision is None:
+        return exchange.header(headers.SESSION_ID) is not None
+    if revision in LEGACY_REVISIONS:
+        return True
+    if revision in MODERN_REVISIONS:
+        return False
+    raise UnsupportedRevision(revision, (*MODERN_REVISIONS, *LEGACY_REVISIONS))

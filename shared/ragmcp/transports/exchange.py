@@ -43,7 +43,7 @@ _EVENT_HEADERS: list[Header] = [
     # nginx and its like would hold events back until there are many.
     (b"x-accel-buffering", b"no"),
 ]
-_KEEP_ALIVE = b":\n\n"
+KEEP_ALIVE = b":\n\n"
 _NEVER = {"q=0", "q=0.0", "q=0.00", "q=0.000"}
 
 
@@ -105,6 +105,7 @@ class Exchange:
         "_send",
         "_streams",
         "extra",
+        "finished",
         "headers",
         "method",
         "mute",
@@ -117,6 +118,7 @@ class Exchange:
         self.method: str = scope["method"]
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
         self.streaming = False
+        self.finished = False
         # Set for a client that reads no events: nothing is said before the answer.
         self.mute = False
         # Headers that the response has whatever it says.
@@ -125,7 +127,7 @@ class Exchange:
         self._send = send
         self._limits = limits
         self._streams = streams
-        self._lock: anyio.Lock | None = None
+        self._lock = anyio.Lock(fast_acquire=True)
         self._header_list: list[Header] = scope["headers"]
 
     def header(self, name: str) -> str | None:
@@ -203,8 +205,10 @@ class Exchange:
 
     async def answer(self, status: int, body: bytes = b"") -> None:
         """The whole response; JSON, if there is anything in it."""
+        self.finished = True
         headers = [*_JSON_HEADERS, *self.extra] if body else list(self.extra)
-        headers.append((b"content-length", b"%d" % len(body)))
+        if status != 204:
+            headers.append((b"content-length", b"%d" % len(body)))
         await self._send({"type": "http.response.start", "status": status, "headers": headers})
         await self._send({"type": "http.response.body", "body": body})
 
@@ -214,37 +218,30 @@ class Exchange:
             self.extra += [(name.encode(), value.encode()) for name, value in error.headers().items()]
         await self.answer(status, jsonrpc.encode_failure(id, error_object(error, id)))
 
-    async def begin(self) -> None:
-        """Become a stream of events, once. Raises TooManyOpen."""
-        if self.streaming:
-            return
-        self._streams.open()
-        self.streaming = True
-        self._lock = anyio.Lock()
-        async with self._lock:  # Whoever has something to say meanwhile comes after the headers.
-            headers = [*_EVENT_HEADERS, *self.extra]
-            await self._send({"type": "http.response.start", "status": 200, "headers": headers})
+    async def write(self, events: bytes, *, last: bool = False) -> None:
+        """Events, ready for the wire; the first ones make the response a stream.
 
-    async def write(self, events: bytes) -> None:
-        """Events, ready for the wire; waits while the client does not read. Raises TooManyOpen."""
-        if self.mute:
+        Waits while the client does not read. Raises TooManyOpen.
+        """
+        if self.mute or self.finished:
             return
-        await self.begin()
-        assert self._lock is not None
-        async with self._lock:
-            await self._send({"type": "http.response.body", "body": events, "more_body": True})
+        self.finished = last
+        async with self._lock:  # What is written at the same time must not come between headers and events.
+            if not self.streaming:
+                self._streams.open()
+                self.streaming = True
+                headers = [*_EVENT_HEADERS, *self.extra]
+                await self._send({"type": "http.response.start", "status": 200, "headers": headers})
+            await self._send({"type": "http.response.body", "body": events, "more_body": not last})
+
+    async def finish(self) -> None:
+        """End the stream, if that has not happened yet."""
+        await self.write(b"", last=True)
 
     async def keep_alive(self) -> None:
         """Show everybody in between that there is life; becomes a stream if there is room for one."""
         if self.streaming or not self._streams.full:
-            await self.write(_KEEP_ALIVE)
-
-    async def end(self, events: bytes = b"") -> None:
-        """The last events of the stream."""
-        await self.begin()
-        assert self._lock is not None
-        async with self._lock:
-            await self._send({"type": "http.response.body", "body": events})
+            await self.write(KEEP_ALIVE)
 
     def close(self) -> None:
         """Count the stream as closed."""
@@ -252,14 +249,13 @@ class Exchange:
             self._streams.close()
 
 
-def event(data: bytes, id: str = "", retry_ms: int = 0) -> bytes:
+def event(data: bytes, id: str = "") -> bytes:
     """One event of a stream. Line ends in JSON stand between tokens only, where a space will do."""
     if b"\n" in data or b"\r" in data:
         data = data.replace(b"\n", b" ").replace(b"\r", b" ")
     if not id:
         return b"event: message\ndata: %b\n\n" % data
-    retry = b"retry: %d\n" % retry_ms if retry_ms else b""
-    return b"id: %b\n%bevent: message\ndata: %b\n\n" % (id.encode(), retry, data)
+    return b"id: %b\nevent: message\ndata: %b\n\n" % (id.encode(), data)
 
 
 def _refuse_twins(headers: Iterable[Header]) -> None:
@@ -281,9 +277,7 @@ def _accepted(accept: bytes) -> frozenset[str]:
     """The media types of an Accept header, without those at q=0."""
     kinds = set()
     for item in accept.decode("latin-1").lower().split(","):
-        kind, *parameters = (part.strip() for part in item.split(";"))
-        if not any(
-            parameter.replace(" ", "") in ("q=0", "q=0.0", "q=0.00", "q=0.000") for parameter in parameters
-        ):
+        kind, *parameters = (part.replace(" ", "") for part in item.split(";"))
+        if not _NEVER.intersection(parameters):
             kinds.add(kind)
     return frozenset(kinds)

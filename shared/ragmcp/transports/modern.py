@@ -1,22 +1,30 @@
-"""What a modern request over HTTP must be like before it is a call: its headers say what its body says."""
+"""Modern requests over HTTP: one POST, one request, one response, no state.
+
+The headers say what the body says. The response is JSON as long as nothing was said before it; the first
+notification, or some seconds of silence, make it a stream, whose end by the client is the call's.
+Source: 2026-07-28 basic/transports/streamable-http.
+"""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from typing import Any
 
+import anyio
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, Raw
 
-from ragmcp import headers
+from ragmcp import headers, jsonrpc
 from ragmcp.call import Call, Channel
 from ragmcp.eras import MODERN_REVISIONS, Era, Session
-from ragmcp.errors import HeaderMismatch, MethodNotFound, UnsupportedRevision
+from ragmcp.errors import HeaderMismatch, InvalidRequest, MethodNotFound, UnsupportedRevision
 from ragmcp.headers import Mirror
-from ragmcp.jsonrpc import Request
+from ragmcp.jsonrpc import Notification, Request, Unreadable
 from ragmcp.schema import CallToolParams, Params, ToolInfo
-from ragmcp.server import Server, find_method, open_call
-from ragmcp.transports.exchange import Exchange
+from ragmcp.server import find_method, open_call
+from ragmcp.transports.answering import Answering, Attendant, Form, JsonRpc, status_of
+from ragmcp.transports.exchange import Exchange, event
 
 log = logging.getLogger(__name__)
 
@@ -27,15 +35,70 @@ _params = msgspec.json.Decoder(Params)
 _arguments = msgspec.json.Decoder(dict[str, Any])
 
 
-class Modern:
-    """Opens the modern calls of one server."""
+class _OwnStream:
+    """The way back to who asked: the stream of the request's own response."""
 
-    def __init__(self, server: Server) -> None:
-        self._server = server
+    __slots__ = ("_exchange", "closed")
+
+    def __init__(self, exchange: Exchange, closed: anyio.Event) -> None:
+        self._exchange = exchange
+        self.closed = closed
+
+    async def notify(self, method: str, params: Any) -> None:
+        """Send a notification, if the client reads streams."""
+        await self._exchange.write(event(jsonrpc.encode_notification(method, params)))
+
+    async def request(self, method: str, *_: Any, **__: Any) -> Raw:
+        """Servers ask nothing in the modern era. Raises MethodNotFound."""
+        raise MethodNotFound(method)
+
+
+class Modern:
+    """Answers modern requests."""
+
+    def __init__(self, answering: Answering) -> None:
+        self._answering = answering
+        self._server = answering.server
+        self._form = JsonRpc()
         self._mirrors: dict[str, tuple[ToolInfo, tuple[Mirror, ...]]] = {}
 
-    def open(self, exchange: Exchange, request: Request, revision: str, channel: Channel) -> Call:
-        """The call. `revision` is the header's. Raises HeaderMismatch, and what `open_call` raises."""
+    async def post(self, exchange: Exchange, body: bytes, revision: str) -> None:
+        """Answer a body; `revision` is the header's."""
+        message = jsonrpc.parse(body)
+        match message:
+            case Request():
+
+                def open(channel: Channel) -> Call:
+                    return self._open(exchange, message, revision, channel)
+
+                await self.answer(exchange, message, open, self._form)
+            case Notification() if revision in MODERN_REVISIONS:
+                # The revision has none that go this way, but "accepts" those there are.
+                await exchange.answer(202)
+            case Notification():
+                await self._answering.refuse(exchange, UnsupportedRevision(revision, MODERN_REVISIONS))
+            case Unreadable(id, reason):
+                await self._answering.refuse(exchange, reason, id)
+            case _:
+                await self._answering.refuse(exchange, InvalidRequest("no responses are sent to a server"))
+
+    async def answer(
+        self, exchange: Exchange, request: Request, open: Callable[[Channel], Call], form: Form
+    ) -> None:
+        """Handle the call that `open` makes, and send its answer."""
+        channel = _OwnStream(exchange, self._answering.closing)
+        with anyio.CancelScope() as scope:
+            # "Closing the SSE response stream MUST be treated by the server as cancellation of that request."
+            attendant = Attendant(self._answering, exchange, scope.cancel, exchange.keep_alive)
+            line, error = await self._answering.handle(
+                exchange, request, lambda: open(channel), form, attendant
+            )
+            if exchange.streaming:
+                await exchange.write(event(line), last=True)
+            else:
+                await exchange.answer(status_of(error), line)
+
+    def _open(self, exchange: Exchange, request: Request, revision: str, channel: Channel) -> Call:
         if revision not in MODERN_REVISIONS:
             raise _unsupported(revision, request)
         headers.check(headers.METHOD, exchange.header(headers.METHOD), request.method)

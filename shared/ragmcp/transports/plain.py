@@ -12,9 +12,10 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 
 from ragmcp import jsonrpc
 from ragmcp.call import Call, Channel
+from ragmcp.connection import error_object
 from ragmcp.eras import LATEST_MODERN, UNKNOWN_CLIENT, Era, Session, Terms
 from ragmcp.errors import NotEncodable
-from ragmcp.jsonrpc import NO_PARAMS, ErrorObject, Id, Request
+from ragmcp.jsonrpc import NO_PARAMS, Id, Request
 from ragmcp.server import Server, open_call
 
 # Nobody sees it but the `requestId` of an error.
@@ -55,14 +56,14 @@ class Plain:
         session.terms = Terms(Era.MODERN, LATEST_MODERN, UNKNOWN_CLIENT, {})
         return open_call(request, session, channel)
 
-    def encode_success(self, _: Id, result: Any) -> bytes:
-        """Raises NotEncodable."""
+    def answer(self, id: Id, result: Any) -> bytes:
+        """As `Form` says."""
         try:
             return msgspec.json.encode({"result": result})
         except (TypeError, ValueError, OverflowError, RecursionError) as error:
-            raise NotEncodable("The result", str(error)) from None
+            return self.refuse(id, NotEncodable("The result", str(error)))
 
-    def encode_failure(self, id: Id | None, error: ErrorObject) -> bytes:
+    def refuse(self, id: Id, error: Exception) -> bytes:
         """The same without what makes it JSON-RPC."""
-        failure = msgspec.json.decode(jsonrpc.encode_failure(id, error))
+        failure = msgspec.json.decode(jsonrpc.encode_failure(id, error_object(error, id)))
         return msgspec.json.encode({"error": failure["error"]})
