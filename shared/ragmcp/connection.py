@@ -18,6 +18,7 @@ from ragmcp.errors import (
     NotEncodable,
     RagMcpError,
     RemoteProtocolError,
+    ToolError,
     WireError,
 )
 from ragmcp.framing import Line, LineDecoder, Overlong
@@ -63,6 +64,10 @@ def error_object(error: Exception, id: Id | None) -> ErrorObject:
     if isinstance(error, RemoteProtocolError):
         data = {"errorCode": error.code, "details": error.details(), "requestId": id}
         return ErrorObject(error.rpc_code, str(error), data | error.required_data())
+    if isinstance(error, ToolError):  # Where no tool is, such as in reading a resource, it is an error.
+        return ErrorObject(
+            -32603, str(error), {"errorCode": error.code, "details": dict(error.details), "requestId": id}
+        )
     # What went wrong inside is for the log, not for the peer.
     reason = str(error) if isinstance(error, NotEncodable) else "The server failed; its log says more."
     return ErrorObject(-32603, reason, {"errorCode": "INTERNAL_ERROR", "details": {}, "requestId": id})
