@@ -1,4 +1,4 @@
-"""The command `ragmemory`: the memory as an MCP server on stdio. stdout belongs to the protocol alone.
+"""The command `ragmemory`: the memory as an MCP server. On stdio, stdout belongs to the protocol alone.
 
 Light on purpose: a host waits for the first answer, so what is heavy is imported after it.
 """
@@ -13,45 +13,146 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from ragmemory import __version__
+
+if TYPE_CHECKING:
+    from ragmcp.settings import Settings
 
 # New objects after which Python looks for garbage. Imports make many and drop none: with the usual 700,
 # looking takes 6 % of the time to the first answer.
 OBJECTS = 50_000
+# The words for which the parser of the commands is made: 0.8 ms that plain stdio does not wait for.
+COMMANDS = frozenset({"http", "bridge", "-h", "--help"})
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run until the host goes away. Returns the exit code: 0 done, 1 failed (2, wrong usage, by argparse)."""
     gc.set_threshold(OBJECTS)
-    arguments = _parser().parse_args(argv)
+    words = sys.argv[1:] if argv is None else argv
+    arguments = _parser(commands=not COMMANDS.isdisjoint(words)).parse_args(words)
     logging.basicConfig(
         stream=sys.stderr,
         level=logging.INFO if arguments.verbose else logging.WARNING,
         format="%(asctime)s %(levelname)s %(name)s: %(message)s",
     )
     from ragmcp.settings import SettingsError, load_settings
-    from ragmemory import serving
 
     try:
-        settings = load_settings(
-            arguments.config,
-            {"memory.path": arguments.memory, "memory.toolsets": arguments.toolsets},
-        )
+        settings = load_settings(arguments.config, _flags(arguments))
         with suppress(KeyboardInterrupt):
-            serving.run(settings)
+            arguments.run(settings, arguments)
     except SettingsError as error:
-        sys.stderr.write(f"{error} {error.hint}".rstrip() + "\n")
-        return 1
+        return _failed(arguments, "SETTINGS_INVALID", error, error.hint)
+    except Exception as error:
+        from ragmemory.errors import RagMemoryError
+
+        if not isinstance(error, RagMemoryError):
+            raise
+        return _failed(arguments, error.code, error, error.hint)
     return 0
 
 
-def _parser() -> argparse.ArgumentParser:
+def _failed(arguments: argparse.Namespace, code: str, error: Exception, hint: str) -> int:
+    sys.stderr.write(f"{error} {hint}".rstrip() + "\n")
+    if arguments.json:
+        import json
+
+        sys.stdout.write(json.dumps({"error": {"code": code, "message": str(error), "hint": hint}}) + "\n")
+    return 1
+
+
+# The commands. What each needs is imported by it alone.
+
+
+def _serve_stdio(settings: Settings, _: argparse.Namespace) -> None:
+    from ragmemory import serving
+
+    serving.run(settings)
+
+
+def _serve_http(settings: Settings, arguments: argparse.Namespace) -> None:
+    from ragmemory.http import serving
+
+    serving.run(settings, as_json=arguments.json, end_with_stdin=arguments.end_with_stdin)
+
+
+def _bridge(settings: Settings, arguments: argparse.Namespace) -> None:
+    from ragmemory.bridge import serving
+
+    spawn = _http_again(arguments) if arguments.spawn else None
+    serving.run(settings, arguments.url, arguments.token_file or "", spawn)
+
+
+def _http_again(arguments: argparse.Namespace) -> list[str]:
+    """This program over HTTP, on the same memory."""
+    # -P: a file of the working folder must not stand in for one of our modules.
+    words = [sys.executable, "-P", "-X", "utf8", "-m", "ragmemory", "http"]
+    for option in ("memory", "config", "token_file"):
+        if (value := getattr(arguments, option)) is not None:
+            words += [f"--{option.replace('_', '-')}", str(value)]
+    words += ["--toolsets", ",".join(arguments.toolsets)] if arguments.toolsets else []
+    words += ["--read-only"] if arguments.read_only else []
+    return words
+
+
+def _flags(arguments: argparse.Namespace) -> dict[str, Any]:
+    return {
+        "memory.path": arguments.memory,
+        "memory.toolsets": arguments.toolsets,
+        "memory.read_only": arguments.read_only or None,
+        "http.host": arguments.host,
+        "http.port": arguments.port,
+        "http.token_file": arguments.token_file,
+    }
+
+
+def _parser(*, commands: bool) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="ragmemory",
         description="A memory for language models, served over MCP on stdio: Inject text, Query it.",
         formatter_class=_formatter,
     )
+    _add_globals(parser)
+    parser.set_defaults(run=_serve_stdio, host=None, port=None, token_file=None)
+    parser.set_defaults(json=False, end_with_stdin=False, spawn=False)
+    if commands:
+        _add_commands(parser)
+    return parser
+
+
+def _add_commands(parser: argparse.ArgumentParser) -> None:
+    commands = parser.add_subparsers(title="other ways than stdio", parser_class=_Command)
+    http = commands.add_parser("http", help="serve over HTTP", description="The memory over HTTP.")
+    http.set_defaults(run=_serve_http)
+    http.add_argument("--host", help="the address to listen at (default: 127.0.0.1)")
+    http.add_argument("--port", type=_port, metavar="N", help="0 takes any free one (default: 8765)")
+    http.add_argument("--token-file", metavar="FILE", help="the bearer token that clients must show")
+    http.add_argument("--json", action="store_true", help="say where it listens as JSON, on stdout")
+    http.add_argument(
+        "--end-with-stdin", action="store_true", help="stop when stdin ends: for programs that start this one"
+    )
+    bridge = commands.add_parser(
+        "bridge",
+        help="from stdio to a server that runs over HTTP",
+        description="A server on stdio, for hosts that know nothing else, that passes everything on to URL.",
+    )
+    bridge.set_defaults(run=_bridge)
+    bridge.add_argument("url", metavar="URL", help="such as http://127.0.0.1:8765/mcp")
+    bridge.add_argument("--spawn", action="store_true", help="start the server there when none answers")
+    bridge.add_argument("--token-file", metavar="FILE", help="the bearer token that the server wants")
+
+
+class _Command(argparse.ArgumentParser):
+    """What stands before a command may stand after it as well, where silence takes nothing back."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options, formatter_class=_formatter, argument_default=argparse.SUPPRESS)
+        _add_globals(self)
+
+
+def _add_globals(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--memory", metavar="PATH", help="the memory's SQLite file")
     parser.add_argument(
         "--config", metavar="FILE", type=Path, help="a settings file instead of the user's own"
@@ -59,9 +160,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--toolsets", metavar="A,B", type=_names, help="tool groups to offer: memory, documents"
     )
+    parser.add_argument("--read-only", action="store_true", help="offer no tool that changes memory")
     parser.add_argument("--version", action="version", version=f"ragmemory {__version__}")
     parser.add_argument("-v", "--verbose", action="store_true", help="log more, to stderr")
-    return parser
 
 
 def _formatter(prog: str) -> argparse.HelpFormatter:
@@ -70,6 +171,12 @@ def _formatter(prog: str) -> argparse.HelpFormatter:
     with suppress(OSError):
         width = os.get_terminal_size().columns
     return argparse.HelpFormatter(prog, width=width - 2)
+
+
+def _port(text: str) -> int:
+    if not 0 <= (port := int(text)) <= 65_535:
+        raise argparse.ArgumentTypeError(f"{text} is not from 0 to 65535")
+    return port
 
 
 def _names(text: str) -> list[str]:

@@ -53,7 +53,7 @@ class MemoryService:
         self._intake = Intake(Preparation(store, embedder, max_tokens).prepare, self._commit)
         self._opening = anyio.Lock()
         self._is_open = False
-        self.on_change: Callable[[str, Change], None] = lambda document_id, change: None
+        self.on_change: Callable[[str, Change], None] = lambda _, __: None
         """Called with the id of every document that was added, updated or removed by this process."""
 
     async def __aenter__(self) -> Self:
@@ -94,7 +94,7 @@ class MemoryService:
 
     async def _load_embedder(self) -> None:
         with suppress(RagMemoryError):  # whoever needs it will be told
-            await to_thread.run_sync(self._embedder.count_tokens, [""])
+            await to_thread.run_sync(self._embedder.get_ready)
 
     async def warm_up(self) -> None:
         """Do now what the first query would wait for."""

@@ -1,4 +1,4 @@
-"""What is served, and serving it on stdio. Light: what it takes to answer `tools/list`; the memory comes after that."""
+"""What is served, and how on stdio. Light: what `tools/list` takes; the memory comes after that."""
 
 from __future__ import annotations
 

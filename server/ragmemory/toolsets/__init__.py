@@ -19,7 +19,7 @@ _TOOLSETS: dict[str, Callable[[Memory], list[Tool]]] = {
 
 
 def make_tools(memory: Memory, toolsets: Iterable[str], *, read_only: bool = False) -> list[Tool]:
-    """The tools of these groups, or those of them that only read. Raises SettingsError for an unknown group."""
+    """The tools of these groups, or those that only read. Raises SettingsError for an unknown group."""
     tools: list[Tool] = []
     for name in dict.fromkeys(toolsets):
         if name not in _TOOLSETS:

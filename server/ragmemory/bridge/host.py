@@ -1,0 +1,227 @@
+"""The host's end of the bridge: what it says, and which way that takes."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import anyio
+import msgspec
+from anyio.abc import TaskGroup
+from msgspec import UNSET, Raw, Struct
+
+from ragmcp import headers, jsonrpc
+from ragmcp.connection import CANCELLED, error_object
+from ragmcp.errors import (
+    ConnectionClosed,
+    HttpRefused,
+    MessageTooLarge,
+    RagMcpError,
+    RemoteProtocolError,
+    ServerUnreachable,
+    WireError,
+)
+from ragmcp.framing import Line, LineDecoder, Overlong
+from ragmcp.jsonrpc import NO_PARAMS, ErrorObject, Id, Notification, Request, Unreadable
+from ragmcp.peer import FINISH_SECONDS, Stream
+from ragmcp.schema import PROTOCOL_VERSION, CancelledParams
+from ragmcp.transports.http_client import Http
+from ragmemory.bridge.forwarding import Forwarder
+from ragmemory.bridge.session import Session
+
+log = logging.getLogger(__name__)
+
+# How long a request waits for a server that is not there.
+PATIENCE_SECONDS = 15.0
+# What must not be asked twice when the server went away over it: it may have been done.
+NOT_REPEATABLE = "tools/call"
+# Ends only when the host or the server says so.
+LISTEN = "subscriptions/listen"
+TOO_MANY_REQUESTS = 429
+
+# What to do before the next attempt.
+Revive = Callable[[RagMcpError], Awaitable[None]]
+
+
+class Running(Struct):
+    """A request of the host that is under way."""
+
+    method: str
+    modern: bool
+    scope: anyio.CancelScope
+
+
+class Bridge:
+    """Reads what the host says, and lets every request take its own way."""
+
+    def __init__(self, stream: Stream, http: Http, tasks: TaskGroup, revive: Revive) -> None:
+        self._stream = stream
+        self._tasks = tasks
+        self._revive = revive
+        self._message_bytes = http.message_bytes
+        self._forwarder = Forwarder(http, self._write)
+        self._session = Session(self._forwarder, tasks, self._write)
+        self._running: dict[Id, Running] = {}
+        self._idle = anyio.Event()
+
+    async def run(self) -> None:
+        """Until the host has closed, and what it asked is answered."""
+        decoder = LineDecoder(self._message_bytes)
+        while data := await self._stream.receive():
+            for line in decoder.feed(data):
+                await self._take(line)
+        for line in decoder.end():
+            await self._take(line)
+        with anyio.move_on_after(FINISH_SECONDS):
+            await self._finish()
+            await self._session.end()
+            await self._stream.drain(0)
+
+    async def _finish(self) -> None:
+        for running in list(self._running.values()):
+            if running.method == LISTEN:
+                running.scope.cancel()
+        while self._running:
+            self._idle = anyio.Event()
+            await self._idle.wait()
+
+    async def _take(self, line: Line | Overlong) -> None:
+        if isinstance(line, Overlong):
+            id = jsonrpc.salvage_id(line.head, line.tail)
+            self._refuse(id, MessageTooLarge(line.size, self._message_bytes))
+            return
+        if jsonrpc.is_batch(line):
+            self._tasks.start_soon(self._ask_batch, bytes(line))
+            return
+        match jsonrpc.parse(line):
+            case Request() as request:
+                self._tasks.start_soon(self._ask, request, bytes(line))
+            case Unreadable(id, reason):
+                self._refuse(id, reason)
+            case Notification(method, params) if method == CANCELLED:
+                await self._cancel(params, bytes(line))
+            case Notification(method, params):
+                await self._tell(method, params, bytes(line))
+            case _:
+                await self._tell("an answer", NO_PARAMS, bytes(line))
+
+    async def _ask(self, request: Request, line: bytes) -> None:
+        heads = _modern_heads(request.method, request.params)
+        with anyio.CancelScope() as scope:
+            self._running[request.id] = Running(request.method, bool(heads), scope)
+
+            async def attempt() -> None:
+                if heads:
+                    await self._forwarder.ask(request.method, request.id, line, heads)
+                else:
+                    await self._session.ask(request, line)
+
+            try:
+                await self._patiently(attempt, repeatable=request.method != NOT_REPEATABLE)
+            except RagMcpError as error:
+                self._refuse(request.id, error)
+            finally:
+                self._running.pop(request.id, None)
+                self._idle.set()
+
+    async def _ask_batch(self, line: bytes) -> None:
+        try:
+            await self._forwarder.ask("a batch", None, line, self._session.heads)
+        except RagMcpError as error:
+            self._refuse(None, error)
+
+    async def _tell(self, method: str, params: Raw, line: bytes) -> None:
+        heads = _modern_heads(method, params)
+
+        async def attempt() -> None:
+            if heads:
+                await self._forwarder.tell(method, line, heads)
+            else:
+                await self._session.tell(method, line)
+
+        try:
+            await self._patiently(attempt, repeatable=True)
+        except RagMcpError as error:
+            log.warning("%s did not reach the server: %s", method, error)
+
+    async def _cancel(self, params: Raw, line: bytes) -> None:
+        try:
+            id = msgspec.json.decode(params, type=CancelledParams).request_id
+        except msgspec.DecodeError:
+            return
+        if running := self._running.get(id):
+            if not running.modern:
+                await self._tell(CANCELLED, params, line)
+            running.scope.cancel()  # Which closes its stream, and that is how a modern one is cancelled.
+
+    async def _patiently(self, attempt: Callable[[], Awaitable[None]], *, repeatable: bool) -> None:
+        """Until it works, or patience is at an end. Raises what the last attempt raised."""
+        deadline = anyio.current_time() + PATIENCE_SECONDS
+        while True:
+            began = anyio.current_time()
+            try:
+                return await attempt()
+            except (ServerUnreachable, ConnectionClosed, HttpRefused) as error:
+                if isinstance(error, ConnectionClosed):
+                    if not repeatable:
+                        raise
+                    if anyio.current_time() - began > PATIENCE_SECONDS:  # It was well for a long time.
+                        deadline = anyio.current_time() + PATIENCE_SECONDS
+                if isinstance(error, HttpRefused) and error.status != TOO_MANY_REQUESTS:
+                    raise
+                if anyio.current_time() >= deadline:
+                    raise
+                with anyio.move_on_after(deadline - anyio.current_time()):
+                    await self._revive(error)
+
+    async def _write(self, line: bytes) -> None:
+        self._stream.write(line)
+        self._stream.flush()
+        await self._stream.drain()
+
+    def _refuse(self, id: Id | None, error: RagMcpError) -> None:
+        self._stream.write(jsonrpc.encode_failure(id, _error_object(error, id)))
+        self._stream.flush()
+
+
+def _error_object(error: RagMcpError, id: Id | None) -> ErrorObject:
+    if isinstance(error, WireError):  # The server's own; as HTTP it may not have known the id.
+        told = UNSET if error.data is None else error.data
+        if isinstance(told, dict) and "requestId" in told:
+            told = {**told, "requestId": id}
+        return ErrorObject(error.code, error.message, told)
+    if isinstance(error, RemoteProtocolError):
+        return error_object(error, id)
+    data: dict[str, Any] = {
+        "errorCode": getattr(error, "code", "INTERNAL_ERROR"),
+        "details": {},
+        "requestId": id,
+    }
+    return ErrorObject(-32603, f"{error} {error.hint}".rstrip(), data)
+
+
+def _modern_heads(method: str, params: Raw) -> dict[str, str]:
+    """What a modern message says in its headers; nothing for a legacy one."""
+    members = _members(params)
+    revision = _text(_members(members.get("_meta")).get(PROTOCOL_VERSION))
+    if not revision:
+        return {}
+    heads = {headers.PROTOCOL_VERSION: headers.written(revision), headers.METHOD: headers.written(method)}
+    if field := headers.NAMED_BY.get(method):
+        heads[headers.NAME] = headers.written(_text(members.get(field)))
+    return heads
+
+
+def _members(raw: Raw | None) -> dict[str, Raw]:
+    try:
+        return msgspec.json.decode(raw or b"{}", type=dict[str, Raw])
+    except msgspec.DecodeError:
+        return {}
+
+
+def _text(raw: Raw | None) -> str:
+    try:
+        return msgspec.json.decode(raw or b'""', type=str)
+    except msgspec.DecodeError:
+        return ""

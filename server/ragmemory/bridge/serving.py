@@ -1,0 +1,81 @@
+"""`ragmemory bridge URL`: stdio here, HTTP there, and a server of our own where none answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import anyio
+from httpx2 import URL, InvalidURL
+
+from ragmcp.errors import RagMcpError, ServerUnreachable
+from ragmcp.settings import Settings, SettingsError
+from ragmcp.transports.http_client import is_loopback, open_client
+from ragmcp.transports.stdio import standard_streams
+from ragmemory.bridge.host import Bridge, Revive
+from ragmemory.bridge.spawned import Spawned
+from ragmemory.settings import LimitSettings
+from ragmemory.signals import stop_signal
+from ragmemory.tokens import find_token
+
+PAUSE_SECONDS = 0.25
+MCP_PATH = "/mcp"
+
+
+def run(settings: Settings, url: str, token_file: str, spawn: Sequence[str] | None) -> None:
+    """Until the host has closed, or a signal comes.
+
+    `spawn` is the command of a server, up to the address where it is to listen. Raises SettingsError.
+    """
+    address = _address(url)
+    command = None
+    if spawn is not None:
+        if not is_loopback(address.host):
+            raise SettingsError(f"--spawn starts a server on this machine, but {address.host} is another.")
+        port = address.port or (443 if address.scheme == "https" else 80)
+        command = [*spawn, "--host", address.host, "--port", str(port), "--json", "--end-with-stdin"]
+    message_bytes = settings.table("limits", LimitSettings).message_bytes
+    anyio.run(_serve, str(address), find_token(token_file), message_bytes, command)
+
+
+def _address(url: str) -> URL:
+    try:
+        address = URL(url)
+    except InvalidURL as error:
+        raise SettingsError(f"{url} is no address: {error}.") from None
+    if address.scheme not in ("http", "https") or not address.host:
+        raise SettingsError(f"{url} is no address of a server.", "One is http://127.0.0.1:8765/mcp.")
+    return address if address.path not in ("", "/") else address.copy_with(path=MCP_PATH)
+
+
+async def _serve(url: str, token: str | None, message_bytes: int, command: list[str] | None) -> None:
+    async with (
+        standard_streams() as stream,
+        open_client(url, message_bytes, token, None) as http,
+        anyio.create_task_group() as tasks,
+    ):
+        revive: Revive = _pause
+        if command is not None:
+            spawned = Spawned(command)
+            tasks.start_soon(spawned.run)
+            revive = _starting(spawned)
+        tasks.start_soon(_end_on_signal, tasks.cancel_scope)
+        await Bridge(stream, http, tasks, revive).run()
+        tasks.cancel_scope.cancel()
+
+
+async def _pause(_: RagMcpError) -> None:
+    await anyio.sleep(PAUSE_SECONDS)
+
+
+def _starting(spawned: Spawned) -> Revive:
+    async def revive(error: RagMcpError) -> None:
+        if isinstance(error, ServerUnreachable):
+            await spawned.start()
+        await _pause(error)
+
+    return revive
+
+
+async def _end_on_signal(scope: anyio.CancelScope) -> None:
+    await stop_signal()
+    scope.cancel()
