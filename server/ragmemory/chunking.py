@@ -1,7 +1,7 @@
-"""Text → chunks: ranges that join to the whole text, sized in the embedder's tokens. Pure.
+"""Texts → chunks: ranges that join to the whole text, sized in the embedder's tokens. Pure.
 
-The text is cut into blocks that belong together (`blocks`); what is too long is cut further, after sentences,
-lines or words; then neighbours of one section are packed together.
+A text is cut into blocks that belong together (`blocks`); what is too long is cut further, after sentences,
+lines or words; then neighbours of one section are packed together. Sizes are counted for several texts at once.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import math
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
+from itertools import count as counter
 from itertools import groupby, pairwise
 
 from msgspec import Struct
@@ -24,7 +25,8 @@ SENTENCE = re.compile(r"""[.!?…]+["'”’»)\]]*\s+|[。！？｡]+[」』”
 LINE = re.compile(r"\n")
 # A text of more characters for each token allowed is too long, whatever its tokens are: it is not counted.
 MOST_CHARACTERS = 16
-# Characters counted and packed at a time, so that a long text is embedded while its words are remembered.
+# Characters counted and packed at a time: enough that counting is fast, and of a long text so few that it is
+# embedded while its words are remembered.
 RUN = 250_000
 # No character has more tokens: its four bytes in UTF-8, and one for a word's beginning.
 MOST_TOKENS = 5
@@ -36,28 +38,74 @@ class ChunkingSettings(Struct, frozen=True):
     max_tokens: int
 
 
+class Source(Struct, frozen=True):
+    """A text, and whether it is read as Markdown or as paragraphs."""
+
+    text: str
+    is_markdown: bool
+
+
+class Run(Struct, frozen=True):
+    """Neighbouring blocks of one text. `number` and `source` count all runs and all texts."""
+
+    number: int
+    source: int
+    text: str
+    newlines: list[int]
+    blocks: list[Block]
+
+
 class Piece(Struct, frozen=True, gc=False):
     """A block or a part of one, with its size."""
 
+    run: Run
     block: Block
     start: int
     end: int
     tokens: float
 
 
-def split(text: str, *, markdown: bool, max_tokens: int, count: TokenCounter) -> Iterator[Chunk]:
-    """Chunks in order; joined, their ranges are the whole text. None for an empty text."""
+def split(sources: Iterable[Source], *, max_tokens: int, count: TokenCounter) -> Iterator[tuple[int, Chunk]]:
+    """Chunks in order, each with the number of its text; joined, the ranges of a text are the whole of it.
+
+    None for an empty text.
+    """
     fragment = fragments(max_tokens)
-    newlines = [match.start() for match in LINE.finditer(text)]
-    for run in runs(markdown_blocks(text) if markdown else paragraphs(text)):
-        pieces = counted(text, [(block, block.start, block.end) for block in run], max_tokens, count)
+    for group in groups(runs(sources)):
+        ranges = [(run, block, block.start, block.end) for run in group for block in run.blocks]
+        pieces = counted(ranges, max_tokens, count)
         for prose, code in ((SENTENCE, LINE), (LINE, fragment), (fragment, fragment)):
-            pieces = cut_long(text, pieces, prose, code, max_tokens, count)
-        yield from (chunk_of(text, group, newlines) for group in packed(pieces, max_tokens))
+            pieces = cut_long(pieces, prose, code, max_tokens, count)
+        for _, of_run in groupby(pieces, key=lambda piece: piece.run.number):
+            for packet in packed(of_run, max_tokens):
+                yield packet[0].run.source, chunk_of(packet)
 
 
-def runs(blocks: Iterable[Block]) -> Iterator[list[Block]]:
-    """Blocks that are counted and packed at a time; a heading is never parted from what follows it."""
+def groups(runs: Iterable[Run]) -> Iterator[list[Run]]:
+    """Runs that are counted at a time."""
+    group: list[Run] = []
+    size = 0
+    for run in runs:
+        group.append(run)
+        size += run.blocks[-1].end - run.blocks[0].start
+        if size >= RUN:
+            yield group
+            group, size = [], 0
+    if group:
+        yield group
+
+
+def runs(sources: Iterable[Source]) -> Iterator[Run]:
+    """Of each text as many blocks as are packed at a time."""
+    number = counter()
+    for source, (text, is_markdown) in enumerate((source.text, source.is_markdown) for source in sources):
+        newlines = [match.start() for match in LINE.finditer(text)]
+        for blocks in parted(markdown_blocks(text) if is_markdown else paragraphs(text)):
+            yield Run(next(number), source, text, newlines, blocks)
+
+
+def parted(blocks: Iterable[Block]) -> Iterator[list[Block]]:
+    """A heading is never parted from what follows it."""
     run: list[Block] = []
     for block in blocks:
         if run and block.start - run[0].start >= RUN and not run[-1].is_heading:
@@ -68,15 +116,13 @@ def runs(blocks: Iterable[Block]) -> Iterator[list[Block]]:
         yield run
 
 
-def counted(
-    text: str, ranges: list[tuple[Block, int, int]], max_tokens: int, count: TokenCounter
-) -> list[Piece]:
+def counted(ranges: list[tuple[Run, Block, int, int]], max_tokens: int, count: TokenCounter) -> list[Piece]:
     """All sizes from one call; infinite for what is too long in any case."""
     longest = MOST_CHARACTERS * max_tokens
-    sizes = iter(count([text[start:end] for _, start, end in ranges if end - start <= longest]))
+    sizes = iter(count([run.text[start:end] for run, _, start, end in ranges if end - start <= longest]))
     return [
-        Piece(block, start, end, next(sizes) if end - start <= longest else math.inf)
-        for block, start, end in ranges
+        Piece(run, block, start, end, next(sizes) if end - start <= longest else math.inf)
+        for run, block, start, end in ranges
     ]
 
 
@@ -87,7 +133,6 @@ def fragments(max_tokens: int) -> re.Pattern[str]:
 
 
 def cut_long(
-    text: str,
     pieces: list[Piece],
     prose: re.Pattern[str],
     code: re.Pattern[str],
@@ -95,17 +140,18 @@ def cut_long(
     count: TokenCounter,
 ) -> list[Piece]:
     """Pieces above `max_tokens` cut after every match; all parts are counted in one call."""
-    ranges: list[tuple[Block, int, int]] = []
+    ranges: list[tuple[Run, Block, int, int]] = []
     for piece in pieces:
         if piece.tokens > max_tokens:
             pattern = code if piece.block.is_code else prose
-            ends = {match.end() for match in pattern.finditer(text, piece.start, piece.end)}
+            ends = {match.end() for match in pattern.finditer(piece.run.text, piece.start, piece.end)}
             bounds = sorted({piece.start, *ends, piece.end})
-            ranges += [(piece.block, start, end) for start, end in pairwise(bounds)]
+            ranges += [(piece.run, piece.block, start, end) for start, end in pairwise(bounds)]
     if not ranges:
         return pieces
     whole = [piece for piece in pieces if piece.tokens <= max_tokens]
-    return sorted([*whole, *counted(text, ranges, max_tokens, count)], key=lambda piece: piece.start)
+    parts = counted(ranges, max_tokens, count)
+    return sorted([*whole, *parts], key=lambda piece: (piece.run.number, piece.start))
 
 
 def packed(pieces: Iterable[Piece], max_tokens: int) -> Iterator[list[Piece]]:
@@ -136,8 +182,9 @@ def evenly(pieces: list[Piece], max_tokens: int) -> Iterator[list[Piece]]:
     yield group
 
 
-def chunk_of(text: str, group: list[Piece], newlines: list[int]) -> Chunk:
+def chunk_of(group: list[Piece]) -> Chunk:
     """The lines are those of the visible text in it."""
+    text, newlines = group[0].run.text, group[0].run.newlines
     start, end = group[0].start, group[-1].end
     inner = text[start:end]
     first = start + len(inner) - len(inner.lstrip())

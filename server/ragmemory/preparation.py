@@ -8,7 +8,7 @@ from itertools import islice
 from anyio import to_thread
 from msgspec.structs import replace
 
-from ragmemory.chunking import split
+from ragmemory.chunking import Source, split
 from ragmemory.drafts import is_markdown
 from ragmemory.embedders import Embedder
 from ragmemory.errors import EmbedderMismatch, RagMemoryError
@@ -78,11 +78,10 @@ class Preparation:
             raise EmbedderMismatch(*stored, self._embedder.identity, self._embedder.dimensions)
 
     def _split(self, writes: Sequence[Write]) -> Iterator[tuple[Write, Chunk]]:
+        sources = (Source(write.draft.text, is_markdown(write.draft.uri)) for write in writes)
         count, max_tokens = self._embedder.count_tokens, self._max_tokens
-        for write in writes:
-            text, markdown = write.draft.text, is_markdown(write.draft.uri)
-            for chunk in split(text, markdown=markdown, max_tokens=max_tokens, count=count):
-                yield write, chunk
+        for source, chunk in split(sources, max_tokens=max_tokens, count=count):
+            yield writes[source], chunk
 
 
 def context(title: str, heading: str) -> str:

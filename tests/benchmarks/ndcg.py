@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ragmcp.settings import load_settings
-from ragmemory.chunking import ChunkingSettings, split
+from ragmemory.chunking import ChunkingSettings, Source, split
 from ragmemory.embedders import Embedder, make_embedder
 from ragmemory.queries import parse
 from ragmemory.ranking import RankingSettings
@@ -78,15 +78,16 @@ async def load(collection: Collection) -> Loaded:
     retriever = Retriever(None, embedder.dimensions, settings.table("ranking", RankingSettings))
     owners: list[str] = []
     for start in range(0, len(collection.documents), BATCH):
+        batch = collection.documents[start : start + BATCH]
+        sources = [Source(document["text"], is_markdown=True) for document in batch]
         ids, titles, headings, texts = [], [], [], []
-        for document in collection.documents[start : start + BATCH]:
-            text = document["text"]
-            for chunk in split(text, markdown=True, max_tokens=max_tokens, count=embedder.count_tokens):
-                owners.append(document["id"])
-                ids.append(len(owners))
-                titles.append(document["title"])
-                headings.append(chunk.heading)
-                texts.append(text[chunk.start : chunk.end])
+        for source, chunk in split(sources, max_tokens=max_tokens, count=embedder.count_tokens):
+            document = batch[source]
+            owners.append(document["id"])
+            ids.append(len(owners))
+            titles.append(document["title"])
+            headings.append(chunk.heading)
+            texts.append(document["text"][chunk.start : chunk.end])
         embeddings = await embedder.embed_documents(texts, titles)
         mark = Mark(len(owners))
         retriever.apply(Changes(mark, ids, titles, headings, texts, embeddings, []))

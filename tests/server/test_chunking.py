@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragmemory.chunking import split
+from ragmemory.chunking import Source, TokenCounter, split
 from ragmemory.types import Chunk
 
 
@@ -15,7 +15,12 @@ def count_words(texts: list[str]) -> list[int]:
 
 
 def cut(text: str, max_tokens: int = 20, *, markdown: bool = True) -> list[Chunk]:
-    return list(split(text, markdown=markdown, max_tokens=max_tokens, count=count_words))
+    return cut_counted(text, max_tokens, count_words, markdown=markdown)
+
+
+def cut_counted(text: str, max_tokens: int, count: TokenCounter, *, markdown: bool = True) -> list[Chunk]:
+    found = split([Source(text, markdown)], max_tokens=max_tokens, count=count)
+    return [chunk for _, chunk in found]
 
 
 def texts(text: str, chunks: list[Chunk]) -> list[str]:
@@ -122,7 +127,7 @@ def test_chinese_and_japanese_sentences_need_no_space() -> None:
         return [len(part) for part in parts]
 
     text = "黑豹队的防守只丢了三百分。他们排名第六！「本当ですか？」そうです。" * 3
-    parts = texts(text, list(split(text, markdown=True, max_tokens=20, count=count)))
+    parts = texts(text, cut_counted(text, 20, count))
     assert "".join(parts) == text
     assert all(part[-1] in "。！？」" for part in parts)
 
@@ -146,7 +151,7 @@ def test_a_long_line_without_spaces_is_cut_in_linear_time() -> None:
         return [len(part) for part in parts]
 
     text = "x" * 1_000_000
-    chunks = list(split(text, markdown=True, max_tokens=100, count=count))
+    chunks = cut_counted(text, 100, count)
     assert max(chunk.end - chunk.start for chunk in chunks) <= 100
     assert len(calls) <= 4
 
@@ -159,7 +164,24 @@ def test_a_very_long_text_is_counted_run_by_run() -> None:
         return count_words(texts)
 
     text = "# Part\n\n" + "Some words stand here, in a paragraph of their own.\n\n" * 20_000
-    chunks = split(text, markdown=True, max_tokens=100, count=count)
-    first = next(chunks)
+    found = split([Source(text, is_markdown=True)], max_tokens=100, count=count)
+    first = next(found)
     assert sum(asked) < len(text) / 2
-    assert "".join(texts(text, [first, *chunks])) == text
+    assert "".join(texts(text, [chunk for _, chunk in (first, *found)])) == text
+
+
+def test_texts_are_cut_the_same_alone_and_together_and_counted_together() -> None:
+    asked: list[int] = []
+
+    def count(texts: list[str]) -> list[int]:
+        asked.append(len(texts))
+        return count_words(texts)
+
+    given = ["# One\n\n", "", "words. " * 30, "# Two\n\n" + "words\n\n" * 9, "  "]
+    sources = [Source(text, number != 2) for number, text in enumerate(given)]
+    found = list(split(sources, max_tokens=20, count=count))
+    assert len(asked) == 2
+    for number, text in enumerate(given):
+        chunks = [chunk for source, chunk in found if source == number]
+        assert chunks == cut(text, markdown=number != 2)
+        assert "".join(texts(text, chunks)) == text

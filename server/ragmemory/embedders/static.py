@@ -1,15 +1,14 @@
-"""Texts → vectors by pooling static token vectors, many texts at once."""
+"""Documents → vectors by pooling static token vectors, many texts at once."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ragmemory.embedders.tokens import TokenMemory, words_of
+from ragmemory.embedders.tokens import TokenMemory
 from ragmemory.embedders.unit import unit
 
 if TYPE_CHECKING:
@@ -22,12 +21,6 @@ if TYPE_CHECKING:
 BATCH = 64
 # Weight of the title's vector against the text's. nDCG@10 is flat from .4 to .8.
 TITLE_WEIGHT = 0.8
-# Scripts that the tokenizer spells letter by letter, which leaves no meaning to pool: Greek, Armenian to
-# Arabic, India's to Myanmar's, Georgian, Ethiopic, Khmer. Questions in them are answered by words alone.
-SPELLED = re.compile("[\u0370-\u03ff\u0530-\u07bf\u0900-\u10ff\u1200-\u139f\u1780-\u17ff]")
-LETTER = re.compile(r"[^\W\d_]")
-
-Weigh = Callable[[list[str]], Sequence[float]]
 
 
 class StaticModel:
@@ -49,15 +42,6 @@ class StaticModel:
             for i in range(0, len(texts), BATCH)
         ]
         return np.concatenate([np.empty((0, self.vectors.shape[1]), np.float32), *parts])
-
-    def embed_query(self, text: str, weigh: Weigh) -> Floats | None:
-        """(d,) float32 of unit length, every word's tokens weighed; None where there is nothing to embed."""
-        if 2 * len(SPELLED.findall(text)) > len(LETTER.findall(text)):
-            return None
-        words = words_of(text)
-        ids, owners = self.memory.tokens(words)
-        pooled = np.asarray(weigh(words), np.float32)[owners] @ self.vectors[ids]
-        return unit(pooled) if pooled.any() else None
 
     def _pool(self, texts: Sequence[str]) -> Floats:
         """(n, d) float32 of unit length: the sum of a text's tokens, each 1 + log(how often) times."""

@@ -1,4 +1,4 @@
-"""Texts → tokens, every word tokenized once and remembered. No vectors here."""
+"""Texts → tokens, every part of a word tokenized once and remembered. No vectors here."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from tokenizers import normalizers
 
 from ragmemory.indexes.matrix import Matrix
-from ragmemory.numbering import Numbering
+from ragmemory.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -18,12 +19,20 @@ if TYPE_CHECKING:
 
     Integers = NDArray[np.int64]
 
-# What the tokenizer writes for a space. No merge crosses one, so words are tokenized apart from each other.
+# What the tokenizer writes for a space.
 SPACE = "▁"
-# The characters after which a word is cut: a text without spaces is one word.
-LONGEST = 64
-# Words tokenized as one text: three times as fast as each alone, and the tokenizer takes several at once.
+# No merge of the tokenizer crosses a space or touches a digit, and none is of both ASCII letters and ASCII
+# punctuation: so these are tokenized apart from each other, with the same result.
+ALONE, LETTER, PUNCTUATION = 0, 1, 2
+BONDS = bytes(
+    ALONE if chr(i).isdigit() or chr(i).isspace() else LETTER if chr(i).isalpha() else PUNCTUATION
+    for i in range(128)
+).ljust(256, bytes([LETTER | PUNCTUATION]))
+# ASCII in lower case, and all its white space as spaces.
+LOWER = bytes(ord(" " if chr(i).isspace() else chr(i).lower()) if i < 128 else i for i in range(256))
+# Parts are tokenized that many in one text, each as a line: three times as fast as one by one.
 LEARNED = 300
+END = "\n"
 
 
 class Tokens(NamedTuple):
@@ -33,77 +42,75 @@ class Tokens(NamedTuple):
     owners: Integers  # (t,) the number of the text that each is of, ascending
 
 
-class _Words(NamedTuple):
-    """The words of several texts."""
+class _Parts(NamedTuple):
+    """The parts of several texts."""
 
-    owners: Integers  # (w,) the number of the text that each is of, ascending
-    starts: Integers  # (w,) where the tokens of each begin in `tokens`, and where they end
+    owners: Integers  # (p,) the number of the text that each is of, ascending
+    starts: Integers  # (p,) where the tokens of each begin in `tokens`, and where they end
     ends: Integers
     tokens: NDArray[np.int32]
 
 
 class TokenMemory:
-    """Safe for several threads."""
+    """Safe for several threads. Takes the tokenizer for itself."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
-        # "</s>" in a text is a text.
+        # "</s>" in a text is a text. Spaces are written as the tokenizer does, but only where words begin.
         tokenizer.encode_special_tokens = True
-        self.tokenizer = tokenizer
-        names = sorted(tokenizer.get_vocab().items(), key=lambda item: item[1])
-        self._begins_word = np.array([name.startswith(SPACE) for name, _ in names])
+        tokenizer.normalizer = normalizers.Sequence([])
+        self._tokenizer = tokenizer
+        [self._end] = tokenizer.encode(END, add_special_tokens=False).ids
         self._lock = threading.Lock()
         self._forget()
 
     def counts(self, texts: Sequence[str]) -> Integers:
         """(n,) how many tokens each text has."""
-        words = self._look_up(texts)
-        return np.bincount(words.owners, words.ends - words.starts, len(texts)).astype(np.int64)
+        parts = self._look_up(texts)
+        return np.bincount(parts.owners, parts.ends - parts.starts, len(texts)).astype(np.int64)
 
     def tokens(self, texts: Sequence[str]) -> Tokens:
         """Of all texts."""
-        words = self._look_up(texts)
-        sizes = words.ends - words.starts
+        parts = self._look_up(texts)
+        sizes = parts.ends - parts.starts
         ends = np.cumsum(sizes)
-        places = np.arange(sizes.sum()) + np.repeat(words.ends - ends, sizes)
-        return Tokens(words.tokens[places], np.repeat(words.owners, sizes))
+        places = np.arange(sizes.sum()) + np.repeat(parts.ends - ends, sizes)
+        return Tokens(parts.tokens[places], np.repeat(parts.owners, sizes))
 
-    def _look_up(self, texts: Sequence[str]) -> _Words:
-        words = [words_of(text) for text in texts]
-        owners = np.repeat(np.arange(len(texts)), [len(found) for found in words])
+    def _look_up(self, texts: Sequence[str]) -> _Parts:
+        lowered = [lower(text) for text in texts]
         with self._lock:
-            if self._numbering.is_full:
+            if self._vocabulary.is_full:
                 self._forget()
-            numbers = self._numbering.numbers(words)
-            if fresh := self._numbering.take_fresh():
+            numbers, owners, fresh = self._vocabulary.look_up(lowered)
+            if fresh:
                 try:
                     self._learn(fresh)
                 except BaseException:
-                    self._forget()  # else these words would have numbers and no tokens
+                    self._forget()  # else these would have numbers and no tokens
                     raise
             bounds = self._bounds.recent
-            return _Words(owners, bounds[numbers], bounds[numbers + 1], self._tokens.recent)
+            return _Parts(owners, bounds[numbers], bounds[numbers + 1], self._tokens.recent)
 
     def _forget(self) -> None:
-        self._numbering = Numbering()
-        # The tokens of word i are those from bounds[i] to bounds[i + 1].
+        self._vocabulary = Vocabulary(BONDS, with_space=True)
+        # The tokens of part i are those from bounds[i] to bounds[i + 1].
         self._bounds = Matrix(np.empty(0, np.int64))
         self._bounds.add(np.zeros(1, np.int64))
         self._tokens = Matrix(np.empty(0, np.int32))
 
-    def _learn(self, words: Sequence[str]) -> None:
-        """Tokenize words that have numbers already. What others still read does not change."""
-        parts = [[word[i : i + LONGEST] for i in range(0, len(word), LONGEST)] for word in words]
-        flat = list(chain.from_iterable(parts))
-        texts = [" ".join(flat[i : i + LEARNED]) for i in range(0, len(flat), LEARNED)]
-        encodings = self.tokenizer.encode_batch_fast(texts, add_special_tokens=False)
-        tokens = np.fromiter(chain.from_iterable(encoding.ids for encoding in encodings), np.int32)
-        begins = np.flatnonzero(self._begins_word[tokens])
-        counts = np.array([len(cut) for cut in parts])
-        ends = np.append(begins, len(tokens))[np.cumsum(counts)]
-        self._bounds.add(len(self._tokens) + ends)
-        self._tokens.add(tokens)
+    def _learn(self, fresh: Sequence[bytes]) -> None:
+        """Tokenize parts that have numbers already. What others still read does not change."""
+        lines = [part.decode().replace(" ", SPACE) + END for part in fresh]
+        texts = ["".join(lines[i : i + LEARNED]) for i in range(0, len(lines), LEARNED)]
+        encodings = self._tokenizer.encode_batch_fast(texts, add_special_tokens=False)
+        ids = np.fromiter(chain.from_iterable(encoding.ids for encoding in encodings), np.int32)
+        is_end = ids == self._end
+        self._bounds.add(len(self._tokens) + np.flatnonzero(is_end) - np.arange(len(fresh)))
+        self._tokens.add(ids[~is_end])
 
 
-def words_of(text: str) -> list[str]:
-    """In lower case: it tells more of style than of meaning."""
-    return text.lower().replace(SPACE, " ").split()
+def lower(text: str) -> bytes:
+    """In lower case, as that tells more of style than of meaning; all white space is spaces."""
+    if text.isascii():
+        return text.encode().translate(LOWER)
+    return " ".join(text.lower().replace(SPACE, " ").split()).encode()

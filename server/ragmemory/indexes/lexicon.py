@@ -6,17 +6,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from ragmemory.indexes.matrix import Matrix
-from ragmemory.indexes.terms import hashes, stemmer, terms, words
+from ragmemory.indexes.terms import fold_ascii, hashes, stemmer, terms, words
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    # The number of each word of some texts, and how many words each text has.
-    Numbered = tuple[NDArray[np.int64], list[int]]
-
-# Texts whose words are made and looked up before the next: they are still in the processor's cache.
-BATCH = 32
+# Of bytes: all but spaces are of one word.
+BONDS = bytes(int(chr(i) != " ") for i in range(256))
 
 
 class Terms(NamedTuple):
@@ -41,41 +38,35 @@ class Lexicon:
     def __init__(self) -> None:
         import numpy as np
 
-        from ragmemory.numbering import Numbering
+        from ragmemory.vocabulary import Vocabulary
 
-        self._numbering = Numbering()
+        self._vocabulary = Vocabulary(BONDS)
         self._names = Matrix(np.empty(0, np.uint64))
 
     @property
     def is_full(self) -> bool:
-        return self._numbering.is_full
+        return self._vocabulary.is_full
 
     def analyse(self, texts: Sequence[str]) -> Analysed:
         """See `indexes.terms`, which says what words, stems and terms are."""
-        import numpy as np
+        split = [split_words(text) for text in texts]
+        stems = self._numbered([words for words, _ in split])
+        is_same = all(words is terms for words, terms in split)
+        return Analysed(stems, stems if is_same else self._numbered([terms for _, terms in split]))
 
-        parts = [self._numbered(texts[i : i + BATCH]) for i in range(0, len(texts), BATCH)]
-        stems, terms = (
-            Terms(
-                self._names.recent,
-                np.concatenate([numbers for numbers, _ in column]),
-                np.repeat(np.arange(len(texts)), np.concatenate([sizes for _, sizes in column])),
-                len(texts),
-            )
-            for column in zip(*parts, strict=True)
-        )
-        return Analysed(stems, terms)
+    def _numbered(self, texts: Sequence[bytes]) -> Terms:
+        numbers, owners, fresh = self._vocabulary.look_up(texts)
+        if fresh:
+            self._names.add(hashes(stemmer().stemWords([word.decode() for word in fresh])))
+        return Terms(self._names.recent, numbers, owners, len(texts))
 
-    def _numbered(self, texts: Sequence[str]) -> tuple[Numbered, Numbered]:
-        """The stems, and the terms."""
-        found = [words(text) for text in texts]
-        counted = [terms(one) for one in found]
-        stems = self._look_up(found)
-        is_same = all(one is other for one, other in zip(found, counted, strict=True))
-        return stems, stems if is_same else self._look_up(counted)
 
-    def _look_up(self, texts: Sequence[list[str]]) -> Numbered:
-        numbers = self._numbering.numbers(texts)
-        if fresh := self._numbering.take_fresh():
-            self._names.add(hashes(stemmer().stemWords(fresh)))
-        return numbers, [len(text) for text in texts]
+def split_words(text: str) -> tuple[bytes, bytes]:
+    """The words, and what is counted of them, with spaces between; one object if they are the same."""
+    if text.isascii():
+        folded = fold_ascii(text)
+        return folded, folded
+    found = words(text)
+    split = " ".join(found).encode()
+    counted = terms(found)
+    return split, split if counted is found else " ".join(counted).encode()

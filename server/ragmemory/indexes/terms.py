@@ -79,11 +79,16 @@ class Stemmer(Protocol):
 def words(text: str) -> list[str]:
     """The words of a text, case and accents folded, in order; a run without spaces is one word."""
     if text.isascii():
-        return text.encode().translate(ASCII).decode().split()
+        return fold_ascii(text).decode().split()
     parts = text.split()
     if max(map(len, parts), default=0) > LONG:
         return _folded(text)
     return list(chain.from_iterable(map(_remembered, parts)))
+
+
+def fold_ascii(text: str) -> bytes:
+    """The words of an ASCII text with spaces between."""
+    return text.encode().translate(ASCII)
 
 
 def _folded(text: str) -> list[str]:
