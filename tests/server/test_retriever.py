@@ -61,7 +61,7 @@ class Notes:
         words_only: bool = False,
     ) -> list[Scored]:
         parsed = parse(question)
-        vector = None if words_only else MODEL.load().embed_query(parsed.text, self.retriever.weigh)
+        vector = None if words_only else MODEL.load_questions().embed(parsed.text, self.retriever.weigh)
         ids = None if allowed is None else np.array(list(allowed), np.int64)
         return self.retriever.search(parsed, vector, ids, set(boosted), top_k)
 

@@ -38,6 +38,9 @@ class SwitchableEmbedder:
         if self.is_down:
             raise EmbedderUnavailable(self.identity, "it was turned off")
 
+    def get_ready(self) -> None:
+        LOCAL.get_ready()
+
     def count_tokens(self, texts: list[str]) -> list[int]:
         return LOCAL.count_tokens(texts)
 

@@ -35,7 +35,7 @@ class EmbedderSettings(Struct, frozen=True):
 
 
 class Embedder(Protocol):
-    """Both embedding methods raise EmbedderUnavailable."""
+    """Whatever needs the model raises EmbedderUnavailable."""
 
     @property
     def identity(self) -> str:
@@ -44,6 +44,9 @@ class Embedder(Protocol):
     @property
     def dimensions(self) -> int:
         """Of every vector; 0 while only the first answer of a service will tell."""
+
+    def get_ready(self) -> None:
+        """Do now what the first question would wait for. Blocking: for a worker thread."""
 
     def count_tokens(self, texts: list[str]) -> list[int]:
         """How many tokens each text has. Blocking: for a worker thread."""

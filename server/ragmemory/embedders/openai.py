@@ -34,6 +34,9 @@ class OpenAIEmbedder:
         self.identity = f"openai:{urlsplit(self.base_url).netloc}:{settings.model}"
         self._client: AsyncOpenAI | None = None
 
+    def get_ready(self) -> None:
+        """There is nothing that could be loaded ahead of time."""
+
     def count_tokens(self, texts: list[str]) -> list[int]:
         return [math.ceil(len(text.encode()) / BYTES_PER_TOKEN) for text in texts]
 
