@@ -1,7 +1,7 @@
 """Texts → chunks: ranges that join to the whole text, sized in the embedder's tokens. Pure.
 
 A text is cut into blocks that belong together (`blocks`); what is too long is cut further, after sentences,
-lines or words; then neighbours of one section are packed together. Sizes are counted for several texts at once.
+lines or words; then neighbours of one section are packed together. Several texts are counted at once.
 """
 
 from __future__ import annotations

@@ -105,7 +105,9 @@ def hashes(data: bytes, starts: Integers, ends: Integers) -> NDArray[np.uint64]:
     # At every byte the eight that begin there.
     eights = np.ndarray((len(data),), "<u8", padded, strides=(1,))
     sizes = ends - starts
-    keys = (eights[starts] & MASKS[np.minimum(sizes, 8)]) ^ (sizes.astype(np.uint64) * other)
+    keys: NDArray[np.uint64] = (eights[starts] & MASKS[np.minimum(sizes, 8)]) ^ (
+        sizes.astype(np.uint64) * other
+    )
     keys = mixed(keys * base)
     rest = np.flatnonzero(sizes > 8)
     for at in range(8, LONG, 8):
@@ -114,7 +116,8 @@ def hashes(data: bytes, starts: Integers, ends: Integers) -> NDArray[np.uint64]:
         rest = rest[sizes[rest] > at + 8]
     for word in rest.tolist():
         keys[word] ^= np.uint64(hash(data[starts[word] : ends[word]]) & 0xFFFF_FFFF_FFFF_FFFF)
-    keys = mixed(keys) * other
+    keys = mixed(keys)
+    keys *= other
     return keys
 
 
