@@ -5,7 +5,7 @@ Not MCP: what a body means, and what is answered, is decided elsewhere.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping, Sequence
 from functools import lru_cache
 from math import inf
 from typing import Any, TypeAlias
@@ -206,17 +206,12 @@ class Exchange:
     async def answer(self, status: int, body: bytes = b"") -> None:
         """The whole response; JSON, if there is anything in it."""
         self.finished = True
-        headers = [*_JSON_HEADERS, *self.extra] if body else list(self.extra)
-        if status != 204:
-            headers.append((b"content-length", b"%d" % len(body)))
-        await self._send({"type": "http.response.start", "status": status, "headers": headers})
-        await self._send({"type": "http.response.body", "body": body})
+        await respond(self._send, status, body, self.extra)
 
     async def refuse(self, error: Exception, status: int, id: Id | None = None) -> None:
         """The whole response, an error."""
-        if isinstance(error, HttpError):
-            self.extra += [(name.encode(), value.encode()) for name, value in error.headers().items()]
-        await self.answer(status, jsonrpc.encode_failure(id, error_object(error, id)))
+        self.finished = True
+        await respond_error(self._send, error, status, id, self.extra)
 
     async def write(self, events: bytes, *, last: bool = False) -> None:
         """Events, ready for the wire; the first ones make the response a stream.
@@ -247,6 +242,24 @@ class Exchange:
         """Count the stream as closed."""
         if self.streaming:
             self._streams.close()
+
+
+async def respond(send: Send, status: int, body: bytes = b"", extra: Sequence[Header] = ()) -> None:
+    """A whole response; JSON, if there is anything in it."""
+    headers = [*_JSON_HEADERS, *extra] if body else [*extra]
+    if status != 204:
+        headers.append((b"content-length", b"%d" % len(body)))
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+async def respond_error(
+    send: Send, error: Exception, status: int, id: Id | None = None, extra: Sequence[Header] = ()
+) -> None:
+    """A whole response, a JSON-RPC error."""
+    if isinstance(error, HttpError):
+        extra = [*extra, *((name.encode(), value.encode()) for name, value in error.headers().items())]
+    await respond(send, status, jsonrpc.encode_failure(id, error_object(error, id)), extra)
 
 
 def event(data: bytes, id: str = "") -> bytes:
