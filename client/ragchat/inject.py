@@ -21,11 +21,14 @@ from ragchat.memory_types import Documents, Injected
 from ragchat.texts import GUESSED, EmptyText, NotText, Text, read_text, title_of
 from ragchat.wording import counted
 
-# Enough to fill the server's batches while files are read; more only holds more text in memory.
-IN_FLIGHT = 64
+# Enough to fill the server's batches: one is embedded while another is committed. Of 64, batches are so small
+# that it takes a third longer; more only holds more text in memory.
+IN_FLIGHT = 256
 # Files above this go one at a time, so that the texts in flight stay bounded.
-LARGE_BYTES = 1 << 20
+LARGE_BYTES = 1 << 18
 READ_AT_ONCE = 8
+# Threads that read files; the time goes elsewhere.
+READERS = 2
 # Errors that every further file would meet as well.
 HOPELESS = frozenset(
     {"EMBEDDER_MISMATCH", "EMBEDDER_UNAVAILABLE", "MEMORY_TOO_NEW", "MEMORY_UNUSABLE", "NOT_A_MEMORY"}
@@ -129,11 +132,13 @@ async def run_inject(
     progress = Progress(len(collected.sources), sum(source.size for source in collected.sources))
     batches = _batches(collected.sources)
     one_large = anyio.Lock()
+    readers = anyio.CapacityLimiter(READERS)
 
     async def work() -> None:
         for batch in batches:
             async with one_large if batch[0].size > LARGE_BYTES else nullcontext():
-                for source, found in zip(batch, await to_thread.run_sync(_read, batch), strict=True):
+                read = await to_thread.run_sync(_read, batch, limiter=readers)
+                for source, found in zip(batch, read, strict=True):
                     report.begun += 1
                     await _load(memory, source, found, report)
                     progress.done_files += 1
