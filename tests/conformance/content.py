@@ -18,6 +18,7 @@ from ragmcp.schema import (
     TextContent,
 )
 from ragmcp.tools import ToolError, tool
+from ragmcp.transports.sessions import SessionChannel
 
 # A red pixel, and a fraction of a second of silence.
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=="
@@ -105,6 +106,15 @@ async def test_logging_tool(call: Call) -> str:
 
 
 @tool(read_only=True)
+async def test_reconnection(call: Call) -> str:
+    """Lets the response end before there is a result; the client comes back for it."""
+    if isinstance(call.channel, SessionChannel):
+        await call.channel.pause()
+    await anyio.sleep(STEP_SECONDS)
+    return "Reconnection test completed successfully."
+
+
+@tool(read_only=True)
 async def test_missing_capability(call: Call) -> str:
     """Works only with clients that have a model."""
     call.require("sampling")
@@ -171,6 +181,7 @@ TOOLS = [
     test_tool_with_progress,
     test_error_handling,
     test_logging_tool,
+    test_reconnection,
     test_missing_capability,
     test_x_mcp_header,
     json_schema_2020_12_tool,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import re
 from pathlib import Path
 from typing import Any, Literal
 
@@ -40,7 +41,10 @@ def need() -> None:
 
 @functools.cache
 def _definitions(revision: str) -> tuple[str, dict[str, Any]]:
-    schema = json.loads((SCHEMAS / revision / "schema.json").read_text(encoding="utf-8"))
+    text = (SCHEMAS / revision / "schema.json").read_text(encoding="utf-8")
+    # The values of a form are strings, numbers or booleans in the TypeScript source, not integers only.
+    text = re.sub(r'"string",\s*"integer",\s*"boolean"', '"string", "number", "boolean"', text)
+    schema = json.loads(text)
     key = "$defs" if "$defs" in schema else "definitions"
     return key, schema[key]
 

@@ -1,0 +1,74 @@
+"""Programs of the TypeScript SDK: its inspector as a client, its "everything" server."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from tests.support.mcp_process import ENV, ROOT
+
+MODULES = ROOT / ".peers" / "typescript" / "node_modules"
+NODE = str(MODULES / "node" / "bin" / "node")
+INSPECTOR = str(MODULES / "@modelcontextprotocol/inspector/clients/launcher/build/index.js")
+EVERYTHING = str(MODULES / "@modelcontextprotocol/server-everything/dist/index.js")
+
+STDIO_SERVER = [NODE, EVERYTHING, "stdio"]
+
+
+def need() -> None:
+    """Skip the test where they are not installed."""
+    if not (ROOT / ".peers" / "typescript" / ".done").exists():
+        pytest.skip(
+            "the TypeScript SDK's programs are not here; `make test` installs them where there is npm"
+        )
+
+
+async def inspect(home: Path, target: Sequence[str], method: str, era: str, *options: str) -> Any:
+    """What the inspector prints: {"result": …}. `target` is a command, or the options that name a URL."""
+    command = [NODE, INSPECTOR, "--cli", *target, "--method", method, *options]
+    settings = ["--protocol-era", era, "--format", "json", "--quiet"]
+    with anyio.fail_after(60):
+        done = await anyio.run_process(
+            [*command, *settings], check=False, cwd=ROOT, env={**ENV, "HOME": str(home)}
+        )
+    said = done.stdout or done.stderr
+    return json.loads(said.splitlines()[-1])
+
+
+@contextmanager
+def everything(mode: str, log: Path) -> Iterator[str]:
+    """The server in the mode `streamableHttp` or `sse`; its URL without a path."""
+    port = _free_port()
+    with (
+        log.open("wb") as other,
+        subprocess.Popen(
+            [NODE, EVERYTHING, mode],
+            stdin=subprocess.DEVNULL,
+            stdout=other,
+            stderr=subprocess.PIPE,
+            env={**os.environ, "PORT": str(port)},
+        ) as process,
+    ):
+        try:
+            assert process.stderr is not None
+            for line in process.stderr:
+                if str(port).encode() in line:
+                    break
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            process.kill()
+
+
+def _free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
