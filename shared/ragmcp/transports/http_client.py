@@ -226,12 +226,15 @@ def is_loopback(host: str) -> bool:
 
 
 def _reason(error: Exception) -> str:
+    """What the system says, where it has said something, else what httpx2 says."""
+    text = str(error) or type(error).__name__
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, ConnectionRefusedError):
             return "nothing listens there"
+        if isinstance(cause, OSError) and cause.strerror:
+            text = cause.strerror
         cause = cause.__cause__ or cause.__context__
-    text = str(error) or type(error).__name__
     return text[:1].lower() + text[1:].rstrip(".")
 
 

@@ -104,7 +104,10 @@ class LegacyHttp:
                 return await self._ask(method, params)
             except _SessionLost as lost:
                 await self._renew(lost.session)
+            try:
                 return await self._ask(method, params)
+            except _SessionLost:
+                raise ConnectionClosed(method, "the server forgets its sessions at once") from None
         raise RequestTimedOut(method, timeout or 0)
 
     async def notify(self, method: str, params: Any) -> None:
