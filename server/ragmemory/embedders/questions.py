@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 # Scripts that the tokenizer spells letter by letter, which leaves no meaning to pool: Greek, Armenian to
 # Arabic, India's to Myanmar's, Georgian, Ethiopic, Khmer. Questions in them are answered by words alone.
-SPELLED = re.compile("[\u0370-\u03ff\u0530-\u07bf\u0900-\u10ff\u1200-\u139f\u1780-\u17ff]")
-LETTER = re.compile(r"[^\W\d_]")
+SPELLED = "[\u0370-\u03ff\u0530-\u07bf\u0900-\u10ff\u1200-\u139f\u1780-\u17ff]"
+LETTER = r"[^\W\d_]"
 
 Weigh = Callable[[list[str]], Sequence[float]]
 
@@ -32,7 +32,7 @@ class QuestionModel:
 
     def embed(self, text: str, weigh: Weigh) -> NDArray[np.float32] | None:
         """(d,) float32 of unit length, every word's tokens weighed; None where there is nothing to embed."""
-        if 2 * len(SPELLED.findall(text)) > len(LETTER.findall(text)):
+        if is_spelled(text):
             return None
         words = text.lower().replace(SPACE, " ").split()
         if not words:
@@ -41,3 +41,8 @@ class QuestionModel:
         weights = np.repeat(np.asarray(weigh(words), np.float32), [len(ids) for ids in tokens])
         pooled = weights @ self._vectors[list(chain.from_iterable(tokens))].astype(np.float32)
         return unit(pooled) if pooled.any() else None
+
+
+def is_spelled(text: str) -> bool:
+    """Whether most of its letters are of such scripts."""
+    return not text.isascii() and 2 * len(re.findall(SPELLED, text)) > len(re.findall(LETTER, text))

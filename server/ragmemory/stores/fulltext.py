@@ -6,15 +6,17 @@ import re
 from collections.abc import Iterable
 
 # Scripts written without spaces: unicode61 takes a whole run of them as one token, so a phrase inside would
-# never be found. Each character becomes a token of its own; a phrase is then a sequence of them.
-_UNSPACED = re.compile(
-    r"([\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[\U00020000-\U0003ffff])"
+# never be found. Each character becomes a token of its own; a phrase is then a sequence of them. Compiled at
+# first need, which is not at the start.
+_UNSPACED = (
+    r"([\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]"
+    r"|[\U00020000-\U0003ffff])"
 )
 
 
 def searchable(text: str) -> str:
     """The text with spaces around every character of an unspaced script."""
-    return text if text.isascii() else _UNSPACED.sub(r" \1 ", text)
+    return text if text.isascii() else re.sub(_UNSPACED, r" \1 ", text)
 
 
 def fulltext_query(phrases: Iterable[str], prefixes: Iterable[str]) -> str:
