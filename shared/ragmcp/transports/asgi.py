@@ -8,7 +8,7 @@ Source: 2026-07-28 basic/transports/streamable-http.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from functools import partial
 from typing import Self
@@ -40,6 +40,7 @@ from ragmcp.transports.exchange import (
 from ragmcp.transports.modern import Modern
 from ragmcp.transports.plain import Plain
 from ragmcp.transports.sessions import Sessions
+from ragmcp.transports.sse import SseSessions
 
 __all__ = ["Answered", "Endpoint", "HttpLimits"]
 
@@ -63,6 +64,7 @@ class Endpoint:
         self._answering = Answering(server, limits, on_answered)
         self._modern = Modern(self._answering)
         self._sessions = Sessions(self._answering)
+        self._old = SseSessions(server, limits, self._answering.closing)
         self._plain = Plain(server) if plain_form else None
         self._stack = AsyncExitStack()
         self._open = 0
@@ -71,7 +73,7 @@ class Endpoint:
     @property
     def session_count(self) -> int:
         """How many legacy sessions there are."""
-        return self._sessions.count
+        return self._sessions.count + self._old.count
 
     @property
     def stream_count(self) -> int:
@@ -97,12 +99,30 @@ class Endpoint:
         self._answering.closing.set()
         self._sessions.close()
 
+    # The ASGI applications
+
     async def mcp(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """The MCP endpoint, an ASGI application."""
+        """The MCP endpoint."""
+        await self._enter(self._serve, scope, receive, send)
+
+    async def sse(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """GET /sse of 2024-11-05; POST /messages must be its neighbour."""
+        await self._enter(self._old.listen, scope, receive, send)
+
+    async def messages(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """POST /messages of 2024-11-05."""
+        await self._enter(self._old.post, scope, receive, send)
+
+    async def _enter(
+        self, serve: Callable[[Exchange, Scope], Awaitable[None]], scope: Scope, receive: Receive, send: Send
+    ) -> None:
         exchange = Exchange(scope, receive, send, self._limits, self._streams)
         self._open += 1
         try:
-            await self._serve(exchange)
+            if self._answering.closing.is_set():
+                raise ServerLeaving
+            exchange.check_headers()
+            await serve(exchange, scope)
         except ClientGone:
             pass
         except RemoteProtocolError as error:
@@ -113,10 +133,9 @@ class Endpoint:
             if not self._open:
                 self._empty.set()
 
-    async def _serve(self, exchange: Exchange) -> None:
-        if self._answering.closing.is_set():
-            raise ServerLeaving
-        exchange.check_headers()
+    # The MCP endpoint
+
+    async def _serve(self, exchange: Exchange, _: Scope) -> None:
         match exchange.method:
             case "POST":
                 await self._post(exchange)
