@@ -22,6 +22,7 @@ from ragmcp.server import Server
 from ragmcp.subscriptions import list_changed
 from ragmcp.tasks import Tasks
 from ragmcp.tools import tool
+from ragmcp.transports.access import Access, guarded
 from ragmcp.transports.asgi import Endpoint
 from tests.conformance import content, jobs, questions
 from tests.conformance.content import PNG
@@ -119,7 +120,7 @@ async def complete(_: Reference, __: str, typed: str, ___: Mapping[str, str]) ->
 @asynccontextmanager
 async def serving() -> AsyncIterator[str]:
     """The server at a loopback port; its URL."""
-    async with tasks, Endpoint(server, LIMITS) as endpoint, served(endpoint.mcp) as url:
+    async with tasks, Endpoint(server, LIMITS) as endpoint, served(guarded(endpoint.mcp, Access())) as url:
         yield f"{url}/mcp"
 
 
