@@ -6,8 +6,8 @@ stored, so that whoever is interrupted can still say what was done.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias
 
@@ -24,11 +24,10 @@ from ragchat.wording import counted
 # Enough to fill the server's batches: one is embedded while another is committed. Of 64, batches are so small
 # that it takes a third longer; more only holds more text in memory.
 IN_FLIGHT = 256
-# Files above this go one at a time, so that the texts in flight stay bounded.
-LARGE_BYTES = 1 << 18
-READ_AT_ONCE = 8
-# Threads that read files; the time goes elsewhere.
-READERS = 2
+# Bytes of files on their way; a larger one goes alone.
+MOST_BYTES = 16 << 20
+# Read in one go: a hop to a thread costs more than reading a file.
+READ_AT_ONCE = 16
 # Errors that every further file would meet as well.
 HOPELESS = frozenset(
     {"EMBEDDER_MISMATCH", "EMBEDDER_UNAVAILABLE", "MEMORY_TOO_NEW", "MEMORY_UNUSABLE", "NOT_A_MEMORY"}
@@ -130,21 +129,18 @@ async def run_inject(
         _refuse(report, refusal)
     report.files = len(collected.sources)
     progress = Progress(len(collected.sources), sum(source.size for source in collected.sources))
-    batches = _batches(collected.sources)
-    one_large = anyio.Lock()
-    readers = anyio.CapacityLimiter(READERS)
+    reader = _Reader(collected.sources)
 
     async def work() -> None:
-        for batch in batches:
-            async with one_large if batch[0].size > LARGE_BYTES else nullcontext():
-                read = await to_thread.run_sync(_read, batch, limiter=readers)
-                for source, found in zip(batch, read, strict=True):
-                    report.begun += 1
-                    await _load(memory, source, found, report)
-                    progress.done_files += 1
-                    progress.done_bytes += source.size
-                    if on_progress is not None:
-                        on_progress(progress)
+        while item := await reader.next():
+            source, found = item
+            report.begun += 1
+            await _load(memory, source, found, report)
+            reader.done(source)
+            progress.done_files += 1
+            progress.done_bytes += source.size
+            if on_progress is not None:
+                on_progress(progress)
 
     if on_progress is not None:
         on_progress(progress)
@@ -165,17 +161,48 @@ async def _together(work: Callable[[], Coroutine[Any, Any, None]], workers: int)
         raise group.exceptions[0] from None
 
 
+class _Reader:
+    """Reads files for many takers; these hold no more bytes at a time than MOST_BYTES, or one file."""
+
+    def __init__(self, sources: Sequence[Source]) -> None:
+        self._batches = _batches(sources)
+        self._ready: deque[tuple[Source, Reading]] = deque()
+        self._bytes = 0
+        self._one_at_a_time = anyio.Lock()
+        self._less = anyio.Event()
+
+    async def next(self) -> tuple[Source, Reading] | None:
+        """None when there are no more."""
+        async with self._one_at_a_time:
+            if not self._ready and (batch := next(self._batches, None)):
+                size = _size(batch)
+                while self._bytes and self._bytes + size > MOST_BYTES:
+                    self._less = anyio.Event()
+                    await self._less.wait()
+                self._bytes += size
+                self._ready.extend(zip(batch, await to_thread.run_sync(_read, batch), strict=True))
+            return self._ready.popleft() if self._ready else None
+
+    def done(self, source: Source) -> None:
+        """The file is in memory, or will never be."""
+        self._bytes -= source.size
+        self._less.set()
+
+
 def _batches(sources: Sequence[Source]) -> Iterator[list[Source]]:
-    """Files to be read in one go: a hop to a thread costs more than reading one. Large ones stay alone."""
-    most = max(1, min(READ_AT_ONCE, len(sources) // IN_FLIGHT))
+    """READ_AT_ONCE files, or fewer where they are large."""
     batch: list[Source] = []
     for source in sources:
-        if batch and (len(batch) == most or sum(each.size for each in batch) + source.size > LARGE_BYTES):
+        if batch and (len(batch) == READ_AT_ONCE or _size([*batch, source]) > MOST_BYTES / 4):
             yield batch
             batch = []
         batch.append(source)
     if batch:
         yield batch
+
+
+def _size(sources: Sequence[Source]) -> int:
+    return sum(source.size for source in sources)
 
 
 def _read(batch: Sequence[Source]) -> list[Reading]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from ragchat.errors import MemoryRefused, MemoryUnavailable
@@ -153,6 +154,29 @@ async def test_many_calls_are_in_flight_but_not_all(tmp_path: Path) -> None:
             await memory.full.wait()
             memory.go.set()
     assert memory.most == IN_FLIGHT
+
+
+async def test_large_files_are_not_all_in_flight_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ragchat.inject.MOST_BYTES", 1000)
+    for number in range(20):
+        (tmp_path / f"{number}.txt").write_text("x" * (3000 if number == 5 else 300), encoding="utf-8")
+
+    class Slow(Scripted):
+        async def inject(self, text: str, metadata: dict[str, Any] | None = None) -> Injected:
+            self.waiting += len(text)
+            self.most = max(self.most, self.waiting)
+            for _ in range(10):
+                await anyio.lowlevel.checkpoint()
+            self.waiting -= len(text)
+            return Injected(text, (metadata or {})["uri"], "added", 1)
+
+    memory = Slow()
+    with anyio.fail_after(10):
+        report = await run_inject(memory, [tmp_path])
+    assert report.count("added") == 20
+    assert memory.most == 3000
 
 
 async def test_who_is_interrupted_knows_what_was_done(tmp_path: Path) -> None:
