@@ -287,7 +287,9 @@ class Client:
         from ragmcp.rounds import with_input
 
         for _ in range(MAX_ROUNDS):
-            if self.handlers.tasks and kind_of(answer) == TASK:
+            if kind_of(answer) == TASK:
+                if not self.handlers.tasks:
+                    raise UnreadableAnswer(method, "it is a task, which this client does not declare")
                 from ragmcp.following import followed
 
                 answer = await followed(self, method, answer, timeout)

@@ -13,7 +13,6 @@ from msgspec import UNSET, Struct, UnsetType
 
 from ragmcp.schema import RequestMeta
 
-
 T = TypeVar("T")
 
 

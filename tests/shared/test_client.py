@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from typing import Any
 
 import anyio
 import pytest
 
 from ragmcp import handshake
-from ragmcp.client import Client, EraName, connect
-from ragmcp.concurrency import beside
+from ragmcp.client import Client
 from ragmcp.errors import (
     ConnectionClosed,
     NotEncodable,
@@ -21,70 +18,8 @@ from ragmcp.errors import (
     UnsupportedRevision,
     WireError,
 )
-from ragmcp.schema import (
-    AudioContent,
-    EmbeddedResource,
-    ImageContent,
-    Implementation,
-    ResourceLink,
-    TextContent,
-)
-from ragmcp.transports.memory import memory_pair
-
-Script = Callable[[dict[str, Any]], list[Any] | None]
-ME = Implementation(name="me", version="1")
-
-
-class Scripted:
-    """A server that says what the script tells it to; None ends the connection."""
-
-    def __init__(self, script: Script) -> None:
-        self.heard: list[dict[str, Any]] = []
-        self._script = script
-        self.here, self.there = memory_pair()
-
-    async def run(self) -> None:
-        while data := await self.there.receive():
-            for line in data.splitlines():
-                message = json.loads(line)
-                self.heard.append(message)
-                answers = self._script(message)
-                if answers is None:
-                    self.there.close()
-                for answer in answers or []:
-                    self.there.write(answer if isinstance(answer, bytes) else json.dumps(answer).encode())
-
-    def methods(self) -> list[str]:
-        """What was heard."""
-        return [message["method"] for message in self.heard]
-
-
-@asynccontextmanager
-async def connected(
-    script: Script, era: EraName | None = "modern", message_bytes: int = 10_000
-) -> AsyncIterator[tuple[Client, Scripted]]:
-    server = Scripted(script)
-    with anyio.fail_after(10):
-        async with (
-            beside(server.run),
-            connect(server.here, ME, message_bytes=message_bytes, era=era) as client,
-        ):
-            yield client, server
-
-
-def success(message: dict[str, Any], **result: Any) -> dict[str, Any]:
-    return {"jsonrpc": "2.0", "id": message["id"], "result": result}
-
-
-def failure(message: dict[str, Any], code: int, text: str = "no", data: Any = None) -> dict[str, Any]:
-    return {"jsonrpc": "2.0", "id": message["id"], "error": {"code": code, "message": text, "data": data}}
-
-
-INITIALIZED = {
-    "protocolVersion": "2025-06-18",
-    "capabilities": {},
-    "serverInfo": {"name": "old", "version": "1"},
-}
+from ragmcp.schema import AudioContent, EmbeddedResource, ImageContent, ResourceLink, TextContent
+from tests.support.scripted import INITIALIZED, Script, connected, failure, success
 
 
 def legacy(answer_to_discover: Callable[[dict[str, Any]], list[Any]]) -> Script:

@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import sys
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 import anyio
 import pytest
 
-from ragmcp.errors import ConnectionClosed, RequestTimedOut, ServerNotStarted
+from ragmcp.client import Client, EraName
+from ragmcp.errors import ConnectionClosed, RequestTimedOut, ServerNotStarted, ServerUnreachable
 from ragmcp.supervisor import Supervised
+from ragmcp.transports.http import open_http
+from tests.support.http_script import Heard, Said, Scripted, result
+from tests.support.http_server import served
+from tests.support.mcp_http import COMMAND
 from tests.support.mcp_process import SERVER, gone, logged, spawned
+from tests.support.peers import running
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the tests kill with POSIX signals")
 
@@ -114,3 +122,52 @@ async def test_what_the_body_raises_comes_out_as_it_is(tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError):
         async with supervised(tmp_path / "log"):
             raise ZeroDivisionError
+
+
+# Over HTTP
+
+
+def over_http(url: str, *repeatable: str, era: EraName | None = None) -> Supervised:
+    def opened() -> AbstractAsyncContextManager[Client]:
+        return open_http(url, client_name="tests", client_version="0", message_bytes=10_000, era=era)
+
+    return Supervised(opened, repeatable)
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port: int = listener.getsockname()[1]
+        return port
+
+
+@pytest.mark.parametrize("era", [None, "modern", "legacy"])
+async def test_a_server_that_goes_and_comes_back_is_found_again(era: EraName | None, tmp_path: Path) -> None:
+    port, log = free_port(), tmp_path / "log"
+    with anyio.fail_after(60):
+        async with over_http(f"http://127.0.0.1:{port}/mcp", era=era) as client:
+            with pytest.raises(ServerUnreachable, match="nothing listens there"):
+                await client.call_tool("Pid", timeout=20)
+            pids = set()
+            for _ in range(2):
+                with running(COMMAND, log, port):
+                    pids.add((await client.call_tool("Pid", timeout=20)).text)
+                with pytest.raises(ServerUnreachable):
+                    await client.call_tool("Pid", timeout=20)
+    assert len(pids) == 2
+
+
+async def test_a_call_that_broke_over_http_is_repeated_once_if_it_may_be() -> None:
+    said = [Said(pieces=[b":\n\n"], breaks=True), Said(pieces=[b":\n\n"], breaks=True)]
+
+    def script(heard: Heard) -> Said:
+        return said.pop() if said else Said(body=result(heard, content=[]))
+
+    with anyio.fail_after(20):
+        async with (
+            served(server := Scripted(script)) as url,
+            over_http(url, "again", era="modern") as client,
+        ):
+            with pytest.raises(ConnectionClosed):
+                await client.call_tool("once", timeout=5)
+            await client.call_tool("again", timeout=5)
+    assert [heard.message["params"]["name"] for heard in server.heard] == ["once", "again", "again"]

@@ -1,0 +1,41 @@
+"""A trace that a call carries goes on with what the tool asks of others."""
+
+from __future__ import annotations
+
+import pytest
+
+from ragmcp import tracing
+from ragmcp.call import Call
+from ragmcp.client import Client, EraName
+from ragmcp.schema import RequestMeta
+from ragmcp.server import Server
+from ragmcp.tools import tool
+from ragmcp.transports.memory import open_memory
+
+PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
+
+@tool()
+async def trace(call: Call) -> str:
+    """The trace that came."""
+    return f"{call.params.meta.traceparent} {call.params.meta.tracestate}"
+
+
+@pytest.mark.parametrize("era", ["modern", "legacy"])
+async def test_a_trace_is_handed_on(era: EraName) -> None:
+    async with open_memory(Server("last", "1", [trace]), era=era) as last:
+
+        @tool()
+        async def relay(_: Call) -> str:
+            """Asks another server."""
+            return (await last.call_tool("trace", timeout=5)).text
+
+        async with open_memory(Server("first", "1", [relay]), era=era) as first:
+
+            async def ask(client: Client) -> str:
+                return (await client.call_tool("relay", timeout=5)).text
+
+            assert await ask(first) == "UNSET UNSET"
+            meta = RequestMeta(traceparent=PARENT, tracestate="a=b")
+            assert await tracing.traced(meta, ask(first)) == f"{PARENT} a=b"
+            assert await ask(first) == "UNSET UNSET"
