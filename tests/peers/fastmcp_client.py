@@ -21,8 +21,9 @@ class Connected:
 
     cancels = True
 
-    def __init__(self, client: Any) -> None:
+    def __init__(self, client: Any, longest: int) -> None:
         self._client = client
+        self.longest = longest
         self.revision = client.protocol_version
         self.server = client.server_info.name if client.server_info else ""
         self.instructions = client.instructions
@@ -84,7 +85,8 @@ async def connect(target: Target, heard: Heard) -> AsyncIterator[Host]:
         sampling_handler=sample,
         roots=["file:///home/zoe"],
     ) as client:
-        yield Connected(client)
+        # httpx2 reads no event of more than 1 MiB, and the old transport's client does not tell it otherwise.
+        yield Connected(client, longest=2**19 if target["transport"] == "sse" else 2**20)
 
 
 def transport(target: Target) -> Any:

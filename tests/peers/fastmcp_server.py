@@ -1,5 +1,6 @@
 """A server written with fastmcp; `python -m tests.peers.fastmcp_server stdio | http PORT`."""
 
+import logging
 import sys
 from typing import Any
 
@@ -11,6 +12,7 @@ from pydantic import BaseModel
 from tests.peers.offers import TONES, WELCOME, grown, offer
 from tests.support.serving import both, run_app
 
+logging.disable()  # A coloured traceback takes half a second.
 server = FastMCP("fastmcp", instructions="Of fastmcp.")
 offer(server)
 

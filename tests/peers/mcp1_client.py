@@ -25,6 +25,7 @@ class Session:
 
     # Its send_request raises when it has waited long enough, and says nothing to the server.
     cancels = False
+    longest = 2**20
 
     def __init__(self, session: Any, hello: Any) -> None:
         self._session = session

@@ -20,7 +20,11 @@ else:
     Context = fastmcp.Context
 
 server = fastmcp.FastMCP(
-    "sdk-1", instructions="Of the SDK 1.x.", event_store=Events(transport.EventMessage), retry_interval=20
+    "sdk-1",
+    instructions="Of the SDK 1.x.",
+    log_level="CRITICAL",  # A coloured traceback takes half a second.
+    event_store=Events(transport.EventMessage),
+    retry_interval=20,
 )
 offer(server)
 

@@ -23,8 +23,9 @@ class Connected:
 
     cancels = True
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, longest: int) -> None:
         self._client = client
+        self.longest = longest
         self.revision = client.protocol_version
         self.server = client.server_info.name if client.server_info else ""
         self.instructions = client.instructions
@@ -90,7 +91,8 @@ async def connect(target: Target, heard: Heard) -> AsyncIterator[Host]:
         sampling_callback=sample,
         list_roots_callback=roots,
     ) as client:
-        yield Connected(client)
+        # httpx2 reads no event of more than 1 MiB, and the old transport's client does not tell it otherwise.
+        yield Connected(client, longest=2**19 if target["transport"] == "sse" else 2**20)
 
 
 @asynccontextmanager

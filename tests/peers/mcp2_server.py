@@ -13,7 +13,8 @@ from tests.peers.events import Events
 from tests.peers.offers import TONES, WELCOME, grown, offer
 from tests.support.serving import both, run_app
 
-server: Any = MCPServer("sdk-2", instructions="Of the SDK 2.x.")
+# A coloured traceback takes half a second.
+server: Any = MCPServer("sdk-2", instructions="Of the SDK 2.x.", log_level="CRITICAL")
 offer(server)
 
 

@@ -15,11 +15,11 @@ from typing import Any, Protocol, TypeAlias
 import anyio
 
 WELCOME = "note://welcome"
-LARGE = "ü世🎉 " * (2**20 // 10)
+NOT_ASCII = "ü世🎉 "
 WALK_SECONDS = 30
 
 # How to reach a server: {"transport": "stdio", "command": […], "log": …} or {"transport": "http" or "sse",
-# "url": …}, with "mode" for libraries that can speak both eras.
+# "url": …}, with "mode" for libraries that can speak both eras; "memory": whether the real memory is there.
 Target: TypeAlias = dict[str, Any]
 
 
@@ -60,6 +60,8 @@ class Host(Protocol):
     instructions: str | None
     cancels: bool
     """Whether the library tells the server when it stops waiting."""
+    longest: int
+    """How many bytes it can be sent in one message, about."""
 
     async def tools(self) -> Any: ...
     async def call(
@@ -104,7 +106,8 @@ async def outcome(asked: Awaitable[Any]) -> Any:
 async def walk(host: Host, heard: Heard) -> dict[str, Any]:
     """Every step, by its name."""
     tools = await outcome(host.tools())
-    large = await host.call("Echo", {"text": LARGE})
+    text = NOT_ASCII * (host.longest // len(NOT_ASCII.encode()))
+    large = await host.call("Echo", {"text": text})
     return {
         "revision": host.revision,
         "server": host.server,
@@ -114,7 +117,7 @@ async def walk(host: Host, heard: Heard) -> dict[str, Any]:
         "failed": await outcome(host.call("Fail", {})),
         "refused": await outcome(host.call("Add", {"a": "x"})),
         "unknown": await outcome(host.call("Nope", {})),
-        "large": large.content[0].text == LARGE,
+        "large": large.content[0].text == text,
         "late": await outcome(host.call("Wait", {}, timeout=0.2)),
         **await cancelled(host),
         "mirrored": await outcome(host.call("Mirror", {"city": "Zürich", "count": 2})),
@@ -193,18 +196,39 @@ async def watched(host: Host, heard: Heard) -> dict[str, Any]:
         }
 
 
+async def remember(host: Host) -> dict[str, Any]:
+    """What a host does with the real memory."""
+    text = "The lighthouse of Aldermoor was built in 1874."
+    return {
+        "revision": host.revision,
+        "server": host.server,
+        "tools": await outcome(host.tools()),
+        "injected": await outcome(host.call("Inject", {"text": text, "metadata": {"uri": "note:1"}})),
+        "found": await outcome(host.call("Query", {"query": "When was the lighthouse built?"})),
+        "refused": await outcome(host.call("Query", {})),
+    }
+
+
 async def _walk_to(connect: Connect, target: Target) -> dict[str, Any]:
     heard = Heard()
     try:
         with anyio.fail_after(WALK_SECONDS):
             async with connect(target, heard) as host:
-                return await walk(host, heard)
+                return await (remember(host) if target.get("memory") else walk(host, heard))
     except Exception:
         return {"fell": traceback.format_exc()}
 
 
 async def _walk_to_all(connect: Connect, targets: list[Target]) -> list[dict[str, Any]]:
-    return [await _walk_to(connect, target) for target in targets]
+    saw: list[dict[str, Any]] = [{} for _ in targets]
+
+    async def walk_to(number: int) -> None:
+        saw[number] = await _walk_to(connect, targets[number])
+
+    async with anyio.create_task_group() as tasks:
+        for number in range(len(targets)):
+            tasks.start_soon(walk_to, number)
+    return saw
 
 
 def main(connect: Connect) -> None:

@@ -6,8 +6,10 @@ import socket
 import sys
 from typing import Any
 
+import anyio
 
-def run_app(app: Any, port: int = 0) -> None:
+
+async def serve_app(app: Any, port: int = 0) -> None:
     """Serve on loopback until a signal comes, and say on stdout on which port (0: the system chooses)."""
     import uvicorn
 
@@ -15,7 +17,12 @@ def run_app(app: Any, port: int = 0) -> None:
         sys.stdout.write(f"{listener.getsockname()[1]}\n")
         sys.stdout.flush()
         config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1)
-        uvicorn.Server(config).run(sockets=[listener])
+        await uvicorn.Server(config).serve(sockets=[listener])
+
+
+def run_app(app: Any, port: int = 0) -> None:
+    """The same, as all that the process does."""
+    anyio.run(serve_app, app, port)
 
 
 def both(streamable: Any, sse: Any) -> Any:

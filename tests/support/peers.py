@@ -1,0 +1,57 @@
+"""Other libraries that speak MCP, each in an environment of its own, and servers over HTTP as processes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Literal
+
+import pytest
+
+from tests.support.mcp_process import ENV, ROOT
+
+PeerName = Literal["mcp1", "mcp2", "fastmcp"]
+
+# The SDK 2.x is among our own test dependencies.
+_PYTHONS = {"mcp1": ROOT / ".peers/mcp1", "fastmcp": ROOT / ".peers/fastmcp"}
+
+
+def need(peer: PeerName) -> None:
+    """Skip the test where that library is not installed."""
+    if not Path(python(peer)).exists():
+        pytest.skip(f"{peer} is not here; `make .peers/{peer}/.done` installs it")
+
+
+def python(peer: PeerName) -> str:
+    """The interpreter that has the library."""
+    if peer == "mcp2":
+        return sys.executable
+    return str(_PYTHONS[peer] / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python"))
+
+
+def server_command(peer: PeerName, *arguments: str) -> list[str]:
+    """A server written with it: `stdio`, or `http PORT`."""
+    return [python(peer), "-m", f"tests.peers.{peer}_server", *arguments]
+
+
+@contextmanager
+def running(command: Sequence[str], log: Path, port: int = 0) -> Iterator[str]:
+    """A server over HTTP that says its port on stdout; its URL without a path. Ends at a signal."""
+    with (
+        log.open("ab") as stderr,
+        subprocess.Popen([*command, str(port)], stdout=subprocess.PIPE, stderr=stderr, env=ENV) as process,
+    ):
+        try:
+            assert process.stdout is not None
+            line = process.stdout.readline()
+            assert line, log.read_text(encoding="utf-8")
+            yield f"http://127.0.0.1:{int(line)}"
+        finally:
+            process.terminate()
+            try:
+                process.wait(10)
+            finally:
+                process.kill()
