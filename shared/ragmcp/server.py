@@ -49,6 +49,8 @@ from ragmcp.tracing import traced
 from ragmcp.validation import invalid_params
 
 if TYPE_CHECKING:
+    from anyio.abc import TaskGroup
+
     from ragmcp.completion import Completer
     from ragmcp.prompts import Prompt
     from ragmcp.resources import Resources
@@ -79,22 +81,20 @@ class Server:
         prompts: Iterable[Prompt] = (),
         complete: Completer | None = None,
         logs: bool = False,
-        tasks: Tasks | None = None,
     ) -> None:
-        """`logs`: whether its tools send log messages to the client; `tasks` must be open while it serves."""
+        """`logs` says whether its tools send log messages to the client."""
         self.info = Implementation(name=name, version=version)
         self.tools = {tool.name: tool for tool in tools}
         self.prompts = {prompt.info.name: prompt for prompt in prompts}
         self.complete = complete
         self._resources = resources
-        self._tasks = tasks
+        self._task_group: TaskGroup | None = None
         self.capabilities = ServerCapabilities(
             tools=CHANGES,
             resources=UNSET if resources is None else {"subscribe": True, **CHANGES},
             prompts=CHANGES if self.prompts else UNSET,
             completions=UNSET if complete is None else {},
             logging={} if logs else UNSET,
-            extensions=UNSET if tasks is None else {TASKS_EXTENSION: {}},
         )
         self._instructions = UNSET if instructions is None else instructions
         self._meta = Raw(msgspec.json.encode({SERVER_INFO: self.info}))
@@ -105,11 +105,18 @@ class Server:
         assert self._resources is not None
         return self._resources
 
-    @property
+    @cached_property
     def tasks(self) -> Tasks:
         """The calls that go on by themselves; asked for only where the extension is declared."""
-        assert self._tasks is not None
-        return self._tasks
+        from ragmcp.tasks import Tasks
+
+        assert self._task_group is not None
+        return Tasks(self._task_group)
+
+    def allow_tasks(self, group: TaskGroup) -> None:
+        """Let calls go on as tasks (SEP-2663), in `group`: its end is theirs."""
+        self._task_group = group
+        self.capabilities = msgspec.structs.replace(self.capabilities, extensions={TASKS_EXTENSION: {}})
 
     @cached_property
     def announcer(self) -> Announcer:
@@ -224,8 +231,8 @@ class Server:
         tool = self.tools.get(params.name)
         if tool is None:
             raise ToolNotFound(params.name, tuple(self.tools))
-        if tool.background and self._tasks is not None and call.extension(TASKS_EXTENSION):
-            return await self._tasks.run(call, self, lambda: _run_tool(call, tool, params.arguments))
+        if tool.background and self._task_group is not None and call.extension(TASKS_EXTENSION):
+            return await self.tasks.run(call, self, lambda: _run_tool(call, tool, params.arguments))
         return await _run_tool(call, tool, params.arguments)
 
 

@@ -9,13 +9,12 @@ from __future__ import annotations
 import logging
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AsyncExitStack
 from datetime import UTC, datetime, timedelta
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
 import msgspec
+from anyio.abc import TaskGroup
 from msgspec import UNSET, Raw, UnsetType
 
 from ragmcp.call import Call, Method, method
@@ -179,21 +178,11 @@ class Task:
 
 
 class Tasks:
-    """The tasks of one server: an async context manager, whose end cancels them."""
+    """The tasks of one server, which run in `group`."""
 
-    def __init__(self) -> None:
+    def __init__(self, group: TaskGroup) -> None:
+        self._group = group
         self._tasks: dict[str, Task] = {}
-        self._stack = AsyncExitStack()
-
-    async def __aenter__(self) -> Self:
-        self._group = await self._stack.enter_async_context(anyio.create_task_group())
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool | None:
-        self._group.cancel_scope.cancel()
-        return await self._stack.__aexit__(kind, error, trace)
 
     def find(self, id: str) -> Task:
         """Raises InvalidParams."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 
+import anyio
 import msgspec
 from msgspec import UnsetType
 
@@ -20,7 +21,6 @@ from ragmcp.resources import ResourceInfo, ResourceTemplate
 from ragmcp.schema import EmbeddedResource, ImageContent, ResourceContents, TextContent
 from ragmcp.server import Server
 from ragmcp.subscriptions import list_changed
-from ragmcp.tasks import Tasks
 from ragmcp.tools import tool
 from ragmcp.transports.access import Access, guarded
 from ragmcp.transports.asgi import Endpoint
@@ -120,11 +120,16 @@ async def complete(_: Reference, __: str, typed: str, ___: Mapping[str, str]) ->
 @asynccontextmanager
 async def serving() -> AsyncIterator[str]:
     """The server at a loopback port; its URL."""
-    async with tasks, Endpoint(server, LIMITS) as endpoint, served(guarded(endpoint.mcp, Access())) as url:
+    async with (
+        anyio.create_task_group() as tasks,
+        Endpoint(server, LIMITS) as endpoint,
+        served(guarded(endpoint.mcp, Access())) as url,
+    ):
+        server.allow_tasks(tasks)
         yield f"{url}/mcp"
+        tasks.cancel_scope.cancel()
 
 
-tasks = Tasks()
 server = Server(
     "ragmcp-conformance",
     "1.0.0",
@@ -139,5 +144,4 @@ server = Server(
     ],
     complete=complete,
     logs=True,
-    tasks=tasks,
 )

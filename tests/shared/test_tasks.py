@@ -16,8 +16,7 @@ from ragmcp.errors import InvalidRequest, WireError
 from ragmcp.handlers import Handlers
 from ragmcp.inputs import Elicit, ElicitResult
 from ragmcp.server import Server
-from ragmcp.tasks import Tasks
-from ragmcp.tools import ToolError, tool
+from ragmcp.tools import Tool, ToolError, tool
 from ragmcp.transports.memory import open_memory
 from tests.support.raw_mcp import RawClient, raw_client
 
@@ -65,13 +64,20 @@ async def instant(_: Call) -> str:
 
 
 @asynccontextmanager
+async def a_server(tools: list[Tool]) -> AsyncIterator[Server]:
+    server = Server("baker", "1", tools)
+    async with anyio.create_task_group() as tasks:
+        server.allow_tasks(tasks)
+        yield server
+        tasks.cancel_scope.cancel()
+
+
+@asynccontextmanager
 async def a_client() -> AsyncIterator[RawClient]:
     global may_finish
     may_finish = anyio.Event()
-    async with Tasks() as tasks:
-        server = Server("baker", "1", [bake, greet, ask_first, instant], tasks=tasks)
-        async with raw_client(server) as client:
-            yield client
+    async with a_server([bake, greet, ask_first, instant]) as server, raw_client(server) as client:
+        yield client
 
 
 async def ask(client: RawClient, method: str, declared: Any = CAPABILITIES, **params: Any) -> Any:
@@ -224,10 +230,11 @@ async def test_a_server_without_tasks_has_no_such_methods() -> None:
 async def our_client(**handlers: Any) -> AsyncIterator[Client]:
     global may_finish
     may_finish = anyio.Event()
-    async with Tasks() as tasks:
-        server = Server("baker", "1", [bake, greet, ask_first, instant], tasks=tasks)
-        async with open_memory(server, handlers=Handlers(tasks=True, **handlers)) as client:
-            yield client
+    async with (
+        a_server([bake, greet, ask_first, instant]) as server,
+        open_memory(server, handlers=Handlers(tasks=True, **handlers)) as client,
+    ):
+        yield client
 
 
 async def test_our_client_follows_a_task_to_its_result() -> None:
@@ -262,10 +269,11 @@ async def test_who_waits_no_longer_for_a_task_cancels_it() -> None:
             ended.set()
         return ""
 
-    async with Tasks() as tasks:
-        server = Server("baker", "1", [endless], tasks=tasks)
-        async with open_memory(server, handlers=Handlers(tasks=True)) as client:
-            with anyio.move_on_after(0.2):
-                await client.call_tool("endless", timeout=5)
-            with anyio.fail_after(5):
-                await ended.wait()
+    async with (
+        a_server([endless]) as server,
+        open_memory(server, handlers=Handlers(tasks=True)) as client,
+    ):
+        with anyio.move_on_after(0.2):
+            await client.call_tool("endless", timeout=5)
+        with anyio.fail_after(5):
+            await ended.wait()
