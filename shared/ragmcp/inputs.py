@@ -8,6 +8,7 @@ Source: basic/patterns/mrtr, client/elicitation, client/sampling, client/roots.
 from __future__ import annotations
 
 import hashlib
+import json
 import time
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, TypeVar
@@ -69,7 +70,10 @@ class InputRequest(Wire, frozen=True, kw_only=True):
 
 
 class Elicit(InputRequest, frozen=True, kw_only=True):
-    """Ask the user to fill in a form (`requested_schema`, flat) or to visit a URL. Gives ElicitResult."""
+    """Ask the user to fill in a form (`requested_schema`, flat) or to visit a URL. Gives ElicitResult.
+
+    With a URL the legacy era needs an `elicitation_id`, unique in the server.
+    """
 
     method: ClassVar[str] = "elicitation/create"
     capability: ClassVar[str] = "elicitation"
@@ -232,6 +236,10 @@ def resumed(call: Call, params: T, seal: Seal) -> T:
 
 
 def _digest(call: Call) -> str:
+    """Of what was asked, not how it was written: a client may order arguments anew. Raises InvalidParams."""
     assert isinstance(call.params, RetryableParams)
-    request = call.method.encode() + b"\0" + call.params.salient()
-    return hashlib.sha256(request).hexdigest()
+    try:
+        request = json.dumps([call.method, call.params.salient()], sort_keys=True)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise invalid_params(error) from None
+    return hashlib.sha256(request.encode()).hexdigest()

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from ragmcp.call import Call, Method, method
@@ -65,8 +64,8 @@ class GetPromptParams(RetryableParams, frozen=True, kw_only=True):
     name: str
     arguments: dict[str, str] = {}
 
-    def salient(self) -> bytes:
-        return msgspec.json.encode([self.name, self.arguments])
+    def salient(self) -> Any:
+        return [self.name, self.arguments]
 
 
 class GetPromptResult(Result, frozen=True, kw_only=True):

@@ -67,8 +67,8 @@ class ResourceParams(RetryableParams, frozen=True, kw_only=True):
 
     uri: str
 
-    def salient(self) -> bytes:
-        return self.uri.encode()
+    def salient(self) -> Any:
+        return self.uri
 
 
 class ReadResourceResult(CacheableResult, frozen=True, kw_only=True):

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias
 
+import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType, field
 
 PROTOCOL_VERSION = "io.modelcontextprotocol/protocolVersion"
@@ -81,9 +82,8 @@ class RetryableParams(Params, frozen=True, kw_only=True):
     input_responses: dict[str, Raw] = {}
     request_state: str | UnsetType = UNSET
 
-    def salient(self) -> bytes:
-        """What makes it this request and no other."""
-        return b""
+    def salient(self) -> Any:
+        """What makes it this request and no other, however it is written. Raises as decoding does."""
 
 
 class CallToolParams(RetryableParams, frozen=True, kw_only=True):
@@ -92,8 +92,8 @@ class CallToolParams(RetryableParams, frozen=True, kw_only=True):
     name: str
     arguments: Raw = Raw(b"{}")
 
-    def salient(self) -> bytes:
-        return self.name.encode() + b"\0" + bytes(self.arguments)
+    def salient(self) -> Any:
+        return [self.name, msgspec.json.decode(self.arguments)]
 
 
 class ToolCall(RetryableParams, frozen=True, kw_only=True):

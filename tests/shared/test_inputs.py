@@ -30,11 +30,12 @@ runs: list[str] = []
 
 
 @tool()
-async def greet(call: Call, greeting: str = "Hello") -> str:
+async def greet(call: Call, greeting: str = "Hello", loud: bool = False) -> str:
     """Asks the user's name."""
     runs.append("greet")
     answer = (await call.ask(name=Elicit(message="Your name?", requested_schema=NAME)))["name"]
-    return f"{greeting} {answer.content['name']}" if answer.action == "accept" else answer.action
+    text = f"{greeting} {answer.content['name']}" if answer.action == "accept" else answer.action
+    return text.upper() if loud else text
 
 
 @tool()
@@ -195,6 +196,36 @@ async def test_a_state_is_good_for_its_own_request_only() -> None:
             assert (error["code"], error["data"]["details"]["path"]) == (-32602, "$.requestState")
         prompt = {"name": "about", "requestState": state, "inputResponses": {"name": ACCEPTED}}
         assert (await client.request("prompts/get", prompt))["error"]["code"] == -32602
+
+
+async def test_the_same_arguments_may_be_written_otherwise() -> None:
+    async with raw_client(server(), MODERN, **EVERYTHING) as client:
+        first = {"greeting": "Héllo", "loud": False}
+        state = (await call(client, "greet", first))["result"]["requestState"]
+        again = client.message(
+            "tools/call",
+            {"name": "greet", "requestState": state, "inputResponses": {"name": ACCEPTED}},
+        )
+        arguments = b'{ "loud":false,  "greeting": "H\\u00e9llo"}'
+        body = json.dumps(again).encode()
+        done = await client.ask(
+            body.replace(b'"name": "greet"', b'"name": "greet", "arguments": ' + arguments)
+        )
+        assert done["result"]["content"][0]["text"] == "Héllo Ada"
+
+
+@pytest.mark.parametrize(
+    "arguments", [b'{"greeting": "\xff"}', b'{"greeting": ' + b"[" * 5000 + b"]" * 5000 + b"}"]
+)
+async def test_unreadable_arguments_are_refused_with_a_state_too(arguments: bytes) -> None:
+    async with raw_client(server(), MODERN, **EVERYTHING) as client:
+        state = (await call(client, "greet"))["result"]["requestState"]
+        again = client.message("tools/call", {"name": "greet", "requestState": state})
+        body = json.dumps(again).encode()
+        refused = await client.ask(
+            body.replace(b'"name": "greet"', b'"name": "greet", "arguments": ' + arguments)
+        )
+        assert refused["error"]["code"] in (-32602, -32700)
 
 
 async def test_a_state_of_others_is_refused_before_anything_runs() -> None:
