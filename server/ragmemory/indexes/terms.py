@@ -79,10 +79,8 @@ class Stemmer(Protocol):
 
 def words(text: str) -> list[str]:
     """The words of a text, case and accents folded, in order; a run without spaces is one word."""
-    if text.isascii():
-        return fold_ascii(text).decode().split()
-    parts = text.split()
-    if max(map(len, parts), default=0) > LONG:
+    parts = [] if text.isascii() else text.split()
+    if not parts or max(map(len, parts)) > LONG:
         return _folded(text)
     return list(chain.from_iterable(map(_remembered, parts)))
 
@@ -93,6 +91,8 @@ def fold_ascii(text: str) -> bytes:
 
 
 def _folded(text: str) -> list[str]:
+    if text.isascii():
+        return fold_ascii(text).decode().split()
     folded = re.sub(ACCENTS, "", unicodedata.normalize("NFKD", text.casefold()))
     return re.findall(WORD, unicodedata.normalize("NFC", folded))
 
