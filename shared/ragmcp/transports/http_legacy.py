@@ -38,6 +38,7 @@ log = logging.getLogger(__name__)
 
 INITIALIZE = "initialize"
 INITIALIZED = "notifications/initialized"
+OPEN_SECONDS = 1.0
 GOODBYE_SECONDS = 2.0
 # A stream that breaks this often without anything new is not coming back.
 MAX_RESUMES = 5
@@ -115,7 +116,11 @@ class LegacyHttp:
         await self._say(method, jsonrpc.encode_notification(method, params))
         if method == INITIALIZED:
             self._listening.cancel()
-            self._tasks.start_soon(self._listen)
+            opened = anyio.Event()
+            self._tasks.start_soon(self._listen, opened)
+            # What the server says from now on is not to be missed; some say nothing before their first news.
+            with anyio.move_on_after(OPEN_SECONDS):
+                await opened.wait()
 
     async def _ask(self, method: str, params: Any) -> Raw:
         if method == INITIALIZE:
@@ -225,28 +230,35 @@ class LegacyHttp:
 
     # What comes in
 
-    async def _listen(self) -> None:
-        with anyio.CancelScope() as self._listening:
-            backoff = Backoff(FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS)
-            events: EventDecoder | None = None
-            while True:
-                session = self._session
-                try:
-                    async with self._get("the server's own stream", events) as response:
-                        if response.status == 404 and session:
-                            # Not within this scope, which the new session cancels.
-                            self._tasks.start_soon(self._renew_if_possible, session)
-                            return
-                        if response.status >= 400 or not response.streams:
-                            return  # "The server does not offer an SSE stream at this endpoint."
-                        events = response.events
-                        while messages := await response.next():
-                            backoff.reset()
-                            for message in messages:
-                                self._take(message)
-                except RagMcpError as error:
-                    log.info("%s", error)
-                await anyio.sleep(_pause(events, backoff))
+    async def _listen(self, opened: anyio.Event) -> None:
+        try:
+            with anyio.CancelScope() as self._listening:
+                await self._listen_on(opened)
+        finally:
+            opened.set()
+
+    async def _listen_on(self, opened: anyio.Event) -> None:
+        backoff = Backoff(FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS)
+        events: EventDecoder | None = None
+        while True:
+            session = self._session
+            try:
+                async with self._get("the server's own stream", events) as response:
+                    if response.status == 404 and session:
+                        # Not within this scope, which the new session cancels.
+                        self._tasks.start_soon(self._renew_if_possible, session)
+                        return
+                    if response.status >= 400 or not response.streams:
+                        return  # "The server does not offer an SSE stream at this endpoint."
+                    opened.set()
+                    events = response.events
+                    while messages := await response.next():
+                        backoff.reset()
+                        for message in messages:
+                            self._take(message)
+            except RagMcpError as error:
+                log.info("%s", error)
+            await anyio.sleep(_pause(events, backoff))
 
     def _take(self, message: Message, asked: Id | None = None) -> None:
         match message:
