@@ -161,10 +161,13 @@ class Answering:
         self, exchange: Exchange, method: str, call: Call | None, outcome: str, seconds: float
     ) -> None:
         """Log the request, and tell whoever counts. Words of the client's own choice appear nowhere."""
+        wanted = log.isEnabledFor(logging.INFO)
+        if not wanted and self._on_answered is None:
+            return
         name = method if find_method(method) else ""
         params = call.params if call else None
         tool = params.name if isinstance(params, CallToolParams) and params.name in self.server.tools else ""
-        if log.isEnabledFor(logging.INFO):
+        if wanted:
             trace = call.params.meta.traceparent if call else UNSET
             said = trace if trace is not UNSET else exchange.header("traceparent")
             log.info(

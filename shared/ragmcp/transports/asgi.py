@@ -18,6 +18,7 @@ import anyio
 from ragmcp import headers
 from ragmcp.eras import LEGACY_REVISIONS, MODERN_REVISIONS
 from ragmcp.errors import (
+    BodyTooSlow,
     HttpMethodNotAllowed,
     NotAcceptable,
     RemoteProtocolError,
@@ -67,7 +68,7 @@ class Endpoint:
         self._old = SseSessions(server, limits, self._answering.closing)
         self._plain = Plain(server) if plain_form else None
         self._stack = AsyncExitStack()
-        self._open = 0
+        self._open: set[Exchange] = set()
         self._empty = anyio.Event()
 
     @property
@@ -91,6 +92,8 @@ class Endpoint:
             while self._open:
                 self._empty = anyio.Event()
                 await self._empty.wait()
+        for exchange in self._open:
+            exchange.scope.cancel()
         self._answering.tasks.cancel_scope.cancel()
         await self._stack.aclose()  # What the body raised is its own affair, and comes out as it is.
 
@@ -117,7 +120,21 @@ class Endpoint:
         self, serve: Callable[[Exchange, Scope], Awaitable[None]], scope: Scope, receive: Receive, send: Send
     ) -> None:
         exchange = Exchange(scope, receive, send, self._limits, self._streams)
-        self._open += 1
+        self._open.add(exchange)
+        try:
+            with exchange.scope:
+                await self._try(serve, exchange, scope)
+            if exchange.late:
+                await self._answering.refuse(exchange, BodyTooSlow(self._limits.body_seconds))
+        finally:
+            exchange.close()
+            self._open.discard(exchange)
+            if not self._open:
+                self._empty.set()
+
+    async def _try(
+        self, serve: Callable[[Exchange, Scope], Awaitable[None]], exchange: Exchange, scope: Scope
+    ) -> None:
         try:
             if self._answering.closing.is_set():
                 raise ServerLeaving
@@ -127,11 +144,6 @@ class Endpoint:
             pass
         except RemoteProtocolError as error:
             await self._answering.refuse(exchange, error)
-        finally:
-            exchange.close()
-            self._open -= 1
-            if not self._open:
-                self._empty.set()
 
     # The MCP endpoint
 

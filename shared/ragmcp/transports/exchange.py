@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping, Sequence
 from functools import lru_cache
+from itertools import chain
 from math import inf
 from typing import Any, TypeAlias
 
@@ -18,7 +19,6 @@ from ragmcp.concurrency import watched
 from ragmcp.connection import error_object
 from ragmcp.errors import (
     BodyTooLarge,
-    BodyTooSlow,
     HeaderMismatch,
     HeadersTooLarge,
     HttpError,
@@ -107,8 +107,10 @@ class Exchange:
         "extra",
         "finished",
         "headers",
+        "late",
         "method",
         "mute",
+        "scope",
         "streaming",
     )
 
@@ -117,6 +119,10 @@ class Exchange:
     ) -> None:
         self.method: str = scope["method"]
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
+        # All that is done for it; cancelled once there is nobody to do it for.
+        self.scope = anyio.CancelScope()
+        # The body did not come in time.
+        self.late = False
         self.streaming = False
         self.finished = False
         # Set for a client that reads no events: nothing is said before the answer.
@@ -127,7 +133,7 @@ class Exchange:
         self._send = send
         self._limits = limits
         self._streams = streams
-        self._lock = anyio.Lock(fast_acquire=True)
+        self._lock: anyio.Lock | None = None
         self._header_list: list[Header] = scope["headers"]
 
     def header(self, name: str) -> str | None:
@@ -142,7 +148,7 @@ class Exchange:
         count = len(self._header_list)
         if count > self._limits.headers:
             raise HeadersTooLarge(f"there are {count:,}, and {self._limits.headers:,} are the limit")
-        size = sum(len(name) + len(value) for name, value in self._header_list)
+        size = sum(map(len, chain.from_iterable(self._header_list)))
         if size > self._limits.header_bytes:
             raise HeadersTooLarge(f"{size:,} bytes, and {self._limits.header_bytes:,} are the limit")
         if len(self.headers) != count:
@@ -169,17 +175,17 @@ class Exchange:
         )
 
     async def body(self) -> bytes:
-        """The request's body. Raises BodyTooLarge, BodyTooSlow, ClientGone."""
-        with anyio.CancelScope() as scope:
+        """The request's body; one that comes too slowly ends the exchange. Raises BodyTooLarge, ClientGone."""
+        return await watched(self._read(), self._start_clock, self._stop_clock)
 
-            def wait() -> None:
-                scope.deadline = anyio.current_time() + self._limits.body_seconds
+    def _start_clock(self) -> None:
+        self.late = True
+        self.scope.deadline = anyio.current_time() + self._limits.body_seconds
 
-            def arrive() -> None:
-                scope.deadline = inf
-
-            return await watched(self._read(), wait, arrive)
-        raise BodyTooSlow(self._limits.body_seconds)
+    def _stop_clock(self) -> None:
+        if not self.scope.cancel_called:
+            self.late = False
+            self.scope.deadline = inf
 
     async def _read(self) -> bytes:
         parts: list[bytes] = []
@@ -221,6 +227,7 @@ class Exchange:
         if self.mute or self.finished:
             return
         self.finished = last
+        self._lock = self._lock or anyio.Lock(fast_acquire=True)
         async with self._lock:  # What is written at the same time must not come between headers and events.
             if not self.streaming:
                 self._streams.open()

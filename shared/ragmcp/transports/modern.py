@@ -87,16 +87,13 @@ class Modern:
     ) -> None:
         """Handle the call that `open` makes, and send its answer."""
         channel = _OwnStream(exchange, self._answering.closing)
-        with anyio.CancelScope() as scope:
-            # "Closing the SSE response stream MUST be treated by the server as cancellation of that request."
-            attendant = Attendant(self._answering, exchange, scope.cancel, exchange.keep_alive)
-            line, error = await self._answering.handle(
-                exchange, request, lambda: open(channel), form, attendant
-            )
-            if exchange.streaming:
-                await exchange.write(event(line), last=True)
-            else:
-                await exchange.answer(status_of(error), line)
+        # "Closing the SSE response stream MUST be treated by the server as cancellation of that request."
+        attendant = Attendant(self._answering, exchange, exchange.scope.cancel, exchange.keep_alive)
+        line, error = await self._answering.handle(exchange, request, lambda: open(channel), form, attendant)
+        if exchange.streaming:
+            await exchange.write(event(line), last=True)
+        else:
+            await exchange.answer(status_of(error), line)
 
     def _open(self, exchange: Exchange, request: Request, revision: str, channel: Channel) -> Call:
         if revision not in MODERN_REVISIONS:
