@@ -57,7 +57,7 @@ class Embedder(Protocol):
     async def embed_query(self, text: str, weigh: Weigh) -> NDArray[np.float32] | None:
         """(d,) float32 of unit length; None where the text has nothing that could be embedded.
 
-        `weigh` is called from a worker thread, or not at all.
+        `weigh` may be called from a worker thread, or not at all.
         """
 
     async def aclose(self) -> None:

@@ -31,6 +31,8 @@ IDENTITY = "local:wordllama-l2-256"
 DIMENSIONS = 256
 WEIGHTS = "weights/l2_supercat_256.safetensors"
 MATRIX = "embedding.weight"
+# Characters of a question that is embedded before a thread could be woken for it.
+SHORT = 500
 TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
 
 
@@ -75,6 +77,8 @@ class LocalEmbedder:
         return [row.tobytes() for row in self.load().embed_documents(texts, titles).astype("<f2")]
 
     async def embed_query(self, text: str, weigh: Weigh) -> NDArray[np.float32] | None:
+        if self._questions is not None and len(text) < SHORT:
+            return self._questions.embed(text, weigh)
         return await to_thread.run_sync(lambda: self.load_questions().embed(text, weigh))
 
     async def aclose(self) -> None:
