@@ -31,9 +31,9 @@ IDENTITY = "local:wordllama-l2-256"
 DIMENSIONS = 256
 WEIGHTS = "weights/l2_supercat_256.safetensors"
 MATRIX = "embedding.weight"
+TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
 # Characters of a question that is embedded before a thread could be woken for it.
 SHORT = 500
-TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
 
 
 class LocalEmbedder:
