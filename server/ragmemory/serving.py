@@ -45,6 +45,7 @@ async def _serve(settings: Settings) -> None:
     server = make_server(settings, memory)
     async with anyio.create_task_group() as tasks:
         memory.tasks = tasks
+        server.allow_tasks(tasks)
         tasks.start_soon(_end_on_signal, tasks.cancel_scope)
         await serve_stdio(server, message_bytes=message_bytes, on_listening=memory.warm_up)
         tasks.cancel_scope.cancel()

@@ -10,15 +10,18 @@ import pytest
 
 from ragmcp.client import Client
 from ragmcp.errors import WireError
+from ragmcp.handlers import Handlers
 from ragmcp.server import Server
 from ragmcp.settings import SettingsError
 from ragmcp.transports.memory import open_memory
+from ragmemory import toolsets
 from ragmemory.service import MemoryService
 from ragmemory.toolsets import make_tools
 from ragmemory.toolsets.memory import readable
 from ragmemory.types import Found, Hit
 from tests.support.memories import SwitchableEmbedder, service_for
 from tests.support.processes import attempt, called
+from tests.support.raw_mcp import raw_client
 
 
 def on_demand(service: MemoryService) -> Callable[[], Awaitable[MemoryService]]:
@@ -182,3 +185,23 @@ async def test_the_journal_names_the_client_and_one_session_for_the_process(clie
     [origin] = {tuple(entry["origin"].values()) for entry in entries}
     assert origin[0] == "ragmcp"
     assert origin[1] != ""
+
+
+async def test_storing_a_long_document_goes_on_as_a_task(
+    tmp_path: Path, embedder: SwitchableEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(toolsets.memory, "LONG_CHARACTERS", 10)
+    with anyio.fail_after(60):
+        async with service_for(tmp_path, embedder) as service, anyio.create_task_group() as tasks:
+            server = Server("ragmemory", "1", make_tools(on_demand(service), ["memory"]))
+            server.allow_tasks(tasks)
+            async with raw_client(server) as raw:
+                capabilities = {"extensions": {"io.modelcontextprotocol/tasks": {}}}
+                meta = {"_meta": {"io.modelcontextprotocol/clientCapabilities": capabilities}}
+                params = {"name": "Inject", "arguments": {"text": "A long document."}} | meta
+                created = (await raw.request("tools/call", params, modern=True))["result"]
+                assert created["resultType"] == "task"
+            async with open_memory(server, handlers=Handlers(tasks=True)) as client:
+                stored = await client.call_tool("Inject", {"text": "Another long document."}, timeout=20)
+                assert stored.structured["status"] == "added"
+            tasks.cancel_scope.cancel()

@@ -77,9 +77,10 @@ def document_tools(memory: Memory) -> list[Tool]:
         with wire_errors():
             return await (await memory()).stats()
 
-    @tool(idempotent=True)
+    @tool(idempotent=True, background=True)
     async def ReembedAll(call: Call) -> Reembedded:
         """Embed everything in memory anew with the configured embedder, which may be another than before."""
+        await call.background()
         with wire_errors():
             return await (await memory()).reembed(call.progress)
 

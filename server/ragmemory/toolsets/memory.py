@@ -31,16 +31,21 @@ Filter = Annotated[
     ),
 ]
 
+# More than a second's work: a client that knows tasks need not hold its breath.
+LONG_CHARACTERS = 1_000_000
+
 
 def memory_tools(memory: Memory) -> list[Tool]:
     """The toolset `memory`."""
 
-    @tool(idempotent=True)
+    @tool(idempotent=True, background=True)
     async def Inject(call: Call, text: Text, metadata: Details = None) -> ToolResult[Injected]:
         """Store a document in memory so that Query finds it; answered when it is safely on the disk.
 
         The same text again changes nothing; another text under the same uri replaces the old one.
         """
+        if len(text) > LONG_CHARACTERS:
+            await call.background()
         with wire_errors():
             injected = await (await memory()).inject(text, metadata or {}, origin_of(call))
         return ToolResult([TextContent(text=_outcome(injected))], injected)
