@@ -196,7 +196,7 @@ async def test_storing_a_long_document_goes_on_as_a_task(
             server = Server("ragmemory", "1", make_tools(on_demand(service), ["memory"]))
             server.allow_tasks(tasks)
             async with raw_client(server) as raw:
-                capabilities = {"extensions": {"io.modelcontextprotocol/tasks": {}}}
+                capabilities: dict[str, Any] = {"extensions": {"io.modelcontextprotocol/tasks": {}}}
                 meta = {"_meta": {"io.modelcontextprotocol/clientCapabilities": capabilities}}
                 params = {"name": "Inject", "arguments": {"text": "A long document."}} | meta
                 created = (await raw.request("tools/call", params, modern=True))["result"]
