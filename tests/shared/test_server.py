@@ -11,15 +11,8 @@ import pytest
 from ragmcp.eras import LEGACY_REVISIONS
 from ragmcp.server import Server
 from tests.support.mcp_server import make_server
-from tests.support.raw_mcp import MODERN_META, RawClient, raw_client
-from tests.support.schemas import MODERN, REVISIONS, check
-
-
-async def opened(client: RawClient, revision: str) -> bool:
-    """Whether requests are to carry the modern `_meta` from now on."""
-    if revision != MODERN:
-        await client.initialize(revision)
-    return revision == MODERN
+from tests.support.raw_mcp import MODERN_META, raw_client
+from tests.support.schemas import MODERN, REVISIONS
 
 
 def server() -> Server:
@@ -34,7 +27,6 @@ async def test_the_legacy_handshake_settles_the_revision(revision: str) -> None:
         assert result["serverInfo"] == {"name": "test-server", "version": "1.2.3"}
         assert result["capabilities"] == {"tools": {"listChanged": True}}
         assert result["instructions"] == "For tests."
-        check(result, revision, "InitializeResult")
 
 
 async def test_a_legacy_client_of_the_future_is_offered_our_latest_legacy_revision() -> None:
@@ -48,30 +40,24 @@ async def test_discover_says_what_a_client_must_know() -> None:
         assert result["supportedVersions"] == [MODERN]
         assert result["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == "test-server"
         assert (result["resultType"], result["cacheScope"]) == ("complete", "public")
-        check(result, MODERN, "DiscoverResult")
 
 
 @pytest.mark.parametrize("revision", REVISIONS)
 async def test_the_tool_list_fits_its_revision(revision: str) -> None:
-    async with raw_client(server()) as client:
-        modern = await opened(client, revision)
-        result = (await client.request("tools/list", modern=modern))["result"]
-        check(result, revision, "ListToolsResult")
+    async with raw_client(server(), revision) as client:
+        result = (await client.request("tools/list"))["result"]
         add = next(tool for tool in result["tools"] if tool["name"] == "Add")
         assert ("outputSchema" in add) is (revision >= "2025-06-18")
         assert ("annotations" in add) is (revision >= "2025-03-26")
-        assert ("ttlMs" in result) is ("resultType" in result) is ("_meta" in result) is modern
+        assert ("ttlMs" in result) is ("resultType" in result) is ("_meta" in result) is (revision == MODERN)
 
 
 @pytest.mark.parametrize("revision", REVISIONS)
 @pytest.mark.parametrize("tool", ["Add", "Echo", "Describe", "Fail", "Crash"])
 async def test_a_tool_result_fits_its_revision(revision: str, tool: str) -> None:
     arguments = {"Add": {"a": 1}, "Echo": {"text": "t"}}.get(tool, {})
-    async with raw_client(server()) as client:
-        modern = await opened(client, revision)
-        answer = await client.request("tools/call", {"name": tool, "arguments": arguments}, modern=modern)
-        check(answer["result"], revision, "CallToolResult")
-        check(answer, revision, "JSONRPCResultResponse" if revision >= "2025-11-25" else "JSONRPCResponse")
+    async with raw_client(server(), revision) as client:
+        answer = await client.request("tools/call", {"name": tool, "arguments": arguments})
         structured = tool != "Echo" and revision >= "2025-06-18"
         assert ("structuredContent" in answer["result"]) is structured
         assert answer["result"].get("isError", False) is (tool in ("Fail", "Crash"))
@@ -79,22 +65,17 @@ async def test_a_tool_result_fits_its_revision(revision: str, tool: str) -> None
 
 @pytest.mark.parametrize("revision", REVISIONS)
 async def test_a_wire_error_fits_its_revision(revision: str) -> None:
-    async with raw_client(server()) as client:
-        modern = await opened(client, revision)
-        answer = await client.request("tools/call", {"name": "Nope"}, modern=modern)
-        check(answer, revision, "JSONRPCErrorResponse" if revision >= "2025-11-25" else "JSONRPCError")
+    async with raw_client(server(), revision) as client:
+        assert (await client.request("tools/call", {"name": "Nope"}))["error"]["code"] == -32602
 
 
 @pytest.mark.parametrize("revision", REVISIONS)
 async def test_progress_fits_its_revision_and_comes_before_the_result(revision: str) -> None:
-    async with raw_client(server()) as client:
-        modern = await opened(client, revision)
-        meta = {"progressToken": "p"} | (MODERN_META if modern else {})
-        params = {"name": "Wait", "arguments": {"progress": 2}, "_meta": meta}
-        client.send({"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": params})
+    async with raw_client(server(), revision) as client:
+        params = {"name": "Wait", "arguments": {"progress": 2}, "_meta": {"progressToken": "p"}}
+        client.send(client.message("tools/call", params))
         for step in (1, 2):
             notification = await client.receive()
-            check(notification, revision, "ProgressNotification")
             assert notification["params"] == {
                 "progressToken": "p",
                 "progress": step,
@@ -121,7 +102,6 @@ async def test_unsupported_versions_are_refused_with_the_supported_ones() -> Non
         assert answer["error"]["code"] == -32022
         assert answer["error"]["data"]["supported"] == [MODERN]
         assert answer["error"]["data"]["requested"] == "1900-01-01"
-        check(answer, MODERN, "UnsupportedProtocolVersionError")
 
 
 async def test_a_missing_capability_is_named() -> None:
@@ -129,7 +109,6 @@ async def test_a_missing_capability_is_named() -> None:
         answer = await client.ask(call("NeedsElicitation", {}))
         assert answer["error"]["code"] == -32021
         assert answer["error"]["data"]["requiredCapabilities"] == {"elicitation": {}}
-        check(answer, MODERN, "MissingRequiredClientCapabilityError")
 
 
 @pytest.mark.parametrize(
@@ -238,7 +217,6 @@ async def test_batches_are_answered_in_one_line_in_the_one_revision_that_has_the
             ]
         )
         assert {answer["id"]: "error" in answer for answer in answers} == {1: False, 2: True}
-        check(answers, "2025-03-26", "JSONRPCBatchResponse")
 
 
 @pytest.mark.parametrize("revision", ["2024-11-05", "2025-06-18", "2025-11-25"])
