@@ -78,6 +78,7 @@ class WordIndex:
         while len(segments) > 1 and len(segments[-2]) < MERGE_RATIO * len(segments[-1]):
             segments[-2:] = [Segment.merge(*segments[-2:])]
         self.segments = segments
+        self._found = segments, {}
         self.lengths.add(lengths)
         self.total += float(lengths.sum(dtype="float64"))
 
@@ -111,11 +112,12 @@ class WordIndex:
     def _find(self, term: str) -> Found:
         """The postings of a term in each segment. A question looks each of its terms up twice."""
         segments, found = self._found
-        if segments is not self.segments or len(found) > REMEMBERED:
-            segments, found = self._found = self.segments, {}
-        if term not in found:
-            found[term] = [segment.postings(term) for segment in segments]
-        return found[term]
+        postings = found.get(term)
+        if postings is None:
+            if len(found) > REMEMBERED:
+                found.clear()
+            postings = found[term] = [segment.postings(term) for segment in segments]
+        return postings
 
     def saturation(self, rows: NDArray[np.integer]) -> NDArray[np.float32]:
         """The frequency that gives half the weight, by length of text: k1 (1 − b + b length / average)."""
