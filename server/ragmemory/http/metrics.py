@@ -1,0 +1,67 @@
+"""What the server counts, for Prometheus: in a registry of its own, with a bounded number of series."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
+
+from ragmcp.settings import SettingsError
+from ragmemory.errors import RagMemoryError
+from ragmemory.toolsets.border import Memory
+
+if TYPE_CHECKING:
+    from ragmcp.transports.asgi import Answered, Endpoint
+
+CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
+
+# A query takes a millisecond, a document some tens of them, embedding everything anew minutes.
+_SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5, 30, 120)
+
+
+class Metrics:
+    """Counts what is answered; looks at the memory when it is asked."""
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+        self._registry = registry = CollectorRegistry()
+        self._requests = Counter(
+            "ragmemory_requests", "Requests answered", ["method", "tool"], registry=registry
+        )
+        self._errors = Counter("ragmemory_errors", "Requests that failed", ["code"], registry=registry)
+        self._seconds = Histogram(
+            "ragmemory_request_seconds",
+            "Time from a request to its answer",
+            ["method"],
+            buckets=_SECONDS,
+            registry=registry,
+        )
+        self._sessions = Gauge("ragmemory_sessions", "Open legacy sessions", registry=registry)
+        self._streams = Gauge("ragmemory_streams", "Open event streams", registry=registry)
+        self._documents = Gauge("ragmemory_documents", "Documents in memory", registry=registry)
+        self._chunks = Gauge("ragmemory_chunks", "Chunks in memory", registry=registry)
+        self._waiting = Gauge(
+            "ragmemory_intake_waiting", "Documents on their way into memory", registry=registry
+        )
+
+    def count(self, answered: Answered) -> None:
+        """One more request."""
+        self._requests.labels(answered.method, answered.tool).inc()
+        self._seconds.labels(answered.method).observe(answered.seconds)
+        if answered.error_code:
+            self._errors.labels(answered.error_code).inc()
+
+    async def text(self, endpoint: Endpoint) -> bytes:
+        """All of it, in Prometheus' text format; without documents and chunks if memory cannot be read."""
+        self._sessions.set(endpoint.session_count)
+        self._streams.set(endpoint.stream_count)
+        try:
+            memory = await self._memory()
+            stats = await memory.stats()
+        except (RagMemoryError, SettingsError):
+            return generate_latest(self._registry)
+        self._documents.set(stats.documents)
+        self._chunks.set(stats.chunks)
+        self._waiting.set(memory.waiting)
+        return generate_latest(self._registry)

@@ -1,0 +1,119 @@
+"""Which path leads where, and who may go there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+from ragmcp.transports.access import Access, guarded
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from ragmcp.eras import LEGACY_REVISIONS, MODERN_REVISIONS
+from ragmcp.server import Server
+from ragmcp.transports.asgi import Endpoint
+from ragmemory.http import page
+from ragmemory.http.metrics import CONTENT_TYPE, Metrics
+
+MCP, SSE, MESSAGES = "/mcp", "/sse", "/messages"
+
+# Where the program `ragmemory` is, as the page writes it.
+Command = Sequence[str]
+
+
+def make_app(
+    endpoint: Endpoint, server: Server, metrics: Metrics, access: Access, command: Command
+) -> ASGIApp:
+    """All of the server.
+
+    The page and `/health` say nothing that is not in this program's README, so they need no token: a browser
+    has none, nor has a supervisor. Everything else does, paths that do not exist included.
+    """
+    views = _Views(endpoint, server, metrics, command, needs_token=access.token is not None)
+    private = guarded(
+        _by_path(
+            {MCP: endpoint.mcp, SSE: endpoint.sse, MESSAGES: endpoint.messages},
+            Starlette(
+                routes=[Route("/.well-known/mcp", views.description), Route("/metrics", views.metrics_text)]
+            ),
+        ),
+        access,
+    )
+    public = guarded(
+        Starlette(routes=[Route("/", views.home), Route("/health", views.health)]),
+        replace(access, token=None),
+    )
+    return _by_path({"/": public, "/health": public}, private)
+
+
+def _by_path(apps: dict[str, ASGIApp], other: ASGIApp) -> ASGIApp:
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await apps.get(scope["path"], other)(scope, receive, send)
+
+    return app
+
+
+class _Views:
+    """What is answered to everything but MCP itself."""
+
+    def __init__(
+        self, endpoint: Endpoint, server: Server, metrics: Metrics, command: Command, *, needs_token: bool
+    ) -> None:
+        self._endpoint = endpoint
+        self._server = server
+        self._metrics = metrics
+        self._command = command
+        self._needs_token = needs_token
+
+    async def home(self, request: Request) -> Response:
+        """The page, for a browser; for a program the same in JSON."""
+        if "text/html" not in request.headers.get("accept", ""):
+            return JSONResponse(self._description(request), headers={"Vary": "Accept"})
+        html = page.render(
+            self._server.info.version,
+            _url(request, MCP),
+            self._server.tools,
+            self._command,
+            token=self._needs_token,
+        )
+        return HTMLResponse(html, headers=page.HEADERS)
+
+    async def description(self, request: Request) -> Response:
+        """What is offered, and where."""
+        return JSONResponse(self._description(request))
+
+    def _description(self, request: Request) -> dict[str, Any]:
+        server = self._server
+        return {
+            "name": server.info.name,
+            "version": server.info.version,
+            "endpoints": {
+                "mcp": _url(request, MCP),
+                "sse": _url(request, SSE),
+                "messages": _url(request, MESSAGES),
+            },
+            "transports": ["streamable-http", "sse"],
+            "revisions": [*MODERN_REVISIONS, *LEGACY_REVISIONS],
+            "capabilities": msgspec.to_builtins(server.capabilities),
+            "tools": list(server.tools),
+            "authorization": "bearer" if self._needs_token else "none",
+        }
+
+    async def health(self, _: Request) -> Response:
+        """That there is somebody."""
+        info = self._server.info
+        return JSONResponse({"status": "ok", "name": info.name, "version": info.version})
+
+    async def metrics_text(self, _: Request) -> Response:
+        """What was counted."""
+        return Response(await self._metrics.text(self._endpoint), media_type=CONTENT_TYPE)
+
+
+def _url(request: Request, path: str) -> str:
+    """As whoever asks has reached us: we may have many names."""
+    return f"{request.url.scheme}://{request.headers['host']}{path}"

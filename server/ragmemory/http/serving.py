@@ -1,0 +1,147 @@
+"""The memory served over HTTP, until it is told to stop."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sys
+from collections.abc import Callable, Iterable
+from functools import partial
+from math import ceil
+from typing import Any
+
+import anyio
+from msgspec import Struct
+
+from ragmcp.hosts import SERVER_NAME, server_command
+from ragmcp.settings import Settings
+from ragmcp.transports.access import ANY, Access
+from ragmcp.transports.asgi import Endpoint, HttpLimits
+from ragmemory.http.listening import Listener, Patience, bound, is_loopback, raise_descriptor_limit
+from ragmemory.http.metrics import Metrics
+from ragmemory.http.routes import MCP, make_app
+from ragmemory.serving import OnDemand, make_server
+from ragmemory.signals import stdin_end, stop_signal
+from ragmemory.tokens import find_token, kept_token
+
+
+class HttpSettings(Struct, frozen=True):
+    """The table [http], but for what the endpoint itself limits."""
+
+    host: str
+    port: int
+    token_file: str
+    allowed_hosts: list[str]
+    allowed_origins: list[str]
+    requests_per_second: float
+    burst: int
+    plain_form: bool
+    head_seconds: float
+    idle_seconds: int
+
+
+def run(settings: Settings, *, as_json: bool, end_with_stdin: bool) -> None:
+    """Serve until a signal comes (or stdin ends). Raises SettingsError, AddressUnusable.
+
+    Once it listens it says so: in a line on stderr, or in a JSON document on stdout.
+    """
+    table = settings.table("http", HttpSettings)
+    raise_descriptor_limit()
+    with bound(table.host, table.port) as listening:
+        tell = partial(_tell_programs, _own_stdout()) if as_json else _tell_people
+        anyio.run(_serve, settings, table, listening, tell, end_with_stdin)
+
+
+async def _serve(
+    settings: Settings,
+    table: HttpSettings,
+    listening: socket.socket,
+    tell: Callable[[dict[str, Any]], None],
+    end_with_stdin: bool,
+) -> None:
+    exposed = not is_loopback(listening)
+    token = find_token(table.token_file) or (kept_token(settings.home) if exposed else None)
+    limits = settings.table("http", HttpLimits)
+    memory = OnDemand(settings)
+    server = make_server(settings, memory)
+    metrics = Metrics(memory.service)
+    endpoint = Endpoint(server, limits, plain_form=table.plain_form, on_answered=metrics.count)
+    # Whoever can reach the page from elsewhere need not know where programs are installed here.
+    command = [SERVER_NAME] if exposed else server_command()
+    app = make_app(endpoint, server, metrics, _access(table, token), command)
+    listener = Listener(app, _patience(table, limits))
+    async with anyio.create_task_group() as tasks:
+        memory.tasks = tasks
+        async with endpoint:
+            tasks.start_soon(listener.run_on, listening)
+            await listener.started_listening.wait()
+            tell(_description(listening, server.tools, token))
+            tasks.start_soon(memory.warm_up)
+            await _told_to_stop(end_with_stdin)
+            listener.stop()
+        await listener.stopped.wait()
+        tasks.cancel_scope.cancel()
+
+
+def _access(table: HttpSettings, token: str | None) -> Access:
+    # A page that has bound its own name to our address has no token: where one is needed, any name will do.
+    hosts = table.allowed_hosts or ([ANY] if token else [])
+    return Access(
+        allowed_hosts=frozenset(name.lower() for name in hosts),
+        allowed_origins=frozenset(origin.lower() for origin in table.allowed_origins),
+        token=token,
+        requests_per_second=table.requests_per_second,
+        burst=table.burst,
+    )
+
+
+def _patience(table: HttpSettings, limits: HttpLimits) -> Patience:
+    return Patience(
+        head_seconds=table.head_seconds,
+        head_bytes=limits.header_bytes,
+        idle_seconds=table.idle_seconds,
+        finish_seconds=ceil(limits.leave_seconds),
+    )
+
+
+async def _told_to_stop(end_with_stdin: bool) -> None:
+    async with anyio.create_task_group() as tasks:
+
+        async def wait_for(event: Callable[[], Any]) -> None:
+            await event()
+            tasks.cancel_scope.cancel()
+
+        tasks.start_soon(wait_for, stop_signal)
+        if end_with_stdin:
+            tasks.start_soon(wait_for, stdin_end)
+
+
+def _own_stdout() -> int:
+    """A descriptor of stdout for ourselves: what others print goes to stderr from now on."""
+    sys.stdout.flush()
+    ours = os.dup(1)
+    os.dup2(2, 1)
+    return ours
+
+
+def _description(listening: socket.socket, tools: Iterable[str], token: str | None) -> dict[str, Any]:
+    host, port = listening.getsockname()[:2]
+    address = f"[{host}]" if ":" in host else host
+    return {
+        "url": f"http://{address}:{port}{MCP}",
+        "host": host,
+        "port": port,
+        "authorization": "bearer" if token else "none",
+        "tools": list(tools),
+        "pid": os.getpid(),
+    }
+
+
+def _tell_people(description: dict[str, Any]) -> None:
+    sys.stderr.write(f"ragmemory listens at {description['url']} (Ctrl-C stops it).\n")
+
+
+def _tell_programs(stdout: int, description: dict[str, Any]) -> None:
+    # The descriptor stays open: whoever started us can see there when we are gone.
+    os.write(stdout, json.dumps(description).encode() + b"\n")

@@ -1,0 +1,301 @@
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import anyio
+import httpx2
+import pytest
+
+from ragmcp.hosts import HOSTS
+from tests.support.http_memory import (
+    LONGEST_SECONDS,
+    MODERN,
+    Host,
+    HttpMemory,
+    host,
+    http_memory,
+    modern_meta,
+)
+from tests.support.processes import called, memory_command, memory_environment, memory_process, uris
+
+BROWSER = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+posix = pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals and file modes")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpMemory]:
+    """One for all tests that do not mind what others have put in."""
+    with http_memory(tmp_path_factory.mktemp("http")) as server:
+        yield server
+
+
+def get(url: str, **headers: str) -> httpx2.Response:
+    return httpx2.get(url, headers=headers, trust_env=False, timeout=LONGEST_SECONDS)
+
+
+def test_it_says_where_it_listens(server: HttpMemory) -> None:
+    assert server.told["url"] == f"http://127.0.0.1:{server.told['port']}/mcp"
+    assert server.told["tools"] == ["Inject", "Query"]
+    assert server.told["authorization"] == "none"
+
+
+def test_health_needs_nothing(server: HttpMemory) -> None:
+    answer = get(f"{server.root}/health")
+    assert (answer.status_code, answer.json()["status"]) == (200, "ok")
+
+
+def test_what_is_offered_is_described(server: HttpMemory) -> None:
+    described = get(f"{server.root}/.well-known/mcp").json()
+    assert described["endpoints"]["mcp"] == server.url
+    assert described["transports"] == ["streamable-http", "sse"]
+    assert described["revisions"][0] == MODERN
+    assert len(described["revisions"]) == 5
+    assert described["tools"] == ["Inject", "Query"]
+    assert set(described["capabilities"]) == {"tools", "resources", "completions"}
+    # A program that asks for the page is told the same.
+    assert get(f"{server.root}/", accept="application/json").json() == described
+
+
+def test_a_browser_is_shown_a_page_that_runs_and_loads_nothing(server: HttpMemory) -> None:
+    page = get(f"{server.root}/", **BROWSER)
+    assert page.headers["content-type"] == "text/html; charset=utf-8"
+    assert "default-src 'none'; style-src 'sha256-" in page.headers["content-security-policy"]
+    assert "<script" not in page.text
+    assert " src=" not in page.text
+    assert server.url in page.text
+    for known in HOSTS.values():
+        assert known.title in page.text
+
+
+def test_the_page_does_not_repeat_markup_from_outside(server: HttpMemory) -> None:
+    page = get(f"{server.root}/", host='localhost:1"><script>alert(1)</script>', **BROWSER)
+    assert "<script" not in page.text
+
+
+@pytest.mark.parametrize("name", HOSTS)
+def test_the_page_shows_what_mcp_config_prints(server: HttpMemory, name: str) -> None:
+    words = ["mcp", "config", name, "--url", server.url]
+    done = subprocess.run(
+        [sys.executable, "-m", "ragchat", *words], capture_output=True, text=True, check=True
+    )
+    page = get(f"{server.root}/", **BROWSER).text.replace("&quot;", '"')
+    assert done.stdout.strip() in page
+
+
+def test_metrics_count_requests_errors_and_what_memory_holds(tmp_path: Path) -> None:
+    with http_memory(tmp_path) as server, host(server.url) as speaker:
+        speaker.call("Inject", text="Foxes jump.")
+        speaker.call("Query", query="foxes")
+        speaker.request("tools/call", {"name": "Nothing", "arguments": {}})
+        speaker.request("made/up")
+        text = get(f"{server.root}/metrics").text
+    assert 'ragmemory_requests_total{method="tools/call",tool="Query"} 1.0' in text
+    assert 'ragmemory_errors_total{code="TOOL_NOT_FOUND"} 1.0' in text
+    assert 'ragmemory_request_seconds_count{method="tools/call"} 3.0' in text
+    assert "ragmemory_documents 1.0" in text
+    assert "ragmemory_chunks 1.0" in text
+    assert "ragmemory_intake_waiting 0.0" in text
+    # What clients make up becomes no series.
+    assert not {"made/up", "Nothing"} & set(text.replace('"', " ").split())
+
+
+@pytest.mark.parametrize("path", ["/", "/health", "/metrics", "/.well-known/mcp", "/mcp"])
+def test_pages_from_elsewhere_are_kept_out(server: HttpMemory, path: str) -> None:
+    for headers in ({"host": "evil.example"}, {"origin": "https://evil.example"}):
+        assert get(server.root + path, **headers).status_code == 403
+
+
+def test_a_path_that_does_not_exist_is_not_found(server: HttpMemory) -> None:
+    assert get(f"{server.root}/nothing").status_code == 404
+    assert get(f"{server.root}/mcp/").status_code == 404
+    assert httpx2.post(f"{server.root}/health", trust_env=False).status_code == 405
+
+
+def test_everything_but_page_and_health_needs_the_token(tmp_path: Path) -> None:
+    secret = "correct-horse"
+    file = tmp_path / "token"
+    file.write_text(f"{secret}\n", encoding="utf-8")
+    with http_memory(tmp_path, "--token-file", str(file)) as server:
+        assert server.told["authorization"] == "bearer"
+        for path in ("/mcp", "/metrics", "/.well-known/mcp", "/sse", "/messages", "/nothing"):
+            assert get(server.root + path).status_code == 401
+            assert get(server.root + path, authorization="Bearer wrong").status_code == 401
+        assert get(f"{server.root}/health").status_code == 200
+        assert secret not in get(f"{server.root}/", **BROWSER).text
+        with host(server.url, token=secret) as speaker:
+            assert speaker.call("Query", query="anything")["structuredContent"]["hits"] == []
+    assert secret not in server.log.read_text(encoding="utf-8")
+
+
+@posix
+def test_an_address_that_others_can_reach_makes_a_token_and_shows_it_once(tmp_path: Path) -> None:
+    for _ in range(2):
+        with http_memory(tmp_path, "--host", "0.0.0.0") as server:
+            url = f"http://127.0.0.1:{server.told['port']}"
+            assert get(f"{url}/metrics").status_code == 401
+            kept = tmp_path / "home" / "data" / "http-token"
+            assert kept.stat().st_mode & 0o777 == 0o600
+            secret = kept.read_text(encoding="utf-8").strip()
+            assert get(f"{url}/metrics", authorization=f"Bearer {secret}").status_code == 200
+    assert server.log.read_text(encoding="utf-8").count(secret) == 1
+
+
+def test_only_reading_is_offered_where_that_is_wanted(tmp_path: Path) -> None:
+    with http_memory(tmp_path, "--read-only") as server, host(server.url) as speaker:
+        assert [tool["name"] for tool in speaker.result("tools/list")["tools"]] == ["Query"]
+        refused = speaker.request("tools/call", {"name": "Inject", "arguments": {"text": "x"}})
+        assert refused["error"]["data"]["errorCode"] == "TOOL_NOT_FOUND"
+
+
+def test_the_plain_form_is_answered_where_it_is_switched_on(tmp_path: Path, server: HttpMemory) -> None:
+    plain = {"method": "Query", "params": {"query": "foxes"}}
+    assert "error" in httpx2.post(server.url, json=plain, trust_env=False).json()
+    with http_memory(tmp_path, RAGCHAT_HTTP_PLAIN_FORM="true") as switched:
+        answer = httpx2.post(switched.url, json=plain, trust_env=False).json()
+    assert "jsonrpc" not in answer
+    assert answer["result"]["structuredContent"]["hits"] == []
+
+
+def run(folder: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        memory_command(folder, "http", *arguments),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=LONGEST_SECONDS,
+        env=memory_environment(folder, **variables),
+        check=False,
+    )
+
+
+def test_a_port_in_use_is_a_sentence(tmp_path: Path, server: HttpMemory) -> None:
+    port = str(server.told["port"])
+    done = run(tmp_path, "--port", port)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert f"cannot listen at 127.0.0.1, port {port}: address already in use." in done.stderr
+    assert done.stderr.count("\n") == 1
+    error = json.loads(run(tmp_path, "--port", port, "--json").stdout)["error"]
+    assert error["code"] == "ADDRESS_UNUSABLE"
+    assert "--port" in error["hint"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "variables", "sentence"),
+    [
+        (["--host", "no.such.host.invalid"], {}, "cannot listen at no.such.host.invalid"),
+        (["--token-file", "nowhere"], {}, "The key file nowhere cannot be read"),
+        ([], {"RAGMEMORY_TOKEN": "two words"}, "no bearer token in the environment variable RAGMEMORY_TOKEN"),
+        ([], {"RAGCHAT_HTTP_PORTS": "1"}, "Did you mean http.port?"),
+        (["--toolsets", "blocks"], {}, "no toolset 'blocks'"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_served_is_a_sentence(
+    tmp_path: Path, arguments: list[str], variables: dict[str, str], sentence: str
+) -> None:
+    done = run(tmp_path, "--port", "0", *arguments, **variables)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert sentence in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_project_may_not_open_the_memory_to_others(tmp_path: Path) -> None:
+    (tmp_path / "ragchat.toml").write_text('[http]\nhost = "0.0.0.0"\n', encoding="utf-8")
+    done = subprocess.run(
+        memory_command(tmp_path, "http"),
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env=memory_environment(tmp_path),
+        timeout=LONGEST_SECONDS,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "sets http.host, which a project may not decide for you" in done.stderr
+
+
+@posix
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_lets_streams_end_with_their_result(tmp_path: Path, number: signal.Signals) -> None:
+    with http_memory(tmp_path) as server, host(server.url) as speaker:
+        listen = {"notifications": {"resourcesListChanged": True}, "_meta": modern_meta()}
+        message = {"jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": listen}
+        heads = {
+            "accept": "application/json, text/event-stream",
+            "mcp-protocol-version": MODERN,
+            "mcp-method": "subscriptions/listen",
+        }
+        with speaker.client.stream("POST", server.url, json=message, headers=heads) as stream:
+            lines = stream.iter_lines()
+            assert any("acknowledged" in line for line in lines)
+            speaker.call("Inject", text="Foxes jump.")
+            assert any("resources/list_changed" in line for line in lines)
+            server.process.send_signal(number)
+            assert any('"result"' in line for line in lines)
+        assert server.process.wait(LONGEST_SECONDS) == 0
+        assert "Traceback" not in server.log.read_text(encoding="utf-8")
+
+
+def test_a_server_that_another_program_started_ends_with_its_stdin(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        memory_command(tmp_path, "http", "--port", "0", "--json", "--end-with-stdin"),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=memory_environment(tmp_path),
+    )
+    with process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert json.loads(process.stdout.readline())["port"]
+        process.stdin.close()
+        assert process.wait(LONGEST_SECONDS) == 0
+
+
+def test_a_head_that_does_not_come_is_not_waited_for(tmp_path: Path) -> None:
+    with http_memory(tmp_path, RAGCHAT_HTTP_HEAD_SECONDS="0.2", RAGCHAT_HTTP_HEADER_BYTES="1000") as server:
+        for beginning in (
+            b"",
+            b"POST /mcp HT",
+            b"GET /health HTTP/1.1\r\nhost: localhost\r\nx-long: " + b"x" * 5000,
+        ):
+            with socket.create_connection(("127.0.0.1", server.told["port"]), LONGEST_SECONDS) as slow:
+                slow.sendall(beginning)
+                assert slow.recv(1) == b""
+        assert get(f"{server.root}/health").status_code == 200
+
+
+async def test_hosts_on_http_and_on_stdio_share_one_memory_without_losing_a_write(tmp_path: Path) -> None:
+    def inject(speaker: Host, name: str) -> None:
+        speaker.call("Inject", text=f"The word of this document is {name}.", metadata={"uri": name})
+
+    async def over_http(url: str, prefix: str) -> None:
+        with host(url) as speaker:
+            for number in range(10):
+                await anyio.to_thread.run_sync(inject, speaker, f"{prefix}{number}")
+
+    async def over_stdio(client: Any, prefix: str) -> None:
+        for number in range(10):
+            name = f"{prefix}{number}"
+            await called(
+                client, "Inject", text=f"The word of this document is {name}.", metadata={"uri": name}
+            )
+
+    with anyio.fail_after(60), http_memory(tmp_path) as server:
+        async with memory_process(tmp_path) as one, memory_process(tmp_path) as other:
+            async with anyio.create_task_group() as tasks:
+                for prefix in ("http", "web"):
+                    tasks.start_soon(over_http, server.url, prefix)
+                for client, prefix in ((one, "pipe"), (other, "tube")):
+                    tasks.start_soon(over_stdio, client, prefix)
+            assert (await called(one, "MemoryStats"))["documents"] == 40
+            assert uris(await called(other, "Query", query="web7", top_k=1)) == ["web7"]
+            with host(server.url) as speaker:
+                found = speaker.call("Query", query="tube3", top_k=1)["structuredContent"]
+                assert uris(found) == ["tube3"]
