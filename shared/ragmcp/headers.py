@@ -41,7 +41,7 @@ _TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _PLAIN = re.compile(r"[\x20-\x7e]*")
 _ENCODED = re.compile(r"=\?base64\?(.*)\?=", re.DOTALL)
 
-_WHOLE_NUMBER = re.compile(r"(-?\d{1,20})(?:\.0*)?")
+_WHOLE_NUMBER = re.compile(r"(-?[0-9]{1,20})(?:\.0*)?")
 
 # Keywords of JSON Schema under which keys are names of others, and those under which there is only data.
 _NAMES = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})

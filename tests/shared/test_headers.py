@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragmcp.headers import Mirror, mirrored, mirrors, read, written
+from ragmcp.errors import HeaderMismatch
+from ragmcp.headers import Mirror, check, check_mirrors, mirrored, mirrors, read, written
 
 
 @pytest.mark.parametrize(
@@ -100,3 +102,62 @@ def test_a_schema_that_asks_for_headers_in_a_wrong_way_is_refused(bad: dict[str,
 def test_a_property_or_a_value_of_that_name_is_no_annotation() -> None:
     named = {"x-mcp-header": {"type": "string", "default": {"x-mcp-header": "no"}}}
     assert mirrors({"type": "object", "properties": named, "required": ["x-mcp-header"]}) == ()
+
+
+@given(st.text())
+def test_a_header_says_what_the_body_says_however_it_is_written(value: str) -> None:
+    check("mcp-name", written(value), value)
+    check("mcp-name", f" \t{written(value)} ", value)
+    with pytest.raises(HeaderMismatch):
+        check("mcp-name", written(value), value + "x")
+
+
+@pytest.mark.parametrize("given", [None, "", "other", "ü", "=?base64?SGVsbG8?=", "=?base64?/w==?="])
+def test_a_header_that_says_something_else_is_refused(given: str | None) -> None:
+    with pytest.raises(HeaderMismatch):
+        check("mcp-name", given, "ü")
+
+
+@pytest.mark.parametrize(
+    ("value", "given"),
+    [
+        (42, "42"),
+        (42, "42.0"),
+        (-7, "-7.00"),
+        (0, "-0"),
+        (True, "true"),
+        ("42.0", "42.0"),
+        (2**60, str(2**60)),
+    ],
+)
+def test_an_argument_and_its_header_are_the_same(value: Any, given: str) -> None:
+    check_mirrors([Mirror("mcp-param-x", ("a", "x"))], {"a": {"x": value}}, {"mcp-param-x": given})
+
+
+@pytest.mark.parametrize(
+    ("value", "given"),
+    [
+        (42, "43"),
+        (42, "42.5"),
+        (42, "4_2"),
+        (42, "٤٢"),
+        (42, None),
+        (1, "true"),
+        (True, "1"),
+        ("42", "42.0"),
+        (None, "null"),
+        ([1], "[1]"),
+        (1, "9" * 5000),
+    ],
+)
+def test_an_argument_and_its_header_are_not_the_same(value: Any, given: str | None) -> None:
+    with pytest.raises(HeaderMismatch):
+        check_mirrors([Mirror("mcp-param-x", ("x",))], {"x": value}, {"mcp-param-x": given})
+
+
+@given(st.text(), st.text(), st.dictionaries(st.text(), st.integers() | st.text() | st.booleans()))
+def test_whatever_a_header_holds_there_is_nothing_but_a_mismatch(name: str, header: str, body: Any) -> None:
+    with contextlib.suppress(HeaderMismatch):
+        check("mcp-name", header, name)
+    with contextlib.suppress(HeaderMismatch):
+        check_mirrors([Mirror("mcp-param-x", (name,))], body, {"mcp-param-x": header})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+import sys
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
@@ -13,6 +14,7 @@ import httpx2
 import msgspec
 import uvicorn
 
+from ragmcp.headers import NAMED_BY, written
 from ragmcp.server import Server
 from ragmcp.transports.asgi import Endpoint, HttpLimits
 from ragmcp.transports.exchange import App
@@ -48,7 +50,7 @@ def limits(**changes: Any) -> HttpLimits:
 @asynccontextmanager
 async def served(app: App) -> AsyncIterator[str]:
     """Serve an ASGI application; yields the URL of its root."""
-    with socket.socket() as listener:
+    with socket.socket(proto=socket.IPPROTO_TCP) as listener:  # Else asyncio leaves Nagle's delay on.
         listener.bind(("127.0.0.1", 0))
         listener.listen(2048)
         config = uvicorn.Config(
@@ -97,7 +99,7 @@ class HttpClient:
     ) -> httpx2.Response:
         """A modern request as it should be, but for `headers` (None: left out)."""
         message = modern_request(method, params, id=id)
-        given = modern_headers(message) | dict(headers or {})
+        given: dict[str, str | None] = {**modern_headers(message), **(headers or {})}
         return await self.post(message, {name: value for name, value in given.items() if value is not None})
 
     async def session(
@@ -133,6 +135,16 @@ class HttpClient:
             method, self.url, content=content, headers=usual | dict(headers or {})
         ) as response:
             yield EventSource(response)
+
+
+def raise_descriptor_limit(wanted: int) -> None:
+    """As far as that goes without asking anybody."""
+    if sys.platform != "win32":
+        import resource
+
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if hard == resource.RLIM_INFINITY or hard >= wanted:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, wanted), hard))
 
 
 async def until(condition: Callable[[], bool]) -> None:
@@ -181,11 +193,12 @@ def modern_request(method: str, params: Mapping[str, Any] | None = None, *, id: 
     return {"jsonrpc": "2.0", "id": id, "method": method, "params": params}
 
 
-def modern_headers(message: Any) -> dict[str, str | None]:
+def modern_headers(message: Any) -> dict[str, str]:
     """The headers that belong to a modern request."""
-    params = message["params"]
-    name = params.get("name") or params.get("uri") or params.get("taskId")
-    return {"mcp-protocol-version": "2026-07-28", "mcp-method": message["method"], "mcp-name": name}
+    headers = {"mcp-protocol-version": "2026-07-28", "mcp-method": message["method"]}
+    if field := NAMED_BY.get(message["method"]):
+        headers["mcp-name"] = written(message["params"][field])
+    return headers
 
 
 @asynccontextmanager

@@ -175,7 +175,10 @@ class Exchange:
         )
 
     async def body(self) -> bytes:
-        """The request's body; one that comes too slowly ends the exchange. Raises BodyTooLarge, ClientGone."""
+        """The request's body; one that comes too slowly ends the exchange.
+
+        Raises BodyTooLarge, ClientGone.
+        """
         return await watched(self._read(), self._start_clock, self._stop_clock)
 
     def _start_clock(self) -> None:
