@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ragmemory.indexes.chunks import weighed
 from ragmemory.indexes.lexicon import Lexicon, Terms
 from ragmemory.indexes.matrix import Matrix
-from ragmemory.indexes.scores import DenseScores
+from ragmemory.indexes.scores import BLOCK, DenseScores
 from ragmemory.indexes.sequences import SequenceIndex
 from ragmemory.indexes.vectors import VectorIndex
 from ragmemory.indexes.words import WordIndex
@@ -80,6 +80,13 @@ def test_a_word_index_without_some_rows_is_one_that_never_had_them(
 
 def test_an_empty_word_index_finds_nothing() -> None:
     assert len(WordIndex.empty(K1, B).search(["a"], NONE).best(5)) == 0
+
+
+def test_a_term_that_was_asked_before_is_found_in_what_came_after() -> None:
+    index = word_index([["cat"]])
+    assert index.search(["cat"], NONE).best(5).tolist() == [0]
+    add(index, [["cat"], ["dog"]])
+    assert index.search(["cat"], NONE).best(5).tolist() == [0, 1]
 
 
 def test_many_small_additions_leave_few_segments() -> None:
@@ -156,6 +163,14 @@ def test_the_best_are_the_highest_above_zero_in_order(scores: list[float], k: in
     best = DenseScores(array).best(k)
     expected = [row for row in np.argsort(-array, kind="stable").tolist() if array[row] > 0]
     assert best.tolist() == expected[:k]
+
+
+def test_the_best_of_many_are_the_highest_wherever_they_lie() -> None:
+    scores = np.random.default_rng(1).normal(size=BLOCK * 50 + 17).astype(np.float32)
+    scores[rows(3, 4, 5)] = 9  # neighbours, and so in different blocks
+    best = DenseScores(scores).best(20)
+    assert best[:3].tolist() == [3, 4, 5]
+    assert best.tolist() == np.argsort(-scores, kind="stable")[:20].tolist()
 
 
 def test_closed_rows_are_not_among_the_best() -> None:
