@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from ragmemory.indexes.matrix import Matrix
-from ragmemory.indexes.terms import fold_ascii, hashes, stemmer, terms, words
+from ragmemory.indexes.terms import folded, hashes, stemmer, terms
 
 if TYPE_CHECKING:
     import numpy as np
@@ -63,10 +63,9 @@ class Lexicon:
 
 def split_words(text: str) -> tuple[bytes, bytes]:
     """The words, and what is counted of them, with spaces between; one object if they are the same."""
-    if text.isascii():
-        folded = fold_ascii(text)
-        return folded, folded
-    found = words(text)
-    split = " ".join(found).encode()
+    split = folded(text)
+    if split.isascii():
+        return split, split
+    found = split.decode().split()
     counted = terms(found)
     return split, split if counted is found else " ".join(counted).encode()
