@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from ragmcp.errors import ConnectionClosed, RequestTimedOut, WireError
@@ -223,3 +224,27 @@ async def test_an_error_is_an_error_in_whatever_way_it_comes() -> None:
         for word in ("one", "two", "three", "four"):
             with pytest.raises(WireError, match=word):
                 await client.call_tool("t", timeout=5)
+
+
+async def test_during_a_new_handshake_nothing_else_is_asked() -> None:
+    shaken, goes_on = anyio.Event(), anyio.Event()
+
+    async def script(heard: Heard) -> Said:
+        if heard.headers.get("mcp-session-id") == "session-1" and heard.method == "tools/call":
+            return Said(404)
+        if heard.method == "notifications/initialized" and heard.headers["mcp-session-id"] == "session-2":
+            shaken.set()
+            await goes_on.wait()
+        said: Said = inner(heard)
+        return said
+
+    inner: Any = serving(done)
+    async with scripted(script, "legacy") as (client, server), anyio.create_task_group() as tasks:
+        tasks.start_soon(lambda: client.call_tool("first", timeout=5))
+        await shaken.wait()
+        tasks.start_soon(lambda: client.call_tool("second", timeout=5))
+        for _ in range(20):
+            await anyio.lowlevel.checkpoint()
+        goes_on.set()
+    sessions = [heard.headers["mcp-session-id"] for heard in server.heard if heard.method == "tools/call"]
+    assert sessions == ["session-1", "session-2", "session-2"]

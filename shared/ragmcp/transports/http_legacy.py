@@ -101,6 +101,7 @@ class LegacyHttp:
     async def request(self, method: str, params: Any, timeout: float | None = None) -> Raw:
         """As `Channel.request`; also raises ServerUnreachable, HttpRefused, MessageTooLarge."""
         with anyio.move_on_after(timeout):
+            await self._wait_for_session()
             try:
                 return await self._ask(method, params)
             except _SessionLost as lost:
@@ -123,8 +124,6 @@ class LegacyHttp:
                 await opened.wait()
 
     async def _ask(self, method: str, params: Any) -> Raw:
-        if method == INITIALIZE:
-            self._session = self._revision = ""
         self._last_id += 1
         id, waiter = self._last_id, Waiter()
         body = jsonrpc.encode_request(id, method, params)
@@ -152,8 +151,8 @@ class LegacyHttp:
 
     async def _post(self, id: Id, method: str, body: bytes, waiter: Waiter) -> EventDecoder | None:
         """Gives what the stream left off with that the answer came on, None: it was no stream."""
-        session = self._session
-        async with self._http.send("POST", method, self._headers(), body) as response:
+        session = "" if method == INITIALIZE else self._session
+        async with self._http.send("POST", method, self._headers(method), body) as response:
             if response.status == 404 and session:
                 raise _SessionLost(session)
             if response.status >= 400:
@@ -220,8 +219,17 @@ class LegacyHttp:
         except RagMcpError as error:
             log.info("There is no new session: %s", error)
 
-    def _headers(self) -> dict[str, str]:
+    async def _wait_for_session(self) -> None:
+        """While there is a new handshake, only what belongs to it may be asked."""
+        owner = self._renewing.statistics().owner
+        if owner is not None and owner != anyio.get_current_task():
+            async with self._renewing:
+                pass
+
+    def _headers(self, method: str = "") -> dict[str, str]:
         written = {"content-type": "application/json"}
+        if method == INITIALIZE:
+            return written
         if self._revision:
             written[headers.PROTOCOL_VERSION] = self._revision
         if self._session:
