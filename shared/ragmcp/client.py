@@ -20,21 +20,19 @@ from ragmcp.call import Channel
 from ragmcp.concurrency import beside
 from ragmcp.connection import Connection
 from ragmcp.eras import HEADER_MISMATCH, LATEST_MODERN, modern_meta
-from ragmcp.errors import InvalidParams, UnreadableAnswer, WireError
+from ragmcp.errors import UnreadableAnswer, WireError
 from ragmcp.handlers import NO_HANDLERS, Handlers
 from ragmcp.jsonrpc import Id, Notification, Request
+from ragmcp.listing import every_page, fresh
 from ragmcp.peer import Peer, Stream
-from ragmcp.results import TASK, UNKNOWN_SERVER, ToolCallResult, complete, given, kind_of, server_info
+from ragmcp.results import TASK, UNKNOWN_SERVER, ToolCallResult, complete, given, kind_of
 from ragmcp.schema import (
     NO_META,
-    CacheableResult,
     CallToolResult,
     EmptyResult,
     Implementation,
-    ListParams,
     ListToolsResult,
     LogLevel,
-    Page,
     Params,
     ProgressParams,
     RequestMeta,
@@ -60,8 +58,6 @@ __all__ = ["Client", "EraName", "OnProgress", "ToolCallResult", "connect"]
 log = logging.getLogger(__name__)
 
 R = TypeVar("R", bound=Result)
-C = TypeVar("C", bound=CacheableResult)
-P = TypeVar("P", bound=Page)
 EraName: TypeAlias = Literal["modern", "legacy"]
 
 # (done, total or None, message or None)
@@ -70,9 +66,8 @@ OnProgress: TypeAlias = Callable[[float, float | None, str | None], None]
 # A server may load a lot before it answers the first time; one that never does must not hang its host.
 LIST_SECONDS = 60.0
 
-# Who asks for more than this will not stop by itself.
+# Who wants more input than this will not stop by itself.
 MAX_ROUNDS = 20
-MAX_PAGES = 10_000
 
 
 class Client:
@@ -129,7 +124,7 @@ class Client:
 
     async def list_tools(self, *, timeout: float | None = LIST_SECONDS) -> list[ToolInfo]:
         """All tools, from every page."""
-        pages = await self._pages("tools/list", ListToolsResult, timeout)
+        pages = await every_page(self, "tools/list", ListToolsResult, timeout)
         return self.admit_tools([tool for page in pages for tool in page.tools])
 
     async def call_tool(
@@ -170,7 +165,7 @@ class Client:
         """All resources, from every page."""
         from ragmcp.resources import ListResourcesResult
 
-        pages = await self._pages("resources/list", ListResourcesResult, timeout)
+        pages = await every_page(self, "resources/list", ListResourcesResult, timeout)
         return [resource for page in pages for resource in page.resources]
 
     async def list_resource_templates(
@@ -179,7 +174,7 @@ class Client:
         """All templates, from every page."""
         from ragmcp.resources import ListResourceTemplatesResult
 
-        pages = await self._pages("resources/templates/list", ListResourceTemplatesResult, timeout)
+        pages = await every_page(self, "resources/templates/list", ListResourceTemplatesResult, timeout)
         return [template for page in pages for template in page.resource_templates]
 
     async def read_resource(
@@ -189,13 +184,13 @@ class Client:
         from ragmcp.resources import ReadResourceResult, ResourceParams
 
         params = ResourceParams(meta=self.meta(), uri=uri)
-        return list((await self._cached("resources/read", uri, params, ReadResourceResult, timeout)).contents)
+        return list((await fresh(self, "resources/read", uri, params, ReadResourceResult, timeout)).contents)
 
     async def list_prompts(self, *, timeout: float | None = LIST_SECONDS) -> list[PromptInfo]:
         """All prompts, from every page."""
         from ragmcp.prompts import ListPromptsResult
 
-        pages = await self._pages("prompts/list", ListPromptsResult, timeout)
+        pages = await every_page(self, "prompts/list", ListPromptsResult, timeout)
         return [prompt for page in pages for prompt in page.prompts]
 
     async def get_prompt(
@@ -279,11 +274,12 @@ class Client:
     async def request(self, method: str, params: Params, type: type[R], timeout: float | None) -> R:
         """Ask for anything the protocol has; `params` with our `meta`. Gives the input that it takes."""
         answer = await self.channel.request(method, params, timeout)
-        return complete(method, answer, type) or await self._go_on(method, params, type, timeout, answer)
+        return complete(method, answer, type) or await self.go_on(method, params, type, timeout, answer)
 
-    async def _go_on(
+    async def go_on(
         self, method: str, params: Params, type: type[R], timeout: float | None, answer: Raw
     ) -> R:
+        """The result after an `answer` that was none yet."""
         from ragmcp.rounds import with_input
 
         for _ in range(MAX_ROUNDS):
@@ -299,42 +295,6 @@ class Client:
             if (result := complete(method, answer, type)) is not None:
                 return result
         raise UnreadableAnswer(method, f"it still wants input after {MAX_ROUNDS} rounds")
-
-    async def _cached(
-        self, method: str, subject: str, params: Params, type: type[C], timeout: float | None
-    ) -> C:
-        """The same, unless the last answer is still fresh. What took input is not kept: it is no key."""
-        age = self.cache.age
-        if (fresh := self.cache.find((method, subject), type)) is not None:
-            return fresh
-        answer = await self.channel.request(method, params, timeout)
-        if (result := complete(method, answer, type)) is None:
-            return await self._go_on(method, params, type, timeout, answer)
-        self.cache.keep((method, subject), result, len(memoryview(answer)), age)
-        return result
-
-    async def _pages(self, method: str, type: type[P], timeout: float | None) -> list[P]:
-        try:
-            return await self._read_pages(method, type, timeout)
-        except WireError as error:
-            # "If a cursor becomes invalid, discard all cached pages and re-fetch from the beginning."
-            if error.code != InvalidParams.rpc_code or not self.cache.forget(method):
-                raise
-        return await self._read_pages(method, type, timeout)
-
-    async def _read_pages(self, method: str, type: type[P], timeout: float | None) -> list[P]:
-        pages: list[P] = []
-        cursor: str | UnsetType = UNSET
-        while len(pages) < MAX_PAGES:
-            params = ListParams(meta=self.meta(), cursor=cursor)
-            page = await self._cached(method, cursor or "", params, type, timeout)
-            pages.append(page)
-            if self.server is UNKNOWN_SERVER:
-                self.server = server_info(page)
-            cursor = page.next_cursor
-            if cursor is UNSET:
-                return pages
-        raise UnreadableAnswer(method, f"its list does not end within {MAX_PAGES:,} pages")
 
     # Hearing
 
