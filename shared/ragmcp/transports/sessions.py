@@ -355,13 +355,15 @@ class Sessions:
             await (stream.say(line, last=True) if line else stream.end())
             return
         session.forget_stream(stream)
-        if session.closed.is_set():
+        if session.closed.is_set() and self._answering.closing.is_set():
             raise SessionNotFound
         if line:
             if session.state.terms is not None:
                 exchange.extra.append((b"mcp-session-id", session.id.encode()))
             await exchange.answer(status, line)
-        else:  # "SHOULD NOT send a response" to what was cancelled; but HTTP wants one.
+        else:
+            # "SHOULD NOT send a response" to what was cancelled; but HTTP wants one. Nor to what is under way
+            # when a client ends its session: the SDK 1.x falls over an error that comes then.
             await exchange.finish()
 
 
