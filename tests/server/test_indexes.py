@@ -20,6 +20,7 @@ from ragmemory.indexes.words import WordIndex
 
 K1, B = 0.9, 0.6
 NONE = np.empty(0, np.int64)
+LEXICON = Lexicon()
 TEXTS = st.lists(st.lists(st.sampled_from("abcdefg"), max_size=8), min_size=1, max_size=12)
 
 
@@ -29,7 +30,7 @@ def rows(*numbers: int) -> NDArray[np.int64]:
 
 def terms(*texts: list[str]) -> Terms:
     """Words that are their own stems."""
-    return Lexicon().analyse([" ".join(text) for text in texts]).terms
+    return LEXICON.analyse([" ".join(text) for text in texts]).terms
 
 
 def add(index: WordIndex, texts: list[list[str]]) -> None:
