@@ -1,6 +1,6 @@
 """The client: asks one server, in the era it speaks.
 
-Not the transport: a client asks through a `Channel`, be it a connection (`connect`) or HTTP; how the server
+Not the transport: a client asks through a `Link`, be it a connection (`connect`) or HTTP; how the server
 is reached, and its process started and ended, is the concern of `transports/`.
 """
 
@@ -11,7 +11,7 @@ import logging
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
@@ -69,6 +69,17 @@ LIST_SECONDS = 60.0
 # Who wants more input than this will not stop by itself.
 MAX_ROUNDS = 20
 
+# How the methods end that tell of changes: of lists, resources and tasks.
+NEWS = ("/list_changed", "/updated", "/tasks")
+
+
+class Link(Channel, Protocol):
+    """The way to a server: a connection, or HTTP."""
+
+    @property
+    def next_id(self) -> int:
+        """The id that the next request will have."""
+
 
 class Client:
     """A server, as seen by who asks it.
@@ -78,7 +89,7 @@ class Client:
     Every `timeout` is in seconds, None for no limit.
     """
 
-    def __init__(self, channel: Channel, identity: Implementation, handlers: Handlers = NO_HANDLERS) -> None:
+    def __init__(self, channel: Link, identity: Implementation, handlers: Handlers = NO_HANDLERS) -> None:
         self.server = UNKNOWN_SERVER
         self.revision = LATEST_MODERN
         self.capabilities = ServerCapabilities()
@@ -311,7 +322,7 @@ class Client:
                 self.handlers.on_log(msgspec.json.decode(notification.params, type=LogMessage))
             case "notifications/subscriptions/acknowledged":
                 self._subscriptions.acknowledged(notification)
-            case method if method.endswith(("/list_changed", "/updated")):
+            case method if method.endswith(NEWS):
                 change = self._subscriptions.changed(notification)
                 self.cache.invalidate(change)
                 if self.handlers.on_change is not None:

@@ -221,6 +221,11 @@ class Connection(Generic[Waiter]):
         return self._last_id, line
 
     @property
+    def next_id(self) -> int:
+        """The id that our next request will have."""
+        return self._last_id + 1
+
+    @property
     def asked(self) -> int:
         """How many of our requests are waiting for their answers."""
         return len(self._asked)

@@ -10,18 +10,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import anyio
 import msgspec
-from msgspec import UNSET, UnsetType, field
 
 from ragmcp.backoff import Backoff
 from ragmcp.concurrency import beside
 from ragmcp.errors import ConnectionClosed, RagMcpError, RequestTimedOut
 from ragmcp.jsonrpc import Id, Notification
 from ragmcp.resources import ResourceParams
-from ragmcp.schema import EmptyResult, Result, Wire
+from ragmcp.schema import EmptyResult, Result
 from ragmcp.subscriptions import (
     SUBSCRIPTION_ID,
     Acknowledged,
@@ -82,25 +81,14 @@ class News:
         self._listener.close()
 
 
-class _Meta(Wire, frozen=True, kw_only=True):
-    subscription_id: Id | UnsetType = field(name=SUBSCRIPTION_ID, default=UNSET)
-
-
-class _Change(Wire, frozen=True, kw_only=True):
-    meta: _Meta = field(name="_meta", default=_Meta())
-    uri: str = ""
-
-
 class Subscriptions:
     """All that one client listens to."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
         self._all: set[News] = set()
-        # Modern: whose news an id means; one asks at a time, so that an acknowledgement is that one's.
+        # Modern: by the id of the request that listens.
         self._by_id: dict[Id, News] = {}
-        self._asking: News | None = None
-        self._turn = anyio.Semaphore(1)
         # Legacy: the resources that are watched, and by how many.
         self._watched: Counter[str] = Counter()
 
@@ -109,18 +97,17 @@ class Subscriptions:
     def acknowledged(self, notification: Notification) -> None:
         """A modern server has agreed to tell something."""
         agreed = msgspec.json.decode(notification.params, type=Acknowledged)
-        if self._asking is not None:
-            self._by_id[agreed.meta.subscription_id] = self._asking
-            self._asking.settle(agreed.notifications)
-            self._asked()
+        if news := self._by_id.get(agreed.meta.subscription_id):
+            news.settle(agreed.notifications)
 
     def changed(self, notification: Notification) -> Announcement:
         """Tell those who listen; gives the news."""
-        change = msgspec.json.decode(notification.params, type=_Change)
-        news = Announcement(notification.method, change.uri, {"uri": change.uri} if change.uri else {})
+        params = msgspec.json.decode(notification.params, type=dict[str, Any])
+        meta = params.pop("_meta", {})
+        news = Announcement(notification.method, params.get("uri", params.get("taskId", "")), params)
         # On stdio all subscriptions share one channel, and only the id says whose news these are.
-        id = change.meta.subscription_id
-        for listening in self._all if id is UNSET else {self._by_id[id]} if id in self._by_id else ():
+        id = meta.get(SUBSCRIPTION_ID)
+        for listening in self._all if id is None else filter(None, [self._by_id.get(id)]):
             listening.hear(news)
         return news
 
@@ -165,19 +152,13 @@ class Subscriptions:
             await anyio.sleep(backoff.next())
 
     async def _ask(self, news: News) -> None:
-        await self._turn.acquire()
-        self._asking = news
+        id = self._client.channel.next_id
+        self._by_id[id] = news
         try:
             params = ListenParams(meta=self._client.meta(), notifications=news.wanted)
             await self._client.request("subscriptions/listen", params, Result, timeout=None)
         finally:
-            if self._asking is news:
-                self._asked()
-            self._by_id = {id: other for id, other in self._by_id.items() if other is not news}
-
-    def _asked(self) -> None:
-        self._asking = None
-        self._turn.release()
+            del self._by_id[id]
 
     # Legacy
 

@@ -104,6 +104,11 @@ class Peer:
         finally:
             self._close()
 
+    @property
+    def next_id(self) -> int:
+        """The id that our next request will have."""
+        return self.connection.next_id
+
     async def request(self, method: str, params: Any, timeout: float | None = None) -> Raw:
         """Ask and wait for the result. Cancelling the wait cancels the request.
 

@@ -72,7 +72,7 @@ class LegacyHttp:
         self._initialize_again = initialize_again
         self._session = ""
         self._revision = ""
-        self._last_id = 0
+        self.next_id = 1
         self._waiting: dict[Id, Waiter] = {}
         self._answering: dict[Id, anyio.CancelScope] = {}
         self._listening = anyio.CancelScope()
@@ -124,9 +124,9 @@ class LegacyHttp:
                 await opened.wait()
 
     async def _ask(self, method: str, params: Any) -> Raw:
-        self._last_id += 1
-        id, waiter = self._last_id, Waiter()
+        id, waiter = self.next_id, Waiter()
         body = jsonrpc.encode_request(id, method, params)
+        self.next_id += 1
         self._waiting[id] = waiter
         try:
             async with beside(lambda: self._exchange(id, method, body, waiter)):

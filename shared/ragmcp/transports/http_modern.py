@@ -31,7 +31,7 @@ class ModernHttp:
     def __init__(self, http: Http, heard: Callable[[Notification], None]) -> None:
         self._http = http
         self._heard = heard
-        self._last_id = 0
+        self.next_id = 1
         self._mirrors: dict[str, tuple[headers.Mirror, ...]] = {}
         self.closed = http.unreachable
         """Set when the server could not be reached; it may still be asked again."""
@@ -50,8 +50,8 @@ class ModernHttp:
 
     async def request(self, method: str, params: Any, timeout: float | None = None) -> Raw:
         """As `Channel.request`; also raises ServerUnreachable, HttpRefused, MessageTooLarge."""
-        self._last_id += 1
-        body = jsonrpc.encode_request(self._last_id, method, params)
+        body = jsonrpc.encode_request(self.next_id, method, params)
+        self.next_id += 1
         with anyio.move_on_after(timeout):
             return await self._ask(method, self._headers(method, params), body)
         raise RequestTimedOut(method, timeout or 0)
