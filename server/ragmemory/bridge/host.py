@@ -96,7 +96,10 @@ class Bridge:
             return
         match jsonrpc.parse(line):
             case Request() as request:
-                self._tasks.start_soon(self._ask, request, bytes(line))
+                heads = _modern_heads(request.method, request.params)
+                running = Running(request.method, bool(heads), anyio.CancelScope())
+                self._running[request.id] = running
+                self._tasks.start_soon(self._ask, request, bytes(line), heads, running.scope)
             case Unreadable(id, reason):
                 self._refuse(id, reason)
             case Notification(method, params) if method == CANCELLED:
@@ -106,24 +109,22 @@ class Bridge:
             case _:
                 await self._tell("an answer", NO_PARAMS, bytes(line))
 
-    async def _ask(self, request: Request, line: bytes) -> None:
-        heads = _modern_heads(request.method, request.params)
-        with anyio.CancelScope() as scope:
-            self._running[request.id] = Running(request.method, bool(heads), scope)
+    async def _ask(
+        self, request: Request, line: bytes, heads: dict[str, str], scope: anyio.CancelScope
+    ) -> None:
+        async def attempt() -> None:
+            if heads:
+                await self._forwarder.ask(request.method, request.id, line, heads)
+            else:
+                await self._session.ask(request, line)
 
-            async def attempt() -> None:
-                if heads:
-                    await self._forwarder.ask(request.method, request.id, line, heads)
-                else:
-                    await self._session.ask(request, line)
-
+        with scope:
             try:
                 await self._patiently(attempt, repeatable=request.method != NOT_REPEATABLE)
             except RagMcpError as error:
                 self._refuse(request.id, error)
-            finally:
-                self._running.pop(request.id, None)
-                self._idle.set()
+        self._running.pop(request.id, None)
+        self._idle.set()
 
     async def _ask_batch(self, line: bytes) -> None:
         try:

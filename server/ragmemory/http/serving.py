@@ -73,6 +73,7 @@ async def _serve(
     listener = Listener(app, _patience(table, limits))
     async with anyio.create_task_group() as tasks:
         memory.tasks = tasks
+        server.allow_tasks(tasks)
         async with endpoint:
             tasks.start_soon(listener.run_on, listening)
             await listener.started_listening.wait()

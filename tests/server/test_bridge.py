@@ -1,0 +1,232 @@
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ragmcp.eras import LEGACY_REVISIONS
+from tests.support.http_memory import LONGEST_SECONDS, MODERN, http_memory, modern_meta
+from tests.support.openai_server import closed_port
+from tests.support.processes import memory_command, memory_environment
+
+REVISIONS = [MODERN, *LEGACY_REVISIONS]
+
+
+@dataclass
+class Stdio:
+    """A host that knows stdio only, and its bridge."""
+
+    process: subprocess.Popen[bytes]
+    log: Path
+    modern: bool = True
+    last_id: int = 0
+    heard: list[str] = field(default_factory=list)
+
+    def send(self, message: dict[str, Any] | bytes) -> None:
+        assert self.process.stdin is not None
+        line = message if isinstance(message, bytes) else json.dumps(message).encode()
+        self.process.stdin.write(line + b"\n")
+        self.process.stdin.flush()
+
+    def receive(self) -> Any:
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        assert line, self.log.read_text(encoding="utf-8")
+        return json.loads(line)
+
+    def ask(self, method: str, **params: Any) -> int:
+        """The id of a request that is on its way."""
+        self.last_id += 1
+        if self.modern:
+            params["_meta"] = modern_meta() | params.get("_meta", {})
+        self.send({"jsonrpc": "2.0", "id": self.last_id, "method": method, "params": params})
+        return self.last_id
+
+    def request(self, method: str, **params: Any) -> Any:
+        """The answer to a request; what the server says before it is kept in `heard`."""
+        id = self.ask(method, **params)
+        while (message := self.receive()).get("id") != id:
+            self.heard.append(message["method"])
+        return message
+
+    def call(self, tool: str, **arguments: Any) -> Any:
+        answer = self.request("tools/call", name=tool, arguments=arguments)
+        assert "result" in answer, answer
+        return answer["result"]
+
+    def begin(self, revision: str) -> Any:
+        """The handshake that the revision has, or a discovery."""
+        self.modern = revision == MODERN
+        if self.modern:
+            return self.request("server/discover")["result"]
+        client = {"name": "host", "version": "1"}
+        begun = self.request("initialize", protocolVersion=revision, clientInfo=client, capabilities={})
+        self.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        return begun["result"]
+
+
+@contextmanager
+def bridge(
+    folder: Path, url: str, *arguments: str, revision: str = MODERN, **variables: str
+) -> Iterator[Stdio]:
+    """A bridge whose host has begun to speak `revision`."""
+    log = folder / "bridge.log"
+    with log.open("ab") as stderr:
+        process = subprocess.Popen(
+            memory_command(folder, "bridge", url, *arguments),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            env=memory_environment(folder, **variables),
+        )
+    with process:
+        try:
+            speaker = Stdio(process, log)
+            speaker.begin(revision)
+            yield speaker
+        finally:
+            assert process.stdin is not None
+            process.stdin.close()
+            process.wait(LONGEST_SECONDS)
+
+
+@pytest.mark.parametrize("revision", REVISIONS)
+def test_a_host_on_stdio_uses_a_server_on_http_in_its_own_revision(tmp_path: Path, revision: str) -> None:
+    with http_memory(tmp_path) as server, bridge(tmp_path, server.url, revision=revision) as speaker:
+        tools = [tool["name"] for tool in speaker.request("tools/list")["result"]["tools"]]
+        assert tools == ["Inject", "Query"]
+        speaker.call("Inject", text="Füchse springen.", metadata={"uri": "füchse"})
+        found = speaker.call("Query", query="Füchse")
+        assert "füchse" in found["content"][0]["text"]
+        for method, params, word in (
+            ("tools/call", {"name": "Nothing", "arguments": {}}, "TOOL_NOT_FOUND"),
+            ("tools/call", {"name": "Query", "arguments": {}}, "INVALID_PARAMS"),
+            ("resources/read", {"uri": "memory://documents/é"}, "RESOURCE_NOT_FOUND"),
+            ("no/such", {}, "METHOD_NOT_FOUND"),
+        ):
+            data = speaker.request(method, **params)["error"]["data"]
+            assert (data["errorCode"], data["requestId"]) == (word, speaker.last_id)
+        speaker.send(b"{")
+        assert speaker.receive()["error"]["code"] == -32700
+
+
+@pytest.mark.parametrize("revision", ["2025-11-25", "2024-11-05"])
+def test_what_a_session_is_told_comes_down_to_its_host(tmp_path: Path, revision: str) -> None:
+    with http_memory(tmp_path) as server, bridge(tmp_path, server.url, revision=revision) as speaker:
+        speaker.request("resources/list")
+        speaker.call("Inject", text="Foxes jump.")
+        heard = speaker.heard or [speaker.receive()["method"]]
+        assert heard == ["notifications/resources/list_changed"]
+
+
+def test_a_cancelled_modern_request_ends_at_the_server_and_others_go_on(tmp_path: Path) -> None:
+    with http_memory(tmp_path) as server, bridge(tmp_path, server.url) as speaker:
+        listening = speaker.ask("subscriptions/listen", notifications={"resourcesListChanged": True})
+        assert speaker.receive()["method"] == "notifications/subscriptions/acknowledged"
+        cancelled = {"requestId": listening, "_meta": modern_meta()}
+        speaker.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": cancelled})
+        speaker.call("Inject", text="Foxes jump.")
+        assert speaker.call("Query", query="foxes")["structuredContent"]["hits"]
+        assert speaker.heard == []
+
+
+def test_a_server_is_started_where_none_answers_and_ends_with_the_bridge(tmp_path: Path) -> None:
+    url = f"http://127.0.0.1:{closed_port()}"
+    with bridge(tmp_path, url, "--spawn", "--toolsets", "memory,documents") as first:
+        first.call("Inject", text="Foxes jump.")
+        with bridge(tmp_path, url, "--spawn") as second:
+            assert len(second.request("tools/list")["result"]["tools"]) == 9
+            assert second.call("Query", query="foxes")["structuredContent"]["hits"]
+        # It was not the second's, so it is still there.
+        assert first.call("MemoryStats")["structuredContent"]["documents"] == 1
+    with bridge(tmp_path, url, "--spawn") as third:
+        assert len(third.request("tools/list")["result"]["tools"]) == 2
+        assert third.call("Query", query="foxes")["structuredContent"]["hits"]
+
+
+@pytest.mark.parametrize("revision", [MODERN, "2025-11-25"])
+def test_the_bridge_survives_its_server(tmp_path: Path, revision: str) -> None:
+    with http_memory(tmp_path) as server:
+        port = str(server.told["port"])
+        with bridge(tmp_path, server.url, revision=revision) as speaker:
+            speaker.call("Inject", text="Foxes jump.")
+            server.process.kill()
+            server.process.wait()
+            asked = speaker.ask("tools/call", name="Query", arguments={"query": "foxes"})
+            with http_memory(tmp_path, "--port", port):
+                answer = speaker.receive()
+                assert answer["id"] == asked
+                assert answer["result"]["content"][0]["text"].startswith("[1]")
+                assert speaker.call("Query", query="foxes")
+
+
+@pytest.mark.parametrize(
+    ("token", "word"), [("", "HTTP_REFUSED"), ("wrong", "HTTP_REFUSED")], ids=["none", "wrong"]
+)
+def test_a_server_that_refuses_is_said_to_refuse(tmp_path: Path, token: str, word: str) -> None:
+    with http_memory(tmp_path, RAGMEMORY_TOKEN="right") as server:
+        with bridge(tmp_path, server.url, RAGMEMORY_TOKEN="right") as speaker:
+            assert speaker.call("Query", query="x")
+        process = subprocess.run(
+            memory_command(tmp_path, "bridge", server.url),
+            input=json.dumps(
+                {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": modern_meta()}}
+            ).encode(),
+            capture_output=True,
+            env=memory_environment(tmp_path, **({"RAGMEMORY_TOKEN": token} if token else {})),
+            timeout=LONGEST_SECONDS,
+            check=True,
+        )
+        error = json.loads(process.stdout)["error"]
+        assert error["data"]["errorCode"] == word
+        assert "status 401" in error["message"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["nonsense"], "nonsense is no address of a server"),
+        (["http://example.org/mcp", "--spawn"], "example.org is another"),
+        (["http://127.0.0.1:1/mcp", "--token-file", "nowhere"], "nowhere cannot be read"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_bridged_is_a_sentence(tmp_path: Path, arguments: list[str], sentence: str) -> None:
+    done = subprocess.run(
+        memory_command(tmp_path, "bridge", *arguments),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        env=memory_environment(tmp_path),
+        timeout=LONGEST_SECONDS,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert sentence in done.stderr
+
+
+def test_a_message_over_the_limit_is_refused_and_the_bridge_lives(tmp_path: Path) -> None:
+    limit = {"RAGCHAT_LIMITS_MESSAGE_BYTES": "100000"}
+    with http_memory(tmp_path) as server, bridge(tmp_path, server.url, **limit) as speaker:
+        refused = speaker.request("tools/call", name="Inject", arguments={"text": "x" * 200_000})
+        assert refused["error"]["data"]["errorCode"] == "MESSAGE_TOO_LARGE"
+        assert speaker.call("Query", query="x")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
+def test_a_signal_ends_the_bridge_and_the_server_it_started(tmp_path: Path) -> None:
+    url = f"http://127.0.0.1:{closed_port()}"
+    with bridge(tmp_path, url, "--spawn") as speaker:
+        speaker.call("Query", query="x")
+        speaker.process.send_signal(signal.SIGTERM)
+        assert speaker.process.wait(LONGEST_SECONDS) == 0
+    with bridge(tmp_path, url, "--spawn") as again:
+        assert again.call("Query", query="x")
