@@ -51,7 +51,7 @@ def test_flags_of_a_conversation_stand_on_both_sides_too() -> None:
     [
         ["--nonsense"],
         ["nonsense"],
-        ["serve"],
+        ["serve", "--port", "many"],
         ["memory"],
         ["memory", "export"],
         ["ask"],
