@@ -1,4 +1,4 @@
-"""Whatever comes over HTTP, the answer is HTTP; and a JSON-RPC error, where something is wrong. Never a crash."""
+"""Whatever comes over HTTP, the answer is HTTP; a JSON-RPC error, where something is wrong. Never a crash."""
 
 from __future__ import annotations
 

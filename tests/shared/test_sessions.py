@@ -16,6 +16,8 @@ from ragmcp.transports.sessions import SessionChannel
 from tests.support.http_server import HttpClient, http_client, limits, request, until
 from tests.support.mcp_server import TOOLS, Echo
 
+# More than a session remembers streams.
+CALLS = 120
 REVISIONS = ["2025-03-26", "2025-06-18", "2025-11-25"]
 
 
@@ -390,6 +392,93 @@ async def test_the_end_of_a_session_ends_its_calls_and_streams() -> None:
             assert (await client.http.delete(client.url, headers=headers)).status_code == 204
             await cancelled.wait()
             assert await events.next() is None
+
+
+async def test_a_call_whose_client_is_gone_does_not_keep_its_session_alive() -> None:
+    began, cancelled = anyio.Event(), anyio.Event()
+
+    @tool()
+    async def hang(_: Call) -> str:
+        """Never ends."""
+        began.set()
+        try:
+            await anyio.sleep_forever()
+        finally:
+            cancelled.set()
+        return ""
+
+    async with http_client(Server("s", "1", [hang]), limits=limits(session_idle_seconds=0.1)) as client:
+        headers = await client.session()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(client.post, call("hang"), headers)
+            await began.wait()
+            tasks.cancel_scope.cancel()
+        with anyio.fail_after(10):
+            await cancelled.wait()
+        assert client.endpoint.session_count == 0
+
+
+async def test_a_call_under_way_is_answered_before_the_server_leaves() -> None:
+    began, go_on = anyio.Event(), anyio.Event()
+
+    @tool()
+    async def wait(_: Call) -> str:
+        """Takes its time."""
+        began.set()
+        await go_on.wait()
+        return "done"
+
+    async with http_client(Server("s", "1", [wait])) as client:
+        headers = await client.session()
+        async with await listen(client, headers) as events, anyio.create_task_group() as tasks:
+
+            async def ask() -> None:
+                response = await client.post(call("wait"), headers)
+                assert response.json()["result"]["content"][0]["text"] == "done"
+
+            await events.next()
+            tasks.start_soon(ask)
+            await began.wait()
+            client.endpoint.leave()
+            assert await events.next() is None
+            go_on.set()
+
+
+async def test_a_session_has_room_for_more_calls_than_streams_to_come_back_to() -> None:
+    waiting, go_on = 0, anyio.Event()
+
+    @tool()
+    async def wait(call: Call) -> str:
+        """Waits for the others."""
+        nonlocal waiting
+        waiting += 1
+        if waiting == CALLS:
+            go_on.set()
+        await go_on.wait()
+        await call.progress(1)
+        return "done"
+
+    async with http_client(Server("s", "1", [wait])) as client:
+        headers = await client.session()
+        async with anyio.create_task_group() as tasks:
+
+            async def ask(id: int) -> None:
+                async with client.stream(call("wait", id=id, token=f"t{id}"), headers) as events:
+                    assert (await events.message())["params"]["progressToken"] == f"t{id}"
+                    assert (await events.message())["id"] == id
+
+            for id in range(CALLS):
+                tasks.start_soon(ask, id)
+
+
+async def test_there_are_not_more_streams_than_there_may_be() -> None:
+    async with http_client(limits=limits(streams=1)) as client:
+        headers = await client.session()
+        async with await listen(client, headers) as events:
+            await events.next()
+            refused = await client.http.get(client.url, headers=headers | {"accept": "text/event-stream"})
+    assert refused.status_code == 503
+    assert refused.json()["error"]["data"]["errorCode"] == "TOO_MANY_OPEN"
 
 
 async def test_updates_of_resources_come_to_those_who_subscribed() -> None:

@@ -208,6 +208,6 @@ async def http_client(server: Server | None = None, **options: Any) -> AsyncIter
     async with (
         Endpoint(server or make_server(), chosen, **options) as endpoint,
         served(endpoint.mcp) as url,
-        httpx2.AsyncClient(timeout=10, trust_env=False) as http,
+        httpx2.AsyncClient(timeout=10, trust_env=False, limits=httpx2.Limits(max_connections=None)) as http,
     ):
         yield HttpClient(http, url, endpoint)

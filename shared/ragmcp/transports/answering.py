@@ -107,12 +107,19 @@ class Attendant:
 
     async def _attend(self, own: anyio.CancelScope) -> None:
         with own:
-            while True:
-                with anyio.move_on_after(self._answering.limits.keep_alive_seconds):
-                    await self._exchange.gone()
-                    self._gone()
-                    return
-                await self._life()
+            try:
+                await self._watch()
+            except Exception:  # One client's trouble is no other's.
+                log.exception("Lost sight of a client")
+
+    async def _watch(self) -> None:
+        while True:
+            with anyio.move_on_after(self._answering.limits.keep_alive_seconds):
+                await self._exchange.gone()
+                self._exchange.close()
+                self._gone()
+                return
+            await self._life()
 
 
 class Answering:

@@ -100,7 +100,7 @@ class Endpoint:
     def leave(self) -> None:
         """Refuse what comes from now on, and let the streams end."""
         self._answering.closing.set()
-        self._sessions.close()
+        self._sessions.leave()
 
     # The ASGI applications
 

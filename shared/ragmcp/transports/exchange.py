@@ -98,6 +98,7 @@ class Exchange:
     """One request on its way to its response."""
 
     __slots__ = (
+        "_counted",
         "_header_list",
         "_limits",
         "_lock",
@@ -134,12 +135,13 @@ class Exchange:
         self._limits = limits
         self._streams = streams
         self._lock: anyio.Lock | None = None
+        self._counted = False
         self._header_list: list[Header] = scope["headers"]
 
     def header(self, name: str) -> str | None:
         """A header's value, by its lower-case name."""
         value = self.headers.get(name.encode())
-        return None if value is None else value.decode("latin-1")
+        return None if value is None else value.decode("latin-1").strip(" \t")
 
     # In
 
@@ -234,23 +236,31 @@ class Exchange:
         async with self._lock:  # What is written at the same time must not come between headers and events.
             if not self.streaming:
                 self._streams.open()
-                self.streaming = True
+                self.streaming = self._counted = True
                 headers = [*_EVENT_HEADERS, *self.extra]
                 await self._send({"type": "http.response.start", "status": 200, "headers": headers})
             await self._send({"type": "http.response.body", "body": events, "more_body": not last})
+        if last:
+            self.close()
 
     async def finish(self) -> None:
         """End the stream, if that has not happened yet."""
         await self.write(b"", last=True)
 
+    @property
+    def may_stream(self) -> bool:
+        """Whether it is a stream, or there is room for another one."""
+        return self.streaming or not self._streams.full
+
     async def keep_alive(self) -> None:
-        """Show everybody in between that there is life; becomes a stream if there is room for one."""
-        if self.streaming or not self._streams.full:
+        """Show everybody in between that there is life, if it may become a stream."""
+        if self.may_stream:
             await self.write(KEEP_ALIVE)
 
     def close(self) -> None:
-        """Count the stream as closed."""
-        if self.streaming:
+        """Count it as an open stream no longer."""
+        if self._counted:
+            self._counted = False
             self._streams.close()
 
 

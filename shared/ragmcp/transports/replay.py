@@ -7,6 +7,7 @@ the rest. Source: 2025-11-25 basic/transports, "Resumability and Redelivery".
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 
 import anyio
 from msgspec import Struct
@@ -63,11 +64,21 @@ class SessionStream:
     that they have an id to come back with.
     """
 
-    def __init__(self, number: int, replay: Replay, *, priming: bool, retry_ms: int) -> None:
+    def __init__(
+        self,
+        number: int,
+        replay: Replay,
+        on_begin: Callable[[SessionStream], None],
+        *,
+        priming: bool,
+        retry_ms: int,
+    ) -> None:
+        """`on_begin` is called before the first event."""
         self.number = number
         self.begun = False
         self.ended = False
         self._replay = replay
+        self._on_begin = on_begin
         self._priming = priming
         self._retry_ms = retry_ms
         self._exchange: Exchange | None = None
@@ -90,7 +101,7 @@ class SessionStream:
         return self._exchange is exchange
 
     def attach(self, exchange: Exchange, carried: anyio.CancelScope | None = None) -> None:
-        """From now on this response carries it; the one before ends, whose scope is cancelled."""
+        """From now on this response carries it and no other; `carried` is cancelled when it does no longer."""
         self.release()
         self._exchange, self._carried = exchange, carried
 
@@ -100,10 +111,15 @@ class SessionStream:
             self._exchange = self._carried = None
 
     def release(self) -> None:
-        """No response carries it any more; the one that did ends."""
+        """No response carries it any more."""
+        self.dismiss()
+        self._exchange = None
+
+    def dismiss(self) -> None:
+        """Let a GET end that carries it; a POST ends with its answer."""
         if self._carried is not None:
             self._carried.cancel()
-        self._exchange = self._carried = None
+            self._exchange = self._carried = None
 
     # What is said
 
@@ -114,8 +130,9 @@ class SessionStream:
         await self._write(said, last=last)
 
     async def keep_alive(self) -> None:
-        """Show that there is life, and where to come back to."""
-        await self._write(self._prime() or KEEP_ALIVE)
+        """Show that there is life, and where to come back to; if there is room for one more stream."""
+        if self._exchange is not None and self._exchange.may_stream:
+            await self._write(self._prime() or KEEP_ALIVE)
 
     async def pause(self) -> None:
         """End the response, not the stream: the client comes back for the rest."""
@@ -131,6 +148,7 @@ class SessionStream:
         if self.begun:
             return b""
         self.begun = True
+        self._on_begin(self)
         if not self._priming:
             return b""
         return b"id: %b\nretry: %d\ndata:\n\n" % (self._replay.next_id(self.number).encode(), self._retry_ms)

@@ -58,8 +58,8 @@ class HttpSession:
         self.running: dict[Id, anyio.CancelScope] = {}
         self.listening = False
         self.told = anyio.CancelScope()
-        # HTTP requests that are open; while there are none it is idle.
-        self.users = 0
+        # Whose clients are there; while there are none it is idle.
+        self.exchanges: set[Exchange] = set()
         self.used_at = anyio.current_time()
         self._limits = limits
         self._replay = Replay(limits.replay_bytes)
@@ -85,35 +85,48 @@ class HttpSession:
                     log.info("Ignored what a client sent: %s", error)
         return requests, replies
 
-    def close(self) -> None:
-        """End everything in it."""
+    def part(self, exchange: Exchange) -> None:
+        """That client is gone, or answered."""
+        self.exchanges.discard(exchange)
+        self.used_at = anyio.current_time()
+
+    def leave(self) -> None:
+        """Ask and tell nothing more; what is being answered goes on."""
         self.closed.set()
         self.told.cancel()
         for waiter in self.connection.close():
             waiter.done.set()
+        for stream in self._streams.values():
+            stream.dismiss()
+
+    def close(self) -> None:
+        """End everything in it."""
+        self.leave()
         for scope in self.running.values():
             scope.cancel()
-        for stream in self._streams.values():
-            stream.release()
 
     # Streams
 
     def open_stream(self, *, standing: bool = False) -> SessionStream:
         """A new stream; a `standing` one belongs to no request."""
-        if len(self._streams) >= STREAMS_KEPT:
-            gone = next((stream for stream in self._streams.values() if not stream.live), None)
-            if gone is None:
-                raise TooManyOpen("event streams in this session", STREAMS_KEPT)
-            self.forget_stream(gone)
         self._last_stream += 1
         priming = self.state.terms is not None and self.state.terms.revision >= PRIMING_SINCE
         stream = SessionStream(
-            self._last_stream, self._replay, priming=priming, retry_ms=self._limits.retry_ms
+            self._last_stream, self._replay, self._keep, priming=priming, retry_ms=self._limits.retry_ms
         )
-        self._streams[stream.number] = stream
         if standing:
             self._standing.append(stream)
         return stream
+
+    def _keep(self, stream: SessionStream) -> None:
+        if len(self._streams) >= STREAMS_KEPT:
+            news = self._standing[-1:]
+            gone = [old for old in self._streams.values() if not old.live and old not in news]
+            for old in gone[:1]:
+                del self._streams[old.number]
+                if old in self._standing:
+                    self._standing.remove(old)
+        self._streams[stream.number] = stream
 
     def find_stream(self, event_id: str) -> tuple[SessionStream, int]:
         """The stream of an event, and the event's number. Raises InvalidRequest."""
@@ -122,12 +135,6 @@ class HttpSession:
             return self._streams[stream], number
         except (ValueError, KeyError):
             raise InvalidRequest("the event of Last-Event-ID is not known any more") from None
-
-    def forget_stream(self, stream: SessionStream) -> None:
-        """Nobody comes back to it."""
-        del self._streams[stream.number]
-        if stream in self._standing:
-            self._standing.remove(stream)
 
     def for_news(self) -> SessionStream:
         """The one stream for what belongs to no request: the latest that somebody hears."""
@@ -188,7 +195,7 @@ class Sessions:
         """Answer a body. Raises HttpError."""
         if exchange.header(headers.SESSION_ID) is not None:
             session = self._find(exchange)
-            with self._using(session):
+            with self._using(session, exchange):
                 await self._answer(exchange, session, body)
             return
         message = jsonrpc.parse(body)
@@ -212,7 +219,9 @@ class Sessions:
         session = self._find(exchange)
         if not exchange.accepts(EVENTS):
             raise NotAcceptable((EVENTS,))
-        with self._using(session), anyio.CancelScope() as carried:
+        if not exchange.may_stream:
+            raise TooManyOpen("event streams", self._limits.streams)
+        with self._using(session, exchange), anyio.CancelScope() as carried:
             if (last_seen := exchange.header(headers.LAST_EVENT_ID)) is not None:
                 stream, number = session.find_stream(last_seen)
                 await stream.catch_up(exchange, number, carried)
@@ -241,13 +250,13 @@ class Sessions:
             await anyio.sleep(self._limits.session_idle_seconds / 4)
             limit = anyio.current_time() - self._limits.session_idle_seconds
             for session in [*self._sessions.values()]:
-                if not session.users and session.used_at < limit:
+                if not session.exchanges and session.used_at < limit:
                     self._end(session)
 
-    def close(self) -> None:
-        """End them all."""
-        for session in [*self._sessions.values()]:
-            self._end(session)
+    def leave(self) -> None:
+        """Let all streams end, and all calls find theirs."""
+        for session in self._sessions.values():
+            session.leave()
 
     # Who there is
 
@@ -260,13 +269,12 @@ class Sessions:
         return self._sessions[id]
 
     @contextmanager
-    def _using(self, session: HttpSession) -> Iterator[None]:
-        session.users += 1
+    def _using(self, session: HttpSession, exchange: Exchange) -> Iterator[None]:
+        session.exchanges.add(exchange)
         try:
             yield
         finally:
-            session.users -= 1
-            session.used_at = anyio.current_time()
+            session.part(exchange)
             if self._sessions.pop(session.id, None):
                 self._sessions[session.id] = session
 
@@ -280,20 +288,20 @@ class Sessions:
         as there is one that nobody uses right now.
         """
         if len(self._sessions) >= self._limits.sessions:
-            idle = next((session for session in self._sessions.values() if not session.users), None)
+            idle = next((session for session in self._sessions.values() if not session.exchanges), None)
             if idle is None:
                 raise TooManyOpen("sessions", self._limits.sessions)
             self._end(idle)
         session = HttpSession(self._limits)
         self._sessions[session.id] = session
-        with self._using(session):
+        with self._using(session, exchange):
             await self._answer(exchange, session, body)
         if session.state.terms is None:
             self._end(session)
 
     def _listen(self, session: HttpSession) -> SessionStream:
         stream = session.open_stream(standing=True)
-        if stream is session.for_news() and not session.listening:
+        if not session.listening:
             session.listening = True
             self._answering.tasks.start_soon(self._tell, session)
         return stream
@@ -301,10 +309,12 @@ class Sessions:
     async def _tell(self, session: HttpSession) -> None:
         from ragmcp.subscriptions import tell_legacy
 
+        channel = SessionChannel(session, session.for_news)
         with session.told:
-            await tell_legacy(
-                self._answering.server, session.state, SessionChannel(session, session.for_news)
-            )
+            try:
+                await tell_legacy(self._answering.server, session.state, channel)
+            except Exception:  # One session's trouble is no other's.
+                log.exception("Could not tell a session its news")
 
     # What is answered
 
@@ -315,7 +325,12 @@ class Sessions:
             return
         stream = session.open_stream()
         stream.attach(exchange)
-        attendant = Attendant(self._answering, exchange, lambda: stream.detach(exchange), stream.keep_alive)
+
+        def gone() -> None:
+            stream.detach(exchange)
+            session.part(exchange)
+
+        attendant = Attendant(self._answering, exchange, gone, stream.keep_alive)
         lines = [b""] * len(requests)
         status = 200
 
@@ -353,11 +368,7 @@ class Sessions:
             session.connection.batches = session.state.batches
         if stream.begun:
             await (stream.say(line, last=True) if line else stream.end())
-            return
-        session.forget_stream(stream)
-        if session.closed.is_set() and self._answering.closing.is_set():
-            raise SessionNotFound
-        if line:
+        elif line:
             if session.state.terms is not None:
                 exchange.extra.append((b"mcp-session-id", session.id.encode()))
             await exchange.answer(status, line)
