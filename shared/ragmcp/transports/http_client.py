@@ -90,11 +90,18 @@ class Http:
             raise
 
     def _redirected(self, response: httpx2.Response) -> httpx2.URL:
-        target = response.url.join(response.headers["location"])
+        self.url = self.joined(response.headers["location"], response.status_code)
+        return self.url
+
+    def joined(self, location: str, status: int) -> httpx2.URL:
+        """Where the server sends us. Raises HttpRefused for what is no address, or another server's."""
+        try:
+            target = self.url.join(location)
+        except httpx2.InvalidURL:
+            raise HttpRefused(shown(self.url), status, "it sends us on to what is no address") from None
         # The token, and what we have to say, is for this server and no other.
-        if not same_origin(target, self.url):
-            raise HttpRefused(shown(self.url), response.status_code, f"it sends us on to {shown(target)}")
-        self.url = target
+        if _origin(target) != _origin(self.url):
+            raise HttpRefused(shown(self.url), status, f"it sends us on to {shown(target)}")
         return target
 
     @contextmanager
@@ -201,11 +208,6 @@ class Response:
             raise UnreadableAnswer(self._method, "it is compressed, which nobody asked for")
         with self._http.mapped(self._method):
             return await anext(self._chunks, None)
-
-
-def same_origin(one: httpx2.URL, other: httpx2.URL) -> bool:
-    """Whether both name the same server."""
-    return _origin(one) == _origin(other)
 
 
 def _origin(url: httpx2.URL) -> tuple[str, str, int]:

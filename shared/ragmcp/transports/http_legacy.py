@@ -76,6 +76,7 @@ class LegacyHttp:
         self._waiting: dict[Id, Waiter] = {}
         self._answering: dict[Id, anyio.CancelScope] = {}
         self._listening = anyio.CancelScope()
+        self._hears = False
         self._renewing = anyio.Lock()
         self._lost = ""
 
@@ -161,10 +162,11 @@ class LegacyHttp:
                 self._session = response.header(headers.SESSION_ID)
             if response.streams:
                 return await self._follow(response, waiter)
-            if response.status != 202:  # Else the answer is to come on another stream.
-                self._take(await response.message(), id)
-                if not waiter.done.is_set():
-                    raise UnreadableAnswer(method, "it is no answer")
+            if response.status == 202 and self._hears:  # The answer is to come on the server's own stream.
+                return None
+            self._take(await response.message(), id)
+            if not waiter.done.is_set():
+                raise UnreadableAnswer(method, "it is no answer")
             return None
 
     async def _follow(self, response: Response, waiter: Waiter) -> EventDecoder:
@@ -258,6 +260,7 @@ class LegacyHttp:
                         return
                     if response.status >= 400 or not response.streams:
                         return  # "The server does not offer an SSE stream at this endpoint."
+                    self._hears = True
                     opened.set()
                     events = response.events
                     while messages := await response.next():
@@ -266,6 +269,8 @@ class LegacyHttp:
                             self._take(message)
             except RagMcpError as error:
                 log.info("%s", error)
+            finally:
+                self._hears = False
             await anyio.sleep(_pause(events, backoff))
 
     def _take(self, message: Message, asked: Id | None = None) -> None:

@@ -14,7 +14,7 @@ import anyio
 from ragmcp.concurrency import beside
 from ragmcp.errors import ConnectionClosed, HttpRefused, RagMcpError, RequestTimedOut
 from ragmcp.peer import HIGH_WATER_BYTES
-from ragmcp.transports.http_client import EVENTS, Http, Response, same_origin, shown
+from ragmcp.transports.http_client import EVENTS, Http, Response, shown
 
 OPENING = "the opening of the event stream"
 ENDPOINT_SECONDS = 10.0
@@ -60,10 +60,7 @@ class SseStream:
             while events := await self._response.next_events():
                 for type, data in events:
                     if type == "endpoint":
-                        self._endpoint = self._http.url.join(bytes(data).decode(errors="replace"))
-                        if not same_origin(self._endpoint, self._http.url):
-                            where = shown(self._endpoint)
-                            raise HttpRefused(shown(self._http.url), 200, f"it sends us on to {where}")
+                        self._endpoint = self._http.joined(bytes(data).decode(errors="replace"), 200)
                         return
             raise HttpRefused(shown(self._http.url), 200, "its event stream names no endpoint")
         raise RequestTimedOut(OPENING, ENDPOINT_SECONDS)
