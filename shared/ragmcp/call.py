@@ -147,7 +147,11 @@ class Call:
         """
         from ragmcp.inputs import ask
 
-        return await (self.asker or ask(self))(requests)
+        if self.asker is None:
+            return await ask(self)(requests)
+        for request in requests.values():
+            self.require(request.capability, request.part)
+        return await self.asker(requests)
 
 
 class InputNeeded(Exception):

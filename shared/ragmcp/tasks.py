@@ -123,9 +123,7 @@ class Task:
         self._asked |= {keys[name]: request for name, request in requests.items()}
         self._turn("input_required")
         while self._asked.keys() & keys.values():
-            self._answered = anyio.Event()
             await self._answered.wait()
-        self._turn("working")
         return {name: self._answers.pop(key) for name, key in keys.items()}
 
     def _fresh(self, name: str) -> str:
@@ -147,7 +145,10 @@ class Task:
         for key in answers:
             del self._asked[key]
         self._answers |= answers
-        self._answered.set()
+        if answers:
+            self._turn("input_required" if self._asked else "working")
+            self._answered.set()
+            self._answered = anyio.Event()
 
     # Its end
 

@@ -58,6 +58,22 @@ async def ask_first(call: Call) -> str:
 
 
 @tool(background=True)
+async def greet_both(call: Call) -> str:
+    """Asks two people at the same time, one question each."""
+    await call.background()
+    names: dict[str, str] = {}
+
+    async def one(key: str) -> None:
+        answer = (await call.ask(**{key: Elicit(message="Who?", requested_schema=FORM)}))[key]
+        names[key] = answer.content["name"]
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(one, "left")
+        tasks.start_soon(one, "right")
+    return f"Hello {names['left']} and {names['right']}"
+
+
+@tool(background=True)
 async def instant(_: Call) -> str:
     """Is done before it would be worth a task."""
     return "done"
@@ -76,7 +92,10 @@ async def a_server(tools: list[Tool]) -> AsyncIterator[Server]:
 async def a_client() -> AsyncIterator[RawClient]:
     global may_finish
     may_finish = anyio.Event()
-    async with a_server([bake, greet, ask_first, instant]) as server, raw_client(server) as client:
+    async with (
+        a_server([bake, greet, greet_both, ask_first, instant]) as server,
+        raw_client(server) as client,
+    ):
         yield client
 
 
@@ -217,6 +236,28 @@ async def test_tasks_are_for_clients_that_declare_the_extension() -> None:
         assert (await ask(client, "tasks/result", taskId="x"))["error"]["code"] == -32601
 
 
+async def test_questions_of_one_task_are_answered_one_by_one() -> None:
+    async with a_client() as client:
+        task_id = (await start(client, "greet_both"))["taskId"]
+        while len((await waiting(client, task_id))["inputRequests"]) < 2:
+            await anyio.lowlevel.checkpoint()
+        for key, name, status in (("left", "Ada", "input_required"), ("right", "Bo", "working")):
+            answers = {key: {"action": "accept", "content": {"name": name}}}
+            await ask(client, "tasks/update", taskId=task_id, inputResponses=answers)
+            task = (await ask(client, "tasks/get", taskId=task_id))["result"]
+            assert task["status"] in (status, "completed")
+        done = await ended(client, task_id)
+        assert done["result"]["content"][0]["text"] == "Hello Ada and Bo"
+
+
+async def test_a_task_asks_only_what_the_client_can_give() -> None:
+    async with a_client() as client:
+        only_tasks: dict[str, Any] = {"extensions": {TASKS: {}}}
+        created = await ask(client, "tools/call", only_tasks, name="greet", arguments={})
+        failed = await ended(client, created["result"]["taskId"])
+        assert (failed["status"], failed["error"]["code"]) == ("failed", -32021)
+
+
 async def test_a_server_without_tasks_has_no_such_methods() -> None:
     async with raw_client(Server("plain", "1", [instant])) as client:
         assert (await ask(client, "tasks/get", taskId="x"))["error"]["code"] == -32601
@@ -231,7 +272,7 @@ async def our_client(**handlers: Any) -> AsyncIterator[Client]:
     global may_finish
     may_finish = anyio.Event()
     async with (
-        a_server([bake, greet, ask_first, instant]) as server,
+        a_server([bake, greet, greet_both, ask_first, instant]) as server,
         open_memory(server, handlers=Handlers(tasks=True, **handlers)) as client,
     ):
         yield client
