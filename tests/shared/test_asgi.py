@@ -24,6 +24,7 @@ from tests.support.http_server import (
     modern_headers,
     modern_request,
     raise_descriptor_limit,
+    request,
     until,
 )
 from tests.support.mcp_server import make_server
@@ -280,6 +281,34 @@ async def test_a_body_that_trickles_times_out() -> None:
                     received += data
     assert received.startswith(b"HTTP/1.1 408 ")
     assert b"BODY_TOO_SLOW" in received
+
+
+@pytest.mark.parametrize("revision", ["2026-07-28", "2025-11-25"])
+async def test_a_client_that_does_not_read_holds_nobody_up(revision: str) -> None:
+    stopped = anyio.Event()
+
+    @tool()
+    async def talk(call: Call) -> str:
+        """Says much."""
+        try:
+            for step in range(100):
+                await call.progress(step, message="x" * 2**20)
+        finally:
+            stopped.set()
+        return "done"
+
+    params = {"name": "talk", "_meta": {"progressToken": "t"}}
+    message = modern_request("tools/call", params) if revision > "2026" else request("tools/call", params)
+    body = json.dumps(message).encode()
+    async with http_client(Server("s", "1", [talk]), limits=limits(body_seconds=0.1)) as client:
+        own = modern_headers(message) if revision > "2026" else await client.session(revision)
+        head = {"host": "localhost", "content-type": "application/json", "accept": ACCEPT} | own
+        lines = [f"{name}: {value}" for name, value in head.items()]
+        post = "\r\n".join(["POST / HTTP/1.1", *lines, f"content-length: {len(body)}", "", ""]).encode()
+        async with await anyio.connect_tcp("127.0.0.1", int(client.url.rpartition(":")[2])) as stream:
+            await stream.send(post + body)
+            with anyio.fail_after(10):
+                await stopped.wait()
 
 
 async def test_a_notification_is_accepted_without_a_body() -> None:

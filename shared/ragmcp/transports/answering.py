@@ -20,7 +20,7 @@ from ragmcp.errors import HttpError, LocalProtocolError, MethodNotFound, NotEnco
 from ragmcp.jsonrpc import Id, Request
 from ragmcp.schema import CallToolParams, CallToolResult, Result
 from ragmcp.server import Server, find_method
-from ragmcp.transports.exchange import Exchange, HttpLimits
+from ragmcp.transports.exchange import ClientGone, Exchange, HttpLimits
 
 log = logging.getLogger(__name__)
 
@@ -108,18 +108,20 @@ class Attendant:
     async def _attend(self, own: anyio.CancelScope) -> None:
         with own:
             try:
-                await self._watch()
+                while not await self._gone_after_silence():
+                    await self._life()
+            except ClientGone:
+                pass
             except Exception:  # One client's trouble is no other's.
                 log.exception("Lost sight of a client")
+            self._exchange.close()
+            self._gone()
 
-    async def _watch(self) -> None:
-        while True:
-            with anyio.move_on_after(self._answering.limits.keep_alive_seconds):
-                await self._exchange.gone()
-                self._exchange.close()
-                self._gone()
-                return
-            await self._life()
+    async def _gone_after_silence(self) -> bool:
+        with anyio.move_on_after(self._answering.limits.keep_alive_seconds):
+            await self._exchange.gone()
+            return True
+        return False
 
 
 class Answering:

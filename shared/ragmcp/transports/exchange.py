@@ -53,6 +53,7 @@ class HttpLimits(Struct, frozen=True, kw_only=True):
     message_bytes: int
     header_bytes: int
     headers: int
+    # How long a client may take to send its body, or to take in an event.
     body_seconds: float
     # How long nothing is said before a comment tells everybody in between that the connection lives.
     keep_alive_seconds: float
@@ -227,21 +228,28 @@ class Exchange:
     async def write(self, events: bytes, *, last: bool = False) -> None:
         """Events, ready for the wire; the first ones make the response a stream.
 
-        Waits while the client does not read. Raises TooManyOpen.
+        Waits while the client does not read. Raises TooManyOpen, and ClientGone after too long a wait.
         """
         if self.mute or self.finished:
             return
         self.finished = last
         self._lock = self._lock or anyio.Lock(fast_acquire=True)
-        async with self._lock:  # What is written at the same time must not come between headers and events.
-            if not self.streaming:
-                self._streams.open()
-                self.streaming = self._counted = True
-                headers = [*_EVENT_HEADERS, *self.extra]
-                await self._send({"type": "http.response.start", "status": 200, "headers": headers})
-            await self._send({"type": "http.response.body", "body": events, "more_body": not last})
+        with anyio.move_on_after(self._limits.body_seconds) as clock:
+            async with self._lock:  # What is written at the same time must not come between.
+                await self._write(events, last)
+        if clock.cancelled_caught:
+            self.finished = True
+            raise ClientGone
         if last:
             self.close()
+
+    async def _write(self, events: bytes, last: bool) -> None:
+        if not self.streaming:
+            self._streams.open()
+            self.streaming = self._counted = True
+            headers = [*_EVENT_HEADERS, *self.extra]
+            await self._send({"type": "http.response.start", "status": 200, "headers": headers})
+        await self._send({"type": "http.response.body", "body": events, "more_body": not last})
 
     async def finish(self) -> None:
         """End the stream, if that has not happened yet."""

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import msgspec
 from msgspec import UNSET, Raw
 
@@ -24,7 +25,7 @@ from ragmcp.jsonrpc import Notification, Request, Unreadable
 from ragmcp.schema import CallToolParams, Params, ToolInfo
 from ragmcp.server import find_method, open_call
 from ragmcp.transports.answering import Answering, Attendant, Form, JsonRpc, status_of
-from ragmcp.transports.exchange import Exchange, event
+from ragmcp.transports.exchange import ClientGone, Exchange, event
 
 log = logging.getLogger(__name__)
 
@@ -46,7 +47,11 @@ class _OwnStream:
 
     async def notify(self, method: str, params: Any) -> None:
         """Send a notification, if the client reads streams."""
-        await self._exchange.write(event(jsonrpc.encode_notification(method, params)))
+        try:
+            await self._exchange.write(event(jsonrpc.encode_notification(method, params)))
+        except ClientGone:
+            self._exchange.scope.cancel()
+            await anyio.lowlevel.checkpoint()
 
     async def request(self, method: str, *_: Any, **__: Any) -> Raw:
         """Servers ask nothing in the modern era. Raises MethodNotFound."""

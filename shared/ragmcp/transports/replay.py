@@ -12,7 +12,7 @@ from collections.abc import Callable
 import anyio
 from msgspec import Struct
 
-from ragmcp.transports.exchange import KEEP_ALIVE, Exchange, event
+from ragmcp.transports.exchange import KEEP_ALIVE, ClientGone, Exchange, event
 
 
 class _Said(Struct, frozen=True):
@@ -101,7 +101,7 @@ class SessionStream:
         return self._exchange is exchange
 
     def attach(self, exchange: Exchange, carried: anyio.CancelScope | None = None) -> None:
-        """From now on this response carries it and no other; `carried` is cancelled when it does no longer."""
+        """From now on this response carries it, and no other; `carried` is cancelled when that has ended."""
         self.release()
         self._exchange, self._carried = exchange, carried
 
@@ -163,6 +163,8 @@ class SessionStream:
             return
         try:
             await exchange.write(said, last=last)
+        except ClientGone:  # What it missed it hears when it comes back.
+            self.detach(exchange)
         finally:
             if last and self._exchange is exchange:
                 self.release()

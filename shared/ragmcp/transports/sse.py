@@ -15,7 +15,7 @@ from ragmcp.concurrency import beside
 from ragmcp.errors import HttpMethodNotAllowed, NotAcceptable, SessionNotFound, TooManyOpen
 from ragmcp.peer import HIGH_WATER_BYTES
 from ragmcp.server import Server, serve
-from ragmcp.transports.exchange import EVENTS, KEEP_ALIVE, Exchange, HttpLimits, Scope, event
+from ragmcp.transports.exchange import EVENTS, KEEP_ALIVE, ClientGone, Exchange, HttpLimits, Scope, event
 
 ID_BYTES = 24
 
@@ -81,7 +81,11 @@ class SseStream:
             self._work = anyio.Event()
             events, self._queue = b"".join(self._queue), deque()
             if events or silence.cancelled_caught:
-                await exchange.write(events or KEEP_ALIVE)
+                try:
+                    await exchange.write(events or KEEP_ALIVE)
+                except ClientGone:
+                    self.end(gone=True)
+                    return
             self._queued = sum(map(len, self._queue))
             self._drained.set()
 
