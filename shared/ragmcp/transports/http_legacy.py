@@ -14,25 +14,24 @@ from typing import Any
 import anyio
 import anyio.abc
 import msgspec
-from msgspec import UNSET, Raw
+from msgspec import Raw
 
 from ragmcp import headers, jsonrpc
 from ragmcp.backoff import Backoff
 from ragmcp.concurrency import beside
-from ragmcp.connection import CANCELLED, error_object
+from ragmcp.connection import CANCELLED
 from ragmcp.errors import (
     ConnectionClosed,
     RagMcpError,
-    RemoteProtocolError,
     RequestTimedOut,
     UnreadableAnswer,
-    WireError,
 )
 from ragmcp.framing import EventDecoder
-from ragmcp.jsonrpc import Failure, Id, Message, Notification, Request, Success, Unreadable
+from ragmcp.jsonrpc import Id, Notification, Request
 from ragmcp.peer import Waiter
 from ragmcp.schema import CancelledParams, InitializeResult
 from ragmcp.transports.http_client import EVENTS, Http, Response
+from ragmcp.transports.incoming import Incoming, settle
 
 log = logging.getLogger(__name__)
 
@@ -67,14 +66,16 @@ class LegacyHttp:
         self.closed = http.unreachable
         """Set when the server could not be reached; it may still be asked again."""
         self._http = http
-        self._answer = answer
-        self._heard = heard
+        self._incoming = Incoming(
+            lambda request: self._tasks.start_soon(self._incoming.answer_server, request),
+            answer,
+            self._say_if_possible,
+            heard,
+        )
         self._initialize_again = initialize_again
         self._session = ""
         self._revision = ""
         self.next_id = 1
-        self._waiting: dict[Id, Waiter] = {}
-        self._answering: dict[Id, anyio.CancelScope] = {}
         self._listening = anyio.CancelScope()
         self._hears = False
         self._renewing = anyio.Lock()
@@ -128,12 +129,12 @@ class LegacyHttp:
         id, waiter = self.next_id, Waiter()
         body = jsonrpc.encode_request(id, method, params)
         self.next_id += 1
-        self._waiting[id] = waiter
+        self._incoming.waiting[id] = waiter
         try:
             async with beside(lambda: self._exchange(id, method, body, waiter)):
                 await waiter.done.wait()
         finally:
-            del self._waiting[id]
+            del self._incoming.waiting[id]
             if not waiter.done.is_set() and method != INITIALIZE:
                 self._tasks.start_soon(self._call_off, id)
         if not isinstance(waiter.outcome, Raw):
@@ -148,7 +149,7 @@ class LegacyHttp:
             if events is not None and not waiter.done.is_set():
                 await self._resume(method, events, waiter)
         except (RagMcpError, _SessionLost) as error:
-            _settle(waiter, error)
+            settle(waiter, error)
 
     async def _post(self, id: Id, method: str, body: bytes, waiter: Waiter) -> EventDecoder | None:
         """Gives what the stream left off with that the answer came on, None: it was no stream."""
@@ -164,7 +165,7 @@ class LegacyHttp:
                 return await self._follow(response, waiter)
             if response.status == 202 and self._hears:  # The answer is to come on the server's own stream.
                 return None
-            self._take(await response.message(), id)
+            self._incoming.take(await response.message(), id)
             if not waiter.done.is_set():
                 raise UnreadableAnswer(method, "it is no answer")
             return None
@@ -174,7 +175,7 @@ class LegacyHttp:
         try:
             while not waiter.done.is_set() and (messages := await response.next()):
                 for message in messages:
-                    self._take(message)
+                    self._incoming.take(message)
             await response.end()
         except (ConnectionClosed, RequestTimedOut):
             if not response.events.last_id:
@@ -266,57 +267,14 @@ class LegacyHttp:
                     while messages := await response.next():
                         backoff.reset()
                         for message in messages:
-                            self._take(message)
+                            self._incoming.take(message)
             except RagMcpError as error:
                 log.info("%s", error)
             finally:
                 self._hears = False
             await anyio.sleep(_pause(events, backoff))
 
-    def _take(self, message: Message, asked: Id | None = None) -> None:
-        match message:
-            case Success(id, result):
-                self._settle(id, result)
-            case Failure(id, error):
-                data = None if error.data is UNSET else error.data
-                self._settle(asked if id is None else id, WireError(error.code, error.message, data))
-            case Unreadable(id, error):
-                reason = UnreadableAnswer("the request", str(error).rstrip("."))
-                self._settle(asked if id is None else id, reason)
-            case Request():
-                self._tasks.start_soon(self._answer_server, message)
-            case Notification():
-                self._hear(message)
-
-    def _settle(self, id: Id | None, outcome: Raw | RagMcpError) -> None:
-        if id in self._waiting:
-            _settle(self._waiting[id], outcome)
-
-    def _hear(self, notification: Notification) -> None:
-        try:
-            if notification.method == CANCELLED:
-                id = msgspec.json.decode(notification.params, type=CancelledParams).request_id
-                if id in self._answering:
-                    self._answering[id].cancel()
-            else:
-                self._heard(notification)
-        except Exception:
-            log.exception("Could not take %s", notification.method)
-
-    # What the server asks
-
-    async def _answer_server(self, request: Request) -> None:
-        with anyio.CancelScope() as scope:
-            self._answering[request.id] = scope
-            try:
-                line = jsonrpc.encode_success(request.id, await self._answer(request))
-            except Exception as error:
-                if not isinstance(error, RemoteProtocolError):
-                    log.error("%s failed", request.method, exc_info=error)
-                line = jsonrpc.encode_failure(request.id, error_object(error, request.id))
-            finally:
-                del self._answering[request.id]
-            await self._say_if_possible(request.method, line)
+    # What we say
 
     async def _say(self, method: str, line: bytes) -> None:
         async with self._http.send("POST", method, self._headers(), line) as response:
@@ -328,11 +286,6 @@ class LegacyHttp:
             await self._say(method, line)
         except RagMcpError as error:
             log.info("Could not say %s: %s", method, error)
-
-
-def _settle(waiter: Waiter, outcome: Any) -> None:
-    waiter.outcome = outcome
-    waiter.done.set()
 
 
 def _pause(events: EventDecoder | None, backoff: Backoff) -> float:
