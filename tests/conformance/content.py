@@ -18,7 +18,7 @@ from ragmcp.schema import (
     TextContent,
 )
 from ragmcp.tools import ToolError, tool
-from ragmcp.transports.sessions import SessionChannel
+from ragmcp.transports.http_session import SessionChannel
 
 # A red pixel, and a fraction of a second of silence.
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=="

@@ -12,7 +12,7 @@ from ragmcp.inputs import Elicit
 from ragmcp.server import Server
 from ragmcp.subscriptions import resource_updated
 from ragmcp.tools import tool
-from ragmcp.transports.sessions import SessionChannel
+from ragmcp.transports.http_session import SessionChannel
 from tests.support.http_server import HttpClient, http_client, limits, request, until
 from tests.support.mcp_server import TOOLS, Echo
 

@@ -18,6 +18,7 @@ from ragmcp.schema import ResourceContents
 from ragmcp.server import Server
 from ragmcp.subscriptions import resource_updated
 from ragmcp.tools import Tool, tool
+from ragmcp.transports.http_session import SessionChannel
 
 WELCOME = "note://welcome"
 NOTES = {WELCOME: "Grüße, 世界", "note://second": "two", "note://third": "three"}
@@ -96,6 +97,14 @@ async def Mirror(
 ) -> str:
     """Takes an argument that HTTP repeats in a header."""
     return city * count
+
+
+@tool(read_only=True)
+async def Interrupted(call: Call) -> str:
+    """Lets its response end before there is a result, where a client comes back for it."""
+    if isinstance(call.channel, SessionChannel):
+        await call.channel.pause()
+    return "resumed"
 
 
 def growing(server: Server) -> Tool:
