@@ -20,7 +20,8 @@ from ragmcp.errors import HttpError, LocalProtocolError, MethodNotFound, NotEnco
 from ragmcp.jsonrpc import Id, Request
 from ragmcp.schema import CallToolParams, CallToolResult, Result
 from ragmcp.server import Server, find_method
-from ragmcp.transports.exchange import ClientGone, Exchange, HttpLimits
+from ragmcp.transports.exchange import ClientGone, Exchange
+from ragmcp.transports.limits import HttpLimits
 
 log = logging.getLogger(__name__)
 

@@ -32,12 +32,11 @@ from ragmcp.transports.exchange import (
     JSON,
     ClientGone,
     Exchange,
-    HttpLimits,
     Receive,
     Scope,
     Send,
-    Streams,
 )
+from ragmcp.transports.limits import HttpLimits, Streams
 from ragmcp.transports.modern import Modern
 from ragmcp.transports.plain import Plain
 from ragmcp.transports.sessions import Sessions

@@ -12,7 +12,6 @@ from math import inf
 from typing import Any, TypeAlias
 
 import anyio
-from msgspec import Struct
 
 from ragmcp import jsonrpc
 from ragmcp.concurrency import watched
@@ -22,10 +21,10 @@ from ragmcp.errors import (
     HeaderMismatch,
     HeadersTooLarge,
     HttpError,
-    TooManyOpen,
     UnsupportedMediaType,
 )
 from ragmcp.jsonrpc import Id
+from ragmcp.transports.limits import HttpLimits, Streams
 
 Message: TypeAlias = MutableMapping[str, Any]
 Scope: TypeAlias = MutableMapping[str, Any]
@@ -45,50 +44,6 @@ _EVENT_HEADERS: list[Header] = [
 ]
 KEEP_ALIVE = b":\n\n"
 _NEVER = {"q=0", "q=0.0", "q=0.00", "q=0.000"}
-
-
-class HttpLimits(Struct, frozen=True, kw_only=True):
-    """What one client, or all of them, may take."""
-
-    message_bytes: int
-    header_bytes: int
-    headers: int
-    # How long a client may take to send its body, or to take in an event.
-    body_seconds: float
-    # How long nothing is said before a comment tells everybody in between that the connection lives.
-    keep_alive_seconds: float
-    sessions: int
-    session_idle_seconds: float
-    # Events that a session keeps for a client that lost its stream.
-    replay_bytes: int
-    streams: int
-    # How long a client should wait before it comes back to a stream that ended early.
-    retry_ms: int
-    # How long those who are being answered have when the server leaves.
-    leave_seconds: float
-
-
-class Streams:
-    """How many event streams are open, and how many may be."""
-
-    def __init__(self, limit: int) -> None:
-        self.count = 0
-        self._limit = limit
-
-    @property
-    def full(self) -> bool:
-        """Whether there is no room for another one."""
-        return self.count >= self._limit
-
-    def open(self) -> None:
-        """One more. Raises TooManyOpen."""
-        if self.full:
-            raise TooManyOpen("event streams", self._limit)
-        self.count += 1
-
-    def close(self) -> None:
-        """One less."""
-        self.count -= 1
 
 
 class ClientGone(Exception):

@@ -16,7 +16,8 @@ from ragmcp.eras import Session
 from ragmcp.errors import ConnectionClosed, InvalidRequest
 from ragmcp.jsonrpc import Id, Request
 from ragmcp.peer import Waiter
-from ragmcp.transports.exchange import Exchange, HttpLimits
+from ragmcp.transports.exchange import Exchange
+from ragmcp.transports.limits import HttpLimits
 from ragmcp.transports.replay import Replay, SessionStream, parse_id
 
 log = logging.getLogger(__name__)

@@ -15,7 +15,8 @@ from ragmcp.concurrency import beside
 from ragmcp.errors import HttpMethodNotAllowed, NotAcceptable, SessionNotFound, TooManyOpen
 from ragmcp.peer import HIGH_WATER_BYTES
 from ragmcp.server import Server, serve
-from ragmcp.transports.exchange import EVENTS, KEEP_ALIVE, ClientGone, Exchange, HttpLimits, Scope, event
+from ragmcp.transports.exchange import EVENTS, KEEP_ALIVE, ClientGone, Exchange, Scope, event
+from ragmcp.transports.limits import HttpLimits
 
 ID_BYTES = 24
 
