@@ -104,8 +104,10 @@ async def run_client(scenario: Scenario, revision: str, results: Path) -> None:
         str(results),
     )
     read(results, scenario)
-    if exited := re.search(r"Client (exited with code \d+|timed out.*)", said):
-        scenario.faults.append(f"our client {exited[1]}")
+    if exited := re.search(r"Client (exited with code \d+|timed out)", said):
+        complaint = re.search(r"Stderr:\n(.+?)\n\nChecks:", said, re.DOTALL)
+        last = complaint[1].rstrip().splitlines()[-1] if complaint else "it said nothing"
+        scenario.faults.append(f"our client {exited[1]}: {last}")
 
 
 async def run(revision: str) -> list[Scenario]:
