@@ -8,18 +8,22 @@ import sys
 from threading import Thread
 
 import anyio
+from anyio import TASK_STATUS_IGNORED
+from anyio.abc import TaskStatus
 
 
-async def stop_signal() -> None:
+async def stop_signal(*, task_status: TaskStatus[None] = TASK_STATUS_IGNORED) -> None:
     """Returns when SIGTERM or SIGINT comes; the next one is not caught."""
     if sys.platform == "win32":  # It has none to receive; there Ctrl-C cancels the main task.
+        task_status.started()
         await anyio.sleep_forever()
     with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        task_status.started()
         async for _ in signals:
             return
 
 
-async def stdin_end() -> None:
+async def stdin_end(*, task_status: TaskStatus[None] = TASK_STATUS_IGNORED) -> None:
     """Returns when stdin has ended; what comes before is thrown away.
 
     In a thread that nobody waits for: one that reads cannot be told to stop.
@@ -35,4 +39,5 @@ async def stdin_end() -> None:
         from_thread.run_sync(ended.set, token=token)
 
     Thread(target=read_to_end, daemon=True).start()
+    task_status.started()
     await ended.wait()

@@ -4,14 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from prometheus_client import (
-    CollectorRegistry,
-    Counter,
-    Gauge,
-    Histogram,
-    disable_created_metrics,
-    generate_latest,
-)
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
 from ragmcp.settings import SettingsError
@@ -32,7 +25,6 @@ class Metrics:
 
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
-        disable_created_metrics()  # Else every series has a twin that says when it began.
         self._registry = registry = CollectorRegistry()
         self._requests = Counter(
             "ragmemory_requests", "Requests answered", ["method", "tool"], registry=registry

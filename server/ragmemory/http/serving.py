@@ -6,12 +6,13 @@ import json
 import os
 import socket
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from math import ceil
 from typing import Any
 
 import anyio
+from anyio.abc import TaskStatus
 from msgspec import Struct
 
 from ragmcp.hosts import SERVER_NAME, server_command
@@ -71,15 +72,18 @@ async def _serve(
     command = [SERVER_NAME] if exposed else server_command()
     app = make_app(endpoint, server, metrics, _access(table, token), command)
     listener = Listener(app, _patience(table, limits))
+    stop = anyio.Event()
     async with anyio.create_task_group() as tasks:
         memory.tasks = tasks
         server.allow_tasks(tasks)
+        for cause in (stop_signal, stdin_end) if end_with_stdin else (stop_signal,):
+            await tasks.start(_set_after, stop, cause)
         async with endpoint:
             tasks.start_soon(listener.run_on, listening)
             await listener.started_listening.wait()
             tell(_description(listening, server.tools, token))
             tasks.start_soon(memory.warm_up)
-            await _told_to_stop(end_with_stdin)
+            await stop.wait()
             listener.stop()
         await listener.stopped.wait()
         tasks.cancel_scope.cancel()
@@ -106,16 +110,11 @@ def _patience(table: HttpSettings, limits: HttpLimits) -> Patience:
     )
 
 
-async def _told_to_stop(end_with_stdin: bool) -> None:
-    async with anyio.create_task_group() as tasks:
-
-        async def wait_for(event: Callable[[], Any]) -> None:
-            await event()
-            tasks.cancel_scope.cancel()
-
-        tasks.start_soon(wait_for, stop_signal)
-        if end_with_stdin:
-            tasks.start_soon(wait_for, stdin_end)
+async def _set_after(
+    stop: anyio.Event, cause: Callable[..., Awaitable[None]], *, task_status: TaskStatus[None]
+) -> None:
+    await cause(task_status=task_status)
+    stop.set()
 
 
 def _own_stdout() -> int:

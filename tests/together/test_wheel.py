@@ -1,0 +1,152 @@
+"""What users install: the wheel in an environment of its own, and a host's whole path through its server."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from ragmcp.eras import LEGACY_REVISIONS
+from tests.support.http_memory import LONGEST_SECONDS, MODERN, HttpMemory, host, http_memory
+
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPTS = "Scripts" if os.name == "nt" else "bin"
+
+
+def run(*command: str) -> str:
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the installed programs. Their dependencies are those of this environment."""
+    folder = tmp_path_factory.mktemp("installed")
+    pip = (sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check")
+    run(*pip, "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(folder), str(ROOT))
+    [wheel] = folder.glob("ragchat-*.whl")
+    run(sys.executable, "-m", "venv", "--without-pip", str(folder / "venv"))
+    python = folder / "venv" / SCRIPTS / Path(sys.executable).name
+    run(*pip, "--python", str(python), "install", "--no-deps", "--no-index", str(wheel))
+    packages = run(str(python), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").strip()
+    # A path, and no site folder: what lies there as an editable install is not seen.
+    Path(packages, "dependencies.pth").write_text(sysconfig.get_path("purelib"), encoding="utf-8")
+    where = run(str(python), "-P", "-c", "import ragmemory; print(ragmemory.__file__)")
+    assert where.startswith(packages)
+    return folder / "venv" / SCRIPTS
+
+
+@pytest.fixture(scope="module")
+def server(programs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpMemory]:
+    folder = tmp_path_factory.mktemp("memory")
+    command = [str(programs / "ragmemory"), "--memory", str(folder / "memory.db"), "http"]
+    with http_memory(folder, "--toolsets", "memory,documents", command=command) as server:
+        yield server
+
+
+def test_the_programs_say_their_versions(programs: Path) -> None:
+    assert run(str(programs / "ragmemory"), "--version").startswith("ragmemory ")
+    assert run(str(programs / "ragchat"), "--version").startswith("ragchat ")
+
+
+def test_a_host_discovers_the_server(server: HttpMemory) -> None:
+    described = httpx2.get(f"{server.root}/.well-known/mcp", trust_env=False).json()
+    assert described["endpoints"]["mcp"] == server.url
+    assert described["revisions"] == [MODERN, *LEGACY_REVISIONS]
+
+
+# In this order: the first one finds the memory empty.
+@pytest.mark.parametrize("revision", [MODERN, *LEGACY_REVISIONS])
+def test_a_host_walks_the_whole_path(server: HttpMemory, revision: str) -> None:
+    with host(server.url, revision) as speaker:
+        begun = speaker.begin()
+        if revision == MODERN:
+            assert MODERN in begun["supportedVersions"]
+            assert speaker.request("ping")["error"]["data"]["errorCode"] == "METHOD_NOT_FOUND"
+            text = speaker.call("Query", query="foxes")["content"][0]["text"]
+            assert text == "Memory is empty: nothing was injected yet."
+        else:
+            assert begun["protocolVersion"] == revision
+            assert speaker.result("ping") == {}
+        assert {"Inject", "Query"} < {tool["name"] for tool in speaker.result("tools/list")["tools"]}
+
+        text = f"# Foxes\n\nFoxes of {revision} jump over dogs."
+        injected = speaker.call("Inject", text=text, metadata={"uri": f"fox:{revision}"})
+        assert injected["content"][0]["text"] == f"Added: fox:{revision} (1 chunk)"
+        found = speaker.call("Query", query=f"Which foxes jump in {revision}?", top_k=1)
+        assert f"fox:{revision}" in found["content"][0]["text"]
+        listed = speaker.result("resources/list")["resources"]
+        [mine] = [resource["uri"] for resource in listed if resource["name"] == f"fox:{revision}"]
+        assert speaker.result("resources/read", {"uri": mine})["contents"][0]["text"] == text
+
+
+@pytest.mark.parametrize("revision", [MODERN, *LEGACY_REVISIONS])
+def test_every_form_of_error_says_what_it_is(server: HttpMemory, revision: str) -> None:
+    missing = -32602 if revision == MODERN else -32002
+    with host(server.url, revision) as speaker:
+        speaker.begin()
+        for method, params, code, word in (
+            ("no/such", {}, -32601, "METHOD_NOT_FOUND"),
+            ("tools/call", {"name": "Nothing", "arguments": {}}, -32602, "TOOL_NOT_FOUND"),
+            ("tools/call", {"name": "Query", "arguments": {"query": 1}}, -32602, "INVALID_PARAMS"),
+            ("resources/read", {"uri": "memory://documents/0"}, missing, "RESOURCE_NOT_FOUND"),
+        ):
+            error = speaker.request(method, params)["error"]
+            assert (error["code"], error["data"]["errorCode"]) == (code, word)
+            assert error["data"]["requestId"] == speaker.last_id
+        failed = speaker.call("ShowDocument", document="nothing")
+        assert failed["isError"]
+        assert failed["content"][0]["text"].startswith("There is no document nothing in memory.")
+
+
+def test_what_is_no_message_is_refused(server: HttpMemory) -> None:
+    heads = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
+    with httpx2.Client(trust_env=False, timeout=LONGEST_SECONDS) as client:
+        for body, more, status in (
+            (b"{", {"mcp-protocol-version": MODERN}, 400),
+            (b"{}", {"mcp-protocol-version": "1999-01-01"}, 400),
+            (b"{}", {"content-type": "text/plain"}, 415),
+            (b"{}", {"accept": "text/plain"}, 406),
+            (b"{}", {"mcp-session-id": "unknown", "mcp-protocol-version": "2025-11-25"}, 404),
+        ):
+            answer = client.post(server.url, content=body, headers=heads | more)
+            assert answer.status_code == status, answer.text
+            assert answer.json()["error"]["data"]["errorCode"]
+        assert client.put(server.url).status_code == 405
+
+
+def test_the_old_way_begins_with_where_to_send(server: HttpMemory) -> None:
+    with (
+        httpx2.Client(trust_env=False, timeout=LONGEST_SECONDS) as client,
+        client.stream("GET", f"{server.root}/sse", headers={"accept": "text/event-stream"}) as stream,
+    ):
+        lines = stream.iter_lines()
+        assert next(lines) == "event: endpoint"
+        target = next(lines).removeprefix("data: ")
+        begin = {
+            "protocolVersion": "2024-11-05",
+            "clientInfo": {"name": "host", "version": "1"},
+            "capabilities": {},
+        }
+        message = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": begin}
+        assert client.post(server.root + target, json=message).status_code == 202
+        answer = next(line for line in lines if line.startswith("data: "))
+        assert '"protocolVersion":"2024-11-05"' in answer
+
+
+def test_the_bridge_is_installed_too(server: HttpMemory, programs: Path) -> None:
+    done = subprocess.run(
+        [str(programs / "ragmemory"), "bridge", server.url],
+        input=b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n',
+        capture_output=True,
+        timeout=LONGEST_SECONDS,
+        check=True,
+    )
+    assert b'"id":1' in done.stdout
