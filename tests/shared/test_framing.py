@@ -119,6 +119,13 @@ def test_lines_of_events_may_end_in_any_of_three_ways() -> None:
         ]
 
 
+def test_a_line_end_may_be_cut_in_two() -> None:
+    assert events([b"data: 1\r", b"\n", b"\r", b"\ndata: 2\r", b"\n", b"\n"]) == [
+        ("message", b"1"),
+        ("message", b"2"),
+    ]
+
+
 def test_the_id_holds_until_there_is_another_and_the_pause_too() -> None:
     decoder = EventDecoder(NO_LIMIT)
     assert decoder.feed(b"\xef\xbb\xbfid: 1\nretry: 500\ndata: \n\n") == []
