@@ -7,7 +7,7 @@ import mcp_types as types
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.resolve import Elicit, ListRoots, Resolve, Sample
 from mcp.server.streamable_http import EventMessage
-from pydantic import BaseModel, Field
+from pydantic import BaseModel
 
 from tests.peers.events import Events
 from tests.peers.offers import TONES, WELCOME, grown, offer
@@ -60,11 +60,6 @@ async def where(answer: Annotated[types.ListRootsResult, Resolve(ListRoots)]) ->
     return ", ".join(str(root.uri) for root in answer.roots)
 
 
-async def mirror(city: Annotated[str, Field(json_schema_extra={"x-mcp-header": "City"})]) -> str:
-    """Takes an argument that HTTP repeats in a header."""
-    return city
-
-
 async def grow(context: Context) -> str:
     """Offers one more tool, and says that a note has changed."""
     server.add_tool(grown)
@@ -86,7 +81,7 @@ async def complete(reference: Any, argument: Any, context: Any) -> types.Complet
     return types.Completion(values=[tone for tone in TONES if tone.startswith(argument.value)])
 
 
-for tool in (steps, log, ask, think, where, mirror, grow, interrupted):
+for tool in (steps, log, ask, think, where, grow, interrupted):
     server.tool()(tool)
 server.completion()(complete)
 

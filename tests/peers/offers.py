@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import anyio
+from pydantic import Field
 
 WELCOME = "note://welcome"
 TONES = ("plain", "playful", "poetic")
@@ -20,6 +21,11 @@ async def add(a: int, b: int = 1) -> int:
 async def echo(text: str) -> str:
     """Gives the text back."""
     return text
+
+
+async def mirror(city: Annotated[str, Field(json_schema_extra={"x-mcp-header": "City"})]) -> str:
+    """Takes an argument that modern HTTP repeats in a header."""
+    return city
 
 
 async def fail() -> str:
@@ -68,7 +74,7 @@ def summarize(topic: str, tone: str = "plain") -> str:
 
 def offer(server: Any) -> None:
     """Let a server have all that; the three libraries agree on how."""
-    for tool in (add, echo, fail, wait, quiet):
+    for tool in (add, echo, mirror, fail, wait, quiet):
         server.tool()(tool)
     server.resource(WELCOME)(welcome)
     server.resource("note://named/{name}")(named)

@@ -16,7 +16,7 @@ import anyio
 
 WELCOME = "note://welcome"
 NOT_ASCII = "ü世🎉 "
-WALK_SECONDS = 30
+WALK_SECONDS = 60
 
 # How to reach a server: {"transport": "stdio", "command": […], "log": …} or {"transport": "http" or "sse",
 # "url": …}, with "mode" for libraries that can speak both eras; "memory": whether the real memory is there.
@@ -126,6 +126,7 @@ async def walk(host: Host, heard: Heard) -> dict[str, Any]:
         "asked": await outcome(host.call("Ask", {})),
         "thought": await outcome(host.call("Think", {})),
         "roots": await outcome(host.call("Where", {})),
+        "interrupted": await outcome(host.call("Interrupted", {})),
         "logged": await outcome(host.call("Log", {})),
         "logs": await heard.first("log", 2),
         **await watched(host, heard),
@@ -209,21 +210,41 @@ async def remember(host: Host) -> dict[str, Any]:
     }
 
 
-async def _walk_to(connect: Connect, target: Target) -> dict[str, Any]:
+class Everybody:
+    """Whether all have walked to the end."""
+
+    def __init__(self, count: int) -> None:
+        self._under_way = count
+        self.there = anyio.Event()
+
+    def arrived(self) -> None:
+        """One more."""
+        self._under_way -= 1
+        if self._under_way <= 0:
+            self.there.set()
+
+
+async def _walk_to(connect: Connect, target: Target, everybody: Everybody) -> dict[str, Any]:
     heard = Heard()
     try:
         with anyio.fail_after(WALK_SECONDS):
             async with connect(target, heard) as host:
-                return await (remember(host) if target.get("memory") else walk(host, heard))
+                saw = await (remember(host) if target.get("memory") else walk(host, heard))
+                everybody.arrived()
+                # The SDK 2.x falls over news that come while it closes a connection of the old transport.
+                await everybody.there.wait()
+                return saw
     except Exception:
+        everybody.arrived()
         return {"fell": traceback.format_exc()}
 
 
 async def _walk_to_all(connect: Connect, targets: list[Target]) -> list[dict[str, Any]]:
     saw: list[dict[str, Any]] = [{} for _ in targets]
+    everybody = Everybody(len(targets))
 
     async def walk_to(number: int) -> None:
-        saw[number] = await _walk_to(connect, targets[number])
+        saw[number] = await _walk_to(connect, targets[number], everybody)
 
     async with anyio.create_task_group() as tasks:
         for number in range(len(targets)):

@@ -12,12 +12,13 @@ from tests.support.http_server import limits
 from tests.support.mcp_server import MESSAGE_BYTES, make_whole_server
 from tests.support.serving import serve_app
 
+LIMITS = limits(message_bytes=MESSAGE_BYTES, retry_ms=20)
 COMMAND = [sys.executable, "-m", "tests.support.mcp_http"]
 
 
 async def main(port: int) -> None:
     """Serve until a signal comes, at the paths where other libraries look."""
-    async with Endpoint(make_whole_server(), limits(message_bytes=MESSAGE_BYTES)) as endpoint:
+    async with Endpoint(make_whole_server(), LIMITS) as endpoint:
         apps: dict[str, App] = {"/mcp": endpoint.mcp, "/sse": endpoint.sse, "/messages": endpoint.messages}
 
         async def app(scope: Scope, receive: Receive, send: Send) -> None:

@@ -171,7 +171,8 @@ def make_whole_server() -> Server:
         complete=offers.complete,
         logs=True,
     )
-    for more in (offers.Ask, offers.Think, offers.Where, offers.Log, offers.Mirror, offers.growing(server)):
+    asking = (offers.Ask, offers.Think, offers.Where)
+    for more in (*asking, offers.Log, offers.Mirror, offers.Interrupted, offers.growing(server)):
         server.add_tool(more)
     return server
 

@@ -22,6 +22,8 @@ from tests.support.peers import PeerName, need, python, running
 from tests.support.processes import memory_command, memory_environment
 from tests.support.wire import Recording
 
+PATHS = {"http": "/mcp", "sse": "/sse"}
+
 Seen: TypeAlias = dict[str, Any]
 
 
@@ -98,7 +100,7 @@ class Walks:
             command = memory_command(self._folder) if case.memory else SERVER
             return {"command": recording.command(command), "log": str(self._folder / f"{case.name}.log")}
         root = await stack.enter_async_context(recording.http(self._roots[case.memory]))
-        return {"url": root + {"http": "/mcp", "sse": "/sse"}[case.transport]}
+        return {"url": root + PATHS[case.transport]}
 
 
 @pytest.fixture(scope="module")
@@ -167,6 +169,11 @@ async def test_it_stops_waiting_and_we_stop_working(case: Case, saw: Seen) -> No
     assert said(saw["quiet"]) == "quiet"
 
 
+async def test_it_hears_the_answer_although_its_stream_was_closed(saw: Seen) -> None:
+    # Only legacy sessions over HTTP close it; the SDK 1.x and 2.x come back with Last-Event-ID.
+    assert said(saw["interrupted"]) == "resumed"
+
+
 async def test_it_reads_resources(case: Case, saw: Seen) -> None:
     listed = saw["resources"]["resources"] + saw["more resources"]["resources"]
     assert [resource["uri"] for resource in listed] == list(NOTES)
@@ -220,3 +227,27 @@ async def test_it_uses_the_memory(case: Case, walks: Walks) -> None:
     assert saw["found"]["structuredContent"]["hits"][0]["uri"] == "note:1"
     assert saw["refused"]["error"]["data"]["details"]["path"] == "$.query"
     assert saw["revision"] in walks.recording(case).check().revisions
+
+
+@pytest.mark.parametrize("peer", ["mcp1", "mcp2", "fastmcp"])
+async def test_it_comes_back_when_we_have_restarted(peer: PeerName, tmp_path: Path) -> None:
+    need(peer)
+    cases = [case for case in CASES if case.peer == peer and case.transport != "stdio"]
+    log = tmp_path / "log"
+    async with AsyncExitStack() as stack:
+        stack.enter_context(anyio.fail_after(60))
+        with running(mcp_http.COMMAND, log) as root:
+            targets = [case._asdict() | {"url": root + PATHS[case.transport]} for case in cases]
+            command = [python(peer), "-m", "tests.peers.restart", peer, json.dumps(targets)]
+            process = await anyio.open_process(command, stderr=None, cwd=ROOT, env=ENV)
+            await stack.enter_async_context(process)
+            assert process.stdin is not None
+            assert process.stdout is not None
+            assert await process.stdout.receive() == b"met\n"
+        with running(mcp_http.COMMAND, log, int(root.rpartition(":")[2])):
+            await process.stdin.send(b"\n")
+            told = b"".join([part async for part in process.stdout])
+    for case, saw in zip(cases, json.loads(told), strict=True):
+        assert said(saw["before"]) == said(saw["anew"]) == "here"
+        # None of them begins a new session by itself, but they tell their host that the old one is gone.
+        assert said(saw["after"]) == "here" if case.modern else saw["after"]["raised"]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import ExitStack
+from contextlib import AsyncExitStack, ExitStack
 from functools import cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import anyio
@@ -12,7 +13,7 @@ import pytest
 
 from ragmcp.client import Client, EraName
 from ragmcp.completion import PromptReference
-from ragmcp.errors import RequestTimedOut, WireError
+from ragmcp.errors import ConnectionClosed, RequestTimedOut, WireError
 from ragmcp.handlers import Handlers
 from ragmcp.inputs import Elicit, ElicitResult, Root, Sample, SamplingResult
 from ragmcp.logs import LogMessage
@@ -24,6 +25,7 @@ from tests.support.mcp_process import ENV, MESSAGE_BYTES
 from tests.support.peers import PeerName, need, running, server_command
 from tests.support.wire import Recording
 
+ABOUT_US: dict[str, Any] = {"client_name": "tests", "client_version": "0", "message_bytes": MESSAGE_BYTES}
 SECONDS = 20
 NAMES = {"mcp1": "sdk-1", "mcp2": "sdk-2", "fastmcp": "fastmcp"}
 LARGE = "ü世🎉 " * (2**20 // 10)
@@ -96,8 +98,7 @@ def recording(case: Case, tmp_path_factory: pytest.TempPathFactory) -> Recording
 async def client(
     case: Case, said: Said, urls: Callable[[PeerName], str], recording: Recording
 ) -> AsyncIterator[Client]:
-    about_us: dict[str, Any] = {"client_name": "tests", "client_version": "0", "message_bytes": MESSAGE_BYTES}
-    both = {**about_us, "era": case.era, "handlers": handlers(said)}
+    both = {**ABOUT_US, "era": case.era, "handlers": handlers(said)}
     if case.transport == "stdio":
         command = recording.command(server_command(case.peer, "stdio"))
         async with open_stdio(command, stderr=recording.path.with_name("log"), env=ENV, **both) as client:
@@ -181,6 +182,10 @@ async def test_a_long_text_goes_there_and_back(client: Client) -> None:
     assert (await client.call_tool("echo", {"text": LARGE}, timeout=SECONDS)).text == LARGE
 
 
+async def test_an_argument_is_repeated_in_a_header(client: Client) -> None:
+    assert (await client.call_tool("mirror", {"city": "Zürich"}, timeout=SECONDS)).text == "Zürich"
+
+
 async def test_its_resources_are_listed_and_read(client: Client) -> None:
     assert [resource.uri for resource in await client.list_resources()] == [WELCOME]
     templates = await client.list_resource_templates()
@@ -251,3 +256,25 @@ async def test_an_answer_comes_although_its_stream_was_closed(case: Case, client
 async def test_every_message_fits_the_schema_of_its_revision(client: Client, recording: Recording) -> None:
     conversation = recording.check()
     assert client.revision in conversation.revisions
+
+
+@pytest.mark.parametrize("peer", ["mcp1", "mcp2"])
+async def test_we_go_on_when_it_has_restarted(peer: PeerName, tmp_path: Path) -> None:
+    need(peer)
+    command, log = server_command(peer, "http"), tmp_path / "log"
+
+    async def add(client: Client) -> str:
+        return (await client.call_tool("add", {"a": 1}, timeout=SECONDS)).text
+
+    async with AsyncExitStack() as stack:
+        with running(command, log) as url:
+            streamable = await stack.enter_async_context(open_http(f"{url}/mcp", **ABOUT_US))
+            session = await stack.enter_async_context(open_http(f"{url}/mcp", era="legacy", **ABOUT_US))
+            sse = await stack.enter_async_context(open_http(f"{url}/sse", **ABOUT_US))
+            assert [await add(client) for client in (streamable, session, sse)] == ["2"] * 3
+        with running(command, log, int(url.rpartition(":")[2])):
+            assert [await add(client) for client in (streamable, session)] == ["2"] * 2
+            # The old transport is one connection; whoever wants it again opens another one.
+            with pytest.raises(ConnectionClosed):
+                await add(sse)
+            await stack.aclose()
