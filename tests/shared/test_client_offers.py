@@ -1,4 +1,4 @@
-"""Everything a server can offer, asked for in both eras, over a connection and over HTTP."""
+"""Everything a server can offer, asked for in both eras, over a connection and in three ways over HTTP."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from ragmcp.inputs import Elicit, ElicitResult, Root, Sample, SamplingResult
 from ragmcp.logs import LogMessage
 from ragmcp.subscriptions import Announcement, Filter
 from ragmcp.transports.asgi import Endpoint
+from ragmcp.transports.exchange import App, Receive, Scope, Send
 from ragmcp.transports.http import open_http
 from ragmcp.transports.memory import open_memory
 from tests.support.http_server import LIMITS, served
@@ -29,8 +30,19 @@ WAYS: list[tuple[str, EraName]] = [
     ("memory", "legacy"),
     ("http", "modern"),
     ("http", "legacy"),
+    ("sse", "legacy"),
 ]
 everywhere = pytest.mark.parametrize("way", WAYS, ids=lambda way: " ".join(way))
+
+
+def routed(endpoint: Endpoint) -> App:
+    """Its three applications, each at its path."""
+    apps: dict[str, App] = {"/mcp": endpoint.mcp, "/sse": endpoint.sse, "/messages": endpoint.messages}
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await apps[scope["path"]](scope, receive, send)
+
+    return app
 
 
 @asynccontextmanager
@@ -44,9 +56,9 @@ async def connected(way: tuple[str, EraName], **handlers: Any) -> AsyncIterator[
             return
         async with (
             Endpoint(server, LIMITS) as endpoint,
-            served(endpoint.mcp) as url,
+            served(routed(endpoint)) as url,
             open_http(
-                url,
+                f"{url}/{'sse' if transport == 'sse' else 'mcp'}",
                 client_name="tests",
                 client_version="0",
                 message_bytes=2**20,
