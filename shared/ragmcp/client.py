@@ -148,7 +148,7 @@ class Client:
     ) -> ToolCallResult:
         """Call a tool and wait; cancelling the wait cancels the call. A failed tool is a result `is_error`.
 
-        `timeout` counts the server's time only, not that of a user whom it asks for something.
+        From the modern era on `timeout` does not count the time of a user whom the server asks.
         """
         token = UNSET if on_progress is None else next(self._tokens)
         if on_progress is not None:

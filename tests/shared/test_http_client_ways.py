@@ -9,6 +9,7 @@ import anyio
 import pytest
 
 from ragmcp import handshake
+from ragmcp.client import EraName
 from ragmcp.errors import ConnectionClosed, HttpRefused, UnsupportedRevision, WireError
 from ragmcp.transports.http import open_http
 from tests.support.http_script import (
@@ -213,6 +214,20 @@ async def test_a_verdict_that_no_longer_holds_is_found_anew() -> None:
         )
         async with open_http(url, client_name="me", client_version="1", message_bytes=10_000) as client:
             assert client.modern
+
+
+async def test_who_wanted_the_handshake_says_nothing_about_the_server() -> None:
+    def script(heard: Heard) -> Said:
+        return Said(body=discovered(heard)) if heard.method == "server/discover" else inner(heard)
+
+    inner = legacy(lambda _: Said(404))
+    async with served(Scripted(script)) as url:
+        eras: list[EraName | None] = ["legacy", None]
+        for era in eras:
+            async with open_http(
+                url, client_name="me", client_version="1", message_bytes=10_000, era=era
+            ) as client:
+                assert client.modern is (era is None)
 
 
 async def test_a_handshake_only_client_does_not_discover() -> None:

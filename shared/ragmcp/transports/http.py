@@ -64,9 +64,12 @@ async def open_http(
         opening = _Opening(http, identity, handlers, stack)
         if era == "modern":
             yield opening.modern()
+        elif era == "legacy":
+            client, _ = await opening.shaken()
+            yield client
         else:
             # Whatever goes wrong, the next one asks from the beginning.
-            client, way = await opening.find(_found.pop(url, None), handshake=era == "legacy")
+            client, way = await opening.find(_found.pop(url, None))
             if way is not None:
                 _found[url] = way
             yield client
@@ -83,18 +86,25 @@ class _Opening:
         self._handlers = handlers
         self._stack = stack
 
-    async def find(self, known: _Way | None, *, handshake: bool) -> tuple[Client, _Way | None]:
+    async def find(self, known: _Way | None) -> tuple[Client, _Way | None]:
         """A client, and the way by which it speaks; None: the modern one."""
-        if known is None and not handshake and (client := await self._discovered()):
-            return client, None
         if known is _Way.SSE:
             return await self._sse(), known
+        if known is None and (client := await self._discovered()):
+            return client, None
+        try:
+            return await self.shaken()
+        except WireError as error:
+            # Modern after all: it only started too slowly for the first question.
+            if error.code in MODERN_ERRORS and (client := await self._discovered()):
+                return client, None
+            raise
+
+    async def shaken(self) -> tuple[Client, _Way]:
+        """The same for a server that wants a handshake."""
         try:
             return await self._legacy(), _Way.LEGACY
         except WireError as error:
-            # Modern after all: it only started too slowly for the first question.
-            if error.code in MODERN_ERRORS and not handshake and (client := await self._discovered()):
-                return client, None
             if error.code in MODERN_ERRORS or error.http_status not in SSE_STATUSES:
                 raise
             refused: WireError | HttpRefused = error
