@@ -247,9 +247,8 @@ async def test_its_changes_are_heard(case: Case, client: Client, said: Said) -> 
     assert "grown" in {tool.name for tool in await client.list_tools()}
 
 
-async def test_an_answer_comes_although_its_stream_was_closed(case: Case, client: Client) -> None:
-    if case.transport != "http" or case.modern:
-        pytest.skip("only Streamable HTTP resumes, and no longer in the modern era")
+async def test_an_answer_comes_although_its_stream_was_closed(client: Client) -> None:
+    # Only legacy sessions over HTTP close it, and resume it.
     assert (await client.call_tool("interrupted", timeout=SECONDS)).text == "resumed"
 
 
