@@ -294,6 +294,23 @@ async def test_batches_are_answered_together_in_the_one_revision_that_has_them()
         assert (await client.post(batch, await client.session("2025-06-18"))).status_code == 400
 
 
+async def test_a_call_is_cancelled_by_the_batch_that_makes_it() -> None:
+    @tool()
+    async def hang(_: Call) -> str:
+        """Never ends."""
+        await anyio.sleep_forever()
+        return ""
+
+    cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}
+    async with http_client(Server("s", "1", [hang])) as client:
+        headers = await client.session("2025-03-26")
+        both = await client.post([call("hang", id=1), request("ping", id=2), cancel], headers)
+        assert [answer["id"] for answer in both.json()] == [2]
+        nothing = await client.post([call("hang", id=1), cancel], headers)
+        assert (nothing.status_code, nothing.content) == (200, b"")
+        assert (await client.post(request("ping", id=1), headers)).status_code == 200
+
+
 async def listen(client: HttpClient, headers: dict[str, str]) -> Any:
     return client.stream(None, headers | {"accept": "text/event-stream"}, "GET")
 

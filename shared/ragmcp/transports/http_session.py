@@ -55,14 +55,15 @@ class HttpSession:
         requests, replies = [], []
         for event in self.connection.receive_message(body):
             match event:
-                case Request():
+                case Request(id):
+                    self.running[id] = anyio.CancelScope()
                     requests.append(event)
                 case Reply(line):
                     replies.append(line)
                 case Answered(waiter, outcome):
                     waiter.outcome = outcome
                     waiter.done.set()
-                case Cancelled(id) if id in self.running:
+                case Cancelled(id):
                     self.running[id].cancel()
                 case Garbage(error):
                     log.info("Ignored what a client sent: %s", error)

@@ -212,8 +212,7 @@ class Sessions:
         attendant: Attendant,
     ) -> tuple[int, bytes]:
         """The HTTP status, and the line that is due now; b"" where there is none, or not yet."""
-        with anyio.CancelScope() as scope:
-            session.running[request.id] = scope
+        with session.running[request.id]:
             try:
                 line, error = await self._answering.handle(
                     exchange, request, lambda: _open(request, session, stream), session.connection, attendant
