@@ -305,3 +305,12 @@ async def test_a_call_with_outdated_headers_is_made_again_with_those_the_server_
         with pytest.raises(WireError, match="Header mismatch"):
             await client.call_tool("t", {}, timeout=5)
     assert server.methods() == ["tools/call", "tools/list", "tools/call"] * 2
+
+
+async def test_what_is_only_said_is_accepted_or_refused() -> None:
+    said = [Said(202), Said(400, b"no")]
+    async with scripted(lambda _: said.pop(0)) as (client, server):
+        await client.channel.notify("notifications/own", {})
+        with pytest.raises(HttpRefused):
+            await client.channel.notify("notifications/own", {})
+    assert server.heard[0].headers["mcp-method"] == "notifications/own"

@@ -248,3 +248,61 @@ async def test_during_a_new_handshake_nothing_else_is_asked() -> None:
         goes_on.set()
     sessions = [heard.headers["mcp-session-id"] for heard in server.heard if heard.method == "tools/call"]
     assert sessions == ["session-1", "session-2", "session-2"]
+
+
+async def test_a_session_that_is_forgotten_while_nobody_asks_is_begun_anew() -> None:
+    again = anyio.Event()
+
+    def script(heard: Heard) -> Any:
+        if heard.verb == "GET" and heard.headers["mcp-session-id"] == "session-1":
+            return Said(404)
+        if heard.verb == "GET":
+            again.set()
+        return inner(heard)
+
+    inner = serving(done)
+    async with scripted(script, "legacy") as (client, server):
+        await again.wait()
+        assert (await client.call_tool("t", timeout=5)).text == "done"
+    assert server.methods().count("initialize") == 2
+
+
+async def test_what_the_server_no_longer_wants_to_know_is_not_answered() -> None:
+    asked, left = anyio.Event(), anyio.Event()
+
+    async def roots() -> list[Root]:
+        asked.set()
+        try:
+            await anyio.sleep_forever()
+        finally:
+            left.set()
+        return []
+
+    def answer(heard: Heard) -> Said:
+        cancelled = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "r"}}
+        ask = {"jsonrpc": "2.0", "id": "r", "method": "roots/list"}
+        return Said(pieces=[event(ask), asked, event(cancelled), left, event(result(heard, content=DONE))])
+
+    async with scripted(serving(answer), "legacy", handlers=Handlers(list_roots=roots)) as (client, server):
+        assert (await client.call_tool("t", timeout=5)).text == "done"
+    assert all(heard.message is None or "method" in heard.message for heard in server.heard)
+
+
+async def test_a_handler_that_fails_is_an_error_to_the_server_and_says_nothing_of_why() -> None:
+    answered = anyio.Event()
+
+    async def fail() -> list[Root]:
+        raise RuntimeError("a secret")
+
+    def script(heard: Heard) -> Any:
+        if heard.message and "error" in heard.message:
+            answered.set()
+            return Said(202)
+        return inner(heard)
+
+    ask = {"jsonrpc": "2.0", "id": "r", "method": "roots/list"}
+    inner = serving(lambda heard: Said(pieces=[event(ask), answered, event(result(heard, content=DONE))]))
+    async with scripted(script, "legacy", handlers=Handlers(list_roots=fail)) as (client, server):
+        assert (await client.call_tool("t", timeout=5)).text == "done"
+    (refused,) = [heard.message for heard in server.heard if heard.message and "error" in heard.message]
+    assert (refused["error"]["code"], "secret" in str(refused)) == (-32603, False)

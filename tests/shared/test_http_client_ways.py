@@ -234,3 +234,14 @@ async def test_a_handshake_only_client_does_not_discover() -> None:
     with pytest.raises(WireError):
         async with scripted(lambda heard: Said(400, error(heard, -32022)), "legacy"):
             pass
+
+
+async def test_a_line_the_old_server_refuses_ends_the_connection_with_the_reason() -> None:
+    old = Old()
+
+    def script(heard: Heard) -> Said:
+        return Said(500, b"out of order") if heard.method == "tools/list" else old(heard)
+
+    with pytest.raises(ConnectionClosed, match="status 500: out of order"):
+        async with scripted(script, "legacy", path="/sse") as (client, _):
+            await client.list_tools()
