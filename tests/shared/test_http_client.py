@@ -23,7 +23,7 @@ from ragmcp.errors import (
     WireError,
 )
 from ragmcp.transports.http import open_http
-from ragmcp.transports.http_client import is_loopback, shown
+from ragmcp.transports.http_client import MAX_REDIRECTS, is_loopback, shown
 from tests.support.http_script import Heard, Said, error, event, result, scripted
 
 
@@ -144,6 +144,8 @@ async def test_a_server_that_says_nothing_is_not_waited_for_for_ever() -> None:
         (Said(500, b"<html>oops</html>"), HttpRefused),
         (Said(503, b"busy"), HttpRefused),
         (Said(204), UnreadableAnswer),
+        (Said(304), HttpRefused),
+        (Said(307, headers={"location": "/mcp"}), HttpRefused),
         (Said(body=b"x" * 2000), MessageTooLarge),
         (Said(pieces=[b"data: " + b"x" * 2000]), ConnectionClosed),
         (Said(pieces=[b"data: " + b"x" * 2000 + b"\n\n"]), MessageTooLarge),
@@ -152,7 +154,7 @@ async def test_a_server_that_says_nothing_is_not_waited_for_for_ever() -> None:
 async def test_what_is_no_answer_is_an_error_and_the_next_call_goes_well(
     said: Said, expected: type[RagMcpError]
 ) -> None:
-    first = [said]
+    first = [said] * (1 + MAX_REDIRECTS * ("location" in said.headers))
     script = lambda heard: first.pop() if first else Said(body=result(heard, content=[]))  # noqa: E731
     async with scripted(script, message_bytes=1000) as (client, _):
         with pytest.raises(expected):

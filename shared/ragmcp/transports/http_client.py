@@ -71,7 +71,9 @@ class Http:
             for _ in range(MAX_REDIRECTS):
                 if not response.has_redirect_location:
                     break
-                target = self._redirected(response)
+                target = self.joined(response.headers["location"], response.status_code)
+                if url is None:
+                    self.url = target
                 await response.aclose()
                 response = await self._send(verb, method, headers, body, target)
             yield Response(self, method, response, resumes)
@@ -88,10 +90,6 @@ class Http:
         except ServerUnreachable:
             self.unreachable.set()
             raise
-
-    def _redirected(self, response: httpx2.Response) -> httpx2.URL:
-        self.url = self.joined(response.headers["location"], response.status_code)
-        return self.url
 
     def joined(self, location: str, status: int) -> httpx2.URL:
         """Where the server sends us. Raises HttpRefused for what is no address, or another server's."""
@@ -137,6 +135,11 @@ class Response:
         self._method = method
         self._response = response
         self._chunks = response.aiter_raw()
+
+    @property
+    def refused(self) -> bool:
+        """Whether there is a `refusal` to read; one redirect too many is one as well."""
+        return self.status >= 300
 
     @property
     def streams(self) -> bool:
@@ -189,7 +192,7 @@ class Response:
                 pass
 
     async def refusal(self) -> WireError | HttpRefused:
-        """What a status of 400 and above means."""
+        """What the status means."""
         body = await self.body()
         message = jsonrpc.parse(body)
         url = shown(self._http.url)

@@ -157,7 +157,7 @@ class LegacyHttp:
         async with self._http.send("POST", method, self._headers(method), body) as response:
             if response.status == 404 and session:
                 raise _SessionLost(session)
-            if response.status >= 400:
+            if response.refused:
                 raise await response.refusal()
             if method == INITIALIZE:
                 self._session = response.header(headers.SESSION_ID)
@@ -189,7 +189,7 @@ class LegacyHttp:
             last_id = events.last_id
             await anyio.sleep(_pause(events, backoff))
             async with self._get(method, events) as response:
-                if response.status >= 400:
+                if response.refused:
                     raise await response.refusal()
                 events = await self._follow(response, waiter)
             tries = tries + 1 if events.last_id == last_id else 0
@@ -259,7 +259,7 @@ class LegacyHttp:
                         # Not within this scope, which the new session cancels.
                         self._tasks.start_soon(self._renew_if_possible, session)
                         return
-                    if response.status >= 400 or not response.streams:
+                    if response.refused or not response.streams:
                         return  # "The server does not offer an SSE stream at this endpoint."
                     self._hears = True
                     opened.set()
@@ -278,7 +278,7 @@ class LegacyHttp:
 
     async def _say(self, method: str, line: bytes) -> None:
         async with self._http.send("POST", method, self._headers(), line) as response:
-            if response.status >= 400:
+            if response.refused:
                 raise await response.refusal()
 
     async def _say_if_possible(self, method: str, line: bytes) -> None:

@@ -60,12 +60,12 @@ class ModernHttp:
         """Say something; the core protocol has nothing to say here."""
         body = jsonrpc.encode_notification(method, params)
         async with self._http.send("POST", method, self._headers(method, params), body) as response:
-            if response.status >= 400:
+            if response.refused:
                 raise await response.refusal()
 
     async def _ask(self, method: str, headers: dict[str, str], body: bytes) -> Raw:
         async with self._http.send("POST", method, headers, body) as response:
-            if response.status >= 400:
+            if response.refused:
                 raise await response.refusal()
             if not response.streams:
                 return _answer(method, await response.message())

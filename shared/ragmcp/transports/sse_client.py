@@ -24,7 +24,7 @@ ENDPOINT_SECONDS = 10.0
 async def open_sse(http: Http) -> AsyncIterator[SseStream]:
     """The stream for a peer. Raises HttpRefused for what is no such server, ServerUnreachable."""
     async with http.send("GET", OPENING, {"accept": EVENTS}) as response:
-        if response.status >= 400:
+        if response.refused:
             raise await response.refusal()
         if not response.streams:
             raise HttpRefused(shown(http.url), response.status, "it does not speak MCP")
@@ -127,6 +127,6 @@ class SseStream:
     async def _send(self, line: bytes) -> None:
         headers = {"content-type": "application/json"}
         async with self._http.send("POST", "a message", headers, line, url=self._endpoint) as response:
-            if response.status >= 400:
+            if response.refused:
                 raise await response.refusal()
             await response.end()
