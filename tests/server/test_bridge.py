@@ -190,6 +190,22 @@ def test_a_server_that_refuses_is_said_to_refuse(tmp_path: Path, token: str, wor
         assert "status 401" in error["message"]
 
 
+def test_a_request_is_told_when_nobody_answers(tmp_path: Path) -> None:
+    url = f"http://127.0.0.1:{closed_port()}/mcp"
+    message = {"jsonrpc": "2.0", "id": "x", "method": "tools/list", "params": {"_meta": modern_meta()}}
+    done = subprocess.run(
+        memory_command(tmp_path, "bridge", url),
+        input=json.dumps(message).encode(),
+        capture_output=True,
+        env=memory_environment(tmp_path),
+        timeout=LONGEST_SECONDS,
+        check=True,
+    )
+    answer = json.loads(done.stdout)
+    assert (answer["id"], answer["error"]["data"]["errorCode"]) == ("x", "SERVER_UNREACHABLE")
+    assert f"The server at {url} cannot be reached: nothing listens there." in answer["error"]["message"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [

@@ -32,8 +32,9 @@ from ragmemory.bridge.session import Session
 
 log = logging.getLogger(__name__)
 
-# How long a request waits for a server that is not there.
-PATIENCE_SECONDS = 15.0
+# How long a request waits for a server that is not there: less than FINISH_SECONDS, so that a host which has
+# closed already is told, too.
+PATIENCE_SECONDS = 8.0
 # What must not be asked twice when the server went away over it: it may have been done.
 NOT_REPEATABLE = "tools/call"
 # Ends only when the host or the server says so.
