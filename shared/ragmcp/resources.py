@@ -9,7 +9,7 @@ from msgspec import UNSET, UnsetType
 
 from ragmcp.call import Call, Method, method
 from ragmcp.eras import Era
-from ragmcp.errors import LegacyResourceNotFound, ResourceNotFound
+from ragmcp.errors import InvalidParams, LegacyResourceNotFound, ResourceNotFound
 from ragmcp.pagination import page
 from ragmcp.schema import (
     FRESH_MS,
@@ -26,6 +26,9 @@ from ragmcp.schema import (
 
 if TYPE_CHECKING:
     from ragmcp.server import Server
+
+# What one legacy connection may watch at a time.
+MOST_WATCHED = 1_000
 
 
 class ResourceInfo(Wire, frozen=True, kw_only=True):
@@ -115,7 +118,10 @@ async def _read(server: Server, call: Call) -> Result:
 
 async def _subscribe(_: Server, call: Call) -> Result:
     assert isinstance(call.params, ResourceParams)
-    call.session.subscriptions.add(call.params.uri)
+    watched = call.session.subscriptions
+    if len(watched) >= MOST_WATCHED and call.params.uri not in watched:
+        raise InvalidParams("$.uri", f"this connection watches {MOST_WATCHED:,} resources already")
+    watched.add(call.params.uri)
     return EmptyResult()
 
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ragmcp.server import Server
 
 SUBSCRIPTION_ID = "io.modelcontextprotocol/subscriptionId"
+LISTEN = "subscriptions/listen"
 RESOURCE_UPDATED = "notifications/resources/updated"
 TASK_CHANGED = "notifications/tasks"
 
@@ -208,5 +209,5 @@ async def tell_legacy(
 
 
 METHODS: dict[str, Method] = {
-    "subscriptions/listen": method(ListenParams, _listen, Era.MODERN),
+    LISTEN: method(ListenParams, _listen, Era.MODERN),
 }

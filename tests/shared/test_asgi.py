@@ -418,6 +418,7 @@ async def test_the_plain_form_is_answered_plainly_where_it_is_switched_on() -> N
         added = await client.post(plain, headers)
         listed = await client.post({"method": "tools/list"}, headers)
         unknown = await client.post({"method": "Nope"}, headers)
+        listen = await client.post({"method": "subscriptions/listen"}, headers)
         wrong = await client.post({"method": "Add", "params": {"a": "x"}}, headers)
         failed = await client.post({"method": "Fail"}, headers)
         modern = await client.modern("tools/list")
@@ -429,6 +430,7 @@ async def test_the_plain_form_is_answered_plainly_where_it_is_switched_on() -> N
     assert unknown.status_code == 404
     assert unknown.json()["error"]["data"]["errorCode"] == "METHOD_NOT_FOUND"
     assert unknown.json().keys() == {"error"}
+    assert listen.status_code == 404
     assert wrong.status_code == 400
     assert wrong.json()["error"]["data"]["errorCode"] == "INVALID_PARAMS"
     assert failed.json()["result"]["isError"]

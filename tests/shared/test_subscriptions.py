@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from ragmcp import resources
 from ragmcp.call import Call
 from ragmcp.eras import LEGACY_REVISIONS
 from ragmcp.server import Server
@@ -174,6 +175,17 @@ async def test_nothing_is_told_before_the_handshake() -> None:
         news.announce(list_changed("tools"))
         await client.initialize("2025-11-25")
         assert (await client.request("ping", id="next"))["id"] == "next"
+
+
+async def test_a_legacy_client_watches_a_bounded_number_of_resources(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(resources, "MOST_WATCHED", 2)
+    async with raw_client(server(), "2025-11-25") as client:
+        for uri in ("test://1", "test://2", "test://1"):
+            assert (await client.request("resources/subscribe", {"uri": uri}))["result"] == {}
+        refused = (await client.request("resources/subscribe", {"uri": "test://3"}))["error"]
+        assert (refused["code"], refused["data"]["details"]["path"]) == (-32602, "$.uri")
 
 
 @pytest.mark.parametrize("method", ["resources/subscribe", "resources/unsubscribe"])

@@ -14,9 +14,10 @@ from ragmcp import jsonrpc
 from ragmcp.call import Call, Channel
 from ragmcp.connection import error_object
 from ragmcp.eras import LATEST_MODERN, UNKNOWN_CLIENT, Era, Session, Terms
-from ragmcp.errors import NotEncodable
+from ragmcp.errors import MethodNotFound, NotEncodable
 from ragmcp.jsonrpc import NO_PARAMS, Id, Request
 from ragmcp.server import Server, open_call
+from ragmcp.subscriptions import LISTEN
 
 # Nobody sees it but the `requestId` of an error.
 REQUEST_ID = 0
@@ -52,6 +53,8 @@ class Plain:
 
     def open(self, request: Request, channel: Channel) -> Call:
         """The call: modern, of nobody in particular. Raises what `open_call` raises."""
+        if request.method == LISTEN:  # Its news would have no form here.
+            raise MethodNotFound(request.method)
         session = Session()
         session.terms = Terms(Era.MODERN, LATEST_MODERN, UNKNOWN_CLIENT, {})
         return open_call(request, session, channel)
