@@ -14,7 +14,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from ragmcp.errors import HeaderMismatch
+from ragmcp.http_errors import HeaderMismatch
 
 PROTOCOL_VERSION = "mcp-protocol-version"
 METHOD = "mcp-method"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from ragmcp import errors
+from ragmcp import errors, http_errors
 from ragmcp.connection import error_object
 from ragmcp.errors import RagMcpError, RemoteProtocolError
 
@@ -48,54 +48,54 @@ SENTENCES: list[tuple[RagMcpError, str]] = [
     ),
     # HTTP
     (
-        errors.HeaderMismatch("mcp-method", "is 'a', but the body says 'b'"),
+        http_errors.HeaderMismatch("mcp-method", "is 'a', but the body says 'b'"),
         "Header mismatch: mcp-method is 'a', but the body says 'b'.",
     ),
-    (errors.HostNotAllowed("evil.example"), "This server is not called 'evil.example'."),
+    (http_errors.HostNotAllowed("evil.example"), "This server is not called 'evil.example'."),
     (
-        errors.OriginNotAllowed("https://evil.example"),
+        http_errors.OriginNotAllowed("https://evil.example"),
         "Pages from 'https://evil.example' may not use this server.",
     ),
-    (errors.Unauthorized("none was sent"), "This server wants its token: none was sent."),
-    (errors.RateLimited(3), "Too many requests; the next one is welcome in 3 s."),
+    (http_errors.Unauthorized("none was sent"), "This server wants its token: none was sent."),
+    (http_errors.RateLimited(3), "Too many requests; the next one is welcome in 3 s."),
     (
-        errors.HttpMethodNotAllowed("PUT", ("POST", "GET")),
+        http_errors.HttpMethodNotAllowed("PUT", ("POST", "GET")),
         "PUT is not possible here; possible: POST, GET.",
     ),
     (
-        errors.NotAcceptable(("application/json", "text/event-stream")),
+        http_errors.NotAcceptable(("application/json", "text/event-stream")),
         "The Accept header must list application/json and text/event-stream.",
     ),
     (
-        errors.UnsupportedMediaType("text/plain"),
+        http_errors.UnsupportedMediaType("text/plain"),
         "The body must be application/json, uncompressed; this one is text/plain.",
     ),
     (
-        errors.UnsupportedMediaType(""),
+        http_errors.UnsupportedMediaType(""),
         "The body must be application/json, uncompressed; this one is not labelled.",
     ),
     (
-        errors.HeadersTooLarge("there are 300, and 100 are the limit"),
+        http_errors.HeadersTooLarge("there are 300, and 100 are the limit"),
         "The headers are too large: there are 300, and 100 are the limit.",
     ),
-    (errors.BodyTooLarge(1_000_000), "The body is over the limit of 1,000,000 bytes."),
-    (errors.BodyTooSlow(30.0), "The body did not arrive within 30 s."),
+    (http_errors.BodyTooLarge(1_000_000), "The body is over the limit of 1,000,000 bytes."),
+    (http_errors.BodyTooSlow(30.0), "The body did not arrive within 30 s."),
     (
-        errors.SessionRequired("tools/list"),
+        http_errors.SessionRequired("tools/list"),
         "tools/list needs the header Mcp-Session-Id, which initialize gives.",
     ),
-    (errors.SessionNotFound(), "There is no such session, or none any more."),
+    (http_errors.SessionNotFound(), "There is no such session, or none any more."),
     (
-        errors.TooManyOpen("event streams", 10_000),
+        http_errors.TooManyOpen("event streams", 10_000),
         "There are 10,000 event streams already, which is the limit; try again later.",
     ),
-    (errors.ServerLeaving(), "The server is shutting down."),
+    (http_errors.ServerLeaving(), "The server is shutting down."),
     (
         errors.ServerUnreachable("http://127.0.0.1:1/mcp", "nothing listens there"),
         "The server at http://127.0.0.1:1/mcp cannot be reached: nothing listens there.",
     ),
     (
-        errors.HttpRefused("http://127.0.0.1:1/mcp", 404, "Not Found"),
+        http_errors.HttpRefused("http://127.0.0.1:1/mcp", 404, "Not Found"),
         "The server at http://127.0.0.1:1/mcp answered with HTTP status 404: Not Found.",
     ),
 ]

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragmcp.errors import HeaderMismatch
 from ragmcp.headers import Mirror, check, check_mirrors, mirrored, mirrors, read, written
+from ragmcp.http_errors import HeaderMismatch
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,6 @@ import pytest
 
 from ragmcp.errors import (
     ConnectionClosed,
-    HttpRefused,
     MessageTooLarge,
     NotEncodable,
     RagMcpError,
@@ -22,6 +21,7 @@ from ragmcp.errors import (
     UnreadableAnswer,
     WireError,
 )
+from ragmcp.http_errors import HttpRefused
 from ragmcp.transports.http import open_http
 from ragmcp.transports.http_client import MAX_REDIRECTS, is_loopback, shown
 from tests.support.http_script import Heard, Said, error, event, result, scripted

@@ -10,7 +10,8 @@ import pytest
 
 from ragmcp import handshake
 from ragmcp.client import EraName
-from ragmcp.errors import ConnectionClosed, HttpRefused, UnsupportedRevision, WireError
+from ragmcp.errors import ConnectionClosed, UnsupportedRevision, WireError
+from ragmcp.http_errors import HttpRefused
 from ragmcp.transports.http import open_http
 from tests.support.http_script import (
     Heard,

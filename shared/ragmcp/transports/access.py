@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from ragmcp.errors import (
+from ragmcp.http_errors import (
     HeaderMismatch,
     HostNotAllowed,
     HttpError,

@@ -16,7 +16,8 @@ from ragmcp import jsonrpc
 from ragmcp.call import Call
 from ragmcp.concurrency import watched
 from ragmcp.connection import error_object
-from ragmcp.errors import HttpError, LocalProtocolError, MethodNotFound, NotEncodable, RemoteProtocolError
+from ragmcp.errors import LocalProtocolError, MethodNotFound, NotEncodable, RemoteProtocolError
+from ragmcp.http_errors import HttpError
 from ragmcp.jsonrpc import Id, Request
 from ragmcp.schema import CallToolParams, CallToolResult, Result
 from ragmcp.server import Server, find_method

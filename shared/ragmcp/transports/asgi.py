@@ -17,14 +17,8 @@ import anyio
 
 from ragmcp import headers
 from ragmcp.eras import LEGACY_REVISIONS, MODERN_REVISIONS
-from ragmcp.errors import (
-    BodyTooSlow,
-    HttpMethodNotAllowed,
-    NotAcceptable,
-    RemoteProtocolError,
-    ServerLeaving,
-    UnsupportedRevision,
-)
+from ragmcp.errors import RemoteProtocolError, UnsupportedRevision
+from ragmcp.http_errors import BodyTooSlow, HttpMethodNotAllowed, NotAcceptable, ServerLeaving
 from ragmcp.server import Server
 from ragmcp.transports.answering import Answered, Answering
 from ragmcp.transports.exchange import (

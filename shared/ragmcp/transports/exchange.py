@@ -16,13 +16,7 @@ import anyio
 from ragmcp import jsonrpc
 from ragmcp.concurrency import watched
 from ragmcp.connection import error_object
-from ragmcp.errors import (
-    BodyTooLarge,
-    HeaderMismatch,
-    HeadersTooLarge,
-    HttpError,
-    UnsupportedMediaType,
-)
+from ragmcp.http_errors import BodyTooLarge, HeaderMismatch, HeadersTooLarge, HttpError, UnsupportedMediaType
 from ragmcp.jsonrpc import Id
 from ragmcp.transports.limits import HttpLimits, Streams
 

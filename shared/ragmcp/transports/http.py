@@ -13,9 +13,10 @@ from enum import Enum, auto
 from ragmcp.client import Client, EraName, connect
 from ragmcp.concurrency import beside
 from ragmcp.eras import MODERN_ERRORS
-from ragmcp.errors import HttpRefused, WireError
+from ragmcp.errors import WireError
 from ragmcp.handlers import NO_HANDLERS, Handlers
 from ragmcp.handshake import discover, initialize
+from ragmcp.http_errors import HttpRefused
 from ragmcp.schema import Implementation
 from ragmcp.transports.http_client import Http, open_client
 from ragmcp.transports.http_legacy import LegacyHttp

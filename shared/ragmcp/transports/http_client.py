@@ -16,7 +16,6 @@ import httpx2
 from ragmcp import jsonrpc
 from ragmcp.errors import (
     ConnectionClosed,
-    HttpRefused,
     MessageTooLarge,
     RequestTimedOut,
     ServerUnreachable,
@@ -24,6 +23,7 @@ from ragmcp.errors import (
     WireError,
 )
 from ragmcp.framing import EventDecoder, Line, Overlong
+from ragmcp.http_errors import HttpRefused
 from ragmcp.jsonrpc import Failure, Message
 
 CONNECT_SECONDS = 10.0

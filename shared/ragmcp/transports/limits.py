@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from ragmcp.errors import TooManyOpen
+from ragmcp.http_errors import TooManyOpen
 
 
 class HttpLimits(Struct, frozen=True, kw_only=True):

@@ -19,8 +19,9 @@ from msgspec import UNSET, Raw
 from ragmcp import headers, jsonrpc
 from ragmcp.call import Call, Channel
 from ragmcp.eras import MODERN_REVISIONS, Era, Session
-from ragmcp.errors import HeaderMismatch, InvalidRequest, MethodNotFound, UnsupportedRevision
+from ragmcp.errors import InvalidRequest, MethodNotFound, UnsupportedRevision
 from ragmcp.headers import Mirror
+from ragmcp.http_errors import HeaderMismatch
 from ragmcp.jsonrpc import Notification, Request, Unreadable
 from ragmcp.schema import CallToolParams, Params, ToolInfo
 from ragmcp.server import find_method, open_call

@@ -15,7 +15,7 @@ import anyio
 from ragmcp import headers, jsonrpc
 from ragmcp.call import Call
 from ragmcp.eras import LATEST_MODERN, Era
-from ragmcp.errors import (
+from ragmcp.http_errors import (
     HeaderMismatch,
     HttpError,
     NotAcceptable,

@@ -12,7 +12,7 @@ from urllib.parse import parse_qs
 import anyio
 
 from ragmcp.concurrency import beside
-from ragmcp.errors import HttpMethodNotAllowed, NotAcceptable, SessionNotFound, TooManyOpen
+from ragmcp.http_errors import HttpMethodNotAllowed, NotAcceptable, SessionNotFound, TooManyOpen
 from ragmcp.peer import HIGH_WATER_BYTES
 from ragmcp.server import Server, serve
 from ragmcp.transports.exchange import EVENTS, KEEP_ALIVE, ClientGone, Exchange, Scope, event

@@ -12,7 +12,8 @@ from contextlib import asynccontextmanager
 import anyio
 
 from ragmcp.concurrency import beside
-from ragmcp.errors import ConnectionClosed, HttpRefused, RagMcpError, RequestTimedOut
+from ragmcp.errors import ConnectionClosed, RagMcpError, RequestTimedOut
+from ragmcp.http_errors import HttpRefused
 from ragmcp.peer import HIGH_WATER_BYTES
 from ragmcp.transports.http_client import EVENTS, Http, Response, shown
 
