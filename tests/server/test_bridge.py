@@ -190,6 +190,22 @@ def test_a_server_that_refuses_is_said_to_refuse(tmp_path: Path, token: str, wor
         assert "status 401" in error["message"]
 
 
+def test_a_session_that_began_anew_still_hears_what_it_subscribed_to(tmp_path: Path) -> None:
+    document = {"text": "Foxes jump.", "metadata": {"uri": "fox"}}
+    with http_memory(tmp_path) as server:
+        port = str(server.told["port"])
+        with bridge(tmp_path, server.url, revision="2025-11-25") as speaker:
+            injected = speaker.call("Inject", **document)["structuredContent"]
+            uri = f"memory://documents/{injected['document_id']}"
+            assert speaker.request("resources/subscribe", uri=uri)["result"] == {}
+            server.process.kill()
+            server.process.wait()
+            with http_memory(tmp_path, "--port", port):
+                speaker.call("Inject", **document | {"text": "Foxes sleep."})
+                while "notifications/resources/updated" not in speaker.heard:
+                    speaker.heard.append(speaker.receive()["method"])
+
+
 def test_a_request_is_told_when_nobody_answers(tmp_path: Path) -> None:
     url = f"http://127.0.0.1:{closed_port()}/mcp"
     message = {"jsonrpc": "2.0", "id": "x", "method": "tools/list", "params": {"_meta": modern_meta()}}

@@ -15,7 +15,6 @@ from ragmcp import headers, jsonrpc
 from ragmcp.connection import CANCELLED, error_object
 from ragmcp.errors import (
     ConnectionClosed,
-    HttpRefused,
     MessageTooLarge,
     RagMcpError,
     RemoteProtocolError,
@@ -23,6 +22,7 @@ from ragmcp.errors import (
     WireError,
 )
 from ragmcp.framing import Line, LineDecoder, Overlong
+from ragmcp.http_errors import HttpRefused
 from ragmcp.jsonrpc import NO_PARAMS, ErrorObject, Id, Notification, Request, Unreadable
 from ragmcp.peer import FINISH_SECONDS, Stream
 from ragmcp.schema import PROTOCOL_VERSION, CancelledParams

@@ -19,7 +19,6 @@ from ragmemory.bridge.forwarding import Forwarder, SessionLost, Write
 log = logging.getLogger(__name__)
 
 INITIALIZE, INITIALIZED = "initialize", "notifications/initialized"
-SUBSCRIBE, UNSUBSCRIBE, SET_LEVEL = "resources/subscribe", "resources/unsubscribe", "logging/setLevel"
 
 FIRST_PAUSE_SECONDS = 0.25
 LONGEST_PAUSE_SECONDS = 5.0
@@ -77,11 +76,11 @@ class Session:
         params = bytes(request.params)
         match request.method:
             case "logging/setLevel":
-                self._standing[SET_LEVEL, b""] = request, line
+                self._standing[request.method, b""] = request, line
             case "resources/subscribe":
-                self._standing[SUBSCRIBE, params] = request, line
+                self._standing[request.method, params] = request, line
             case "resources/unsubscribe":
-                self._standing.pop((SUBSCRIBE, params), None)
+                self._standing.pop(("resources/subscribe", params), None)
 
     async def _begin(self) -> list[bytes]:
         """Make a new session; what the server answered."""
