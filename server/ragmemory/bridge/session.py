@@ -11,7 +11,7 @@ import msgspec
 from anyio.abc import TaskGroup
 
 from ragmcp import headers, jsonrpc
-from ragmcp.errors import RagMcpError
+from ragmcp.errors import RagMcpError, WireError
 from ragmcp.jsonrpc import Request, Success
 from ragmcp.schema import InitializeResult
 from ragmemory.bridge.forwarding import Forwarder, SessionLost, Write
@@ -114,9 +114,10 @@ class Session:
 
     async def _listen(self) -> None:
         """Bring down what the server says by itself, for as long as it has something to say it through."""
-        last_id, pause = "", FIRST_PAUSE_SECONDS
+        heads, last_id, pause = self.heads, "", FIRST_PAUSE_SECONDS
         while True:
-            heads = self.heads
+            if self.heads is not heads:  # What another session has said is not known to this one.
+                heads, last_id, pause = self.heads, "", FIRST_PAUSE_SECONDS
             try:
                 broken = await self._forwarder.listen(heads, last_id)
                 if broken is None:
@@ -128,8 +129,8 @@ class Session:
             except RagMcpError as error:
                 log.info("%s", error)
                 pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
-            if self.heads is not heads:
-                last_id = ""
+                if isinstance(error, WireError):  # It keeps what was missed no longer.
+                    last_id = ""
             await anyio.sleep(pause)
 
 
