@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+
 from ragchat.commands import Run
 from ragchat.memory_process import program
 
