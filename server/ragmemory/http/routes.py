@@ -7,7 +7,6 @@ from typing import Any
 
 import msgspec
 from msgspec.structs import replace
-from ragmcp.transports.access import Access, guarded
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
@@ -16,6 +15,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ragmcp.eras import LEGACY_REVISIONS, MODERN_REVISIONS
 from ragmcp.server import Server
+from ragmcp.transports.access import Access, guarded
 from ragmcp.transports.asgi import Endpoint
 from ragmemory.http import page
 from ragmemory.http.metrics import CONTENT_TYPE, Metrics
