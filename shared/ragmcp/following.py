@@ -5,13 +5,14 @@ Source: SEP-2663.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import anyio
 import msgspec
 from msgspec import UNSET, Raw
 
-from ragmcp.errors import TaskCancelled, UnreadableAnswer, WireError
+from ragmcp.errors import RagMcpError, TaskCancelled, UnreadableAnswer, WireError
 from ragmcp.rounds import answers
 from ragmcp.schema import EmptyResult
 from ragmcp.tasks import TaskParams, TaskState, UpdateTaskParams
@@ -19,9 +20,12 @@ from ragmcp.tasks import TaskParams, TaskState, UpdateTaskParams
 if TYPE_CHECKING:
     from ragmcp.client import Client
 
-# A server that names no pause, or one of hours, is asked as often as a person would look.
+# What a server wants us to pause between two questions is kept to within these; one of hours helps nobody.
 LEAST_SECONDS = 0.05
 MOST_SECONDS = 30.0
+# Where a server names no pause: as often as a person would look.
+USUAL_SECONDS = 0.5
+CANCEL_SECONDS = 1.0
 
 
 async def followed(client: Client, method: str, answer: Raw, timeout: float | None) -> Raw:
@@ -47,14 +51,21 @@ async def followed(client: Client, method: str, answer: Raw, timeout: float | No
                     raise UnreadableAnswer(method, f"its task is {task.status} without saying how")
                 case "input_required":
                     await _give_input(client, method, task, answered, timeout)
-            await anyio.sleep(min(max(task.poll_interval_ms / 1000, LEAST_SECONDS), MOST_SECONDS))
+            await anyio.sleep(_pause(task))
             params = TaskParams(meta=client.meta(), task_id=task.task_id)
             task = await client.request("tasks/get", params, TaskState, timeout)
     except anyio.get_cancelled_exc_class():
-        with anyio.CancelScope(shield=True), anyio.move_on_after(1):
+        # Whatever becomes of that, the wait has been cancelled and nothing else.
+        with anyio.move_on_after(CANCEL_SECONDS, shield=True), suppress(RagMcpError):
             params = TaskParams(meta=client.meta(), task_id=task.task_id)
-            await client.request("tasks/cancel", params, EmptyResult, 1)
+            await client.request("tasks/cancel", params, EmptyResult, timeout=None)
         raise
+
+
+def _pause(task: TaskState) -> float:
+    if task.poll_interval_ms is UNSET:
+        return USUAL_SECONDS
+    return min(max(task.poll_interval_ms / 1000, LEAST_SECONDS), MOST_SECONDS)
 
 
 async def _give_input(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -41,15 +41,15 @@ Status = Literal["working", "input_required", "completed", "cancelled", "failed"
 
 
 class TaskState(Result, frozen=True, kw_only=True):
-    """A task as the wire shows it, with what belongs to its status."""
+    """A task as the wire shows it, with what belongs to its status; its `ttl_ms` begin with its creation."""
 
     task_id: str
     status: Status
     status_message: str | UnsetType = UNSET
     created_at: str
     last_updated_at: str
-    ttl_ms: int | None
-    poll_interval_ms: int
+    ttl_ms: float | None
+    poll_interval_ms: float | UnsetType = UNSET
     input_requests: dict[str, WireRequest] | UnsetType = UNSET
     result: Raw | UnsetType = UNSET
     error: ErrorObject | UnsetType = UNSET
@@ -111,7 +111,7 @@ class Task:
         """Progress becomes the status message; other notifications do not exist for tasks."""
         if isinstance(params, ProgressParams):
             of = f" of {params.total:g}" if params.total else ""
-            self._turn("working", params.message or f"{params.progress:g}{of}")
+            self._go_on(params.message or f"{params.progress:g}{of}")
 
     async def request(self, method: str, *_: Any, **__: Any) -> Raw:
         """Nobody is there to be asked; `ask` waits until somebody is."""
@@ -121,10 +121,22 @@ class Task:
         """Wait for the client's answers, which come through `tasks/update`."""
         keys = {name: self._fresh(name) for name in requests}
         self._asked |= {keys[name]: request for name, request in requests.items()}
-        self._turn("input_required")
-        while self._asked.keys() & keys.values():
-            await self._answered.wait()
+        self._go_on()
+        try:
+            while self._asked.keys() & keys.values():
+                await self._answered.wait()
+        except anyio.get_cancelled_exc_class():
+            self._withdraw(keys.values())
+            raise
         return {name: self._answers.pop(key) for name, key in keys.items()}
+
+    def _withdraw(self, keys: Collection[str]) -> None:
+        """Who asked waits no longer, though the task may go on."""
+        for key in keys:
+            self._asked.pop(key, None)
+            self._answers.pop(key, None)
+        if not self.over:
+            self._go_on()
 
     def _fresh(self, name: str) -> str:
         """A key is used once in a task's life."""
@@ -146,9 +158,12 @@ class Task:
             del self._asked[key]
         self._answers |= answers
         if answers:
-            self._turn("input_required" if self._asked else "working")
+            self._go_on()
             self._answered.set()
             self._answered = anyio.Event()
+
+    def _go_on(self, message: str | UnsetType = UNSET) -> None:
+        self._turn("input_required" if self._asked else "working", message)
 
     # Its end
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 import anyio
@@ -18,6 +19,7 @@ from ragmcp.inputs import Elicit, ElicitResult
 from ragmcp.server import Server
 from ragmcp.tools import Tool, ToolError, tool
 from ragmcp.transports.memory import open_memory
+from tests.support.http_script import Heard, Said, result, scripted
 from tests.support.raw_mcp import RawClient, raw_client
 
 TASKS = "io.modelcontextprotocol/tasks"
@@ -25,6 +27,7 @@ CAPABILITIES: dict[str, Any] = {"extensions": {TASKS: {}}, "elicitation": {}}
 FORM = {"type": "object", "properties": {"name": {"type": "string"}}}
 
 may_finish = anyio.Event()
+forever = anyio.Event()
 
 
 @tool(background=True)
@@ -74,6 +77,24 @@ async def greet_both(call: Call) -> str:
 
 
 @tool(background=True)
+async def ask_in_vain(call: Call) -> str:
+    """Tells its progress while it asks, and then does without the answer."""
+    await call.background()
+
+    async def one() -> None:
+        await call.ask(name=Elicit(message="Who?", requested_schema=FORM))
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(one)
+        await anyio.lowlevel.checkpoint()
+        await call.progress(1)
+        await may_finish.wait()
+        tasks.cancel_scope.cancel()
+    await forever.wait()
+    return ""
+
+
+@tool(background=True)
 async def instant(_: Call) -> str:
     """Is done before it would be worth a task."""
     return "done"
@@ -93,7 +114,7 @@ async def a_client() -> AsyncIterator[RawClient]:
     global may_finish
     may_finish = anyio.Event()
     async with (
-        a_server([bake, greet, greet_both, ask_first, instant]) as server,
+        a_server([bake, greet, greet_both, ask_first, ask_in_vain, instant]) as server,
         raw_client(server) as client,
     ):
         yield client
@@ -250,6 +271,22 @@ async def test_questions_of_one_task_are_answered_one_by_one() -> None:
         assert done["result"]["content"][0]["text"] == "Hello Ada and Bo"
 
 
+async def test_a_question_is_open_until_it_is_answered_or_taken_back() -> None:
+    async with a_client() as client:
+        meta = {"progressToken": 1, "io.modelcontextprotocol/clientCapabilities": CAPABILITIES}
+        params = {"name": "ask_in_vain", "arguments": {}, "_meta": meta}
+        task_id = (await client.request("tools/call", params, modern=True))["result"]["taskId"]
+        with anyio.fail_after(5):
+            while "statusMessage" not in (task := await waiting(client, task_id)):
+                await anyio.lowlevel.checkpoint()
+        assert task["inputRequests"].keys() == {"name"}
+        may_finish.set()
+        with anyio.fail_after(5):
+            while task["status"] != "working":
+                task = (await ask(client, "tasks/get", taskId=task_id))["result"]
+        assert "inputRequests" not in task
+
+
 async def test_a_task_asks_only_what_the_client_can_give() -> None:
     async with a_client() as client:
         only_tasks: dict[str, Any] = {"extensions": {TASKS: {}}}
@@ -318,3 +355,31 @@ async def test_who_waits_no_longer_for_a_task_cancels_it() -> None:
             await client.call_tool("endless", timeout=5)
         with anyio.fail_after(5):
             await ended.wait()
+
+
+@pytest.mark.parametrize("cancel", ["result", "error"])
+async def test_a_task_need_not_name_a_pause_and_a_wait_for_it_can_always_be_cancelled(cancel: str) -> None:
+    task = {"taskId": "t", "status": "working", "createdAt": "x", "lastUpdatedAt": "x", "ttlMs": None}
+    asked = anyio.Event()
+    ends = {
+        "result": {"result": {"resultType": "complete"}},
+        "error": {"error": {"code": -32602, "message": "There is no such task."}},
+    }
+
+    def script(heard: Heard) -> Said:
+        if heard.method == "tasks/get":
+            asked.set()
+        elif heard.method == "tasks/cancel":
+            return Said(body={"jsonrpc": "2.0", "id": heard.message["id"], **ends[cancel]})
+        return Said(
+            body=result(heard, resultType="task" if heard.method == "tools/call" else "complete", **task)
+        )
+
+    async with scripted(script, handlers=Handlers(tasks=True)) as (client, server):
+        with anyio.fail_after(5), anyio.CancelScope() as scope:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(partial(client.call_tool, "t", timeout=5))
+                await asked.wait()
+                scope.cancel()
+        assert scope.cancelled_caught
+    assert server.heard[-1].method == "tasks/cancel"
