@@ -10,7 +10,13 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))??(?:[ \t]+#+)?[ \t]*$")
+HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+|$)(.*)")
+# Three marks at least: with two it could be the "-- " above a signature.
+UNDERLINE = re.compile(r" {0,3}(?:={3,}|-{3,})$")
+# What an underline makes a heading of: a line with a letter or digit that is no code, quotation or table.
+TITLE = re.compile(r" {0,3}(?![ \t>|]).*?[^\W_]")
+# A longer line is no heading: all chunks under it would repeat it.
+LONGEST_HEADING = 300
 FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 ITEM = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s")
 BLANK_LINES = re.compile(r"\n(?:[ \t\r]*\n)+")
@@ -42,7 +48,7 @@ def markdown_blocks(text: str) -> Iterator[Block]:
     path: list[tuple[int, str]] = []
     heading, section = "", 0
     start = offset = 0
-    fence = ""
+    fence = above = ""  # `above`: the only line of the block so far
     is_new = is_code = False  # the next visible line begins a block; the block is code or a table
 
     def block(end: int, *, is_heading: bool = False) -> Block:
@@ -58,26 +64,44 @@ def markdown_blocks(text: str) -> Iterator[Block]:
         if not mark:
             is_new = True
             continue
-        title = HEADING.match(line.rstrip()) if mark == "#" else None
+        title = after_signs(line) if mark == "#" else None
+        underlined = above_line(above, line) if mark in "=-" and not is_new else None
         opening = FENCE.match(line) if mark in "`~" else None
         is_row = mark == "|"
-        begins = (
-            is_new or title or opening or is_row != is_code or (mark in "-*+0123456789" and ITEM.match(line))
-        )
-        if begins and start < begin:
+        is_item = mark in "-*+0123456789" and ITEM.match(line)
+        begins = is_new or title or opening or is_row != is_code or is_item
+        if begins and start < begin and not underlined:
             yield block(begin)
             start = begin
+        above = line if start == begin else ""
         is_new, is_code = False, is_row or bool(opening)
         if opening:
             fence = opening[1]
-        if title:
-            level = len(title[1])
-            path = [above for above in path if above[0] < level] + [(level, title[2] or "")]
+        if title := title or underlined:
+            path = [*(higher for higher in path if higher[0] < title[0]), title]
             heading, section = " > ".join(name for _, name in path if name), section + 1
             yield block(offset, is_heading=True)
-            start = offset
+            start, above = offset, ""
     if start < len(text):
         yield block(len(text))
+
+
+def after_signs(line: str) -> tuple[int, str] | None:
+    """Level and text of a heading behind number signs (and before some); None if it is none."""
+    match = HEADING.match(line.rstrip()) if len(line) <= LONGEST_HEADING else None
+    if match is None:
+        return None
+    title = match[2]
+    bare = title.rstrip("#")
+    return len(match[1]), title if bare.rstrip() == bare != "" else bare.rstrip()
+
+
+def above_line(above: str, line: str) -> tuple[int, str] | None:
+    """Level and text of a heading that `line` underlines; None if it is none."""
+    if not UNDERLINE.match(line.rstrip()) or len(above) > LONGEST_HEADING:
+        return None
+    is_title = TITLE.match(above) and not ITEM.match(above)
+    return (1 if "=" in line else 2, above.strip()) if is_title else None
 
 
 def closes(line: str, fence: str) -> bool:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Callable
 from pathlib import PurePosixPath
 from typing import Any
 
 import msgspec
 
+from ragmemory.blocks import markdown_blocks
 from ragmemory.errors import BadArgument
 from ragmemory.stores.filters import timestamp
 from ragmemory.types import Draft, Metadata
@@ -23,7 +23,6 @@ _PLAIN = frozenset((
     "swift", "r",
 ))
 # fmt: on
-_FENCE_OR_HEADING = re.compile(r"^ {0,3}(?:(```|~~~)|#{1,6}[ \t]+(.*?)[ \t]*#*[ \t\r]*$)", re.MULTILINE)
 
 
 def make_draft(text: str, metadata: Metadata) -> Draft:
@@ -61,15 +60,8 @@ def is_markdown(uri: str) -> bool:
 
 
 def first_heading(text: str) -> str:
-    """The first Markdown heading outside fenced code, or ""."""
-    fence = ""
-    for found in _FENCE_OR_HEADING.finditer(text):
-        marker, heading = found.groups()
-        if marker:
-            fence = "" if marker == fence else fence or marker
-        elif heading and not fence:
-            return str(heading)
-    return ""
+    """The first Markdown heading that is not empty, or ""."""
+    return next((block.heading for block in markdown_blocks(text) if block.heading), "")
 
 
 def _is_texts(value: Any) -> bool:

@@ -52,6 +52,15 @@ def test_a_heading_inside_fenced_code_is_none() -> None:
     assert first_heading("~~~sh\n# a comment") == ""
 
 
+def test_an_underlined_line_is_a_heading_too() -> None:
+    assert first_heading("Soup\n====\n\n# Salt\n") == "Soup"
+
+
+def test_the_first_heading_is_looked_for_in_linear_time() -> None:
+    # With the cube of it this would never end.
+    assert first_heading("# a" + " " * 100_000 + "b\n" + "# a" + " " * 200 + "b\n") == "a" + " " * 200 + "b"
+
+
 @pytest.mark.parametrize(
     ("uri", "answer"),
     [("a.md", True), ("a.MARKDOWN", True), ("a", True), ("a.v2", True), ("a.txt", False), ("a.csv", False)],
