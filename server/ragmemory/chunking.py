@@ -14,6 +14,7 @@ from itertools import count as counter
 from itertools import groupby, pairwise
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ragmemory.blocks import Block, markdown_blocks, paragraphs
 from ragmemory.types import Chunk
@@ -21,7 +22,8 @@ from ragmemory.types import Chunk
 TokenCounter = Callable[[list[str]], list[int]]
 
 # The end of a sentence: marks, what closes, and white space; the marks of Chinese and Japanese need none.
-SENTENCE = re.compile(r"""[.!?…]+["'”’»)\]]*\s+|[。！？｡]+[」』”’）]*\s*""")
+# A row of marks is read once, not once from each of them.
+SENTENCE = re.compile(r"""(?<![.!?…])[.!?…]++["'”’»)\]]*+\s+|[。！？｡]+[」』”’）]*\s*""")
 LINE = re.compile(r"\n")
 # A text of more characters for each token allowed is too long, whatever its tokens are: it is not counted.
 MOST_CHARACTERS = 16
@@ -100,8 +102,19 @@ def runs(sources: Iterable[Source]) -> Iterator[Run]:
     number = counter()
     for source, (text, is_markdown) in enumerate((source.text, source.is_markdown) for source in sources):
         newlines = [match.start() for match in LINE.finditer(text)]
-        for blocks in parted(markdown_blocks(text) if is_markdown else paragraphs(text)):
-            yield Run(next(number), source, text, newlines, blocks)
+        blocks = markdown_blocks(text) if is_markdown else paragraphs(text)
+        for neighbours in parted(part for block in blocks for part in portions(text, block)):
+            yield Run(next(number), source, text, newlines, neighbours)
+
+
+def portions(text: str, block: Block) -> Iterator[Block]:
+    """A block of more than a run in several, cut after a line or a word where there is one."""
+    while block.end - block.start > RUN:
+        middle, most = block.start + RUN // 2, block.start + RUN
+        end = text.rfind("\n", middle, most) + 1 or text.rfind(" ", middle, most) + 1 or most
+        yield replace(block, end=end)
+        block = replace(block, start=end)
+    yield block
 
 
 def parted(blocks: Iterable[Block]) -> Iterator[list[Block]]:

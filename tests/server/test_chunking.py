@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragmemory.chunking import Source, TokenCounter, split
+from ragmemory.chunking import RUN, Source, TokenCounter, split
 from ragmemory.types import Chunk
 
 
@@ -38,6 +38,8 @@ MARKDOWN = st.lists(
             "| a | b |",
             "- item",
             "1. first",
+            "===",
+            "---",
             "",
             "  ",
             "words and words.",
@@ -58,10 +60,11 @@ def test_the_ranges_join_to_the_whole_text(text: str, markdown: bool, max_tokens
     assert all(chunk.start < chunk.end for chunk in chunks)
 
 
-@given(st.one_of(MARKDOWN, st.text()), st.integers(1, 40))
+# No heading there is longer than 5.
+@given(st.one_of(MARKDOWN, st.text()), st.integers(5, 40))
 def test_no_chunk_is_longer_than_asked_except_for_headings(text: str, max_tokens: int) -> None:
     for part in texts(text, cut(text, max_tokens)):
-        body = re.sub(r"^ {0,3}#{1,6}.*$", "", part, flags=re.MULTILINE)
+        body = re.sub(r"^ {0,3}#{1,6}.*$|^.*\n(===|---)$", "", part, flags=re.MULTILINE)
         assert count_words([body])[0] <= max_tokens
 
 
@@ -85,6 +88,35 @@ def test_a_chunk_knows_the_path_of_headings_above_it() -> None:
         ("Soup > Salt > Sea", 9, 11),
         ("Soup > Pepper", 13, 15),
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "headings"),
+    [
+        ("Soup\n====\n\nBoil it.\n\nSalt\r\n----\r\nA little.\n", ["Soup", "Soup > Salt"]),
+        ("Soup\n===\n\n# Stew\n\nBoil it.\n", ["Stew"]),
+        ("---\ntitle: Soup\n---\nBoil it.\n", [""]),
+        ("Boil it.\n\n---\n\nSalt it.\n", [""]),
+        ("- Boil it.\n---\n", [""]),
+        ("> Boil it.\n---\n", [""]),
+        ("    boil()\n---\n", [""]),
+        ("| Boil |\n---\n", [""]),
+        ("Yours,\n-- \nAnn\n", [""]),
+        ("Boil it,\nand salt it.\n---\n", [""]),
+        ("```\nSoup\n====\n```\n", [""]),
+        ("# Soup #\n\nBoil it.\n", ["Soup"]),
+        ("# C#\n\nBoil it.\n", ["C#"]),
+        ("#soup and #salt\n", [""]),
+    ],
+)
+def test_headings_are_marked_or_underlined_and_rules_are_none(text: str, headings: list[str]) -> None:
+    assert [chunk.heading for chunk in cut(text)] == headings
+
+
+def test_a_line_too_long_to_be_repeated_in_every_chunk_is_no_heading() -> None:
+    long = "word " * 100
+    for text in (f"# {long}\n\n", f"{long}\n====\n\n"):
+        assert {chunk.heading for chunk in cut(text + "words. " * 100)} == {""}
 
 
 def test_a_heading_without_a_text_of_its_own_goes_with_the_next_section() -> None:
@@ -153,7 +185,29 @@ def test_a_long_line_without_spaces_is_cut_in_linear_time() -> None:
     text = "x" * 1_000_000
     chunks = cut_counted(text, 100, count)
     assert max(chunk.end - chunk.start for chunk in chunks) <= 100
-    assert len(calls) <= 4
+    assert len(calls) <= 4 * len(text) // RUN
+
+
+@pytest.mark.parametrize("row", [".", "!?", "# " + " " * 200, "\n ", '"', "=\n", "a\n=\n", "。"])
+def test_rows_of_marks_are_cut_in_linear_time(row: str) -> None:
+    # With the square of it this would take a quarter of an hour.
+    text = row * (200_000 // len(row)) + "x"
+    chunks = cut_counted(text, 1000, lambda parts: [len(part) for part in parts])
+    assert "".join(texts(text, chunks)) == text
+
+
+@pytest.mark.parametrize("line", ["x" * 3_000_000, "some words " * 300_000], ids=["no spaces", "one line"])
+def test_one_very_long_line_is_counted_run_by_run(line: str) -> None:
+    asked: list[int] = []
+
+    def count(parts: list[str]) -> list[int]:
+        asked.append(sum(map(len, parts)))
+        return [len(part) for part in parts]
+
+    found = split([Source(line, is_markdown=False)], max_tokens=500, count=count)
+    first = next(found)
+    assert sum(asked) < len(line) / 3
+    assert "".join(texts(line, [chunk for _, chunk in (first, *found)])) == line
 
 
 def test_a_very_long_text_is_counted_run_by_run() -> None:
