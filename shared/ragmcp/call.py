@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 class Channel(Protocol):
     """The way back to whoever asked: a connection, or the stream of one HTTP request."""
 
-    closed: anyio.Event
-    """Set when nothing more can arrive there, or the server is leaving."""
+    @property
+    def closed(self) -> anyio.Event:
+        """Set when nothing more can arrive there, or the server is leaving."""
 
     async def notify(self, method: str, params: Any) -> None:
         """Send a notification; waits while the other side does not read."""

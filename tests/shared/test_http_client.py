@@ -24,7 +24,8 @@ from ragmcp.errors import (
 from ragmcp.http_errors import HttpRefused
 from ragmcp.transports.http import open_http
 from ragmcp.transports.http_client import MAX_REDIRECTS, is_loopback, shown
-from tests.support.http_script import Heard, Said, error, event, result, scripted
+from tests.support.http_script import Heard, Said, Scripted, error, event, result, scripted
+from tests.support.http_server import served
 
 
 def answering(**fields: Any) -> Callable[[Heard], Said]:
@@ -201,6 +202,21 @@ async def test_a_server_that_is_not_there_is_named_with_what_to_do() -> None:
         f"The server at http://127.0.0.1:{port}/mcp cannot be reached: nothing listens there."
     )
     assert "running" in raised.value.hint
+
+
+async def test_a_server_that_is_there_again_is_no_closed_connection() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    url = f"http://127.0.0.1:{port}/mcp"
+    async with open_http(
+        url, client_name="me", client_version="1", message_bytes=1000, era="modern"
+    ) as client:
+        with pytest.raises(ServerUnreachable):
+            await client.call_tool("t", timeout=5)
+        assert client.is_closed
+        async with served(Scripted(answering(content=[])), port):
+            await client.call_tool("t", timeout=5)
+            assert not client.is_closed
 
 
 @pytest.mark.parametrize("url", ["example.org/mcp", "ftp://example.org", "http://h:x", "/mcp", ""])

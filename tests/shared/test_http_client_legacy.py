@@ -9,7 +9,9 @@ import anyio
 import anyio.lowlevel
 import pytest
 
+from ragmcp.backoff import Backoff
 from ragmcp.errors import ConnectionClosed, RequestTimedOut, WireError
+from ragmcp.framing import EventDecoder
 from ragmcp.handlers import Handlers
 from ragmcp.inputs import Root
 from ragmcp.subscriptions import Filter
@@ -209,6 +211,31 @@ async def test_the_servers_own_stream_is_opened_again_where_it_broke(monkeypatch
         async with client.listening(Filter(tools_list_changed=True)) as news:
             assert (await anext(news)).method == "notifications/tools/list_changed"
         never.set()
+
+
+@pytest.mark.parametrize("status", [429, 503])
+async def test_the_servers_own_stream_is_opened_as_soon_as_there_is_room(
+    monkeypatch: pytest.MonkeyPatch, status: int
+) -> None:
+    monkeypatch.setattr(http_legacy, "FIRST_PAUSE_SECONDS", 0.01)
+    listens, never = anyio.Event(), anyio.Event()
+    changed = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
+    streams = iter([Said(status), Said(status), Said(pieces=[listens, event(changed), never])])
+
+    def script(heard: Heard) -> Any:
+        return next(streams, NO_STREAM) if heard.verb == "GET" else serving(done)(heard)
+
+    async with scripted(script, "legacy") as (client, _):
+        async with client.listening(Filter(tools_list_changed=True)) as news:
+            listens.set()
+            assert (await anext(news)).method == "notifications/tools/list_changed"
+        never.set()
+
+
+def test_no_server_makes_a_client_ask_without_a_pause() -> None:
+    backoff = Backoff(1, 10)
+    pauses = [http_legacy._pause(EventDecoder(10, "1", wanted), backoff) for wanted in (0, 200, None)]
+    assert pauses == [http_legacy.LEAST_PAUSE_SECONDS, 0.2, 2]
 
 
 async def test_an_error_is_an_error_in_whatever_way_it_comes() -> None:

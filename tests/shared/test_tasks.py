@@ -361,7 +361,7 @@ async def test_who_waits_no_longer_for_a_task_cancels_it() -> None:
 async def test_a_task_need_not_name_a_pause_and_a_wait_for_it_can_always_be_cancelled(cancel: str) -> None:
     task = {"taskId": "t", "status": "working", "createdAt": "x", "lastUpdatedAt": "x", "ttlMs": None}
     asked = anyio.Event()
-    ends = {
+    ends: dict[str, Any] = {
         "result": {"result": {"resultType": "complete"}},
         "error": {"error": {"code": -32602, "message": "There is no such task."}},
     }

@@ -48,10 +48,10 @@ def limits(**changes: Any) -> HttpLimits:
 
 
 @asynccontextmanager
-async def served(app: App) -> AsyncIterator[str]:
-    """Serve an ASGI application; yields the URL of its root."""
+async def served(app: App, port: int = 0) -> AsyncIterator[str]:
+    """Serve an ASGI application (0: on any free port); yields the URL of its root."""
     with socket.socket(proto=socket.IPPROTO_TCP) as listener:  # Else asyncio leaves Nagle's delay on.
-        listener.bind(("127.0.0.1", 0))
+        listener.bind(("127.0.0.1", port))
         listener.listen(2048)
         config = uvicorn.Config(
             app,

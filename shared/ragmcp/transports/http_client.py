@@ -47,7 +47,7 @@ class Http:
         self.url = url
         self.message_bytes = message_bytes
         self.unreachable = anyio.Event()
-        """Set when no connection came about."""
+        """Set when no connection came about; another one once one does again."""
         self._client = client
 
     @asynccontextmanager
@@ -86,10 +86,13 @@ class Http:
         request = self._client.build_request(verb, url, headers=headers, content=body)
         try:
             with self.mapped(method):
-                return await self._client.send(request, stream=True)
+                response = await self._client.send(request, stream=True)
         except ServerUnreachable:
             self.unreachable.set()
             raise
+        if self.unreachable.is_set():
+            self.unreachable = anyio.Event()
+        return response
 
     def joined(self, location: str, status: int) -> httpx2.URL:
         """Where the server sends us. Raises HttpRefused for what is no address, or another server's."""

@@ -41,9 +41,12 @@ OPEN_SECONDS = 1.0
 GOODBYE_SECONDS = 2.0
 # A stream that breaks this often without anything new is not coming back.
 MAX_RESUMES = 5
-# Where the server names no pause of its own.
+# Where the server names no pause of its own; one of nothing at all would be a loop without a pause.
 FIRST_PAUSE_SECONDS = 0.5
 LONGEST_PAUSE_SECONDS = 30.0
+LEAST_PAUSE_SECONDS = 0.05
+# There is such a stream, but not just now; all other refusals mean that there is none.
+LATER_STATUSES = frozenset({429, 502, 503, 504})
 
 
 class _SessionLost(Exception):
@@ -63,8 +66,6 @@ class LegacyHttp:
         heard: Callable[[Notification], None],
         initialize_again: Callable[[], Awaitable[None]],
     ) -> None:
-        self.closed = http.unreachable
-        """Set when the server could not be reached; it may still be asked again."""
         self._http = http
         self._incoming = Incoming(
             lambda request: self._tasks.start_soon(self._incoming.answer_server, request),
@@ -80,6 +81,11 @@ class LegacyHttp:
         self._hears = False
         self._renewing = anyio.Lock()
         self._lost = ""
+
+    @property
+    def closed(self) -> anyio.Event:
+        """Set when the server could last not be reached; it may still be asked again."""
+        return self._http.unreachable
 
     async def run(self) -> None:
         """What goes on beside the requests; to be cancelled in the end."""
@@ -259,6 +265,8 @@ class LegacyHttp:
                         # Not within this scope, which the new session cancels.
                         self._tasks.start_soon(self._renew_if_possible, session)
                         return
+                    if response.status in LATER_STATUSES:
+                        raise await response.refusal()
                     if response.refused or not response.streams:
                         return  # "The server does not offer an SSE stream at this endpoint."
                     self._hears = True
@@ -291,7 +299,9 @@ class LegacyHttp:
 def _pause(events: EventDecoder | None, backoff: Backoff) -> float:
     """Seconds until the next try; what the server wants goes before what we think."""
     ours = backoff.next()
-    return ours if events is None or events.retry_ms is None else events.retry_ms / 1000
+    if events is None or events.retry_ms is None:
+        return ours
+    return max(events.retry_ms / 1000, LEAST_PAUSE_SECONDS)
 
 
 def _revision(result: Raw) -> str:

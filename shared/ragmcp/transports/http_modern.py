@@ -33,8 +33,11 @@ class ModernHttp:
         self._heard = heard
         self.next_id = 1
         self._mirrors: dict[str, tuple[headers.Mirror, ...]] = {}
-        self.closed = http.unreachable
-        """Set when the server could not be reached; it may still be asked again."""
+
+    @property
+    def closed(self) -> anyio.Event:
+        """Set when the server could last not be reached; it may still be asked again."""
+        return self._http.unreachable
 
     def admit_tools(self, tools: Iterable[ToolInfo]) -> list[ToolInfo]:
         """The tools that can be called over HTTP."""
