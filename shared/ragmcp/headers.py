@@ -34,6 +34,9 @@ NAMED_BY = {
     "tasks/cancel": "taskId",
 }
 
+# The same as fields of our parameter types.
+NAME_FIELDS = {method: "task_id" if name == "taskId" else name for method, name in NAMED_BY.items()}
+
 ANNOTATION = "x-mcp-header"
 PRIMITIVES = frozenset({"string", "integer", "boolean"})
 

@@ -21,9 +21,6 @@ from ragmcp.transports.http_client import Http
 
 log = logging.getLogger(__name__)
 
-# The fields of our parameter types that `Mcp-Name` repeats.
-FIELDS = {method: "task_id" if name == "taskId" else name for method, name in headers.NAMED_BY.items()}
-
 
 class ModernHttp:
     """A channel to a modern server. A cancelled request cuts its response off, which is what cancels it."""
@@ -88,7 +85,7 @@ class ModernHttp:
             headers.PROTOCOL_VERSION: revision or LATEST_MODERN,
             headers.METHOD: method,
         }
-        if field := FIELDS.get(method):
+        if field := headers.NAME_FIELDS.get(method):
             written[headers.NAME] = headers.written(getattr(params, field))
         if isinstance(params, ToolCall):
             written |= headers.mirrored(self._mirrors.get(params.name, ()), params.arguments)

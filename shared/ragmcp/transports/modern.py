@@ -30,9 +30,6 @@ from ragmcp.transports.exchange import ClientGone, Exchange, event
 
 log = logging.getLogger(__name__)
 
-# The fields of our parameter types that `Mcp-Name` repeats.
-_FIELDS = {method: "task_id" if name == "taskId" else name for method, name in headers.NAMED_BY.items()}
-
 _params = msgspec.json.Decoder(Params)
 _arguments = msgspec.json.Decoder(dict[str, Any])
 
@@ -114,7 +111,7 @@ class Modern:
             raise _mismatch(revision, error.requested) from None
         if call.revision != revision:
             raise _mismatch(revision, call.revision)
-        if field := _FIELDS.get(request.method):
+        if field := headers.NAME_FIELDS.get(request.method):
             headers.check(headers.NAME, exchange.header(headers.NAME), getattr(call.params, field))
         if isinstance(call.params, CallToolParams):
             self._check_mirrors(exchange, call.params)
