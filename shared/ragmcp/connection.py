@@ -19,7 +19,6 @@ from ragmcp.errors import (
     RagMcpError,
     RemoteProtocolError,
     ToolError,
-    WireError,
 )
 from ragmcp.framing import Line, LineDecoder, Overlong
 from ragmcp.jsonrpc import ErrorObject, Failure, Id, Message, Notification, Request, Success, Unreadable
@@ -145,7 +144,7 @@ class Connection(Generic[Waiter]):
             case Notification():
                 return self._receive_notification(message)
             case Failure(id, error):
-                return self._receive_answer(id, WireError(error.code, error.message, _present(error.data)))
+                return self._receive_answer(id, error.as_error())
             case Unreadable(id, reason):
                 return self._unusable(id, reason, batch)
 
@@ -241,7 +240,3 @@ class Connection(Generic[Waiter]):
         waiters = list(self._asked.values())
         self._asked.clear()
         return waiters
-
-
-def _present(value: Any) -> Any:
-    return None if value is msgspec.UNSET else value

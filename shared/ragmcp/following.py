@@ -12,7 +12,7 @@ import anyio
 import msgspec
 from msgspec import UNSET, Raw
 
-from ragmcp.errors import RagMcpError, TaskCancelled, UnreadableAnswer, WireError
+from ragmcp.errors import RagMcpError, TaskCancelled, UnreadableAnswer
 from ragmcp.rounds import answers
 from ragmcp.schema import EmptyResult
 from ragmcp.tasks import TaskParams, TaskState, UpdateTaskParams
@@ -44,7 +44,7 @@ async def followed(client: Client, method: str, answer: Raw, timeout: float | No
                 case "completed" if task.result is not UNSET:
                     return task.result
                 case "failed" if task.error is not UNSET:
-                    raise WireError(task.error.code, task.error.message, task.error.data or None)
+                    raise task.error.as_error()
                 case "cancelled":
                     raise TaskCancelled(method, task.status_message or "")
                 case "completed" | "failed":

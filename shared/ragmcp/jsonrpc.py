@@ -11,7 +11,7 @@ from typing import Any, NoReturn, TypeAlias
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
-from ragmcp.errors import InvalidParams, InvalidRequest, NotEncodable, NotJson
+from ragmcp.errors import InvalidParams, InvalidRequest, NotEncodable, NotJson, WireError
 from ragmcp.framing import Line
 
 Id: TypeAlias = int | str
@@ -51,6 +51,10 @@ class ErrorObject(Struct, frozen=True, omit_defaults=True):
     code: int
     message: str
     data: Any = UNSET
+
+    def as_error(self, http_status: int = 0) -> WireError:
+        """What whoever asked will see raised."""
+        return WireError(self.code, self.message, None if self.data is UNSET else self.data, http_status)
 
 
 class Failure(Struct, frozen=True):

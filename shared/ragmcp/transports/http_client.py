@@ -130,9 +130,8 @@ class Response:
         self, http: Http, method: str, response: httpx2.Response, resumes: EventDecoder | None
     ) -> None:
         self.status = response.status_code
-        self.events = EventDecoder(http.message_bytes)
-        if resumes is not None:
-            self.events = EventDecoder(http.message_bytes, resumes.last_id, resumes.retry_ms)
+        last_id, retry_ms = (resumes.last_id, resumes.retry_ms) if resumes else ("", None)
+        self.events = EventDecoder(http.message_bytes, last_id, retry_ms)
         """Says where an event stream that broke can be resumed."""
         self._http = http
         self._method = method
@@ -200,11 +199,9 @@ class Response:
         message = jsonrpc.parse(body)
         url = shown(self._http.url)
         if isinstance(message, Failure):
-            error = message.error
             if self.status in ACCESS_STATUSES:
-                return HttpRefused(url, self.status, error.message.rstrip("."))
-            data = error.data or None
-            return WireError(error.code, error.message, data, self.status)
+                return HttpRefused(url, self.status, message.error.message.rstrip("."))
+            return message.error.as_error(self.status)
         page = " ".join(body[:PAGE_BYTES].decode(errors="replace").split())
         plain = page if page and "<" not in page else self._response.reason_phrase
         return HttpRefused(url, self.status, plain.rstrip(".") or "no reason given")

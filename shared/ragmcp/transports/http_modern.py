@@ -14,7 +14,7 @@ from msgspec import UNSET, Raw
 
 from ragmcp import headers, jsonrpc
 from ragmcp.eras import LATEST_MODERN
-from ragmcp.errors import ConnectionClosed, RequestTimedOut, UnreadableAnswer, WireError
+from ragmcp.errors import ConnectionClosed, RequestTimedOut, UnreadableAnswer
 from ragmcp.jsonrpc import Failure, Message, Notification, Success, Unreadable
 from ragmcp.schema import Params, ToolCall, ToolInfo
 from ragmcp.transports.http_client import Http
@@ -103,7 +103,7 @@ def _answer(method: str, message: Message) -> Raw:
         case Success(_, result):
             return result
         case Failure(_, error):
-            raise WireError(error.code, error.message, None if error.data is UNSET else error.data)
+            raise error.as_error()
         case Unreadable(_, error):
             raise UnreadableAnswer(method, str(error).rstrip("."))
     raise UnreadableAnswer(method, "it is no answer")

@@ -11,11 +11,11 @@ from typing import Any
 
 import anyio
 import msgspec
-from msgspec import UNSET, Raw
+from msgspec import Raw
 
 from ragmcp import jsonrpc
 from ragmcp.connection import CANCELLED, error_object
-from ragmcp.errors import RagMcpError, RemoteProtocolError, UnreadableAnswer, WireError
+from ragmcp.errors import RagMcpError, RemoteProtocolError, UnreadableAnswer
 from ragmcp.jsonrpc import Failure, Id, Message, Notification, Request, Success, Unreadable
 from ragmcp.peer import Waiter
 from ragmcp.schema import CancelledParams
@@ -47,8 +47,7 @@ class Incoming:
             case Success(id, result):
                 self._settle(id, result)
             case Failure(id, error):
-                data = None if error.data is UNSET else error.data
-                self._settle(asked if id is None else id, WireError(error.code, error.message, data))
+                self._settle(asked if id is None else id, error.as_error())
             case Unreadable(id, error):
                 reason = UnreadableAnswer("the request", str(error).rstrip("."))
                 self._settle(asked if id is None else id, reason)
