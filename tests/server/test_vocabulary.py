@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ragmemory.indexes.lexicon import BONDS as SPACED
 from ragmemory.numbering import Numbering
-from ragmemory.vocabulary import LONG, Vocabulary
+from ragmemory.vocabulary import FACTORS, LONG, Vocabulary, hashes, mixed
 
 LETTERS, MARKS = 1, 2
 # Letters belong together and marks do, digits stand alone.
@@ -52,6 +52,19 @@ def test_words_of_any_length_differ_in_their_last_byte_and_in_their_length() -> 
     found = vocabulary.look_up([b" ".join(words)])
     assert len(vocabulary) == len(distinct - {b""})
     assert found.fresh == list(dict.fromkeys(found.fresh))
+
+
+def test_two_words_that_one_process_takes_for_one_are_two_in_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    one, other, end = (np.frombuffer(part, np.uint64) for part in (b"believes", b"disagree", b" in that"))
+    secret = np.uint64(12345)
+    monkeypatch.setattr("ragmemory.vocabulary.SECRET", secret)
+    size = np.uint64(16) * FACTORS[1:]
+    forged = end ^ mixed(one ^ size ^ secret) ^ mixed(other ^ size ^ secret)
+    words = one.tobytes() + end.tobytes() + other.tobytes() + forged.tobytes()
+    starts = np.array([0, 16])
+    assert len(set(hashes(words, starts, starts + 16).tolist())) == 1
+    monkeypatch.setattr("ragmemory.vocabulary.SECRET", secret + np.uint64(1))
+    assert len(set(hashes(words, starts, starts + 16).tolist())) == 2
 
 
 def test_numbers_stay_when_the_table_grows_and_when_keys_meet() -> None:
