@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from ragmemory.blocks import markdown_blocks
+from ragmemory.blocks import LONGEST_HEADING, markdown_blocks
 from ragmemory.errors import BadArgument
 from ragmemory.stores.filters import timestamp
 from ragmemory.types import Draft, Metadata
@@ -29,7 +29,8 @@ def make_draft(text: str, metadata: Metadata) -> Draft:
     """Check a document and fill in what was left out.
 
     `metadata.uri` is its identity, else the hash of the text; the title is `metadata.title`, else the first
-    Markdown heading, else "". Raises BadArgument.
+    Markdown heading, else "", and cut to a heading's length: every chunk is embedded with it. Raises
+    BadArgument.
     """
     for key, (is_valid, reason) in _KNOWN_KEYS.items():
         if key in metadata and not is_valid(metadata[key]):
@@ -38,10 +39,11 @@ def make_draft(text: str, metadata: Metadata) -> Draft:
         raise BadArgument("text", "is empty")
     digest = hashlib.sha256(text.encode())
     uri = metadata.get("uri") or f"sha256:{digest.hexdigest()}"
+    title = metadata.get("title") or (first_heading(text) if is_markdown(uri) else "")
     return Draft(
         document_id=document_id(uri),
         uri=uri,
-        title=metadata.get("title") or (first_heading(text) if is_markdown(uri) else ""),
+        title=title[:LONGEST_HEADING],
         text=text,
         digest=digest.digest(),
         metadata=msgspec.json.encode(metadata, order="sorted").decode(),

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ragmemory.blocks import LONGEST_HEADING
 from ragmemory.drafts import document_id, first_heading, is_markdown, make_draft
 from ragmemory.errors import BadArgument
 
@@ -50,6 +51,12 @@ def test_the_title_is_the_given_one_else_the_first_heading(
 def test_a_heading_inside_fenced_code_is_none() -> None:
     assert first_heading("```\n# a comment\n~~~\n# another\n```\n# Real") == "Real"
     assert first_heading("~~~sh\n# a comment") == ""
+
+
+def test_a_title_is_no_longer_than_a_heading_and_kept_whole_in_the_metadata() -> None:
+    draft = make_draft("text", {"title": "word " * 100_000})
+    assert len(draft.title) == LONGEST_HEADING
+    assert len(draft.metadata) > 100_000
 
 
 def test_an_underlined_line_is_a_heading_too() -> None:
