@@ -35,8 +35,10 @@ def test_words_have_the_tokens_that_the_tokenizer_gives_them() -> None:
         )
 
 
-def test_a_word_without_end_is_read_in_linear_time() -> None:
+def test_a_word_without_end_is_read_in_linear_time_and_not_remembered() -> None:
+    before = PIECES._remembered.cache_info().currsize
     assert len(PIECES.tokens("x" * 200_000)) > 10_000
+    assert PIECES._remembered.cache_info().currsize == before
 
 
 def test_the_mapped_weights_are_those_of_the_file() -> None:

@@ -33,16 +33,20 @@ class TokenizerFile(msgspec.Struct):
 
 
 class Pieces:
-    """Safe for several threads. `tokens` are those of a word in lower case that holds no white space."""
+    """Safe for several threads."""
 
     def __init__(self, numbers: dict[str, int]) -> None:
         self._numbers = numbers
-        self.tokens = lru_cache(REMEMBERED)(self._tokens)
+        self._remembered = lru_cache(REMEMBERED)(self._tokens)
 
     @classmethod
     def load(cls, path: Path) -> Pieces:
         """Raises OSError, msgspec.DecodeError."""
         return cls(msgspec.json.decode(path.read_bytes(), type=TokenizerFile).model.vocab)
+
+    def tokens(self, word: str) -> list[int]:
+        """Those of a word in lower case that holds no white space. Longer ones are no words to remember."""
+        return self._remembered(word) if len(word) <= LONGEST else self._tokens(word)
 
     def _tokens(self, word: str) -> list[int]:
         marked = SPACE + word
