@@ -21,7 +21,7 @@ from ragmemory.errors import EmbedderUnavailable, NothingToUndo, RagMemoryError
 from ragmemory.indexing import Indexing
 from ragmemory.intake import Intake
 from ragmemory.preparation import Preparation
-from ragmemory.queries import parse
+from ragmemory.queries import LONGEST, parse
 from ragmemory.reembedding import OnProgress, reembed
 from ragmemory.stores.sqlite import Store
 from ragmemory.types import (
@@ -146,6 +146,8 @@ class MemoryService:
             return Found([])
         parsed = parse(text)
         vector, notice = await self._embed(parsed.text)
+        if len(text) > LONGEST:
+            notice = f"Only the first {LONGEST:,} characters of the question were used. {notice}".strip()
         allowed = await self._store.allowed(filter) if filter else None
         boosted: set[int] = set()
         if parsed.phrases or parsed.prefixes:

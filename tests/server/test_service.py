@@ -195,11 +195,38 @@ async def test_an_empty_memory_gives_an_empty_result_without_any_embedder(
 
 @pytest.mark.parametrize(
     "question",
-    ['"', "*", "NEAR(a b)", "a:b", "-x", '"unclosed', "AND OR NOT", "()", "\u0000", "x" * 5000, "🦊*"],
+    [
+        '"',
+        "*",
+        "NEAR(a b)",
+        "a:b",
+        "-x",
+        '"unclosed',
+        "AND OR NOT",
+        "()",
+        "\u0000",
+        '"a\u0000b"',
+        "x" * 5000,
+        "🦊*",
+    ],
 )
 async def test_any_text_is_a_question(memory: MemoryService, question: str) -> None:
     await put(memory, FOX)
     await memory.query(question, 8)
+
+
+@pytest.mark.parametrize(
+    "rest",
+    ["x" * 1_000_000, " ".join(map(str, range(200_000))), "\u0301\u0316" * 500_000, '"a b" ' * 100_000],
+    ids=["one word", "many words", "combining marks", "phrases"],
+)
+async def test_of_an_endless_question_the_beginning_is_answered_and_it_is_said(
+    memory: MemoryService, rest: str
+) -> None:
+    await put(memory, FOX)
+    with anyio.fail_after(20):  # of all of it: half a minute to hours
+        found = await memory.query(f"brown fox {rest}", 8)
+    assert found.notice == "Only the first 10,000 characters of the question were used."
 
 
 async def test_a_quoted_phrase_and_a_prefix_lift_what_holds_them(memory: MemoryService) -> None:

@@ -27,4 +27,5 @@ def fulltext_query(phrases: Iterable[str], prefixes: Iterable[str]) -> str:
 
 
 def _quoted(text: str) -> str:
-    return '"' + searchable(text).replace('"', '""') + '"'
+    # SQLite reads an expression up to its first NUL.
+    return '"' + searchable(text).replace('"', '""').replace("\0", " ") + '"'
