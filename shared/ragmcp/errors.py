@@ -54,6 +54,17 @@ class BadTool(LocalProtocolError):
 
 
 @dataclass(eq=False)
+class BadPrompt(LocalProtocolError):
+    """A function that cannot be offered as a prompt."""
+
+    prompt: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.prompt} cannot be a prompt: {self.reason}."
+
+
+@dataclass(eq=False)
 class NotEncodable(LocalProtocolError):
     """A value that has no JSON form, such as a lone surrogate."""
 

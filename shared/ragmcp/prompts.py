@@ -10,7 +10,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from ragmcp.call import Call, Method, method
 from ragmcp.eras import LINKS_SINCE
-from ragmcp.errors import BadTool, InvalidParams, PromptNotFound
+from ragmcp.errors import BadPrompt, InvalidParams, PromptNotFound
 from ragmcp.pagination import page
 from ragmcp.schema import (
     FRESH_MS,
@@ -107,16 +107,20 @@ def prompt(
     """Make a prompt of `async def name(call: Call, argument: str, optional: str = "")`.
 
     It returns the user's text, or messages. The docstring describes it, `describe` its arguments.
-    Raises BadTool.
+    Raises BadPrompt for a function that does not fit.
     """
     return lambda function: _make(function, title, describe or {})
 
 
 def _make(function: Function, title: str | UnsetType, describe: dict[str, str]) -> Prompt:
-    name = getattr(function, "__name__", "a prompt")
+    name = function.__name__
     if not function.__doc__:
-        raise BadTool(name, "it has no docstring, so a user would not know what it is for")
-    _, *parameters = inspect.signature(function).parameters.values()
+        raise BadPrompt(name, "it has no docstring, so a user would not know what it is for")
+    if not inspect.iscoroutinefunction(function):
+        raise BadPrompt(name, "it is not an async function")
+    call, *parameters = inspect.signature(function).parameters.values() or (None,)
+    if call is None:
+        raise BadPrompt(name, "it does not take the call")
     arguments = [
         PromptArgument(
             name=parameter.name,

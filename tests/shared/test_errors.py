@@ -11,6 +11,7 @@ from ragmcp.errors import RagMcpError, RemoteProtocolError
 
 SENTENCES: list[tuple[RagMcpError, str]] = [
     (errors.BadTool("Query", "it has no docstring"), "Query cannot be a tool: it has no docstring."),
+    (errors.BadPrompt("sum_up", "it has no docstring"), "sum_up cannot be a prompt: it has no docstring."),
     (errors.NotEncodable("The result", "it is a set"), "The result cannot be written as JSON: it is a set."),
     (errors.NotJson("it is not UTF-8"), "The message is not valid JSON: it is not UTF-8."),
     (

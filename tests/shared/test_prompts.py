@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ragmcp.call import Call
-from ragmcp.errors import BadTool
+from ragmcp.errors import BadPrompt
 from ragmcp.prompts import PromptMessage, prompt
 from ragmcp.schema import AudioContent, EmbeddedResource, ImageContent, ResourceContents, TextContent
 from ragmcp.server import Server
@@ -136,5 +136,15 @@ def test_a_function_that_cannot_be_a_prompt_says_why() -> None:
     async def undocumented(_: Call) -> str:
         return ""
 
-    with pytest.raises(BadTool, match="docstring"):
-        prompt()(undocumented)
+    async def deaf() -> str:
+        """Hears of no call."""
+        return ""
+
+    def hasty(_: Call) -> str:
+        """Does not wait."""
+        return ""
+
+    functions: dict[str, Any] = {"docstring": undocumented, "the call": deaf, "async": hasty}
+    for reason, function in functions.items():
+        with pytest.raises(BadPrompt, match=reason):
+            prompt()(function)
