@@ -45,12 +45,10 @@ from ragmcp.schema import (
     TextContent,
 )
 from ragmcp.tools import Tool
-from ragmcp.tracing import traced
+from ragmcp.tracing import loggable, traced
 from ragmcp.validation import invalid_params
 
 if TYPE_CHECKING:
-    from anyio.abc import TaskGroup
-
     from ragmcp.completion import Completer
     from ragmcp.prompts import Prompt
     from ragmcp.resources import Resources
@@ -325,7 +323,10 @@ async def serve(
         first.set()
         if greeted.is_set() and not listening.is_set():  # What changes after its first list, a client hears.
             await listening.wait()
-        result = await server.handle(open_call(request, session, peer))
+        call = open_call(request, session, peer)
+        if (trace := call.params.meta.traceparent) is not UNSET:
+            log.info("%s, traceparent %s", call.method, loggable(trace))
+        result = await server.handle(call)
         if session.terms is not None:
             peer.connection.batches = session.batches
             greeted.set()

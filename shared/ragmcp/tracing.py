@@ -5,6 +5,7 @@ Not tracing itself: nothing is measured or sent anywhere here.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable
 from contextvars import ContextVar
 from typing import TypeVar
@@ -26,6 +27,14 @@ class Trace(Struct, frozen=True):
 NO_TRACE = Trace()
 
 current: ContextVar[Trace] = ContextVar("trace", default=NO_TRACE)
+
+
+_TRACEPARENT = r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}"
+
+
+def loggable(traceparent: str | UnsetType | None) -> str:
+    """It, if it is one; "-" for what others have written there, or nothing."""
+    return traceparent if traceparent and re.fullmatch(_TRACEPARENT, traceparent) else "-"
 
 
 async def traced(meta: RequestMeta, answer: Awaitable[T]) -> T:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 import pytest
 
 from ragmcp import tracing
@@ -39,3 +41,16 @@ async def test_a_trace_is_handed_on(era: EraName) -> None:
             meta = RequestMeta(traceparent=PARENT, tracestate="a=b")
             assert await tracing.traced(meta, ask(first)) == f"{PARENT} a=b"
             assert await ask(first) == "UNSET UNSET"
+
+
+async def test_a_trace_is_logged_and_nothing_else_that_stands_in_its_place(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO, "ragmcp.server")
+    async with open_memory(Server("first", "1", [trace]), era="modern") as client:
+        for parent in (PARENT, "my password\n"):
+            meta = RequestMeta(traceparent=parent)
+            await tracing.traced(meta, client.call_tool("trace", timeout=5))
+        await client.call_tool("trace", timeout=5)
+    lines = [record.getMessage() for record in caplog.records]
+    assert lines == [f"tools/call, traceparent {PARENT}", "tools/call, traceparent -"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Awaitable, Callable
 from time import perf_counter
 from typing import Any, Protocol
@@ -21,12 +20,11 @@ from ragmcp.http_errors import HttpError
 from ragmcp.jsonrpc import Id, Request
 from ragmcp.schema import CallToolParams, CallToolResult, Result
 from ragmcp.server import Server, find_method
+from ragmcp.tracing import loggable
 from ragmcp.transports.exchange import ClientGone, Exchange
 from ragmcp.transports.limits import HttpLimits
 
 log = logging.getLogger(__name__)
-
-_TRACEPARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 
 
 class Answered(Struct, frozen=True):
@@ -187,7 +185,7 @@ class Answering:
                 tool or "-",
                 outcome or "OK",
                 seconds * 1000,
-                said if said and _TRACEPARENT.fullmatch(said) else "-",
+                loggable(said),
             )
         if self._on_answered is not None:
             self._on_answered(Answered(name, tool, outcome, seconds))
