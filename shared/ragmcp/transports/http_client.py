@@ -7,6 +7,7 @@ concern of the era (http_modern, http_legacy).
 from __future__ import annotations
 
 import ipaddress
+import logging
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 
@@ -25,6 +26,9 @@ from ragmcp.errors import (
 from ragmcp.framing import EventDecoder, Line, Overlong
 from ragmcp.http_errors import HttpRefused
 from ragmcp.jsonrpc import Failure, Message
+
+# It logs each address in full, with what is secret in it: a session's id, a key in the query.
+logging.getLogger("httpx2").setLevel(logging.WARNING)
 
 CONNECT_SECONDS = 10.0
 MAX_REDIRECTS = 3
