@@ -222,8 +222,7 @@ def resumed(call: Call, params: T, seal: Seal) -> T:
 
     Our own seal, the same request and an hour: a state is of no use elsewhere or later.
     """
-    if params.request_state is UNSET:
-        return params
+    assert params.request_state is not UNSET
     try:
         state = msgspec.json.decode(seal.open(params.request_state), type=_State)
     except (ValueError, msgspec.DecodeError):
