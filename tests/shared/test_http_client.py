@@ -219,12 +219,15 @@ async def test_a_server_that_is_there_again_is_no_closed_connection() -> None:
             assert not client.is_closed
 
 
-@pytest.mark.parametrize("url", ["example.org/mcp", "ftp://example.org", "http://h:x", "/mcp", ""])
+@pytest.mark.parametrize(
+    "url", ["example.org/mcp", "ftp://example.org", "http://me:s3cret@h:x/?key=s3cret", "/mcp", ""]
+)
 async def test_what_is_no_address_is_called_so(url: str) -> None:
     with pytest.raises(ServerUnreachable) as raised:
         async with open_http(url, client_name="me", client_version="1", message_bytes=1000):
             pass
     assert "http://" in raised.value.hint
+    assert "s3cret" not in str(raised.value)
 
 
 async def test_a_redirect_within_the_server_is_followed_and_remembered() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 import logging
+import re
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 
@@ -37,6 +38,8 @@ KEPT_CONNECTIONS = 32
 END_SECONDS = 0.05
 # An error page is for the log; who reads it needs its beginning.
 PAGE_BYTES = 300
+
+ADDRESS_HINT = "An address begins with http:// or https://."
 
 ACCEPT = "application/json, text/event-stream"
 EVENTS = "text/event-stream"
@@ -117,9 +120,7 @@ class Http:
         except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError) as error:
             raise ServerUnreachable(shown(self.url), _reason(error)) from error
         except httpx2.UnsupportedProtocol:
-            raise ServerUnreachable(
-                shown(self.url), "it is no HTTP address", "An address begins with http:// or https://."
-            ) from None
+            raise ServerUnreachable(shown(self.url), "it is no HTTP address", ADDRESS_HINT) from None
         except httpx2.TimeoutException as error:
             seconds = self._client.timeout.read or 0
             raise RequestTimedOut(method, seconds) from error
@@ -255,7 +256,9 @@ async def open_client(
     try:
         address = httpx2.URL(url)
     except httpx2.InvalidURL as error:
-        raise ServerUnreachable(url, _reason(error), "An address begins with http:// or https://.") from None
+        # What cannot be taken apart may hold a secret in the usual places all the same.
+        safe = re.sub(r"//[^/?#]*@", "//", url).partition("?")[0]
+        raise ServerUnreachable(safe, _reason(error), ADDRESS_HINT) from None
     headers = {"accept": ACCEPT, "accept-encoding": "identity", "cache-control": "no-store"}
     if token is not None:
         headers["authorization"] = f"Bearer {token}"
