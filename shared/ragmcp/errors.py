@@ -218,8 +218,10 @@ class MissingCapability(RemoteProtocolError):
 
 @dataclass(eq=False)
 class UnreadableAnswer(RemoteProtocolError):
-    """An answer that is not what the method promises."""
+    """An answer that is not what the method promises; not the fault of whose request needed it."""
 
+    code = "UNREADABLE_ANSWER"
+    rpc_code = -32603
     method: str
     reason: str
 

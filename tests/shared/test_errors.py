@@ -130,6 +130,7 @@ def test_every_leaf_has_its_sentence_pinned() -> None:
         (errors.LegacyResourceNotFound("x"), -32002, "RESOURCE_NOT_FOUND"),
         (errors.MissingCapability({"roots": {}}), -32021, "MISSING_CLIENT_CAPABILITY"),
         (errors.UnsupportedRevision("x", ("y",)), -32022, "UNSUPPORTED_PROTOCOL_VERSION"),
+        (errors.UnreadableAnswer("x", "y"), -32603, "UNREADABLE_ANSWER"),
         (errors.NotEncodable("x", "y"), -32603, "INTERNAL_ERROR"),
         (ValueError("a secret"), -32603, "INTERNAL_ERROR"),
     ],
