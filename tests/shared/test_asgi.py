@@ -474,3 +474,20 @@ async def test_a_stream_too_many_is_refused_and_calls_that_need_none_are_not() -
     assert refused.status_code == 503
     assert refused.json()["error"]["data"]["errorCode"] == "TOO_MANY_OPEN"
     assert answered.status_code == 200
+
+
+@pytest.mark.parametrize("modern", [True, False])
+async def test_a_call_goes_without_its_progress_where_there_is_no_room_for_a_stream(modern: bool) -> None:
+    @tool()
+    async def step(call: Call) -> str:
+        """Says how far it is."""
+        await call.progress(1)
+        return "done"
+
+    params = {"name": "step", "_meta": {"progressToken": "t"}}
+    async with http_client(Server("s", "1", [step]), limits=limits(streams=0)) as client:
+        if modern:
+            answered = await client.modern("tools/call", params)
+        else:
+            answered = await client.post(request("tools/call", params), await client.session())
+    assert answered.json()["result"]["content"][0]["text"] == "done"

@@ -134,8 +134,10 @@ class SessionChannel:
         self._stream = stream
 
     async def notify(self, method: str, params: Any) -> None:
-        """Send a notification; waits while the client listens but does not read."""
-        await self._stream().say(jsonrpc.encode_notification(method, params))
+        """Send a notification, if there is room for it; waits while the client listens but does not read."""
+        stream = self._stream()
+        if stream.has_room:
+            await stream.say(jsonrpc.encode_notification(method, params))
 
     async def request(self, method: str, params: Any, timeout: float | None = None) -> Raw:
         """Ask the client; its answer comes with another POST. Raises what `Channel.request` says."""

@@ -30,6 +30,9 @@ from ragmcp.transports.exchange import ClientGone, Exchange, event
 
 log = logging.getLogger(__name__)
 
+# What a call says aside: where there is no room for one more stream, its answer alone is better than none.
+_ASIDE = frozenset({"notifications/progress", "notifications/message"})
+
 _params = msgspec.json.Decoder(Params)
 _arguments = msgspec.json.Decoder(dict[str, Any])
 
@@ -44,7 +47,9 @@ class _OwnStream:
         self.closed = closed
 
     async def notify(self, method: str, params: Any) -> None:
-        """Send a notification, if the client reads streams."""
+        """Send a notification, if the client reads streams. Raises TooManyOpen for one that is not aside."""
+        if method in _ASIDE and not self._exchange.may_stream:
+            return
         try:
             await self._exchange.write(event(jsonrpc.encode_notification(method, params)))
         except ClientGone:

@@ -90,6 +90,11 @@ class SessionStream:
         return self._exchange is not None
 
     @property
+    def has_room(self) -> bool:
+        """Whether what is said now needs no event stream for which there is no room."""
+        return self._exchange is None or self._exchange.may_stream
+
+    @property
     def resumable(self) -> bool:
         """Whether its client comes back when it is sent away."""
         return self._priming
