@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec import Raw
 
@@ -239,6 +239,8 @@ members = st.fixed_dictionaries(
 )
 
 
+# The first text in a fresh checkout takes seconds, in which hypothesis makes its table of all characters.
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.lists(members | st.lists(members) | st.binary(max_size=20), max_size=6),
     st.lists(st.integers(min_value=0), max_size=8),
