@@ -22,8 +22,9 @@ from ragmemory.types import Chunk
 TokenCounter = Callable[[list[str]], list[int]]
 
 # The end of a sentence: marks, what closes, and white space; the marks of Chinese and Japanese need none.
-# A row of marks is read once, not once from each of them.
-SENTENCE = re.compile(r"""(?<![.!?…])[.!?…]++["'”’»)\]]*+\s+|[。！？｡]+[」』”’）]*\s*""")
+# The first look passes over all other characters in half the time; the look back reads a row of marks once,
+# not once from each of them.
+SENTENCE = re.compile(r"""(?=[.!?…。！？｡])(?:(?<![.!?…])[.!?…]++["'”’»)\]]*+\s+|[。！？｡]+[」』”’）]*\s*)""")
 LINE = re.compile(r"\n")
 # A text of more characters for each token allowed is too long, whatever its tokens are: it is not counted.
 MOST_CHARACTERS = 16
