@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 SPACE = b" "
 # Bytes taken at once: what is made of them hardly leaves the processor's cache.
 BLOCK = 1 << 18
-# Bounds of what is worth remembering (some 20 MB).
+# Bounds of what is worth remembering (some 20 MB); one call may go beyond, and the next begins anew.
 MOST_WORDS = 200_000
 MOST_BYTES = 8_000_000
 # A word is hashed by eights, with two odd numbers without meaning; a longer one than this by Python.

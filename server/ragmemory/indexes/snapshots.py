@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ragmemory.ranking import RankingSettings
 
 HEADER = "header.json"
-# Of the files; a snapshot of another form is not read.
+# Of the files, and of what counts as a term; a snapshot of another form is not read.
 FORM = 2
 
 

@@ -134,6 +134,7 @@ def hashes(stems: Iterable[str]) -> NDArray[np.uint64]:
 @cache
 def stemmer() -> Stemmer:
     """English, for all languages with spaces: what it does to others, it does to texts and queries alike."""
-    # A compiled module without type stubs. Its own cache is slower than stemming.
+    # A compiled module without type stubs. Its own cache is slower than stemming. Several threads may use it
+    # only because it never lets go of the interpreter's lock.
     stemmer: Stemmer = import_module("Stemmer").Stemmer("english", 0)
     return stemmer
