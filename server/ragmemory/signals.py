@@ -13,14 +13,15 @@ from anyio.abc import TaskStatus
 
 
 async def stop_signal(*, task_status: TaskStatus[None] = TASK_STATUS_IGNORED) -> None:
-    """Returns when SIGTERM or SIGINT comes; the next one is not caught."""
+    """Returns when SIGTERM or SIGINT comes; the next one ends the process at once."""
     if sys.platform == "win32":  # It has none to receive; there Ctrl-C cancels the main task.
         task_status.started()
         await anyio.sleep_forever()
     with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
         task_status.started()
-        async for _ in signals:
-            return
+        await anext(signals)
+    # Python's own answer to it is an exception in whatever runs, then a loop in pieces that never ends.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 async def stdin_end(*, task_status: TaskStatus[None] = TASK_STATUS_IGNORED) -> None:
