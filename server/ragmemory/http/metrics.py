@@ -12,6 +12,7 @@ from ragmemory.errors import RagMemoryError
 from ragmemory.toolsets.border import Memory
 
 if TYPE_CHECKING:
+    from ragmcp.http_errors import HttpError
     from ragmcp.transports.asgi import Answered, Endpoint
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
@@ -51,6 +52,11 @@ class Metrics:
         self._seconds.labels(answered.method).observe(answered.seconds)
         if answered.error_code:
             self._errors.labels(answered.error_code).inc()
+
+    def count_refused(self, error: HttpError) -> None:
+        """One more request that was not let in."""
+        self._requests.labels("", "").inc()
+        self._errors.labels(error.code).inc()
 
     async def text(self, endpoint: Endpoint) -> bytes:
         """All of it, in Prometheus' text format; without documents and chunks if memory cannot be read."""

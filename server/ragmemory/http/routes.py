@@ -43,10 +43,12 @@ def make_app(
             ),
         ),
         access,
+        on_refused=metrics.count_refused,
     )
     public = guarded(
         Starlette(routes=[Route("/", views.home), Route("/health", views.health)]),
         replace(access, token=None),
+        on_refused=metrics.count_refused,
     )
     return _by_path({"/": public, "/health": public}, private)
 

@@ -61,9 +61,14 @@ class Access(Struct, frozen=True, kw_only=True):
         return f"Access(token={'set' if self.token else None})"  # It may end up in a log.
 
 
-def guarded(app: App, access: Access, clock: Callable[[], float] = monotonic) -> App:
-    """The application behind its door."""
-    return _Guard(app, access, clock)
+def guarded(
+    app: App,
+    access: Access,
+    clock: Callable[[], float] = monotonic,
+    on_refused: Callable[[HttpError], None] = lambda _: None,
+) -> App:
+    """The application behind its door; `on_refused` is told why somebody was not let in."""
+    return _Guard(app, access, clock, on_refused)
 
 
 class Buckets:
@@ -90,8 +95,15 @@ class Buckets:
 
 
 class _Guard:
-    def __init__(self, app: App, access: Access, clock: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        app: App,
+        access: Access,
+        clock: Callable[[], float],
+        on_refused: Callable[[HttpError], None],
+    ) -> None:
         self._app = app
+        self._on_refused = on_refused
         self._access = access
         self._token = None if access.token is None else access.token.encode()
         self._buckets = (
@@ -116,6 +128,7 @@ class _Guard:
             self._check_token(headers.get(b"authorization"))
         except HttpError as error:
             log.info("Refused a request: %s", error)
+            self._on_refused(error)
             await respond_error(send, error, error.status)
             return
         await self._app(scope, receive, send)
