@@ -146,6 +146,8 @@ class Endpoint:
                 await self._post(exchange)
             case "GET" | "DELETE" if _is_legacy(exchange):
                 await (self._sessions.get if exchange.method == "GET" else self._sessions.delete)(exchange)
+            case "GET" | "DELETE":
+                raise HttpMethodNotAllowed(exchange.method, ("POST",))
             case method:
                 raise HttpMethodNotAllowed(method, METHODS)
 
