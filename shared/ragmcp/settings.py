@@ -207,5 +207,8 @@ def read_key(key_file: str, variable: str = "OPENAI_API_KEY", environ: Mapping[s
     path = Path(key_file).expanduser()
     try:
         return path.read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"The key file {path} cannot be read: {error}.") from None
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+    except UnicodeDecodeError:
+        reason = "it is not text in UTF-8"
+    raise SettingsError(f"The key file {path} cannot be read: {reason}.")

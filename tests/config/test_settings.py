@@ -186,8 +186,11 @@ def test_a_key_comes_from_its_file_else_from_the_environment(tmp_path: Path) -> 
     assert read_key(str(path), environ=environ) == "secret"
     assert read_key("", environ=environ) == "other"
     assert read_key("", environ={}) == ""
-    with pytest.raises(SettingsError, match="cannot be read"):
+    with pytest.raises(SettingsError, match=r"cannot be read: no such file or directory\.$"):
         read_key(str(tmp_path / "gone"))
+    path.write_bytes(b"\xff")
+    with pytest.raises(SettingsError, match=r"cannot be read: it is not text in UTF-8\.$"):
+        read_key(str(path))
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="file modes")
