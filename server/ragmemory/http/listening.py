@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import logging
 import os
 import socket
 from collections.abc import Iterator
@@ -38,8 +39,11 @@ class Patience(Struct, frozen=True):
 
 def bound(host: str, port: int) -> socket.socket:
     """A socket that listens there; port 0 takes any free one. Raises AddressUnusable."""
+    if not host:  # For sockets that is every address there is, which nobody has asked for.
+        raise AddressUnusable(host, port, "it is no name or address")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
+        socket.getaddrinfo(host, port, family)  # create_server loses the words for a name nobody knows.
         listening = socket.create_server((host, port), family=family, backlog=_BACKLOG)
         # Asyncio does so for its own sockets only; else a response's body waits 40 ms for its head's receipt.
         listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -111,6 +115,10 @@ class _Config(uvicorn.Config):
             timeout_graceful_shutdown=patience.finish_seconds,
         )
         self.patience = patience
+
+    def configure_logging(self) -> None:
+        # Whoever can reach us could fill the log with what he sends wrong; he is told, that is enough.
+        logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
 
 
 class _Connection(HttpToolsProtocol):
