@@ -174,9 +174,9 @@ def _formatter(prog: str) -> argparse.HelpFormatter:
 
 
 def _port(text: str) -> int:
-    if not 0 <= (port := int(text)) <= 65_535:
-        raise argparse.ArgumentTypeError(f"{text} is not from 0 to 65535")
-    return port
+    if text.isdecimal() and (port := int(text)) <= 65_535:
+        return port
+    raise argparse.ArgumentTypeError(f"{text} is not from 0 to 65535")
 
 
 def _names(text: str) -> list[str]:

@@ -190,7 +190,8 @@ def test_a_port_in_use_is_a_sentence(tmp_path: Path, server: HttpMemory) -> None
     ("arguments", "variables", "sentence"),
     [
         (["--host", "no.such.host.invalid"], {}, "cannot listen at no.such.host.invalid"),
-        (["--token-file", "nowhere"], {}, "The key file nowhere cannot be read"),
+        (["--host", ""], {}, "it is no name or address"),
+        (["--token-file", "nowhere"], {}, "The key file nowhere cannot be read: no such file or directory."),
         ([], {"RAGMEMORY_TOKEN": "two words"}, "no bearer token in the environment variable RAGMEMORY_TOKEN"),
         ([], {"RAGCHAT_HTTP_PORTS": "1"}, "Did you mean http.port?"),
         (["--toolsets", "blocks"], {}, "no toolset 'blocks'"),
@@ -204,6 +205,37 @@ def test_what_cannot_be_served_is_a_sentence(
     assert (done.returncode, done.stdout) == (1, "")
     assert sentence in done.stderr
     assert "Traceback" not in done.stderr
+    assert "nknown error" not in done.stderr
+
+
+@pytest.mark.parametrize("port", ["many", "-1", "65536"])
+def test_a_port_that_is_none_is_wrong_usage(tmp_path: Path, port: str) -> None:
+    done = run(tmp_path, f"--port={port}")
+    assert done.returncode == 2
+    assert f"{port} is not from 0 to 65535" in done.stderr
+
+
+def test_what_others_send_wrong_is_not_in_the_log(tmp_path: Path) -> None:
+    with http_memory(tmp_path) as server:
+        websocket = (
+            b"GET /mcp HTTP/1.1\r\nhost: localhost\r\nupgrade: websocket\r\nconnection: upgrade\r\n\r\n"
+        )
+        for wrong, status in ((b"\x16\x03\x01\r\n\r\n", b"400"), (websocket, b"405")):
+            with socket.create_connection(("127.0.0.1", server.told["port"]), LONGEST_SECONDS) as other:
+                other.sendall(wrong)
+                assert other.recv(100).startswith(b"HTTP/1.1 " + status)
+    assert server.log.read_text(encoding="utf-8") == ""
+
+
+def test_who_is_not_let_in_is_counted(tmp_path: Path) -> None:
+    secret = "a-secret-nobody-guesses"
+    with http_memory(tmp_path, RAGMEMORY_TOKEN=secret) as server:
+        get(f"{server.root}/metrics")
+        get(f"{server.root}/health", origin="https://evil.example")
+        text = get(f"{server.root}/metrics", authorization=f"Bearer {secret}").text
+    assert 'ragmemory_errors_total{code="UNAUTHORIZED"} 1.0' in text
+    assert 'ragmemory_errors_total{code="ORIGIN_NOT_ALLOWED"} 1.0' in text
+    assert 'ragmemory_requests_total{method="",tool=""} 2.0' in text
 
 
 def test_a_project_may_not_open_the_memory_to_others(tmp_path: Path) -> None:
@@ -241,6 +273,26 @@ def test_a_signal_lets_streams_end_with_their_result(tmp_path: Path, number: sig
             assert any('"result"' in line for line in lines)
         assert server.process.wait(LONGEST_SECONDS) == 0
         assert "Traceback" not in server.log.read_text(encoding="utf-8")
+
+
+@posix
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_second_signal_ends_it_at_once_and_without_a_word(tmp_path: Path, number: signal.Signals) -> None:
+    with http_memory(tmp_path) as server:
+        address = ("127.0.0.1", server.told["port"])
+        with (
+            socket.create_connection(address, LONGEST_SECONDS) as idle,
+            socket.create_connection(address, LONGEST_SECONDS) as slow,
+        ):
+            # The rest of the body never comes: the server leaves, and waits for it.
+            slow.sendall(b"POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n")
+            slow.sendall(b"content-length: 9\r\nexpect: 100-continue\r\n\r\n")
+            assert slow.recv(100).startswith(b"HTTP/1.1 100")
+            server.process.send_signal(number)
+            assert idle.recv(1) == b""
+            server.process.send_signal(number)
+            assert server.process.wait(LONGEST_SECONDS) == -number
+        assert server.log.read_text(encoding="utf-8") == ""
 
 
 def test_a_server_that_another_program_started_ends_with_its_stdin(tmp_path: Path) -> None:
