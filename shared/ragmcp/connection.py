@@ -30,6 +30,10 @@ Waiter = TypeVar("Waiter")
 CANCELLED = "notifications/cancelled"
 
 
+# A host of ours may pipe what it has got; strangers over HTTP are given less.
+MOST_IN_PROGRESS = 100_000
+
+
 class Answered(Struct, Generic[Waiter], frozen=True):
     """One of our requests has its answer."""
 
@@ -86,13 +90,15 @@ class _Batch:
 class Connection(Generic[Waiter]):
     """One side of a connection; lines longer than `limit` bytes are refused.
 
-    `refuses` says whether unusable lines are answered: a server must, a client must not.
+    `refuses` says whether unusable lines are answered: a server must, a client must not. `most` requests of
+    the peer may be in progress at a time.
     """
 
-    def __init__(self, limit: int, *, refuses: bool) -> None:
+    def __init__(self, limit: int, *, refuses: bool, most: int = MOST_IN_PROGRESS) -> None:
         self.batches = False  # Whether the peer may send batches.
         self._decoder = LineDecoder(limit)
         self._refuses = refuses
+        self._most = most
         self._last_id = 0
         self._asked: dict[Id, Waiter] = {}
         self._asking: dict[Id, _Batch | None] = {}
@@ -149,6 +155,9 @@ class Connection(Generic[Waiter]):
                 return self._unusable(id, reason, batch)
 
     def _receive_request(self, request: Request, batch: _Batch | None) -> Iterable[Event[Waiter]]:
+        if len(self._asking) >= self._most:
+            reason = InvalidRequest(f"{self._most:,} requests are in progress already, which is the limit")
+            return self._unusable(request.id, reason, batch)
         if request.id in self._asking:
             reason = InvalidRequest(f"the id {request.id!r} is that of a request still in progress")
             return self._unusable(request.id, reason, batch)

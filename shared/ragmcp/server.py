@@ -20,7 +20,7 @@ from msgspec import UNSET, Raw
 
 from ragmcp.call import Call, Channel, InputNeeded, Method, method
 from ragmcp.concurrency import beside
-from ragmcp.connection import Connection
+from ragmcp.connection import MOST_IN_PROGRESS, Connection
 from ragmcp.eras import MODERN_REVISIONS, STRUCTURED_SINCE, Era, Session
 from ragmcp.errors import InvalidParams, MethodNotFound, RemoteProtocolError, ToolError, ToolNotFound
 from ragmcp.jsonrpc import Request
@@ -311,10 +311,12 @@ async def serve(
     *,
     message_bytes: int,
     on_listening: Callable[[], Awaitable[None]] | None = None,
+    in_progress: int = MOST_IN_PROGRESS,
 ) -> None:
     """Answer everything that comes through `stream` until it ends.
 
-    `message_bytes` is the longest message read; `on_listening` runs beside, once the first answer has left.
+    `message_bytes` is the longest message read; `on_listening` runs beside, once the first answer has left;
+    `in_progress` is how many requests may be.
     """
     session = Session()
     first, greeted, listening = anyio.Event(), anyio.Event(), anyio.Event()
@@ -349,6 +351,6 @@ async def serve(
         await tasks.start(tell_legacy, server, session, peer)
         listening.set()
 
-    peer = Peer(stream, Connection(message_bytes, refuses=True), handle)
+    peer = Peer(stream, Connection(message_bytes, refuses=True, most=in_progress), handle)
     async with beside(go_on):
         await peer.run()

@@ -254,3 +254,15 @@ def test_slicing_makes_no_difference(messages: list[Any], cuts: list[int]) -> No
     whole, sliced = batching(), batching()
     events = [event for start, end in itertools.pairwise(places) for event in sliced.receive(data[start:end])]
     assert events == whole.receive(data)
+
+
+def test_a_bounded_number_of_requests_is_in_progress() -> None:
+    connection: Connection[str] = Connection(LIMIT, refuses=True, most=2)
+    lines = [b'{"jsonrpc":"2.0","id":%d,"method":"ping"}\n' % id for id in (1, 2, 3)]
+    *taken, refused = connection.receive(b"".join(lines))
+    assert [event.id for event in taken if isinstance(event, Request)] == [1, 2]
+    assert isinstance(refused, Reply)
+    assert b"2 requests are in progress already" in refused.line
+    connection.answer(1, {})
+    (event,) = connection.receive(lines[2])
+    assert isinstance(event, Request)

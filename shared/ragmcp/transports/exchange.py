@@ -18,7 +18,7 @@ from ragmcp.concurrency import watched
 from ragmcp.connection import error_object
 from ragmcp.http_errors import BodyTooLarge, HeaderMismatch, HeadersTooLarge, HttpError, UnsupportedMediaType
 from ragmcp.jsonrpc import Id
-from ragmcp.transports.limits import HttpLimits, Streams
+from ragmcp.transports.limits import LEAST_BYTES_PER_SECOND, HttpLimits, Streams
 
 Message: TypeAlias = MutableMapping[str, Any]
 Scope: TypeAlias = MutableMapping[str, Any]
@@ -153,6 +153,7 @@ class Exchange:
             size += len(part)
             if size > self._limits.message_bytes:
                 raise BodyTooLarge(self._limits.message_bytes)
+            self.scope.deadline += len(part) / LEAST_BYTES_PER_SECOND
             if not message.get("more_body", False):
                 return b"".join((*parts, part)) if parts else part
             parts.append(part)

@@ -17,7 +17,7 @@ from ragmcp.errors import ConnectionClosed, InvalidRequest
 from ragmcp.jsonrpc import Id, Request
 from ragmcp.peer import Waiter
 from ragmcp.transports.exchange import Exchange
-from ragmcp.transports.limits import HttpLimits
+from ragmcp.transports.limits import SESSION_REQUESTS, HttpLimits
 from ragmcp.transports.replay import Replay, SessionStream, parse_id
 
 log = logging.getLogger(__name__)
@@ -36,7 +36,9 @@ class HttpSession:
     def __init__(self, limits: HttpLimits) -> None:
         self.id = secrets.token_urlsafe(ID_BYTES)
         self.state = Session()
-        self.connection: Connection[Waiter] = Connection(limits.message_bytes, refuses=True)
+        self.connection: Connection[Waiter] = Connection(
+            limits.message_bytes, refuses=True, most=SESSION_REQUESTS
+        )
         self.closed = anyio.Event()
         self.running: dict[Id, anyio.CancelScope] = {}
         self.listening = False

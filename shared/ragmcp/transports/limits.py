@@ -6,6 +6,11 @@ from msgspec import Struct
 
 from ragmcp.http_errors import TooManyOpen
 
+# How many requests one legacy session may have in progress: its posts are acknowledged before the answer.
+SESSION_REQUESTS = 1_000
+# A body that keeps this pace may be as long as `message_bytes`; a trickle may not hold a connection.
+LEAST_BYTES_PER_SECOND = 2**17
+
 
 class HttpLimits(Struct, frozen=True, kw_only=True):
     """What one client, or all of them, may take."""
@@ -13,7 +18,7 @@ class HttpLimits(Struct, frozen=True, kw_only=True):
     message_bytes: int
     header_bytes: int
     headers: int
-    # How long a client may take to send its body, or to take in an event.
+    # How long a client may take to send its body, beyond its size at the least pace; or to take in an event.
     body_seconds: float
     # How long nothing is said before a comment tells everybody in between that the connection lives.
     keep_alive_seconds: float

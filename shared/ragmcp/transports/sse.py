@@ -16,7 +16,7 @@ from ragmcp.http_errors import HttpMethodNotAllowed, NotAcceptable, SessionNotFo
 from ragmcp.peer import HIGH_WATER_BYTES
 from ragmcp.server import Server, serve
 from ragmcp.transports.exchange import EVENTS, KEEP_ALIVE, ClientGone, Exchange, Scope, event
-from ragmcp.transports.limits import HttpLimits
+from ragmcp.transports.limits import SESSION_REQUESTS, HttpLimits
 
 ID_BYTES = 24
 
@@ -132,7 +132,12 @@ class SseSessions:
                 beside(leave),
                 beside(lambda: stream.write_on(exchange, self._limits.keep_alive_seconds)),
             ):
-                await serve(self._server, stream, message_bytes=self._limits.message_bytes)
+                await serve(
+                    self._server,
+                    stream,
+                    message_bytes=self._limits.message_bytes,
+                    in_progress=SESSION_REQUESTS,
+                )
         finally:
             del self._streams[id]
         await exchange.finish()
