@@ -236,4 +236,16 @@ def usage_flaw(arguments: argparse.Namespace) -> str:
         return "--uri names what comes from stdin: it needs the path -"
     if arguments.target == "mcp:config" and arguments.token_file and not arguments.url:
         return "--token-file is that of a running server: it needs --url"
+    if arguments.target == "mcp:config" and arguments.url and not _is_address(arguments.url):
+        return f"{arguments.url!r} is no address of a server; one is http://127.0.0.1:8765/mcp"
     return ""
+
+
+def _is_address(url: str) -> bool:
+    from urllib.parse import urlsplit
+
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False

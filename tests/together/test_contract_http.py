@@ -129,6 +129,18 @@ def test_a_host_that_speaks_http_is_given_the_address(ragchat: Program, name: st
     assert entry["headers"]["Authorization"].startswith("Bearer ")
 
 
+@pytest.mark.parametrize("url", ["nonsense", "ftp://127.0.0.1/mcp", "http://", "http://127.0.0.1:99999/mcp"])
+def test_what_is_no_address_of_a_server_is_wrong_usage(ragchat: Program, url: str) -> None:
+    done = ragchat("mcp", "config", "cursor", "--url", url)
+    assert (done.code, done.out) == (2, "")
+    assert "is no address of a server" in done.err
+
+
+def test_the_root_of_a_server_is_as_good_as_its_endpoint(ragchat: Program) -> None:
+    done = ragchat("mcp", "config", "cursor", "--url", "http://127.0.0.1:8765")
+    assert done.json["mcpServers"]["ragmemory"]["url"] == "http://127.0.0.1:8765/mcp"
+
+
 def test_a_host_that_does_not_is_given_a_bridge_that_runs(server: HttpMemory, ragchat: Program) -> None:
     done = ragchat("mcp", "config", "claude-desktop", "--url", server.url)
     entry = done.json["mcpServers"]["ragmemory"]

@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from ragchat.commands import Run
 from ragchat.memory_process import memory_path
 from ragmcp.home import HOME_VARIABLE
 from ragmcp.hosts import HOSTS, Host, reached, server_command, started
+
+MCP_PATH = "/mcp"
 
 
 def config(run: Run) -> int:
@@ -34,4 +37,10 @@ def _running(host: Host, run: Run) -> dict[str, Any]:
     """With the server that `ragchat serve` runs."""
     file = run.arguments.token_file
     path = str(Path(file).expanduser().absolute()) if file else ""
-    return reached(host, run.arguments.url, server_command(), token=bool(file), token_file=path)
+    return reached(host, _address(run.arguments.url), server_command(), token=bool(file), token_file=path)
+
+
+def _address(url: str) -> str:
+    """The MCP endpoint of a server, of which the root will do."""
+    parts = urlsplit(url)
+    return url if parts.path not in ("", "/") else parts._replace(path=MCP_PATH).geturl()
