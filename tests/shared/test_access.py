@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
@@ -38,7 +39,8 @@ class Door:
 
 @asynccontextmanager
 async def door(now: list[float] | None = None, **rules: Any) -> AsyncIterator[Door]:
-    app = guarded(hello, Access(**rules), *([lambda: now[0]] if now else []))
+    clock = time.monotonic if now is None else lambda: now[0]
+    app = guarded(hello, Access(**rules), clock)
     async with served(app) as url, httpx2.AsyncClient(timeout=10, trust_env=False) as http:
         yield Door(http, url)
 
