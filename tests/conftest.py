@@ -1,7 +1,8 @@
-"""What all tests have in common: none of them can open the memory of whoever runs them."""
+"""What all tests have in common: no memory of whoever runs them, and a Ctrl-C that is heard."""
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -15,3 +16,10 @@ def _home_of_nobody(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         patch.setenv(HOME_VARIABLE, str(tmp_path_factory.mktemp("home")))
         patch.delenv("RAGCHAT_MEMORY", raising=False)
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _audible_interrupts() -> None:
+    # A job that a shell runs in the background ignores SIGINT, and would bequeath that to every program here.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)

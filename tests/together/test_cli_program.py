@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import sqlite3
+import struct
 import subprocess
 import sys
 import time
@@ -200,6 +201,38 @@ def test_an_interrupted_loading_keeps_what_is_done_and_says_so(ragchat: Program)
     told = json.loads(out)["added"]
     kept = ragchat("memory", "stats", "--json").json["documents"]
     assert 0 < told <= kept < 3_000
+
+
+@posix
+@pytest.mark.parametrize("command", ["inject", "ask"])
+def test_one_interrupt_ends_the_wait_for_stdin(ragchat: Program, command: str) -> None:
+    waiting = subprocess.Popen(
+        [sys.executable, "-m", "ragchat", command, "-"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=ragchat.folder,
+        env=ragchat.variables,
+    )
+    assert waiting.stdin is not None
+    waiting.stdin.write(b"The beginning of something")
+    waiting.stdin.flush()
+    _wait_until_read(waiting.stdin.fileno())
+    waiting.send_signal(signal.SIGINT)
+    assert waiting.wait(LONGEST_SECONDS) == 1
+    assert waiting.communicate() == (b"", b"Stopped.\n")
+
+
+def _wait_until_read(pipe: int) -> None:
+    """Until nothing is left in the pipe: somebody has begun to read it."""
+    import fcntl
+    import termios
+
+    deadline = time.monotonic() + LONGEST_SECONDS
+    while time.monotonic() < deadline:
+        if struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, b"\0" * 4))[0] == 0:
+            return
+    raise AssertionError("nobody reads stdin")
 
 
 def _wait_for_documents(memory: Path, count: int) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+import signal
 import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -112,6 +113,15 @@ def read_stdin() -> str:
     from ragchat.texts import NotText, decode
 
     try:
-        return decode(sys.stdin.buffer.read())[0]
+        return decode(_all_of_stdin())[0]
     except NotText as error:
         raise StdinUnusable(str(error)) from None
+
+
+def _all_of_stdin() -> bytes:
+    """Ctrl-C ends it: the event loop's own handler would wait for the loop, and the loop waits for us."""
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        return sys.stdin.buffer.read()
+    finally:
+        signal.signal(signal.SIGINT, handler)
