@@ -114,7 +114,8 @@ class Background:
         from ragchat.ui.welcome import EMPTY_MEMORY, readme
 
         await self._look_at_memory(context)
-        if context.status.documents == 0 and readme():
+        # Who was quicker and asks already will be told by the answer.
+        if context.status.documents == 0 and readme() and get_app().is_running:
             context.readme_offered = True
             async with self._aside():
                 context.screen.show(EMPTY_MEMORY, "")
