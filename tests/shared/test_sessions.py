@@ -230,7 +230,8 @@ async def test_a_tool_asks_its_user_on_its_own_stream() -> None:
             assert (await events.message())["result"]["content"][0]["text"] == "Ada"
 
 
-async def test_a_cancelled_call_ends_without_an_answer() -> None:
+def a_hanging_server() -> tuple[Server, anyio.Event, anyio.Event]:
+    """With the tool `hang`, which never ends; the events that a call of it began, and was cancelled."""
     began, cancelled = anyio.Event(), anyio.Event()
 
     @tool()
@@ -243,7 +244,12 @@ async def test_a_cancelled_call_ends_without_an_answer() -> None:
             cancelled.set()
         return ""
 
-    async with http_client(Server("s", "1", [hang])) as client:
+    return Server("s", "1", [hang]), began, cancelled
+
+
+async def test_a_cancelled_call_ends_without_an_answer() -> None:
+    server, began, cancelled = a_hanging_server()
+    async with http_client(server) as client:
         headers = await client.session()
         async with anyio.create_task_group() as tasks:
 
@@ -383,19 +389,8 @@ async def test_an_idle_session_expires_and_one_that_listens_does_not() -> None:
 
 
 async def test_the_end_of_a_session_ends_its_calls_and_streams() -> None:
-    began, cancelled = anyio.Event(), anyio.Event()
-
-    @tool()
-    async def hang(_: Call) -> str:
-        """Never ends."""
-        began.set()
-        try:
-            await anyio.sleep_forever()
-        finally:
-            cancelled.set()
-        return ""
-
-    async with http_client(Server("s", "1", [hang])) as client:
+    server, began, cancelled = a_hanging_server()
+    async with http_client(server) as client:
         headers = await client.session()
         async with await listen(client, headers) as events, anyio.create_task_group() as tasks:
 
