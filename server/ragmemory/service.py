@@ -58,6 +58,8 @@ class MemoryService:
 
     async def __aenter__(self) -> Self:
         self._tasks = await anyio.create_task_group().__aenter__()
+        self._tasks.start_soon(self._intake.run)
+        self._tasks.start_soon(self._indexing.follow, self._intake.idle)
         return self
 
     async def __aexit__(
@@ -75,9 +77,11 @@ class MemoryService:
 
     async def _close(self) -> None:
         await self._embedder.aclose()
-        if self._is_open:
-            await self._indexing.close()
-            await self._store.close()
+        # Whoever is opening it at this moment comes first: a file left open keeps its program from ending.
+        async with self._opening:
+            if self._is_open:
+                await self._indexing.close()
+                await self._store.close()
 
     async def _open(self) -> None:
         async with self._opening:
@@ -89,8 +93,6 @@ class MemoryService:
                 self._tasks.start_soon(self._load_embedder)
                 await self._store.open()
                 self._is_open = True
-                self._tasks.start_soon(self._intake.run)
-                self._tasks.start_soon(self._indexing.follow, self._intake.idle)
 
     async def _load_embedder(self) -> None:
         with suppress(RagMemoryError):  # whoever needs it will be told

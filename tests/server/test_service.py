@@ -3,6 +3,7 @@ from __future__ import annotations
 import shutil
 import sqlite3
 import sys
+import threading
 from collections.abc import AsyncIterator
 from contextlib import closing
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 import anyio
 import pytest
+from anyio.abc import TaskStatus
 
 from ragmemory.errors import (
     BadArgument,
@@ -22,6 +24,7 @@ from ragmemory.errors import (
 from ragmemory.ranking import Scored
 from ragmemory.retriever import Retriever
 from ragmemory.service import MemoryService
+from ragmemory.stores.sqlite import Store
 from ragmemory.types import Injected, Metadata, Reembedded
 from tests.support.memories import ORIGIN, SwitchableEmbedder, service_for
 
@@ -557,6 +560,35 @@ async def test_what_cannot_be_opened_fails_every_call(tmp_path: Path) -> None:
                 await memory.query("fox", 8)
             with pytest.raises(NotAMemory):
                 await put(memory, FOX)
+
+
+async def test_a_memory_that_is_just_being_opened_when_the_service_ends_is_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, open_store = anyio.Event(), Store.open
+
+    async def opened_after_the_end(store: Store) -> None:
+        begun.set()
+        with anyio.CancelScope(shield=True):
+            await ended.wait()
+        await open_store(store)
+
+    async def keep(*, task_status: TaskStatus[MemoryService]) -> None:
+        async with service_for(tmp_path) as memory:
+            task_status.started(memory)
+            await anyio.sleep_forever()
+
+    monkeypatch.setattr(Store, "open", opened_after_the_end)
+    ended = anyio.Event()
+    with anyio.fail_after(60):
+        async with anyio.create_task_group() as tasks:
+            memory = await tasks.start(keep)
+            tasks.start_soon(memory.warm_up)
+            await begun.wait()
+            tasks.cancel_scope.cancel()
+            ended.set()
+    # A connection's thread that is left would keep the program from ending.
+    assert not [thread.name for thread in threading.enumerate() if "connection_worker" in thread.name]
 
 
 async def test_the_last_write_before_the_end_is_in_the_saved_index(tmp_path: Path) -> None:
