@@ -190,8 +190,9 @@ class SessionStore:
         with self._mapped():
             db = await self._open()
             async with self._lock:
-                await db.execute("BEGIN IMMEDIATE")
                 try:
+                    # Inside: when the user stops this, SQLite may still begin what is no longer waited for.
+                    await db.execute("BEGIN IMMEDIATE")
                     yield db
                 except BaseException:
                     with anyio.CancelScope(shield=True):

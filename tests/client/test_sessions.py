@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 import stat
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import anyio
@@ -150,6 +152,22 @@ anyio.run(main)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGKILL")
+async def test_a_save_that_was_stopped_does_not_hinder_the_next(tmp_path: Path) -> None:
+    async with store_in(tmp_path) as store:
+        await store.save_turn(turn("?", turn_id="first"))
+        with closing(sqlite3.connect(store.path, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            saving = asyncio.create_task(store.save_turn(turn("?", turn_id="stopped")))
+            for _ in range(10):  # until it waits for the other
+                await anyio.lowlevel.checkpoint()
+            saving.cancel()
+            other.execute("ROLLBACK")
+        with pytest.raises(asyncio.CancelledError):
+            await saving
+        await store.save_turn(turn("?", turn_id="next"))
+        assert [kept.turn_id for kept in (await store.load("s1")).turns] == ["first", "next"]
+
+
 async def test_a_saved_turn_outlives_a_killed_program(tmp_path: Path) -> None:
     path = tmp_path / "data" / "sessions.db"
     command = [sys.executable, "-c", SAVE_AND_DIE, str(path)]

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from ragmcp.client import Client
 from ragmcp.eras import LATEST_MODERN, modern_meta
 from ragmcp.schema import Implementation
-from tests.support.processes import called, memory_command, memory_environment, memory_process, uris
+from tests.support.processes import Held, called, memory_command, memory_environment, memory_process, uris
 
 PROCESSES = 8
 DOCUMENTS = 25
@@ -119,7 +119,7 @@ class RawMemory:
 
 @contextmanager
 def raw_memory(folder: Path) -> Iterator[RawMemory]:
-    process = subprocess.Popen(
+    process = Held(
         memory_command(folder, "--toolsets", "memory,documents"),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -127,10 +127,7 @@ def raw_memory(folder: Path) -> Iterator[RawMemory]:
         env=memory_environment(folder),
     )
     with process:
-        try:
-            yield RawMemory(process)
-        finally:
-            process.kill()
+        yield RawMemory(process)
 
 
 @pytest.mark.parametrize("kill_after", [1, 7, 40])

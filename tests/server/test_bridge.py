@@ -16,7 +16,7 @@ import pytest
 from ragmcp.eras import LEGACY_REVISIONS
 from tests.support.http_memory import LONGEST_SECONDS, MODERN, http_memory, modern_meta
 from tests.support.openai_server import closed_port
-from tests.support.processes import memory_command, memory_environment
+from tests.support.processes import Held, memory_command, memory_environment
 
 REVISIONS = [MODERN, *LEGACY_REVISIONS]
 
@@ -81,7 +81,7 @@ def bridge(
     """A bridge whose host has begun to speak `revision`."""
     log = folder / "bridge.log"
     with log.open("ab") as stderr:
-        process = subprocess.Popen(
+        process = Held(
             memory_command(folder, "bridge", url, *arguments),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

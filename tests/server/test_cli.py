@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import ragmemory
-from tests.support.processes import memory_command, memory_environment
+from tests.support.processes import Held, memory_command, memory_environment
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -69,7 +69,7 @@ def test_settings_that_cannot_be_used_are_one_sentence_on_stderr(
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no signals that can be received")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_it_in_order(tmp_path: Path, number: signal.Signals) -> None:
-    process = subprocess.Popen(
+    process = Held(
         memory_command(tmp_path),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

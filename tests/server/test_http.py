@@ -23,7 +23,7 @@ from tests.support.http_memory import (
     http_memory,
     modern_meta,
 )
-from tests.support.processes import called, memory_command, memory_environment, memory_process, uris
+from tests.support.processes import Held, called, memory_command, memory_environment, memory_process, uris
 
 BROWSER = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 posix = pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals and file modes")
@@ -296,7 +296,7 @@ def test_a_second_signal_ends_it_at_once_and_without_a_word(tmp_path: Path, numb
 
 
 def test_a_server_that_another_program_started_ends_with_its_stdin(tmp_path: Path) -> None:
-    process = subprocess.Popen(
+    process = Held(
         memory_command(tmp_path, "http", "--port", "0", "--json", "--end-with-stdin"),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

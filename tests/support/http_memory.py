@@ -13,7 +13,7 @@ from typing import Any
 import httpx2
 
 from ragmcp.framing import EventDecoder
-from tests.support.processes import memory_command, memory_environment
+from tests.support.processes import Held, memory_command, memory_environment
 
 # Far more than anything here takes; a hanging server fails its test.
 LONGEST_SECONDS = 30.0
@@ -46,7 +46,7 @@ def http_memory(
     command = command or memory_command(folder, "http")
     log = folder / "http.log"
     with log.open("ab") as stderr:
-        process = subprocess.Popen(
+        process = Held(
             [*command, "--port", "0", "--json", *arguments],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

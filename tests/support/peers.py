@@ -12,6 +12,7 @@ from typing import Literal
 import pytest
 
 from tests.support.mcp_process import ENV, ROOT
+from tests.support.processes import Held
 
 PeerName = Literal["mcp1", "mcp2", "fastmcp"]
 
@@ -42,7 +43,7 @@ def running(command: Sequence[str], log: Path, port: int = 0) -> Iterator[str]:
     """A server over HTTP that says its port on stdout; its URL without a path. Ends at a signal."""
     with (
         log.open("ab") as stderr,
-        subprocess.Popen([*command, str(port)], stdout=subprocess.PIPE, stderr=stderr, env=ENV) as process,
+        Held([*command, str(port)], stdout=subprocess.PIPE, stderr=stderr, env=ENV) as process,
     ):
         try:
             assert process.stdout is not None
@@ -51,7 +52,4 @@ def running(command: Sequence[str], log: Path, port: int = 0) -> Iterator[str]:
             yield f"http://127.0.0.1:{int(line)}"
         finally:
             process.terminate()
-            try:
-                process.wait(10)
-            finally:
-                process.kill()
+            process.wait(10)

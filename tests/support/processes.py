@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -13,6 +14,14 @@ from ragmcp.client import Client, ToolCallResult
 from ragmcp.transports.stdio import open_stdio
 
 MESSAGE_BYTES = 1 << 28
+
+
+class Held(subprocess.Popen[bytes]):
+    """A process that does not outlive its `with`: a test that fails there fails, and waits for nobody."""
+
+    def __exit__(self, *error: Any) -> None:
+        self.kill()
+        super().__exit__(*error)
 
 
 def memory_command(folder: Path, *arguments: str) -> list[str]:

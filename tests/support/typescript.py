@@ -15,6 +15,7 @@ import anyio
 import pytest
 
 from tests.support.mcp_process import ENV, ROOT
+from tests.support.processes import Held
 
 MODULES = ROOT / ".peers" / "typescript" / "node_modules"
 NODE = str(MODULES / "node" / "bin" / "node")
@@ -50,7 +51,7 @@ def everything(mode: str, log: Path) -> Iterator[str]:
     port = _free_port()
     with (
         log.open("wb") as other,
-        subprocess.Popen(
+        Held(
             [NODE, EVERYTHING, mode],
             stdin=subprocess.DEVNULL,
             stdout=other,
@@ -58,14 +59,11 @@ def everything(mode: str, log: Path) -> Iterator[str]:
             env={**os.environ, "PORT": str(port)},
         ) as process,
     ):
-        try:
-            assert process.stderr is not None
-            for line in process.stderr:
-                if str(port).encode() in line:
-                    break
-            yield f"http://127.0.0.1:{port}"
-        finally:
-            process.kill()
+        assert process.stderr is not None
+        for line in process.stderr:
+            if str(port).encode() in line:
+                break
+        yield f"http://127.0.0.1:{port}"
 
 
 def _free_port() -> int:
