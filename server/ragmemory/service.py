@@ -6,7 +6,7 @@ Nothing is opened or loaded before it is needed; `warm_up` does so ahead of time
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from ragmemory.drafts import make_draft
 from ragmemory.embedders import Embedder
-from ragmemory.errors import EmbedderUnavailable, NothingToUndo, RagMemoryError
+from ragmemory.errors import EmbedderUnavailable, NothingToUndo
 from ragmemory.indexing import Indexing
 from ragmemory.intake import Intake
 from ragmemory.preparation import Preparation
@@ -52,6 +52,7 @@ class MemoryService:
         self._indexing = indexing
         self._intake = Intake(Preparation(store, embedder, max_tokens).prepare, self._commit)
         self._opening = anyio.Lock()
+        self._reembedding = anyio.Lock()
         self._is_open = False
         self.on_change: Callable[[str, Change], None] = lambda _, __: None
         """Called with the id of every document that was added, updated or removed by this process."""
@@ -76,12 +77,14 @@ class MemoryService:
                 await self._close()
 
     async def _close(self) -> None:
-        await self._embedder.aclose()
-        # Whoever is opening it at this moment comes first: a file left open keeps its program from ending.
-        async with self._opening:
+        # Whatever fails, the file is closed, also by whom it is just being opened: left open, it would keep
+        # the program from ending.
+        async with AsyncExitStack() as closing:
+            await closing.enter_async_context(self._opening)
             if self._is_open:
-                await self._indexing.close()
-                await self._store.close()
+                closing.push_async_callback(self._store.close)
+                closing.push_async_callback(self._indexing.close)
+            closing.push_async_callback(self._embedder.aclose)
 
     async def _open(self) -> None:
         async with self._opening:
@@ -95,7 +98,7 @@ class MemoryService:
                 self._is_open = True
 
     async def _load_embedder(self) -> None:
-        with suppress(RagMemoryError):  # whoever needs it will be told
+        with suppress(Exception):  # whoever needs it will be told
             await to_thread.run_sync(self._embedder.get_ready)
 
     async def warm_up(self) -> None:
@@ -198,7 +201,8 @@ class MemoryService:
     async def reembed(self, on_progress: OnProgress) -> Reembedded:
         """Make all embeddings anew with the configured embedder. Raises EmbedderUnavailable."""
         await self._open()
-        reembedded = await reembed(self._store, self._embedder, on_progress)
+        async with self._reembedding:  # what is gathered has one place
+            reembedded = await reembed(self._store, self._embedder, on_progress)
         self._indexing.note_write()
         return reembedded
 

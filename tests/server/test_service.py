@@ -11,6 +11,7 @@ from typing import Any
 
 import anyio
 import pytest
+from anyio import to_thread
 from anyio.abc import TaskStatus
 
 from ragmemory.errors import (
@@ -474,6 +475,29 @@ async def test_reembedding_an_empty_memory_leaves_it_free_for_any_embedder(
         assert (await put(other, PIE, uri="pie")).status == "added"
 
 
+async def test_two_that_embed_everything_anew_at_once_lose_nothing(
+    memory: MemoryService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ragmemory.reembedding._PAGE", 1)
+    for name in ("one", "two", "three"):
+        await put(memory, f"# {name}", uri=name)
+    reembedded: list[Reembedded] = []
+
+    async def again() -> None:
+        reembedded.append(await memory.reembed(progressed))
+
+    async def begin_again(done: int, _: int) -> None:
+        if done == 1:
+            tasks.start_soon(again)
+            for _ in range(20):  # Time for the other one to come as far as it can.
+                await memory.stats()
+
+    async with anyio.create_task_group() as tasks:
+        reembedded.append(await memory.reembed(begin_again))
+    assert [one.chunks for one in reembedded] == [3, 3]
+    assert set(await uris(memory, "one two three")) == {"one", "two", "three"}
+
+
 # Restored from a copy
 
 
@@ -587,8 +611,47 @@ async def test_a_memory_that_is_just_being_opened_when_the_service_ends_is_close
             await begun.wait()
             tasks.cancel_scope.cancel()
             ended.set()
-    # A connection's thread that is left would keep the program from ending.
-    assert not [thread.name for thread in threading.enumerate() if "connection_worker" in thread.name]
+    assert connection_threads() == []
+
+
+@pytest.mark.parametrize(
+    "failing", [(SwitchableEmbedder, "aclose"), (Retriever, "save")], ids=["embedder", "index"]
+)
+async def test_the_memory_is_closed_also_where_something_else_cannot_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failing: tuple[type, str]
+) -> None:
+    def fail(_: object) -> None:
+        raise ValueError("broken")
+
+    monkeypatch.setattr(*failing, fail)
+    with pytest.raises(ValueError, match="broken"):
+        async with service_for(tmp_path) as memory:
+            await put(memory, FOX)
+    assert connection_threads() == []
+
+
+def connection_threads() -> list[str]:
+    """Of files that are still open: one that is left would keep the program from ending."""
+    threads = [thread for thread in threading.enumerate() if "connection_worker" in thread.name]
+    for thread in threads:
+        thread.join(2)  # It answers for the last time just before it ends.
+    return [thread.name for thread in threads if thread.is_alive()]
+
+
+async def test_an_embedder_that_cannot_be_made_ready_fails_those_who_need_it_and_not_the_memory(
+    memory: MemoryService, embedder: SwitchableEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried = threading.Event()
+
+    def fail() -> None:
+        tried.set()
+        raise TypeError("damaged")
+
+    monkeypatch.setattr(embedder, "get_ready", fail)
+    await memory.stats()
+    await to_thread.run_sync(tried.wait, 10)
+    await anyio.wait_all_tasks_blocked()
+    assert (await put(memory, FOX)).status == "added"
 
 
 async def test_the_last_write_before_the_end_is_in_the_saved_index(tmp_path: Path) -> None:
