@@ -19,7 +19,8 @@ from ragchat.errors import (
 )
 from ragchat.types import OFFLINE, Delta, Finished
 from tests.support.memory import memory_in
-from tests.support.openai_server import OpenAIServer, Reply, closed_port
+from tests.support.openai_server import OpenAIServer, Reply
+from tests.support.ports import free_port
 from tests.support.turns import ListMemory, events_of, finished, hit, notices, settings_in
 
 SKY = hit("The sky is blue because of Rayleigh scattering.")
@@ -152,7 +153,7 @@ async def test_a_model_that_fails_leaves_the_session_as_it_was(tmp_path: Path) -
 
 
 async def test_a_model_that_cannot_be_reached_is_tried_again_with_the_next_question(tmp_path: Path) -> None:
-    port = closed_port()
+    port = free_port()
     url = f"http://127.0.0.1:{port}/v1"
     async with app_in(tmp_path, model__name="auto", model__base_url=url) as app:
         with pytest.raises(ModelUnreachable):

@@ -15,14 +15,15 @@ from ragchat.model import Model, ModelSettings
 from ragchat.types import ModelPlace
 from ragmcp.settings import SettingsError
 from tests.client.test_model import settings
-from tests.support.openai_server import OpenAIServer, closed_port
+from tests.support.openai_server import OpenAIServer
+from tests.support.ports import free_port
 
 
 @asynccontextmanager
 async def resolved(
     name: str, environ: dict[str, str] | None = None, **changes: object
 ) -> AsyncGenerator[Model | None, None]:
-    url = f"http://127.0.0.1:{closed_port()}/v1"
+    url = f"http://127.0.0.1:{free_port()}/v1"
     plain = msgspec.structs.replace(settings(), ollama_url=url)
     chosen: ModelSettings = msgspec.structs.replace(plain, **changes)
     model = await resolve(name, chosen, environ or {})
@@ -71,7 +72,7 @@ async def test_auto_at_an_endpoint_without_chat_models_says_so() -> None:
 
 async def test_a_configured_endpoint_that_is_down_is_an_error_not_offline() -> None:
     with pytest.raises(ModelUnreachable):
-        async with resolved("auto", base_url=f"http://127.0.0.1:{closed_port()}/v1"):
+        async with resolved("auto", base_url=f"http://127.0.0.1:{free_port()}/v1"):
             pass
 
 

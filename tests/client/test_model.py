@@ -11,7 +11,8 @@ import pytest
 from ragchat import errors
 from ragchat.model import Model, ModelSettings, Piece
 from ragchat.types import Delta, ModelPlace, ToolRequest, Usage
-from tests.support.openai_server import OpenAIServer, Reply, closed_port
+from tests.support.openai_server import OpenAIServer, Reply
+from tests.support.ports import free_port
 
 HELLO = [{"role": "user", "content": "Hello, you!"}]
 TOOL = {"type": "function", "function": {"name": "Query", "parameters": {"type": "object"}}}
@@ -136,7 +137,7 @@ async def test_a_wrong_key_is_told_from_a_missing_one() -> None:
 
 
 async def test_a_refused_connection_names_the_server() -> None:
-    url = f"http://127.0.0.1:{closed_port()}/v1"
+    url = f"http://127.0.0.1:{free_port()}/v1"
     with pytest.raises(errors.ModelUnreachable) as caught:
         await answer(url)
     assert caught.value.base_url == url

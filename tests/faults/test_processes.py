@@ -19,7 +19,15 @@ from msgspec.structs import replace
 from ragmcp.client import Client
 from ragmcp.eras import LATEST_MODERN, modern_meta
 from ragmcp.schema import Implementation
-from tests.support.processes import Held, called, memory_command, memory_environment, memory_process, uris
+from tests.support.processes import (
+    LONGEST_SECONDS,
+    Held,
+    called,
+    memory_command,
+    memory_environment,
+    memory_process,
+    uris,
+)
 
 PROCESSES = 8
 DOCUMENTS = 25
@@ -92,7 +100,7 @@ def check_integrity(folder: Path) -> None:
 class RawMemory:
     """A process spoken to line by line, so that it can be killed between two lines."""
 
-    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+    def __init__(self, process: Held) -> None:
         self.process = process
 
     def inject(self, name: str) -> None:
@@ -107,14 +115,12 @@ class RawMemory:
         self.process.stdin.flush()
 
     def answers(self) -> Iterator[dict[str, Any]]:
-        assert self.process.stdout is not None
-        for line in self.process.stdout:
-            if line.endswith(b"\n"):
-                yield msgspec.json.decode(line)
+        while (line := self.process.line()).endswith(b"\n"):
+            yield msgspec.json.decode(line)
 
     def kill(self) -> None:
         self.process.send_signal(signal.SIGKILL if sys.platform != "win32" else signal.SIGTERM)
-        self.process.wait(10)
+        self.process.wait(LONGEST_SECONDS)
 
 
 @contextmanager

@@ -4,28 +4,36 @@ import json
 import os
 import signal
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ragmcp.eras import LEGACY_REVISIONS
-from tests.support.http_memory import LONGEST_SECONDS, MODERN, http_memory, modern_meta
-from tests.support.openai_server import closed_port
-from tests.support.processes import Held, memory_command, memory_environment
+from tests.support.http_memory import MODERN, http_memory, modern_meta
+from tests.support.ports import free_port
+from tests.support.processes import LONGEST_SECONDS, Held, memory_command, memory_environment
 
 REVISIONS = [MODERN, *LEGACY_REVISIONS]
+# A bridge that waits for a server as long as one takes to start on a busy machine.
+PATIENT = """
+import sys
+from ragmemory.bridge import host
+from ragmemory.cli import main
+host.PATIENCE_SECONDS = 60.0
+sys.exit(main())
+"""
 
 
 @dataclass
 class Stdio:
     """A host that knows stdio only, and its bridge."""
 
-    process: subprocess.Popen[bytes]
+    process: Held
     log: Path
     modern: bool = True
     last_id: int = 0
@@ -38,8 +46,7 @@ class Stdio:
         self.process.stdin.flush()
 
     def receive(self) -> Any:
-        assert self.process.stdout is not None
-        line = self.process.stdout.readline()
+        line = self.process.line()
         assert line, self.log.read_text(encoding="utf-8")
         return json.loads(line)
 
@@ -80,9 +87,10 @@ def bridge(
 ) -> Iterator[Stdio]:
     """A bridge whose host has begun to speak `revision`."""
     log = folder / "bridge.log"
+    python, _, _, *words = memory_command(folder, "bridge", url, *arguments)
     with log.open("ab") as stderr:
         process = Held(
-            memory_command(folder, "bridge", url, *arguments),
+            [python, "-c", PATIENT, *words],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=stderr,
@@ -140,7 +148,7 @@ def test_a_cancelled_modern_request_ends_at_the_server_and_others_go_on(tmp_path
 
 
 def test_a_server_is_started_where_none_answers_and_ends_with_the_bridge(tmp_path: Path) -> None:
-    url = f"http://127.0.0.1:{closed_port()}"
+    url = f"http://127.0.0.1:{free_port()}"
     with bridge(tmp_path, url, "--spawn", "--toolsets", "memory,documents") as first:
         first.call("Inject", text="Foxes jump.")
         with bridge(tmp_path, url, "--spawn") as second:
@@ -155,18 +163,20 @@ def test_a_server_is_started_where_none_answers_and_ends_with_the_bridge(tmp_pat
 
 @pytest.mark.parametrize("revision", [MODERN, "2025-11-25"])
 def test_the_bridge_survives_its_server(tmp_path: Path, revision: str) -> None:
-    with http_memory(tmp_path) as server:
-        port = str(server.told["port"])
-        with bridge(tmp_path, server.url, revision=revision) as speaker:
-            speaker.call("Inject", text="Foxes jump.")
-            server.process.kill()
-            server.process.wait()
-            asked = speaker.ask("tools/call", name="Query", arguments={"query": "foxes"})
-            with http_memory(tmp_path, "--port", port):
-                answer = speaker.receive()
-                assert answer["id"] == asked
-                assert answer["result"]["content"][0]["text"].startswith("[1]")
-                assert speaker.call("Query", query="foxes")
+    port = str(free_port())
+    with (
+        http_memory(tmp_path, "--port", port) as server,
+        bridge(tmp_path, server.url, revision=revision) as speaker,
+    ):
+        speaker.call("Inject", text="Foxes jump.")
+        server.process.kill()
+        server.process.wait()
+        asked = speaker.ask("tools/call", name="Query", arguments={"query": "foxes"})
+        with http_memory(tmp_path, "--port", port):
+            answer = speaker.receive()
+            assert answer["id"] == asked
+            assert answer["result"]["content"][0]["text"].startswith("[1]")
+            assert speaker.call("Query", query="foxes")
 
 
 @pytest.mark.parametrize(
@@ -193,24 +203,26 @@ def test_a_server_that_refuses_is_said_to_refuse(tmp_path: Path, token: str, wor
 
 def test_a_session_that_began_anew_still_hears_what_it_subscribed_to(tmp_path: Path) -> None:
     document = {"text": "Foxes jump.", "metadata": {"uri": "fox"}}
-    with http_memory(tmp_path) as server:
-        port = str(server.told["port"])
-        with bridge(tmp_path, server.url, revision="2025-11-25") as speaker:
-            injected = speaker.call("Inject", **document)["structuredContent"]
-            uri = f"memory://documents/{injected['document_id']}"
-            assert speaker.request("resources/subscribe", uri=uri)["result"] == {}
-            server.process.kill()
-            server.process.wait()
-            with http_memory(tmp_path, "--port", port):
-                # Nothing says when the new session's stream is open, so there is news until some is heard.
-                for number in count():
-                    speaker.call("Inject", **document | {"text": f"Foxes sleep, {number}."})
-                    if "notifications/resources/updated" in speaker.heard:
-                        break
+    port = str(free_port())
+    with (
+        http_memory(tmp_path, "--port", port) as server,
+        bridge(tmp_path, server.url, revision="2025-11-25") as speaker,
+    ):
+        injected = speaker.call("Inject", **document)["structuredContent"]
+        uri = f"memory://documents/{injected['document_id']}"
+        assert speaker.request("resources/subscribe", uri=uri)["result"] == {}
+        server.process.kill()
+        server.process.wait()
+        with http_memory(tmp_path, "--port", port):
+            # Nothing says when the new session's stream is open, so there is news until some is heard.
+            deadline = time.monotonic() + LONGEST_SECONDS
+            while "notifications/resources/updated" not in speaker.heard:
+                assert time.monotonic() < deadline, "it no longer hears of what it subscribed to"
+                speaker.call("Inject", **document | {"text": f"Foxes sleep, {speaker.last_id}."})
 
 
 def test_a_request_is_told_when_nobody_answers(tmp_path: Path) -> None:
-    url = f"http://127.0.0.1:{closed_port()}/mcp"
+    url = f"http://127.0.0.1:{free_port()}/mcp"
     message = {"jsonrpc": "2.0", "id": "x", "method": "tools/list", "params": {"_meta": modern_meta()}}
     done = subprocess.run(
         memory_command(tmp_path, "bridge", url),
@@ -258,7 +270,7 @@ def test_a_message_over_the_limit_is_refused_and_the_bridge_lives(tmp_path: Path
 
 @pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
 def test_a_signal_ends_the_bridge_and_the_server_it_started(tmp_path: Path) -> None:
-    url = f"http://127.0.0.1:{closed_port()}"
+    url = f"http://127.0.0.1:{free_port()}"
     with bridge(tmp_path, url, "--spawn") as speaker:
         speaker.call("Query", query="x")
         speaker.process.send_signal(signal.SIGTERM)

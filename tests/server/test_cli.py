@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import ragmemory
-from tests.support.processes import Held, memory_command, memory_environment
+from tests.support.processes import LONGEST_SECONDS, Held, memory_command, memory_environment
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -21,7 +21,7 @@ def run(folder: Path, *arguments: str, **variables: str) -> subprocess.Completed
         capture_output=True,
         text=True,
         encoding="utf-8",
-        timeout=30,
+        timeout=LONGEST_SECONDS,
         env=memory_environment(folder, **variables),
     )
 
@@ -78,10 +78,9 @@ def test_a_signal_ends_it_in_order(tmp_path: Path, number: signal.Signals) -> No
     )
     with process:
         assert process.stdin is not None
-        assert process.stdout is not None
         process.stdin.write(b'{"jsonrpc":"2.0","id":1,"method":"nonsense"}\n')
         process.stdin.flush()
-        assert process.stdout.readline()
+        assert process.line()
         process.send_signal(number)
-        _, errors = process.communicate(timeout=20)
+        _, errors = process.communicate(timeout=LONGEST_SECONDS)
     assert (process.returncode, errors) == (0, b"")

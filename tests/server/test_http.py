@@ -15,7 +15,6 @@ import pytest
 
 from ragmcp.hosts import HOSTS
 from tests.support.http_memory import (
-    LONGEST_SECONDS,
     MODERN,
     Host,
     HttpMemory,
@@ -23,7 +22,15 @@ from tests.support.http_memory import (
     http_memory,
     modern_meta,
 )
-from tests.support.processes import Held, called, memory_command, memory_environment, memory_process, uris
+from tests.support.processes import (
+    LONGEST_SECONDS,
+    Held,
+    called,
+    memory_command,
+    memory_environment,
+    memory_process,
+    uris,
+)
 
 BROWSER = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 posix = pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals and file modes")
@@ -304,8 +311,7 @@ def test_a_server_that_another_program_started_ends_with_its_stdin(tmp_path: Pat
     )
     with process:
         assert process.stdin is not None
-        assert process.stdout is not None
-        assert json.loads(process.stdout.readline())["port"]
+        assert json.loads(process.line())["port"]
         process.stdin.close()
         assert process.wait(LONGEST_SECONDS) == 0
 

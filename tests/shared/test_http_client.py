@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import socket
 from collections.abc import Callable
 from typing import Any
 
@@ -26,6 +25,7 @@ from ragmcp.transports.http import open_http
 from ragmcp.transports.http_client import MAX_REDIRECTS, is_loopback, shown
 from tests.support.http_script import Heard, Said, Scripted, error, event, result, scripted
 from tests.support.http_server import served
+from tests.support.ports import free_port
 
 
 def answering(**fields: Any) -> Callable[[Heard], Said]:
@@ -192,8 +192,7 @@ async def test_a_status_says_what_to_do(status: int, body: Any, sentence: str, h
 
 
 async def test_a_server_that_is_not_there_is_named_with_what_to_do() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
+    port = free_port()
     url = f"http://127.0.0.1:{port}/mcp?key=secret"
     with pytest.raises(ServerUnreachable) as raised:
         async with open_http(url, client_name="me", client_version="1", message_bytes=1000):
@@ -205,8 +204,7 @@ async def test_a_server_that_is_not_there_is_named_with_what_to_do() -> None:
 
 
 async def test_a_server_that_is_there_again_is_no_closed_connection() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
+    port = free_port()
     url = f"http://127.0.0.1:{port}/mcp"
     async with open_http(
         url, client_name="me", client_version="1", message_bytes=1000, era="modern"

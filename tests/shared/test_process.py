@@ -15,12 +15,17 @@ import anyio.to_thread
 import pytest
 
 from ragmcp.errors import ConnectionClosed, ServerNotStarted
+from ragmcp.transports import process
 from tests.support.mcp_process import gone, logged, spawned
+from tests.support.processes import LONGEST_SECONDS
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="signals and process groups are POSIX")
 
 
-async def test_a_server_that_exits_on_stdin_close_is_never_terminated(tmp_path: Path) -> None:
+async def test_a_server_that_exits_on_stdin_close_is_never_terminated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "LEAVE_SECONDS", LONGEST_SECONDS)
     # The traps would be named in the log.
     script = tmp_path / "server.py"
     script.write_text(
@@ -32,10 +37,10 @@ async def test_a_server_that_exits_on_stdin_close_is_never_terminated(tmp_path: 
         encoding="utf-8",
     )
     log = tmp_path / "log"
-    began = time.monotonic()
     async with spawned([sys.executable, str(script)], stderr=log) as client:
         await client.list_tools()
-    assert time.monotonic() - began < 3
+        began = time.monotonic()
+    assert time.monotonic() - began < LONGEST_SECONDS
     assert log.read_text(encoding="utf-8") == "left by itself\n"
 
 
@@ -43,7 +48,7 @@ async def test_a_server_that_exits_on_stdin_close_is_never_terminated(tmp_path: 
 async def test_a_server_that_stays_is_terminated(tmp_path: Path) -> None:
     script = "import signal, sys, time\nprint('ready', file=sys.stderr, flush=True)\nsignal.pause()"
     log = tmp_path / "log"
-    with anyio.fail_after(20):
+    with anyio.fail_after(LONGEST_SECONDS):
         async with spawned([sys.executable, "-c", script], stderr=log, era="modern"):
             await logged(log, "ready")
 
@@ -58,7 +63,7 @@ async def test_a_server_that_ignores_sigterm_is_killed_with_its_children(tmp_pat
         "signal.pause()\n"
     )
     log = tmp_path / "log"
-    with anyio.fail_after(30):
+    with anyio.fail_after(LONGEST_SECONDS):
         async with spawned([sys.executable, "-c", script], stderr=log, era="modern"):
             await logged(log, ".")
         await gone(int(log.read_text(encoding="utf-8").split()[1]))
@@ -67,9 +72,9 @@ async def test_a_server_that_ignores_sigterm_is_killed_with_its_children(tmp_pat
 async def test_a_cancelled_caller_leaves_no_server_behind(tmp_path: Path) -> None:
     log = tmp_path / "log"
     pid = 0
-    with anyio.move_on_after(30) as scope:
+    with anyio.move_on_after(LONGEST_SECONDS) as scope:
         async with spawned(stderr=log) as client:
-            pid = int((await client.call_tool("Pid", timeout=5)).text)
+            pid = int((await client.call_tool("Pid", timeout=LONGEST_SECONDS)).text)
             scope.cancel()
             await anyio.sleep_forever()
     await gone(pid)
@@ -89,7 +94,7 @@ async def test_a_cancelled_caller_leaves_no_server_behind(tmp_path: Path) -> Non
 async def test_a_server_that_does_not_start_says_why(
     command: list[str], sentence: str, tmp_path: Path
 ) -> None:
-    with anyio.fail_after(20), pytest.raises(ServerNotStarted) as failed:
+    with anyio.fail_after(LONGEST_SECONDS), pytest.raises(ServerNotStarted) as failed:
         async with spawned(command, stderr=tmp_path / "log"):
             pass
     assert sentence in str(failed.value)
@@ -102,7 +107,7 @@ async def test_a_missing_working_folder_is_named(tmp_path: Path) -> None:
 
 
 async def test_a_server_that_dies_over_a_call_fails_the_call_at_once(tmp_path: Path) -> None:
-    with anyio.fail_after(20), pytest.raises(ConnectionClosed, match=r"tools/call.*exit code 3"):
+    with anyio.fail_after(LONGEST_SECONDS), pytest.raises(ConnectionClosed, match=r"tools/call.*exit code 3"):
         async with spawned(stderr=tmp_path / "log") as client:
             await client.call_tool("Die", timeout=None)
 
@@ -110,7 +115,7 @@ async def test_a_server_that_dies_over_a_call_fails_the_call_at_once(tmp_path: P
 @posix
 async def test_ctrl_c_in_the_host_does_not_reach_the_server(tmp_path: Path) -> None:
     async with spawned(stderr=tmp_path / "log") as client:
-        pid = int((await client.call_tool("Pid", timeout=5)).text)
+        pid = int((await client.call_tool("Pid", timeout=LONGEST_SECONDS)).text)
         assert os.getpgid(pid) == pid != os.getpgid(0)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import sys
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
@@ -21,6 +20,8 @@ from tests.support.http_server import served
 from tests.support.mcp_http import COMMAND
 from tests.support.mcp_process import SERVER, gone, logged, spawned
 from tests.support.peers import running
+from tests.support.ports import free_port
+from tests.support.processes import LONGEST_SECONDS
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the tests kill with POSIX signals")
 
@@ -30,7 +31,7 @@ def supervised(log: Path, *repeatable: str, command: list[str] | None = None) ->
 
 
 async def pid_of(client: Supervised) -> int:
-    return int((await client.call_tool("Pid", timeout=20)).text)
+    return int((await client.call_tool("Pid", timeout=LONGEST_SECONDS)).text)
 
 
 async def test_entering_returns_at_once_and_the_first_call_waits(tmp_path: Path) -> None:
@@ -39,7 +40,7 @@ async def test_entering_returns_at_once_and_the_first_call_waits(tmp_path: Path)
 
 
 async def test_a_killed_server_is_started_anew(tmp_path: Path) -> None:
-    with anyio.fail_after(30):
+    with anyio.fail_after(LONGEST_SECONDS):
         async with supervised(tmp_path / "log", "Pid") as client:
             first = await pid_of(client)
             os.kill(first, signal.SIGKILL)
@@ -51,7 +52,7 @@ async def test_a_killed_server_is_started_anew(tmp_path: Path) -> None:
 
 async def test_a_repeatable_call_is_made_again_when_the_server_died_over_it(tmp_path: Path) -> None:
     log = tmp_path / "log"
-    with anyio.fail_after(30), anyio.CancelScope() as scope:
+    with anyio.fail_after(LONGEST_SECONDS), anyio.CancelScope() as scope:
         async with supervised(log, "Wait") as client, anyio.create_task_group() as tasks:
             pid = await pid_of(client)
             tasks.start_soon(lambda: client.call_tool("Wait", timeout=None))
@@ -63,7 +64,7 @@ async def test_a_repeatable_call_is_made_again_when_the_server_died_over_it(tmp_
 
 
 async def test_a_call_is_repeated_once_and_not_for_ever(tmp_path: Path) -> None:
-    with anyio.fail_after(30):
+    with anyio.fail_after(LONGEST_SECONDS):
         async with supervised(tmp_path / "log", "Die") as client:
             with pytest.raises(ConnectionClosed, match=r"before it answered Die: it ended with exit code 3"):
                 await client.call_tool("Die", timeout=None)
@@ -71,7 +72,7 @@ async def test_a_call_is_repeated_once_and_not_for_ever(tmp_path: Path) -> None:
 
 
 async def test_a_call_that_must_not_be_repeated_fails_with_what_happened(tmp_path: Path) -> None:
-    with anyio.fail_after(30):
+    with anyio.fail_after(LONGEST_SECONDS):
         async with supervised(tmp_path / "log") as client:
             before = await pid_of(client)
             with pytest.raises(ConnectionClosed, match=r"before it answered Die: it ended with exit code 3"):
@@ -80,7 +81,7 @@ async def test_a_call_that_must_not_be_repeated_fails_with_what_happened(tmp_pat
 
 
 async def test_a_server_that_cannot_be_started_fails_every_call_with_the_reason(tmp_path: Path) -> None:
-    with anyio.fail_after(30):
+    with anyio.fail_after(LONGEST_SECONDS):
         async with supervised(tmp_path / "log", command=["/no/such/program"]) as client:
             for _ in range(3):
                 with pytest.raises(ServerNotStarted, match="there is no such program"):
@@ -89,7 +90,7 @@ async def test_a_server_that_cannot_be_started_fails_every_call_with_the_reason(
 
 async def test_a_server_that_ends_at_once_fails_the_call_with_its_last_words(tmp_path: Path) -> None:
     command = [sys.executable, "-c", "raise SystemExit('no licence')"]
-    with anyio.fail_after(30):
+    with anyio.fail_after(LONGEST_SECONDS):
         async with supervised(tmp_path / "log", "Echo", command=command) as client:
             with pytest.raises(
                 ConnectionClosed, match="exit code 1; the last line of its log is: no licence"
@@ -111,7 +112,7 @@ async def test_leaving_ends_the_server(tmp_path: Path) -> None:
 
 
 async def test_after_leaving_a_call_fails_at_once(tmp_path: Path) -> None:
-    with anyio.fail_after(20):
+    with anyio.fail_after(LONGEST_SECONDS):
         async with supervised(tmp_path / "log") as client:
             await pid_of(client)
         with pytest.raises(ConnectionClosed):
@@ -134,25 +135,19 @@ def over_http(url: str, *repeatable: str, era: EraName | None = None) -> Supervi
     return Supervised(opened, repeatable)
 
 
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port: int = listener.getsockname()[1]
-        return port
-
-
 @pytest.mark.parametrize("era", [None, "modern", "legacy"])
 async def test_a_server_that_goes_and_comes_back_is_found_again(era: EraName | None, tmp_path: Path) -> None:
     port, log = free_port(), tmp_path / "log"
-    with anyio.fail_after(60):
+    with anyio.fail_after(2 * LONGEST_SECONDS):
         async with over_http(f"http://127.0.0.1:{port}/mcp", era=era) as client:
             with pytest.raises(ServerUnreachable, match="nothing listens there"):
-                await client.call_tool("Pid", timeout=20)
+                await client.call_tool("Pid", timeout=LONGEST_SECONDS)
             pids = set()
             for _ in range(2):
                 with running(COMMAND, log, port):
-                    pids.add((await client.call_tool("Pid", timeout=20)).text)
+                    pids.add((await client.call_tool("Pid", timeout=LONGEST_SECONDS)).text)
                 with pytest.raises(ServerUnreachable):
-                    await client.call_tool("Pid", timeout=20)
+                    await client.call_tool("Pid", timeout=LONGEST_SECONDS)
     assert len(pids) == 2
 
 
@@ -162,7 +157,7 @@ async def test_a_call_that_broke_over_http_is_repeated_once_if_it_may_be() -> No
     def script(heard: Heard) -> Said:
         return said.pop() if said else Said(body=result(heard, content=[]))
 
-    with anyio.fail_after(20):
+    with anyio.fail_after(LONGEST_SECONDS):
         async with (
             served(server := Scripted(script)) as url,
             over_http(url, "again", era="modern") as client,

@@ -335,12 +335,13 @@ async def test_our_client_answers_what_a_task_asks_once() -> None:
 
 
 async def test_who_waits_no_longer_for_a_task_cancels_it() -> None:
-    ended = anyio.Event()
+    began, ended = anyio.Event(), anyio.Event()
 
     @tool(background=True)
     async def endless(call: Call) -> str:
         """Never ends by itself."""
         await call.background()
+        began.set()
         try:
             await anyio.sleep_forever()
         finally:
@@ -351,9 +352,12 @@ async def test_who_waits_no_longer_for_a_task_cancels_it() -> None:
         a_server([endless]) as server,
         open_memory(server, handlers=Handlers(tasks=True)) as client,
     ):
-        with anyio.move_on_after(0.2):
-            await client.call_tool("endless", timeout=5)
         with anyio.fail_after(5):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(partial(client.call_tool, "endless", timeout=5))
+                await began.wait()
+                await anyio.wait_all_tasks_blocked()  # The client knows by now of the task.
+                tasks.cancel_scope.cancel()
             await ended.wait()
 
 

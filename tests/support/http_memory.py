@@ -13,10 +13,8 @@ from typing import Any
 import httpx2
 
 from ragmcp.framing import EventDecoder
-from tests.support.processes import Held, memory_command, memory_environment
+from tests.support.processes import LONGEST_SECONDS, Held, memory_command, memory_environment
 
-# Far more than anything here takes; a hanging server fails its test.
-LONGEST_SECONDS = 30.0
 MESSAGE_BYTES = 2**24
 MODERN = "2026-07-28"
 
@@ -55,8 +53,7 @@ def http_memory(
         )
     with process:
         try:
-            assert process.stdout is not None
-            line = process.stdout.readline()
+            line = process.line()
             assert line, log.read_text(encoding="utf-8")
             yield HttpMemory(json.loads(line), process, log)
         finally:

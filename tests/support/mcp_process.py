@@ -12,6 +12,7 @@ import anyio
 
 from ragmcp.client import Client, EraName
 from ragmcp.transports.stdio import open_stdio
+from tests.support.processes import LONGEST_SECONDS
 
 ROOT = Path(__file__).resolve().parents[2]
 SERVER = [sys.executable, "-m", "tests.support.mcp_server"]
@@ -66,6 +67,6 @@ async def logged(log: Path, text: str) -> None:
 
 
 async def _until(true: Callable[[], bool]) -> None:
-    with anyio.fail_after(10):
+    with anyio.fail_after(LONGEST_SECONDS):
         while not true():  # noqa: ASYNC110 (other processes set no events)
             await anyio.sleep(0.01)

@@ -148,13 +148,6 @@ def rough_tokens(body: Mapping[str, Any]) -> int:
     return sum(len(str(message.get("content") or "")) for message in body["messages"]) // 4
 
 
-def closed_port() -> int:
-    """A port of loopback on which nothing listens."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
 

@@ -12,7 +12,7 @@ from typing import Literal
 import pytest
 
 from tests.support.mcp_process import ENV, ROOT
-from tests.support.processes import Held
+from tests.support.processes import LONGEST_SECONDS, Held
 
 PeerName = Literal["mcp1", "mcp2", "fastmcp"]
 
@@ -46,10 +46,9 @@ def running(command: Sequence[str], log: Path, port: int = 0) -> Iterator[str]:
         Held([*command, str(port)], stdout=subprocess.PIPE, stderr=stderr, env=ENV) as process,
     ):
         try:
-            assert process.stdout is not None
-            line = process.stdout.readline()
+            line = process.line()
             assert line, log.read_text(encoding="utf-8")
             yield f"http://127.0.0.1:{int(line)}"
         finally:
             process.terminate()
-            process.wait(10)
+            process.wait(LONGEST_SECONDS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -14,10 +15,22 @@ from ragmcp.client import Client, ToolCallResult
 from ragmcp.transports.stdio import open_stdio
 
 MESSAGE_BYTES = 1 << 28
+# Far more than anything takes that a test waits for, on a busy machine too; what hangs fails its test.
+LONGEST_SECONDS = 60.0
 
 
 class Held(subprocess.Popen[bytes]):
     """A process that does not outlive its `with`: a test that fails there fails, and waits for nobody."""
+
+    def line(self) -> bytes:
+        """The next line of its stdout; b"" where it has ended, or is killed because it says nothing."""
+        assert self.stdout is not None
+        patience = threading.Timer(LONGEST_SECONDS, self.kill)
+        patience.start()
+        try:
+            return self.stdout.readline()
+        finally:
+            patience.cancel()
 
     def __exit__(self, *error: Any) -> None:
         self.kill()
@@ -62,7 +75,7 @@ async def called(client: Client, tool: str, **arguments: Any) -> Any:
 
 async def attempt(client: Client, tool: str, **arguments: Any) -> ToolCallResult:
     """The result of a call that may fail."""
-    return await client.call_tool(tool, arguments, timeout=60)
+    return await client.call_tool(tool, arguments, timeout=LONGEST_SECONDS)
 
 
 def uris(found: dict[str, Sequence[dict[str, Any]]]) -> list[str]:

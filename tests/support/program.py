@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-# Far more than any command takes; a hanging one fails its test.
-LONGEST_SECONDS = 60.0
+from tests.support.processes import LONGEST_SECONDS
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,8 @@ from pathlib import Path
 
 import pyte
 
-LONGEST_SECONDS = 30.0
+from tests.support.processes import LONGEST_SECONDS
+
 CURSOR_QUESTION = b"\x1b[6n"
 # In the child, which leads a session of its own: makes the terminal its controlling one, so that Ctrl-C is a
 # signal, then becomes the program.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -15,7 +14,8 @@ import anyio
 import pytest
 
 from tests.support.mcp_process import ENV, ROOT
-from tests.support.processes import Held
+from tests.support.ports import free_port
+from tests.support.processes import LONGEST_SECONDS, Held
 
 MODULES = ROOT / ".peers" / "typescript" / "node_modules"
 NODE = str(MODULES / "node" / "bin" / "node")
@@ -37,7 +37,7 @@ async def inspect(home: Path, target: Sequence[str], method: str, era: str, *opt
     """What the inspector prints: {"result": …}. `target` is a command, or the options that name a URL."""
     command = [NODE, INSPECTOR, "--cli", *target, "--method", method, *options]
     settings = ["--protocol-era", era, "--format", "json", "--quiet"]
-    with anyio.fail_after(60):
+    with anyio.fail_after(LONGEST_SECONDS):
         done = await anyio.run_process(
             [*command, *settings], check=False, cwd=ROOT, env={**ENV, "HOME": str(home)}
         )
@@ -48,7 +48,7 @@ async def inspect(home: Path, target: Sequence[str], method: str, era: str, *opt
 @contextmanager
 def everything(mode: str, log: Path) -> Iterator[str]:
     """The server in the mode `streamableHttp` or `sse`; its URL without a path."""
-    port = _free_port()
+    port = free_port()
     with (
         log.open("wb") as other,
         Held(
@@ -64,9 +64,3 @@ def everything(mode: str, log: Path) -> Iterator[str]:
             if str(port).encode() in line:
                 break
         yield f"http://127.0.0.1:{port}"
-
-
-def _free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.program import LONGEST_SECONDS, Program, program_in
+from tests.support.processes import LONGEST_SECONDS, Held
+from tests.support.program import Program, program_in
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
 
@@ -41,20 +42,20 @@ def documents(memory: Path) -> int:
 
 def test_a_killed_loading_is_completed_by_the_same_command(ragchat: Program) -> None:
     memory = ragchat.home / "data" / "memory.db"
-    loading = subprocess.Popen(
+    with Held(
         [sys.executable, "-m", "ragchat", "inject", "."],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         cwd=ragchat.folder,
         env=ragchat.variables,
-    )
-    deadline = time.monotonic() + LONGEST_SECONDS
-    while not memory.exists() or not documents(memory):
-        assert loading.poll() is None, "it ended by itself"
-        assert time.monotonic() < deadline
-        os.sched_yield()
-    loading.send_signal(signal.SIGKILL)
-    loading.wait(LONGEST_SECONDS)
+    ) as loading:
+        deadline = time.monotonic() + LONGEST_SECONDS
+        while not memory.exists() or not documents(memory):
+            assert loading.poll() is None, "it ended by itself"
+            assert time.monotonic() < deadline
+            os.sched_yield()
+        loading.send_signal(signal.SIGKILL)
+        loading.wait(LONGEST_SECONDS)
 
     again = ragchat("inject", ".", "--json").json
     # The killed one's server may have stored what was on its way to it after the count above.

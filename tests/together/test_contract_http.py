@@ -12,7 +12,8 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from tests.support.http_memory import LONGEST_SECONDS, HttpMemory, host, http_memory
+from tests.support.http_memory import HttpMemory, host, http_memory
+from tests.support.processes import LONGEST_SECONDS
 from tests.support.program import Program, program_in
 
 TOLD = {"url": str, "host": str, "port": int, "authorization": str, "tools": list, "pid": int}

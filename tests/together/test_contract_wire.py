@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.processes import LONGEST_SECONDS, Held
 from tests.support.raw_mcp import MODERN_META
 
 VERSION = "io.modelcontextprotocol/protocolVersion"
@@ -25,7 +26,7 @@ class Memory:
     """A server process and the lines to and from it."""
 
     def __init__(self, home: Path) -> None:
-        self.process = subprocess.Popen(
+        self.process = Held(
             [sys.executable, "-m", "ragmemory"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -39,8 +40,7 @@ class Memory:
         self.process.stdin.flush()
 
     def receive(self) -> Any:
-        assert self.process.stdout
-        return json.loads(self.process.stdout.readline())
+        return json.loads(self.process.line())
 
     def ask(self, line: bytes | dict[str, Any] | list[Any]) -> Any:
         self.send(line if isinstance(line, bytes) else json.dumps(line).encode())
@@ -53,16 +53,17 @@ class Memory:
 
     def leave(self) -> tuple[int, bytes]:
         """End its stdin; the exit code and what else stood on its stdout."""
-        rest, _ = self.process.communicate(timeout=10)
+        rest, _ = self.process.communicate(timeout=LONGEST_SECONDS)
         return self.process.returncode, rest
 
 
 @pytest.fixture
 def memory(tmp_path: Path) -> Iterator[Memory]:
     server = Memory(tmp_path)
-    yield server
-    if server.process.poll() is None:
-        assert server.leave() == (0, b"")
+    with server.process:
+        yield server
+        if server.process.poll() is None:
+            assert server.leave() == (0, b"")
 
 
 def request(method: str, params: dict[str, Any] | None = None, id: int | str = 1) -> dict[str, Any]:

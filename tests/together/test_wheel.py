@@ -13,7 +13,8 @@ import httpx2
 import pytest
 
 from ragmcp.eras import LEGACY_REVISIONS
-from tests.support.http_memory import LONGEST_SECONDS, MODERN, HttpMemory, host, http_memory
+from tests.support.http_memory import MODERN, HttpMemory, host, http_memory
+from tests.support.processes import LONGEST_SECONDS
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = "Scripts" if os.name == "nt" else "bin"
