@@ -19,6 +19,7 @@ from ragmemory.errors import (
     DocumentNotFound,
     EmbedderMismatch,
     EmbedderUnavailable,
+    MemoryUnusable,
     NotAMemory,
     NothingToUndo,
 )
@@ -26,7 +27,7 @@ from ragmemory.ranking import Scored
 from ragmemory.retriever import Retriever
 from ragmemory.service import MemoryService
 from ragmemory.stores.sqlite import Store
-from ragmemory.types import Injected, Metadata, Reembedded
+from ragmemory.types import Embedding, Injected, Metadata, Reembedded
 from tests.support.memories import ORIGIN, SwitchableEmbedder, service_for
 
 FOX = "# Animals\n\nThe quick brown fox jumps over the lazy dog.\n"
@@ -569,6 +570,31 @@ async def test_a_memory_deleted_while_it_is_served_begins_anew(tmp_path: Path, m
         (tmp_path / name).unlink()
     assert (await memory.query("fox", 8)).hits == []
     assert (await put(memory, FOX, uri="fox")).status == "added"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows replaces no open file")
+async def test_a_write_during_which_the_memory_becomes_unusable_fails_and_the_memory_comes_back(
+    tmp_path: Path, memory: MemoryService, embedder: SwitchableEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await put(memory, FOX, uri="fox")
+    path, embed = tmp_path / "memory.db", embedder.embed_documents
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # The file alone will be moved.
+
+    async def embed_while_it_becomes_unusable(texts: list[str], titles: list[str]) -> list[Embedding]:
+        path.rename(tmp_path / "away")
+        path.write_text("no database " * 99, encoding="utf-8")
+        with pytest.raises(NotAMemory):
+            await memory.query("fox", 8)
+        return await embed(texts, titles)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(embedder, "embed_documents", embed_while_it_becomes_unusable)
+        with pytest.raises(MemoryUnusable):
+            await put(memory, PIE, uri="pie")
+    (tmp_path / "away").replace(path)
+    assert await uris(memory, "fox apple pie") == ["fox"]
+    assert (await put(memory, PIE, uri="pie")).status == "added"
 
 
 # Opening

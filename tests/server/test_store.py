@@ -22,7 +22,7 @@ from ragmemory.errors import (
     UndoConflict,
 )
 from ragmemory.stores.sqlite import Store
-from ragmemory.types import Injected, Mark
+from ragmemory.types import Changes, Injected, Mark
 from tests.support.memories import EMBEDDER, ORIGIN, write_of
 
 
@@ -221,6 +221,69 @@ async def test_a_cancelled_write_is_whole_or_not_at_all(store: Store) -> None:
         tasks.cancel_scope.cancel()
     assert status(await put(store, "next", "b")) == "added"
     assert len(await store.entries(10)) == (await store.stats()).documents
+
+
+# Another file in its place
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows replaces no open file")
+async def test_whoever_uses_a_store_at_the_moment_it_is_reopened_waits_for_that(store: Store) -> None:
+    async def use_after(turns: int) -> None:
+        for _ in range(turns):
+            await anyio.lowlevel.checkpoint()
+        await store.stats()
+        await put(store, f"after {turns}", f"doc{turns}")
+
+    for turns in range(12):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(store.reopen)
+            tasks.start_soon(use_after, turns)
+    assert (await store.stats()).documents == 12
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows replaces no open file")
+async def test_changes_are_those_of_one_file_also_where_another_comes_in_its_place(
+    tmp_path: Path, store: Store
+) -> None:
+    await put(store, "one")
+    async with opened(tmp_path / "other.db"):
+        pass
+    changes: list[Changes] = []
+
+    async def follow() -> None:
+        changes.append(await store.changes_since(Mark(), 100))
+
+    for turns in range(12):
+        (tmp_path / "away.db").unlink(missing_ok=True)
+        store.path.rename(tmp_path / "away.db")
+        (tmp_path / "other.db").rename(store.path)
+        (tmp_path / "away.db").rename(tmp_path / "other.db")
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(follow)
+            for _ in range(turns):
+                await anyio.lowlevel.checkpoint()
+            tasks.start_soon(store.reopen)
+    assert {(len(one.chunk_ids), one.mark.entry) for one in changes} <= {(0, 0), (1, 1)}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows replaces no open file")
+async def test_where_no_memory_comes_in_its_place_nobody_waits_for_one(tmp_path: Path, store: Store) -> None:
+    await put(store, "one")
+    with closing(sqlite3.connect(store.path)) as other:
+        other.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # The file alone will be moved.
+    store.path.rename(tmp_path / "away.db")
+    store.path.write_text("no database " * 99, encoding="utf-8")
+    with anyio.fail_after(20):
+        for _ in range(2):
+            with pytest.raises(NotAMemory):
+                await store.reopen()
+            with pytest.raises(MemoryUnusable, match="could not be opened"):
+                await store.stats()
+            with pytest.raises(MemoryUnusable, match="could not be opened"):
+                await put(store, "two")
+        (tmp_path / "away.db").replace(store.path)
+        await store.reopen()
+        assert status(await put(store, "one")) == "unchanged"
 
 
 # Following

@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import anyio
 import msgspec
 
-from ragmemory.errors import DocumentNotFound
+from ragmemory.errors import DocumentNotFound, MemoryUnusable
 from ragmemory.stores import connection as connections
 from ragmemory.stores import journal, reembedding, writing
 from ragmemory.stores.filters import compile_filter
 from ragmemory.stores.fulltext import fulltext_query
+from ragmemory.stores.sharing import SharedLock
 from ragmemory.types import (
     Changes,
     DocumentInfo,
@@ -49,8 +50,9 @@ class Store:
         self.path = path
         self._busy_seconds = busy_seconds
         self._undo_depth = undo_depth
-        self._opened = anyio.Event()
         self._openings = 0
+        self._is_open = False
+        self._use = SharedLock()
         self._file: connections.Identity | None = None
         self._companions: dict[Path, connections.Identity | None] = {}
         self._writer: aiosqlite.Connection
@@ -72,12 +74,19 @@ class Store:
         self._file = connections.identity(self.path)
         self._companions = connections.companions(self.path)
         self._openings += 1
-        self._opened.set()
+        self._is_open = True
 
     async def close(self) -> None:
-        """Close both connections."""
-        await connections.close(self._reader)
-        await connections.close(self._writer)
+        """Close both connections, after what is under way."""
+        async with self._use.exclusive():
+            await self._close()
+
+    async def _close(self) -> None:
+        self._is_open = False
+        try:
+            await connections.close(self._reader)
+        finally:
+            await connections.close(self._writer)
 
     def is_replaced(self) -> bool:
         """Whether another file, or none, lies where this one was opened."""
@@ -85,9 +94,9 @@ class Store:
 
     async def reopen(self) -> None:
         """Go on with the file that lies there now. Raises what `open` does."""
-        async with self._writing:
-            self._opened, self._file = anyio.Event(), None
-            await self.close()
+        async with self._use.exclusive():
+            self._file = None
+            await self._close()
             # SQLite leaves the replaced file's write-ahead log behind, and would play it into the new one.
             connections.remove_companions(self._companions)
             await self.open()
@@ -120,9 +129,8 @@ class Store:
 
     async def begin_reembedding(self) -> None:
         """Nothing is gathered yet."""
-        with self._mapped():
-            async with self._writing:
-                await reembedding.begin(self._writer)
+        async with self._using(), self._writing:
+            await reembedding.begin(self._writer)
 
     async def gather(self, chunk_ids: Sequence[int], embeddings: Sequence[Embedding]) -> None:
         """Keep new embeddings aside until the switch."""
@@ -159,15 +167,22 @@ class Store:
 
         Chunks are read before removals, so a chunk that goes in between is in both lists and ends up removed.
         """
-        rows = await self._read(
-            "SELECT chunk_id, title, heading, text, vector"
-            " FROM chunks JOIN documents ON number = document JOIN embeddings USING(chunk_id)"
-            " WHERE chunk_id > ? ORDER BY chunk_id LIMIT ?",
-            [mark.chunk_id, limit],
-        )
-        removals = await self._read("SELECT seq, chunk_id FROM removals WHERE seq > ?", [mark.removal])
-        # Last of all: whoever has come to this line has all of the above.
+        # All of one file: between two uses it may be another.
         async with self._reading() as connection:
+            rows = list(
+                await connection.execute_fetchall(
+                    "SELECT chunk_id, title, heading, text, vector"
+                    " FROM chunks JOIN documents ON number = document JOIN embeddings USING(chunk_id)"
+                    " WHERE chunk_id > ? ORDER BY chunk_id LIMIT ?",
+                    [mark.chunk_id, limit],
+                )
+            )
+            removals = list(
+                await connection.execute_fetchall(
+                    "SELECT seq, chunk_id FROM removals WHERE seq > ?", [mark.removal]
+                )
+            )
+            # Last of all: whoever has come to this line has all of the above.
             entry = await journal.last(connection)
         return Changes(
             mark=Mark(
@@ -291,18 +306,24 @@ class Store:
 
     @asynccontextmanager
     async def _reading(self) -> AsyncIterator[aiosqlite.Connection]:
-        """The connection for one statement: between two, the file may be reopened."""
-        await self._opened.wait()
-        with self._mapped():
+        async with self._using():
             yield self._reader
 
     @asynccontextmanager
     async def _transaction(
         self, kind: Literal["IMMEDIATE", "DEFERRED"] = "IMMEDIATE"
     ) -> AsyncIterator[aiosqlite.Connection]:
-        with self._mapped():
-            async with self._writing, connections.transaction(self._writer, kind):
-                yield self._writer
+        async with self._using(), self._writing, connections.transaction(self._writer, kind):
+            yield self._writer
+
+    @asynccontextmanager
+    async def _using(self) -> AsyncIterator[None]:
+        """Until the end it is neither closed nor reopened; between two uses, it may be."""
+        async with self._use.shared():
+            if not self._is_open:
+                raise MemoryUnusable(str(self.path), "what lies there now could not be opened")
+            with self._mapped():
+                yield
 
 
 def _decoded(row: sqlite3.Row) -> list[Any]:
