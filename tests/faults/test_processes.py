@@ -172,6 +172,20 @@ async def test_what_was_acknowledged_survives_a_kill_and_a_repeat_brings_no_dupl
     check_integrity(tmp_path)
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
+def test_a_server_that_waits_for_the_lock_of_another_ends_when_it_is_told_to(tmp_path: Path) -> None:
+    with raw_memory(tmp_path) as memory:
+        memory.inject("first")
+        assert next(memory.answers())["id"] == "first"
+        with closing(sqlite3.connect(tmp_path / "memory.db", isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            memory.inject("second")
+            memory.call("count", "MemoryStats", {})
+            assert next(memory.answers())["id"] == "count"
+            memory.process.send_signal(signal.SIGTERM)
+            assert memory.process.wait(20) == 0  # busy_seconds are 30
+
+
 async def test_a_memory_killed_while_it_is_embedded_anew_has_all_old_or_all_new_embeddings(
     tmp_path: Path,
 ) -> None:

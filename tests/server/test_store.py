@@ -214,6 +214,17 @@ async def test_who_holds_the_write_lock_for_too_long_is_reported(tmp_path: Path)
         assert status(await put(store, "one")) == "added"
 
 
+async def test_a_write_that_waits_for_the_lock_of_another_can_be_called_off(tmp_path: Path) -> None:
+    async with opened(tmp_path / "m.db", busy_seconds=60) as store:
+        with closing(sqlite3.connect(store.path, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            with anyio.fail_after(20), anyio.move_on_after(0.01):
+                await put(store, "one")
+            other.execute("ROLLBACK")
+        assert (await store.stats()).documents == 0
+        assert status(await put(store, "one")) == "added"
+
+
 async def test_a_cancelled_write_is_whole_or_not_at_all(store: Store) -> None:
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(store.write, [write_of("x" * 2000, {"uri": "a"})], EMBEDDER)

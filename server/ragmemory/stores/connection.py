@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 # Seconds between attempts where SQLite answers "locked" without asking its own busy handler.
 _RETRY = 0.02
+# Seconds that a writer waits for the lock within SQLite, where no cancellation reaches it.
+_DEAF = 0.25
 
 
 Identity = tuple[int, int]
@@ -109,14 +111,16 @@ async def close(connection: aiosqlite.Connection) -> None:
 
 @asynccontextmanager
 async def transaction(
-    connection: aiosqlite.Connection, kind: Literal["IMMEDIATE", "DEFERRED"] = "IMMEDIATE"
+    connection: aiosqlite.Connection,
+    busy_seconds: float,
+    kind: Literal["IMMEDIATE", "DEFERRED"] = "IMMEDIATE",
 ) -> AsyncIterator[None]:
     """Take the write lock at once (upgrading a reader would fail), commit at the end or roll back.
 
-    "DEFERRED" takes none: for temporary tables.
+    "DEFERRED" takes none: for temporary tables. Can be cancelled until it has begun.
     """
+    await _patiently(connection, f"BEGIN {kind}", busy_seconds)
     with anyio.CancelScope(shield=True):
-        await connection.execute(f"BEGIN {kind}")
         try:
             yield
             await connection.execute("COMMIT")
@@ -126,15 +130,31 @@ async def transaction(
             raise
 
 
+async def _patiently(connection: aiosqlite.Connection, statement: str, seconds: float) -> None:
+    """Execute it, and again for so many seconds where another has the lock that it needs."""
+    deadline = anyio.current_time() + seconds
+    while True:
+        # What one attempt has got must not be lost with its answer.
+        with anyio.CancelScope(shield=True):
+            try:
+                await connection.execute_fetchall(statement)
+                return
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or anyio.current_time() >= deadline:
+                    raise
+        await anyio.sleep(_RETRY)
+
+
 async def prepare(connection: aiosqlite.Connection, path: Path, busy_seconds: float) -> None:
-    """Check that the file is ours, switch it to WAL and bring its tables up to date.
+    """Check that the file is ours, switch it to WAL and bring its tables up to date: for the one who writes.
 
     Raises NotAMemory, MemoryTooNew, sqlite3.Error.
     """
     version = await _check(connection, path)
-    await _switch_to_wal(connection, busy_seconds)
+    # The switch needs the file for itself for a moment, and SQLite does not wait for that by itself.
+    await _patiently(connection, "PRAGMA journal_mode = WAL", busy_seconds)
     for number in range(version, len(MIGRATIONS)):
-        async with transaction(connection):
+        async with transaction(connection, busy_seconds):
             # Another process may have been faster.
             if await pragma(connection, "user_version") > number:
                 continue
@@ -142,6 +162,7 @@ async def prepare(connection: aiosqlite.Connection, path: Path, busy_seconds: fl
                 await connection.execute(statement)
             await connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             await connection.execute(f"PRAGMA user_version = {number + 1}")
+    await connection.execute(f"PRAGMA busy_timeout = {min(busy_seconds, _DEAF) * 1000:.0f}")
 
 
 async def _check(connection: aiosqlite.Connection, path: Path) -> int:
@@ -153,20 +174,6 @@ async def _check(connection: aiosqlite.Connection, path: Path) -> int:
     if version > len(MIGRATIONS):
         raise MemoryTooNew(str(path), version, len(MIGRATIONS))
     return version
-
-
-async def _switch_to_wal(connection: aiosqlite.Connection, busy_seconds: float) -> None:
-    # The switch needs the file for itself for a moment, and SQLite does not wait for that by itself.
-    with anyio.move_on_after(busy_seconds):
-        while True:
-            try:
-                await connection.execute_fetchall("PRAGMA journal_mode = WAL")
-                return
-            except sqlite3.OperationalError as error:
-                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
-                    raise
-            await anyio.sleep(_RETRY)
-    await connection.execute_fetchall("PRAGMA journal_mode = WAL")
 
 
 async def pragma(connection: aiosqlite.Connection, name: str) -> int:

@@ -313,7 +313,11 @@ class Store:
     async def _transaction(
         self, kind: Literal["IMMEDIATE", "DEFERRED"] = "IMMEDIATE"
     ) -> AsyncIterator[aiosqlite.Connection]:
-        async with self._using(), self._writing, connections.transaction(self._writer, kind):
+        async with (
+            self._using(),
+            self._writing,
+            connections.transaction(self._writer, self._busy_seconds, kind),
+        ):
             yield self._writer
 
     @asynccontextmanager
