@@ -17,7 +17,7 @@ import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
 from ragmcp.call import Channel
-from ragmcp.concurrency import beside
+from ragmcp.concurrency import beside, confined
 from ragmcp.connection import Connection
 from ragmcp.eras import HEADER_MISMATCH, LATEST_MODERN, modern_meta
 from ragmcp.errors import UnreadableAnswer, WireError
@@ -332,7 +332,7 @@ class Client:
         """Answer a legacy server. Raises RemoteProtocolError for what we do not declare."""
         if request.method == "ping":
             return EmptyResult()
-        return await self.handlers.answer(request.method, msgspec.json.decode(request.params))
+        return await confined(self.handlers.answer(request.method, msgspec.json.decode(request.params)))
 
 
 @asynccontextmanager

@@ -1,8 +1,9 @@
-"""Two things anyio leaves to its users: a task beside a body of code, and knowing when work first waits."""
+"""What anyio leaves to its users: tasks beside a body, stray cancellations, when work first waits."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Coroutine, Generator
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator
 from contextlib import asynccontextmanager
 from types import coroutine
 from typing import Any, TypeVar
@@ -10,6 +11,45 @@ from typing import Any, TypeVar
 import anyio
 
 T = TypeVar("T")
+
+
+class Pulse:
+    """Something that happens again and again: `set` wakes all who wait just then, however many they are."""
+
+    def __init__(self) -> None:
+        self._next = anyio.Event()
+
+    def set(self) -> None:
+        """It happens."""
+        self._next.set()
+
+    async def wait(self) -> None:
+        """Until it happens the next time."""
+        if self._next.is_set():
+            self._next = anyio.Event()
+        await self._next.wait()
+
+
+async def confined(work: Awaitable[T]) -> T:
+    """Await `work`; a cancellation that was not aimed at this task becomes a RuntimeError.
+
+    It comes up where a future or task is awaited that somebody else has cancelled. Let through, it would end
+    this task in silence, and with it the whole task group.
+    """
+    try:
+        return await work
+    except anyio.get_cancelled_exc_class() as error:
+        if _being_cancelled():
+            raise
+        raise RuntimeError("what was waited for has been cancelled") from error
+
+
+def _being_cancelled() -> bool:
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:  # On other event loops nobody can raise a cancellation of his own.
+        return True
+    return task is None or task.cancelling() > 0
 
 
 @asynccontextmanager

@@ -54,8 +54,10 @@ async def followed(client: Client, method: str, answer: Raw, timeout: float | No
             await anyio.sleep(_pause(task))
             params = TaskParams(meta=client.meta(), task_id=task.task_id)
             task = await client.request("tasks/get", params, TaskState, timeout)
-    except anyio.get_cancelled_exc_class():
-        # Whatever becomes of that, the wait has been cancelled and nothing else.
+    except BaseException:
+        if task.over:
+            raise
+        # Nobody follows it any more. Whatever becomes of this, the wait ended as it did.
         with anyio.move_on_after(CANCEL_SECONDS, shield=True), suppress(RagMcpError):
             params = TaskParams(meta=client.meta(), task_id=task.task_id)
             await client.request("tasks/cancel", params, EmptyResult, timeout=None)

@@ -19,7 +19,7 @@ from anyio.abc import TaskGroup
 from msgspec import UNSET, Raw
 
 from ragmcp.call import Call, Channel, InputNeeded, Method, method
-from ragmcp.concurrency import beside
+from ragmcp.concurrency import beside, confined
 from ragmcp.connection import MOST_IN_PROGRESS, Connection
 from ragmcp.eras import MODERN_REVISIONS, STRUCTURED_SINCE, Era, Session
 from ragmcp.errors import InvalidParams, MethodNotFound, RemoteProtocolError, ToolError, ToolNotFound
@@ -155,7 +155,7 @@ class Server:
             raise MethodNotFound(call.method)
         try:
             answer = method.answer(self, call)
-            result = await (
+            result = await confined(
                 answer if call.params.meta.traceparent is UNSET else traced(call.params.meta, answer)
             )
         except InputNeeded as needed:

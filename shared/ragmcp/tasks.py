@@ -18,6 +18,7 @@ from anyio.abc import TaskGroup
 from msgspec import UNSET, Raw, UnsetType
 
 from ragmcp.call import Call, Method, method
+from ragmcp.concurrency import confined
 from ragmcp.connection import error_object
 from ragmcp.eras import Era
 from ragmcp.errors import ConnectionClosed, InvalidParams, NotEncodable, RemoteProtocolError
@@ -38,6 +39,7 @@ POLL_MS = 500
 MOST_TASKS = 1000
 
 Status = Literal["working", "input_required", "completed", "cancelled", "failed"]
+OVER = frozenset({"completed", "cancelled", "failed"})
 
 
 class TaskState(Result, frozen=True, kw_only=True):
@@ -53,6 +55,11 @@ class TaskState(Result, frozen=True, kw_only=True):
     input_requests: dict[str, WireRequest] | UnsetType = UNSET
     result: Raw | UnsetType = UNSET
     error: ErrorObject | UnsetType = UNSET
+
+    @property
+    def over(self) -> bool:
+        """Whether it has ended, in whatever way."""
+        return self.status in OVER
 
 
 class TaskParams(Params, frozen=True, kw_only=True):
@@ -88,7 +95,7 @@ class Task:
     @property
     def over(self) -> bool:
         """Whether it has ended, in whatever way."""
-        return self._status in ("completed", "cancelled", "failed")
+        return self._status in OVER
 
     def state(self) -> TaskState:
         """What there is to tell about it."""
@@ -221,9 +228,8 @@ class Tasks:
             # Who asked has gone away, and the work is no task yet: nobody will ever see its result.
             if not running.answered.is_set():
                 running.scope.cancel()
-        if running.failure is not None:
+        if running.result is None:
             raise running.failure
-        assert running.result is not None
         return running.result
 
     def make(self, server: Server) -> Task | None:
@@ -249,7 +255,7 @@ class _Running:
         self.answered = anyio.Event()
         self.scope = anyio.CancelScope()
         self.result: Result | None = None
-        self.failure: Exception | None = None
+        self.failure: Exception = ConnectionClosed(call.method)
         self._call = call
         self._server = server
         self._tasks = tasks
@@ -257,8 +263,7 @@ class _Running:
         call.go_to_background = self._go_to_background
 
     async def _go_to_background(self) -> None:
-        task = self._tasks.make(self._server)
-        if task is None or self._task is not None:
+        if self._task is not None or (task := self._tasks.make(self._server)) is None:
             return
         task.scope = self.scope
         self._task = self._call.channel = task
@@ -267,15 +272,19 @@ class _Running:
         self.answered.set()
 
     async def run(self, work: Callable[[], Awaitable[Result]]) -> None:
-        with self.scope:
-            try:
-                result = await work()
-            except Exception as error:
-                self._fail(error)
-            else:
-                self._succeed(result)
-        if self._task is not None and not self._task.over:
-            self._task.cancelled()
+        try:
+            with self.scope:
+                try:
+                    result = await confined(work())
+                except Exception as error:
+                    self._fail(error)
+                else:
+                    self._succeed(result)
+        finally:
+            if self._task is None:
+                self.answered.set()
+            elif not self._task.over:
+                self._task.cancelled()
 
     def _succeed(self, result: Result) -> None:
         if self._task is None:

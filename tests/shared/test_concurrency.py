@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import anyio
 import pytest
 
-from ragmcp.concurrency import beside
+from ragmcp.concurrency import Pulse, beside, confined
 
 
 @pytest.mark.parametrize("error", [ZeroDivisionError, SystemExit, KeyboardInterrupt])
@@ -46,3 +48,44 @@ async def test_a_cancelled_body_stays_cancelled() -> None:
             scope.cancel()
             await anyio.sleep_forever()
     assert scope.cancelled_caught
+
+
+async def test_a_pulse_wakes_all_who_wait_and_nobody_who_comes_later() -> None:
+    pulse = Pulse()
+    with anyio.fail_after(5):
+        for _ in range(2):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(pulse.wait)
+                tasks.start_soon(pulse.wait)
+                await anyio.wait_all_tasks_blocked()
+                pulse.set()
+    with anyio.move_on_after(0) as patience:
+        await pulse.wait()
+    assert patience.cancelled_caught
+
+
+async def awaits_what_is_cancelled() -> None:
+    """Awaits a future that somebody else has cancelled."""
+    future = asyncio.get_running_loop().create_future()
+    future.cancel()
+    await future
+
+
+async def test_the_cancellation_of_what_was_awaited_is_a_failure() -> None:
+    with pytest.raises(RuntimeError, match="what was waited for has been cancelled"):
+        await confined(awaits_what_is_cancelled())
+
+
+@pytest.mark.parametrize("native", [False, True])
+async def test_a_cancellation_of_ones_own_stays_one(native: bool) -> None:
+    with anyio.CancelScope() as scope:
+        task = asyncio.create_task(confined(anyio.sleep_forever()))
+        await anyio.wait_all_tasks_blocked()
+        if native:
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+        else:
+            scope.cancel()
+            await task
+    assert task.cancelled()

@@ -141,3 +141,16 @@ def test_a_pipe_is_widened_and_what_is_no_pipe_left_alone(tmp_path: Path) -> Non
         widen(file.fileno())
     os.close(read_fd)
     os.close(write_fd)
+
+
+@both
+async def test_all_who_drain_go_on_once_somebody_reads(form: Open) -> None:
+    size = 8 * 2**20
+    async with pair(form) as (here, there):
+        here.write(b"x" * size)
+        here.flush()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(here.drain)
+            tasks.start_soon(here.drain)
+            await anyio.wait_all_tasks_blocked()
+            tasks.start_soon(received, there, size + 1)

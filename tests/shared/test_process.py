@@ -5,6 +5,7 @@ Through `open_stdio`, because that is how it is used.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
 import time
@@ -16,6 +17,7 @@ import pytest
 
 from ragmcp.errors import ConnectionClosed, ServerNotStarted
 from ragmcp.transports import process
+from ragmcp.transports.process import ServerProcess
 from tests.support.mcp_process import gone, logged, spawned
 from tests.support.processes import LONGEST_SECONDS
 
@@ -132,3 +134,40 @@ async def test_a_log_that_cannot_be_written_is_named_and_nothing_leaks(tmp_path:
             async with spawned(stderr=tmp_path / "nowhere" / "log"):
                 pass
     assert open_descriptors() == descriptors
+
+
+@posix
+async def test_who_is_interrupted_twice_leaves_no_server_behind_and_does_not_wait_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "LEAVE_SECONDS", LONGEST_SECONDS)
+    script = (
+        "import os, signal, sys, time\n"
+        "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+        "print(os.getpid(), flush=True)\n"
+        "sys.stdin.read()\n"
+        "print('stays', file=sys.stderr, flush=True)\n"
+        f"time.sleep({3 * LONGEST_SECONDS})\n"
+    )
+    log = tmp_path / "log"
+    started = anyio.Event()
+    pid = 0
+
+    async def host() -> None:
+        command = [sys.executable, "-c", script]
+        nonlocal pid
+        async with ServerProcess.start(command, stderr=log, env=None, cwd=None) as server:
+            pid = int(await server.stream.receive())
+            started.set()
+            await anyio.sleep_forever()
+
+    with anyio.fail_after(LONGEST_SECONDS / 2):
+        # As asyncio's own Ctrl-C does it: not through a scope.
+        task = asyncio.create_task(host())
+        await started.wait()
+        task.cancel()
+        await logged(log, "stays")
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await gone(pid)

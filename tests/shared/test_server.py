@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import json
+from contextlib import AsyncExitStack
 from typing import Any
 
 import anyio
 import pytest
 
+from ragmcp.call import Call
 from ragmcp.eras import LEGACY_REVISIONS
+from ragmcp.errors import WireError
+from ragmcp.handlers import Handlers
+from ragmcp.inputs import Elicit, ElicitResult
 from ragmcp.server import Server
+from ragmcp.tools import tool
+from ragmcp.transports.http import open_http
+from ragmcp.transports.memory import open_memory
+from tests.shared.test_concurrency import awaits_what_is_cancelled
+from tests.support.http_server import http_client
 from tests.support.mcp_server import make_server
 from tests.support.raw_mcp import MODERN_META, raw_client
 from tests.support.schemas import MODERN, REVISIONS
@@ -283,3 +293,63 @@ async def test_a_thousand_calls_at_once_are_all_answered() -> None:
             client.send(call("Add", {"a": id}, id=id))
         with anyio.fail_after(20):
             assert {(await client.receive())["id"] for _ in range(1000)} == set(range(1000))
+
+
+async def test_a_tool_that_awaits_what_is_cancelled_fails_alone() -> None:
+    may_finish = anyio.Event()
+
+    @tool()
+    async def slow(_: Call) -> str:
+        """Takes its time."""
+        await may_finish.wait()
+        return "done"
+
+    @tool()
+    async def stray(_: Call) -> str:
+        """Meets a cancellation that is not its own."""
+        await awaits_what_is_cancelled()
+        return ""
+
+    with anyio.fail_after(10):
+        async with (
+            open_memory(Server("s", "1", [slow, stray]), era="modern") as client,
+            anyio.create_task_group() as tasks,
+        ):
+            tasks.start_soon(lambda: client.call_tool("slow", timeout=None))
+            with pytest.raises(WireError) as refused:
+                await client.call_tool("stray", timeout=None)
+            assert refused.value.code == -32603
+            may_finish.set()
+
+
+@pytest.mark.parametrize("way", ["memory", "http"])
+async def test_a_client_whose_form_is_cancelled_says_so_and_goes_on(way: str) -> None:
+    @tool()
+    async def ask(call: Call) -> str:
+        """Asks the user."""
+        await call.ask(name=Elicit(message="Who?", requested_schema={"type": "object", "properties": {}}))
+        return ""
+
+    async def elicit(_: Elicit) -> ElicitResult:
+        await awaits_what_is_cancelled()
+        raise AssertionError
+
+    server, handlers = Server("s", "1", [ask]), Handlers(elicit=elicit)
+    with anyio.fail_after(10):
+        async with AsyncExitStack() as stack:
+            if way == "memory":
+                client = await stack.enter_async_context(open_memory(server, era="legacy", handlers=handlers))
+            else:
+                there = await stack.enter_async_context(http_client(server))
+                client = await stack.enter_async_context(
+                    open_http(
+                        there.url,
+                        client_name="me",
+                        client_version="1",
+                        message_bytes=100_000,
+                        era="legacy",
+                        handlers=handlers,
+                    )
+                )
+            for _ in range(2):
+                assert (await client.call_tool("ask", timeout=5)).is_error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -167,3 +168,27 @@ def test_a_server_whose_stderr_is_closed_still_serves() -> None:
         env=ENV,
     )
     assert json.loads(done.stdout)["result"] == {}
+
+
+@posix
+def test_a_server_at_a_terminal_ends_with_ctrl_c(tmp_path: Path) -> None:
+    """The thread that reads the terminal cannot be told anything."""
+    import pty
+
+    ours, theirs = pty.openpty()
+    try:
+        with (
+            (tmp_path / "log").open("wb") as log,
+            subprocess.Popen(SERVER, stdin=theirs, stdout=subprocess.PIPE, stderr=log, env=ENV) as server,
+        ):
+            assert server.stdout is not None
+            os.write(ours, b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
+            assert json.loads(server.stdout.readline())["result"] == {}
+            server.send_signal(signal.SIGINT)
+            try:
+                server.wait(LONGEST_SECONDS)
+            finally:
+                server.kill()
+    finally:
+        os.close(ours)
+        os.close(theirs)

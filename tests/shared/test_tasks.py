@@ -11,14 +11,16 @@ import anyio
 import anyio.lowlevel
 import pytest
 
+from ragmcp import tasks as tasks_module
 from ragmcp.call import Call
 from ragmcp.client import Client
-from ragmcp.errors import InvalidRequest, WireError
+from ragmcp.errors import InvalidRequest, RequestTimedOut, WireError
 from ragmcp.handlers import Handlers
 from ragmcp.inputs import Elicit, ElicitResult
 from ragmcp.server import Server
 from ragmcp.tools import Tool, ToolError, tool
 from ragmcp.transports.memory import open_memory
+from tests.shared.test_concurrency import awaits_what_is_cancelled
 from tests.support.http_script import Heard, Said, result, scripted
 from tests.support.raw_mcp import RawClient, raw_client
 
@@ -387,3 +389,88 @@ async def test_a_task_need_not_name_a_pause_and_a_wait_for_it_can_always_be_canc
                 scope.cancel()
         assert scope.cancelled_caught
     assert server.heard[-1].method == "tasks/cancel"
+
+
+async def test_a_call_that_goes_to_the_background_twice_is_one_task(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tasks_module, "MOST_TASKS", 2)
+
+    @tool(background=True)
+    async def twice(call: Call) -> str:
+        """Says it twice, and what has become of it."""
+        await call.background()
+        await call.background()
+        return type(call.channel).__name__
+
+    async with anyio.create_task_group() as group:
+        server = Server("s", "1", [twice])
+        server.allow_tasks(group)
+        async with open_memory(server, era="modern", handlers=Handlers(tasks=True)) as client:
+            assert [(await client.call_tool("twice", timeout=5)).text for _ in range(2)] == ["Task", "Task"]
+
+
+async def test_a_task_that_awaits_what_is_cancelled_fails_alone() -> None:
+    @tool(background=True)
+    async def stray(call: Call) -> str:
+        """Meets a cancellation that is not its own."""
+        await call.background()
+        await awaits_what_is_cancelled()
+        return ""
+
+    async with anyio.create_task_group() as group:
+        server = Server("s", "1", [stray])
+        server.allow_tasks(group)
+        with anyio.fail_after(5):
+            async with open_memory(server, era="modern", handlers=Handlers(tasks=True)) as client:
+                for _ in range(2):
+                    with pytest.raises(WireError):
+                        await client.call_tool("stray", timeout=5)
+        assert not group.cancel_scope.cancel_called
+
+
+async def test_who_waits_for_a_call_hears_when_the_home_of_tasks_is_gone() -> None:
+    started, failed = anyio.Event(), anyio.Event()
+
+    @tool(background=True)
+    async def wait(_: Call) -> str:
+        """Never ends."""
+        started.set()
+        await anyio.sleep_forever()
+        return ""
+
+    server = Server("s", "1", [wait])
+    with anyio.fail_after(5):
+        async with (
+            open_memory(server, era="modern", handlers=Handlers(tasks=True)) as client,
+            anyio.create_task_group() as tasks,
+        ):
+
+            async def ask() -> None:
+                with pytest.raises(WireError):
+                    await client.call_tool("wait", timeout=None)
+                failed.set()
+
+            async with anyio.create_task_group() as group:
+                server.allow_tasks(group)
+                tasks.start_soon(ask)
+                await started.wait()
+                group.cancel_scope.cancel()
+            await failed.wait()
+
+
+async def test_a_task_that_nobody_follows_any_more_is_called_off() -> None:
+    """Whatever ended the following: here a question about it that gets no answer in time."""
+    asked: list[str] = []
+
+    async def answer(heard: Heard) -> Said:
+        asked.append(heard.method)
+        if heard.method == "tools/call":
+            state = {"createdAt": "", "lastUpdatedAt": "", "ttlMs": None, "pollIntervalMs": 1}
+            return Said(body=result(heard, resultType="task", taskId="t", status="working", **state))
+        if heard.method == "tasks/get":
+            await anyio.sleep_forever()
+        return Said(body=result(heard, resultType="complete"))
+
+    async with scripted(answer, handlers=Handlers(tasks=True)) as (client, _):
+        with pytest.raises(RequestTimedOut):
+            await client.call_tool("t", timeout=0.2)
+    assert asked == ["tools/call", "tasks/get", "tasks/cancel"]

@@ -8,8 +8,7 @@ from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-import anyio
-
+from ragmcp.concurrency import Pulse
 from ragmcp.peer import HIGH_WATER_BYTES
 
 READ_BYTES = 2**16
@@ -47,7 +46,7 @@ class PolledPipes:
         self._queued = 0
         self._scheduled = False
         self._blocked = False
-        self._drained = anyio.Event()
+        self._drained = Pulse()
         self._resume()
 
     # Reading
@@ -107,7 +106,6 @@ class PolledPipes:
 
     async def drain(self, below: int = HIGH_WATER_BYTES) -> None:
         while self._queued > below:
-            self._drained = anyio.Event()
             await self._drained.wait()
 
     def _flush(self) -> None:

@@ -93,15 +93,17 @@ class ServerProcess:
 
     async def _stop(self) -> None:
         self.stream.end()
-        # A server in the middle of a long answer can leave only when somebody takes it.
-        async with beside(self._read_to_end):
-            if await self._left_within(LEAVE_SECONDS):
-                return
-            self._signal("SIGTERM")
-            if await self._left_within(TERMINATE_SECONDS):
-                return
-            self._signal("SIGKILL")
-            await self._left_within(KILL_SECONDS)
+        try:
+            # A server in the middle of a long answer can leave only when somebody takes it.
+            async with beside(self._read_to_end):
+                if await self._left_within(LEAVE_SECONDS):
+                    return
+                self._signal("SIGTERM")
+                await self._left_within(TERMINATE_SECONDS)
+        finally:  # Also for who is interrupted once more: no shield holds off the second Ctrl-C.
+            if self._process.returncode is None:
+                self._signal("SIGKILL")
+        await self._left_within(KILL_SECONDS)
 
     async def _read_to_end(self) -> None:
         while await self.stream.receive():

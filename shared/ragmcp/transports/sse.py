@@ -11,7 +11,7 @@ from urllib.parse import parse_qs
 
 import anyio
 
-from ragmcp.concurrency import beside
+from ragmcp.concurrency import Pulse, beside
 from ragmcp.http_errors import HttpMethodNotAllowed, NotAcceptable, SessionNotFound, TooManyOpen
 from ragmcp.peer import HIGH_WATER_BYTES
 from ragmcp.server import Server, serve
@@ -32,7 +32,7 @@ class SseStream:
         self._queue: deque[bytes] = deque()
         self._queued = 0
         self._work = anyio.Event()
-        self._drained = anyio.Event()
+        self._drained = Pulse()
 
     # In
 
@@ -71,7 +71,6 @@ class SseStream:
 
     async def drain(self, below: int = HIGH_WATER_BYTES) -> None:
         while self._queued > below and not self._gone:
-            self._drained = anyio.Event()
             await self._drained.wait()
 
     async def write_on(self, exchange: Exchange, keep_alive_seconds: float) -> None:

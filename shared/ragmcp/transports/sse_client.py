@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 
 import anyio
 
-from ragmcp.concurrency import beside
+from ragmcp.concurrency import Pulse, beside
 from ragmcp.errors import ConnectionClosed, RagMcpError, RequestTimedOut
 from ragmcp.http_errors import HttpRefused
 from ragmcp.peer import HIGH_WATER_BYTES
@@ -53,7 +53,7 @@ class SseStream:
         self._queue: deque[bytes] = deque()
         self._queued = 0
         self._work = anyio.Event()
-        self._drained = anyio.Event()
+        self._drained = Pulse()
 
     async def find_endpoint(self) -> None:
         """Wait for the address to which our lines go. Raises HttpRefused for one at another server."""
@@ -107,7 +107,6 @@ class SseStream:
 
     async def drain(self, below: int = HIGH_WATER_BYTES) -> None:
         while self._queued > below and not self._ended:
-            self._drained = anyio.Event()
             await self._drained.wait()
 
     async def write_on(self) -> None:

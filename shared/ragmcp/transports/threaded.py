@@ -4,16 +4,52 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
+from functools import partial
+from queue import SimpleQueue
+from threading import Thread
+from typing import Any
 
 import anyio
-import anyio.to_thread
+from anyio import from_thread
+from anyio.lowlevel import current_token
 
-from ragmcp.concurrency import beside
+from ragmcp.concurrency import Pulse, beside
 from ragmcp.peer import HIGH_WATER_BYTES
 
 READ_BYTES = 2**16
+
+
+class _Worker:
+    """A thread that the end of the program does not wait for: one that reads cannot be told to stop.
+
+    Those of anyio are waited for: a server at a terminal would not end before somebody presses Enter.
+    """
+
+    def __init__(self) -> None:
+        self._jobs: SimpleQueue[tuple[Callable[[], Any], list[Any], anyio.Event] | None] = SimpleQueue()
+        self._token = current_token()
+        Thread(target=self._work, name="ragmcp pipe", daemon=True).start()
+
+    async def do(self, job: Callable[[], Any]) -> Any:
+        """What `job` gives, which must not raise; when the wait is cancelled, it is done all the same."""
+        result: list[Any] = []
+        done = anyio.Event()
+        self._jobs.put((job, result, done))
+        await done.wait()
+        return result[0]
+
+    def stop(self) -> None:
+        """Nothing more is to be done."""
+        self._jobs.put(None)
+
+    def _work(self) -> None:
+        while (next := self._jobs.get()) is not None:
+            job, result, done = next
+            result.append(job())
+            with suppress(RuntimeError):  # The event loop has ended.
+                from_thread.run_sync(done.set, token=self._token)
 
 
 @asynccontextmanager
@@ -33,13 +69,14 @@ class ThreadedPipes:
     def __init__(self, read_fd: int, write_fd: int) -> None:
         self._read_fd = read_fd
         self._write_fd = write_fd
+        self._reader, self._writer = _Worker(), _Worker()
         self._received: deque[bytes] = deque()
         self._news = anyio.Event()
         self._taken = anyio.Event()
         self._queue: deque[bytes] = deque()
         self._queued = 0
         self._work = anyio.Event()
-        self._drained = anyio.Event()
+        self._drained = Pulse()
 
     async def receive(self) -> bytes:
         while not self._received:
@@ -53,7 +90,7 @@ class ThreadedPipes:
     async def read_on(self) -> None:
         """Keep reading, one piece ahead."""
         while True:
-            data = await anyio.to_thread.run_sync(self._read, abandon_on_cancel=True)
+            data = await self._reader.do(self._read)
             self._taken = anyio.Event()
             self._received.append(data)
             self._news.set()
@@ -79,7 +116,6 @@ class ThreadedPipes:
 
     async def drain(self, below: int = HIGH_WATER_BYTES) -> None:
         while self._queued > below:
-            self._drained = anyio.Event()
             await self._drained.wait()
 
     async def write_on(self) -> None:
@@ -89,7 +125,7 @@ class ThreadedPipes:
             self._work = anyio.Event()
             lines, self._queue = self._queue, deque()
             size = sum(map(len, lines))
-            await anyio.to_thread.run_sync(self._write, b"".join(lines), abandon_on_cancel=True)
+            await self._writer.do(partial(self._write, b"".join(lines)))
             self._queued -= size
             self._drained.set()
 
@@ -109,3 +145,6 @@ class ThreadedPipes:
         """Close both halves."""
         self.end()
         os.close(self._read_fd)
+        self._read_fd = -1  # Whoever gets this number next is not to be read from.
+        self._reader.stop()
+        self._writer.stop()
