@@ -89,8 +89,9 @@ class Subscriptions:
         self._all: set[News] = set()
         # Modern: by the id of the request that listens.
         self._by_id: dict[Id, News] = {}
-        # Legacy: the resources that are watched, and by how many.
+        # Legacy: the resources that are watched, and by how many; one at a time changes that at the server.
         self._watched: Counter[str] = Counter()
+        self._changing = anyio.Lock()
 
     # What comes in
 
@@ -163,32 +164,38 @@ class Subscriptions:
     # Legacy
 
     async def _watch(self, news: News) -> None:
-        uris = news.wanted.resource_subscriptions or []
+        watched: list[str] = []
         try:
-            for uri in uris:
-                self._watched[uri] += 1
-                if self._watched[uri] == 1:
-                    await self._tell("resources/subscribe", uri)
+            for uri in news.wanted.resource_subscriptions or []:
+                await self._begin_watch(uri)
+                watched.append(uri)
             news.settle(news.wanted)
             await self._client.closed()
             news.end(ConnectionClosed())
         except RagMcpError as error:
             news.end(error)
         finally:
-            self._watched.subtract(uris)
             with anyio.move_on_after(UNSUBSCRIBE_SECONDS, shield=True):
-                await self._unwatch(uris)
+                for uri in watched:
+                    await self._end_watch(uri)
 
-    async def _unwatch(self, uris: list[str]) -> None:
-        for uri in uris:
-            if self._watched[uri] <= 0:
+    async def _begin_watch(self, uri: str) -> None:
+        async with self._changing:
+            if not self._watched[uri]:
+                await self._tell("resources/subscribe", uri)
+            self._watched[uri] += 1
+
+    async def _end_watch(self, uri: str) -> None:
+        async with self._changing:
+            self._watched[uri] -= 1
+            if not self._watched[uri]:
                 del self._watched[uri]
                 with suppress(RagMcpError):
                     await self._tell("resources/unsubscribe", uri)
 
     async def watch_again(self) -> None:
         """After a new handshake the server knows nothing of what it was asked before."""
-        for uri in self._watched:
+        for uri in [*self._watched]:
             await self._tell("resources/subscribe", uri)
 
     async def _tell(self, method: str, uri: str) -> None:

@@ -8,9 +8,10 @@ import anyio
 import pytest
 
 from ragmcp import news as news_module
+from ragmcp.client import Client
 from ragmcp.errors import ConnectionClosed, RequestTimedOut, WireError
 from ragmcp.subscriptions import Filter
-from tests.support.http_script import Heard, Said, error, event, result
+from tests.support.http_script import Heard, Said, error, event, initialized, result
 from tests.support.http_script import scripted as over_http
 from tests.support.scripted import INITIALIZED, connected, failure, success
 
@@ -165,4 +166,107 @@ async def test_a_legacy_server_is_asked_to_watch_once_for_all_and_then_no_more()
         ("subscribe", "a:2"),
         ("unsubscribe", "a:1"),
         ("unsubscribe", "a:2"),
+    ]
+
+
+class Watched:
+    """A legacy server that keeps the first answers back until `may_answer`, and what it was asked."""
+
+    def __init__(self, held: tuple[str, str, str]) -> None:
+        self.asked: list[tuple[str, str, str]] = []
+        self.holding = anyio.Event()
+        self.may_answer = anyio.Event()
+        self._held = held
+        self._sessions = 0
+
+    def __call__(self, heard: Heard) -> Any:
+        session = heard.headers.get("mcp-session-id", "")
+        if heard.method == "initialize":
+            self._sessions += 1
+            return Said(body=initialized(heard), headers={"mcp-session-id": str(self._sessions)})
+        if heard.verb != "POST" or "id" not in heard.message:
+            return Said(202 if heard.verb == "POST" else 405)
+        if heard.method == "tools/call" and session == "1":
+            return Said(404, error(heard, -32001, "Session not found"))
+        if heard.method.startswith("resources/"):
+            asked = (session, heard.method.removeprefix("resources/"), heard.message["params"]["uri"])
+            self.asked.append(asked)
+            if asked == self._held and not self.holding.is_set():
+                return self._later(heard)
+        return Said(body=result(heard, content=[]))
+
+    async def _later(self, heard: Heard) -> Said:
+        self.holding.set()
+        await self.may_answer.wait()
+        return Said(body=result(heard))
+
+
+async def listen(client: Client, *uris: str, settled: anyio.Event | None = None) -> None:
+    """Until it is cancelled."""
+    async with client.listening(Filter(resource_subscriptions=[*uris])):
+        if settled is not None:
+            settled.set()
+        await anyio.sleep_forever()
+
+
+async def test_who_gives_up_while_it_subscribes_takes_nothing_from_others() -> None:
+    server = Watched(held=("1", "subscribe", "a"))
+    async with (
+        over_http(server, "legacy") as (client, _),
+        client.listening(Filter(resource_subscriptions=["b"])),
+        anyio.create_task_group() as tasks,
+    ):
+        tasks.start_soon(listen, client, "a", "b")
+        await server.holding.wait()
+        tasks.cancel_scope.cancel()
+    server.may_answer.set()
+    assert [asked for asked in server.asked if asked[2] == "b"] == [
+        ("1", "subscribe", "b"),
+        ("1", "unsubscribe", "b"),
+    ]
+    assert ("1", "unsubscribe", "a") not in server.asked
+
+
+async def test_a_subscription_whose_first_listener_gave_up_is_made_for_the_second() -> None:
+    server = Watched(held=("1", "subscribe", "a"))
+    async with over_http(server, "legacy") as (client, _), anyio.create_task_group() as tasks:
+        settled, first = anyio.Event(), anyio.CancelScope()
+
+        async def give_up() -> None:
+            with first:
+                await listen(client, "a")
+
+        tasks.start_soon(give_up)
+        await server.holding.wait()
+        tasks.start_soon(lambda: listen(client, "a", settled=settled))
+        await anyio.wait_all_tasks_blocked()
+        assert not settled.is_set()
+        first.cancel()
+        await settled.wait()
+        server.may_answer.set()
+        assert server.asked == [("1", "subscribe", "a")] * 2
+        tasks.cancel_scope.cancel()
+
+
+async def test_who_begins_to_listen_during_a_new_handshake_does_not_disturb_it() -> None:
+    server = Watched(held=("2", "subscribe", "a"))
+    async with over_http(server, "legacy") as (client, _), anyio.create_task_group() as tasks:
+        settled, called = anyio.Event(), anyio.Event()
+
+        async def call() -> None:
+            await client.call_tool("t", timeout=5)
+            called.set()
+
+        tasks.start_soon(lambda: listen(client, "a", "b", settled=settled))
+        await settled.wait()
+        tasks.start_soon(call)
+        await server.holding.wait()
+        tasks.start_soon(listen, client, "c")
+        await anyio.wait_all_tasks_blocked()
+        server.may_answer.set()
+        await called.wait()
+        tasks.cancel_scope.cancel()
+    assert [asked for asked in server.asked if asked[:2] == ("2", "subscribe")][:2] == [
+        ("2", "subscribe", "a"),
+        ("2", "subscribe", "b"),
     ]

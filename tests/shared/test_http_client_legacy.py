@@ -333,3 +333,29 @@ async def test_a_handler_that_fails_is_an_error_to_the_server_and_says_nothing_o
         assert (await client.call_tool("t", timeout=5)).text == "done"
     (refused,) = [heard.message for heard in server.heard if heard.message and "error" in heard.message]
     assert (refused["error"]["code"], "secret" in str(refused)) == (-32603, False)
+
+
+async def test_a_new_handshake_whose_caller_gives_up_is_made_by_the_next_one() -> None:
+    reached = anyio.Event()
+
+    def answer(heard: Heard) -> Said:
+        if heard.headers["mcp-session-id"] == "session-1":
+            return Said(404, error(heard, -32001, "Session not found"))
+        return done(heard)
+
+    shakes = serving(answer)
+
+    def script(heard: Heard) -> Any:
+        if heard.method == "notifications/initialized" and heard.headers["mcp-session-id"] == "session-2":
+            reached.set()
+            return Said(202, pieces=[anyio.Event()])
+        return shakes(heard)
+
+    async with scripted(script, "legacy") as (client, server):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(lambda: client.call_tool("t", timeout=None))
+            await reached.wait()
+            tasks.cancel_scope.cancel()
+        await client.call_tool("t", timeout=5)
+    assert server.methods().count("initialize") == 3
+    assert server.methods().count("notifications/initialized") == 3

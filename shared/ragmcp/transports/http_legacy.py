@@ -220,7 +220,11 @@ class LegacyHttp:
         async with self._renewing:
             if self._session == lost:
                 self._lost = lost
-                await self._initialize_again()
+                try:
+                    await self._initialize_again()
+                except BaseException:
+                    self._session = lost  # Half a handshake is none: who asks next begins it anew.
+                    raise
 
     async def _renew_if_possible(self, lost: str) -> None:
         try:
