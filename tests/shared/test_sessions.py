@@ -13,7 +13,14 @@ from ragmcp.server import Server
 from ragmcp.subscriptions import resource_updated
 from ragmcp.tools import tool
 from ragmcp.transports.http_session import SessionChannel
-from tests.support.http_server import HttpClient, http_client, limits, request, until
+from tests.shared.raw_asgi import asgi_scope, body_then_silence
+from tests.support.http_server import (
+    HttpClient,
+    http_client,
+    limits,
+    request,
+    until,
+)
 from tests.support.mcp_server import TOOLS, Echo
 
 # More than a session remembers streams.
@@ -519,3 +526,54 @@ async def test_silence_is_filled_with_comments_after_the_client_knows_where_to_c
         assert first
         assert first["data"] == ""
         assert await events.next() == {"": ""}
+
+
+async def test_a_stream_that_is_catching_up_ends_with_its_session() -> None:
+    writing, ended = anyio.Event(), anyio.Event()
+
+    async def send(message: Any) -> None:
+        if message["type"] == "http.response.body" and message.get("more_body"):
+            writing.set()
+            await anyio.sleep_forever()
+
+    async with http_client() as client, anyio.create_task_group() as tasks:
+        headers = await client.session()
+        async with client.stream(None, headers, "GET") as events:
+            first = await events.next()
+        assert first is not None
+        scope = asgi_scope("GET", headers | {"last-event-id": first["id"]})
+
+        async def get() -> None:
+            await client.endpoint.mcp(scope, body_then_silence(), send)
+            ended.set()
+
+        tasks.start_soon(get)
+        await writing.wait()
+        assert (await client.http.delete(client.url, headers=headers)).status_code == 204
+        with anyio.fail_after(5):
+            await ended.wait()
+
+
+async def test_a_response_whose_stream_a_get_has_taken_over_ends_in_order() -> None:
+    may_finish = anyio.Event()
+
+    @tool()
+    async def work(call: Call) -> str:
+        """Tells how far it is, and waits."""
+        await call.progress(1)
+        await may_finish.wait()
+        return "done"
+
+    async with http_client(Server("s", "1", [work])) as client:
+        headers = await client.session()
+        async with client.stream(call("work", token="p"), headers) as events:
+            first = await events.next()
+            assert first is not None
+            again = headers | {"last-event-id": first["id"]}
+            async with client.stream(None, again, "GET") as rest:
+                await rest.next()
+                may_finish.set()
+                while "result" not in (await rest.message()):
+                    pass
+            while await events.message():  # httpx2 raises where a response is cut off.
+                pass

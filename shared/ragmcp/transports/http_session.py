@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import anyio
@@ -51,6 +52,7 @@ class HttpSession:
         self._streams: dict[int, SessionStream] = {}
         self._last_stream = 0
         self._standing: list[SessionStream] = []
+        self._gets: set[anyio.CancelScope] = set()
 
     def take(self, body: bytes) -> tuple[list[Request], list[bytes]]:
         """The requests in a body, and the answers to what is unusable in it; what else there is, is done."""
@@ -82,8 +84,8 @@ class HttpSession:
         self.told.cancel()
         for waiter in self.connection.close():
             waiter.done.set()
-        for stream in self._streams.values():
-            stream.dismiss()
+        for scope in self._gets:
+            scope.cancel()
 
     def close(self) -> None:
         """End everything in it."""
@@ -92,6 +94,16 @@ class HttpSession:
             scope.cancel()
 
     # Streams
+
+    @contextmanager
+    def hearing(self) -> Iterator[anyio.CancelScope]:
+        """What a GET does, whatever it is at: cancelled when it is to end, or its session does."""
+        with anyio.CancelScope() as scope:
+            self._gets.add(scope)
+            try:
+                yield scope
+            finally:
+                self._gets.discard(scope)
 
     def open_stream(self, *, standing: bool = False) -> SessionStream:
         """A new stream; a `standing` one belongs to no request."""

@@ -116,15 +116,10 @@ class SessionStream:
             self._exchange = self._carried = None
 
     def release(self) -> None:
-        """No response carries it any more."""
-        self.dismiss()
-        self._exchange = None
-
-    def dismiss(self) -> None:
-        """Let a GET end that carries it; a POST ends with its answer."""
+        """No response carries it any more: a GET ends that did, a POST ends with its answer."""
         if self._carried is not None:
             self._carried.cancel()
-            self._exchange = self._carried = None
+        self._exchange = self._carried = None
 
     # What is said
 

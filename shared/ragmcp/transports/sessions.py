@@ -78,7 +78,7 @@ class Sessions:
             raise NotAcceptable((EVENTS,))
         if not exchange.may_stream:
             raise TooManyOpen("event streams", self._limits.streams)
-        with self._using(session, exchange), anyio.CancelScope() as carried:
+        with self._using(session, exchange), session.hearing() as carried:
             if (last_seen := exchange.header(headers.LAST_EVENT_ID)) is not None:
                 stream, number = session.find_stream(last_seen)
                 await stream.catch_up(exchange, number, carried)
@@ -228,6 +228,10 @@ class Sessions:
     ) -> None:
         if stream.begun:
             await (stream.say(line, last=True) if line else stream.end())
+            if (
+                exchange.streaming
+            ):  # A GET may have taken the stream over; this response is to end all the same.
+                await exchange.finish()
         elif line:
             if session.state.terms is not None:
                 exchange.extra.append((b"mcp-session-id", session.id.encode()))
