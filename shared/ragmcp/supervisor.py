@@ -121,9 +121,8 @@ class Supervised:
             await life.replaced.wait()
             life = self._life
         await life.begun.wait()
-        if life.client is None:
-            assert life.failure is not None
-            raise life.failure
+        if life.client is None or life.failure is not None:
+            raise life.failure or ConnectionClosed(what)
         try:
             return await ask(life.client)
         except ServerUnreachable:

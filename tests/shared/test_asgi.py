@@ -16,7 +16,8 @@ from msgspec import Meta
 from ragmcp.call import Call
 from ragmcp.server import Server
 from ragmcp.tools import tool
-from ragmcp.transports.asgi import Answered
+from ragmcp.transports.asgi import Answered, Endpoint
+from tests.shared.raw_asgi import asgi_scope, body_then_silence
 from tests.support.http_server import (
     ACCEPT,
     http_client,
@@ -491,3 +492,28 @@ async def test_a_call_goes_without_its_progress_where_there_is_no_room_for_a_str
         else:
             answered = await client.post(request("tools/call", params), await client.session())
     assert answered.json()["result"]["content"][0]["text"] == "done"
+
+
+async def test_an_endpoint_that_is_cancelled_while_it_leaves_is_left_all_the_same() -> None:
+    started = anyio.Event()
+
+    @tool()
+    async def block(_: Call) -> str:
+        """Never ends."""
+        started.set()
+        await anyio.sleep_forever()
+        return ""
+
+    async def send(_: Any) -> None:
+        pass
+
+    message = modern_request("tools/call", {"name": "block", "arguments": {}})
+    scope = asgi_scope("POST", modern_headers(message))
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as tasks:
+            with anyio.CancelScope() as life:
+                async with Endpoint(Server("s", "1", [block]), limits(leave_seconds=60)) as endpoint:
+                    tasks.start_soon(endpoint.mcp, scope, body_then_silence(message), send)
+                    await started.wait()
+                    life.cancel()
+            assert life.cancelled_caught

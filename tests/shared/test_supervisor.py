@@ -166,3 +166,15 @@ async def test_a_call_that_broke_over_http_is_repeated_once_if_it_may_be() -> No
                 await client.call_tool("once", timeout=5)
             await client.call_tool("again", timeout=5)
     assert [heard.message["params"]["name"] for heard in server.heard] == ["once", "again", "again"]
+
+
+async def test_a_call_after_the_end_fails_at_once(tmp_path: Path) -> None:
+    with anyio.fail_after(LONGEST_SECONDS):
+        async with served(Scripted(lambda heard: Said(body=result(heard, content=[])))) as url:
+            remote, local = over_http(url, era="modern"), supervised(tmp_path / "log")
+            async with remote, local:
+                await remote.call_tool("t", timeout=None)
+                await local.call_tool("Pid", timeout=None)
+            for client in (remote, local):
+                with pytest.raises(ConnectionClosed):
+                    await client.call_tool("t", timeout=None)

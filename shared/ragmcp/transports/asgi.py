@@ -81,14 +81,16 @@ class Endpoint:
 
     async def __aexit__(self, *_: object) -> None:
         self.leave()
-        with anyio.move_on_after(self._limits.leave_seconds):
-            while self._open:
-                self._empty = anyio.Event()
-                await self._empty.wait()
-        for exchange in self._open:
-            exchange.scope.cancel()
-        self._answering.tasks.cancel_scope.cancel()
-        await self._stack.aclose()  # What the body raised is its own affair, and comes out as it is.
+        try:
+            with anyio.move_on_after(self._limits.leave_seconds):
+                while self._open:
+                    self._empty = anyio.Event()
+                    await self._empty.wait()
+        finally:
+            for exchange in self._open:
+                exchange.scope.cancel()
+            self._answering.tasks.cancel_scope.cancel()
+            await self._stack.aclose()  # What the body raised is its own affair, and comes out as it is.
 
     def leave(self) -> None:
         """Refuse what comes from now on, and let the streams end."""

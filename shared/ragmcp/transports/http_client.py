@@ -90,6 +90,8 @@ class Http:
     async def _send(
         self, verb: str, method: str, headers: Mapping[str, str], body: bytes | None, url: httpx2.URL
     ) -> httpx2.Response:
+        if self._client.is_closed:
+            raise ServerUnreachable(shown(self.url), "its client has been closed")
         request = self._client.build_request(verb, url, headers=headers, content=body)
         try:
             with self.mapped(method):
