@@ -6,6 +6,7 @@ Not the memory: what was said stands here, what was read stands there.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -68,6 +69,7 @@ class SessionStore:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._connection: aiosqlite.Connection | None = None
+        self._saving: asyncio.Task[None] | None = None
         self._lock = anyio.Lock()
 
     async def __aenter__(self) -> SessionStore:
@@ -76,13 +78,23 @@ class SessionStore:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._connection is not None:
-            with anyio.CancelScope(shield=True):
+        with anyio.CancelScope(shield=True):
+            if self._saving is not None:
+                await asyncio.wait([self._saving])
+            if self._connection is not None:
                 await self._connection.close()
-            self._connection = None
+                self._connection = None
 
     async def save_turn(self, turn: Turn, *, replaces: str | None = None) -> None:
-        """Add a turn, and its session with the first one; the turn with the id `replaces` goes."""
+        """Add a turn, and its session with the first one; the turn with the id `replaces` goes.
+
+        Who is cancelled here no longer waits, but the turn is saved: the user has seen it, and will go on
+        from it.
+        """
+        self._saving = asyncio.create_task(self._save_turn(turn, replaces))
+        await asyncio.shield(self._saving)
+
+    async def _save_turn(self, turn: Turn, replaces: str | None) -> None:
         async with self._writing() as db:
             await db.execute(
                 """INSERT INTO sessions VALUES (:id, :title, :at, :at)
@@ -194,11 +206,11 @@ class SessionStore:
                     # Inside: when the user stops this, SQLite may still begin what is no longer waited for.
                     await db.execute("BEGIN IMMEDIATE")
                     yield db
+                    await db.commit()
                 except BaseException:
                     with anyio.CancelScope(shield=True):
                         await db.rollback()
                     raise
-                await db.commit()
 
     def _mapped(self) -> _Mapped:
         return _Mapped(self.path)

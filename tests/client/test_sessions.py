@@ -7,8 +7,10 @@ import sqlite3
 import stat
 import subprocess
 import sys
+from collections.abc import Coroutine
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -151,23 +153,45 @@ anyio.run(main)
 """
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGKILL")
-async def test_a_save_that_was_stopped_does_not_hinder_the_next(tmp_path: Path) -> None:
+async def test_a_turn_is_saved_also_when_nobody_waits_for_it_any_more(tmp_path: Path) -> None:
     async with store_in(tmp_path) as store:
         await store.save_turn(turn("?", turn_id="first"))
         with closing(sqlite3.connect(store.path, isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
-            saving = asyncio.create_task(store.save_turn(turn("?", turn_id="stopped")))
-            for _ in range(10):  # until it waits for the other
-                await anyio.lowlevel.checkpoint()
-            saving.cancel()
+            await cancelled(store.save_turn(turn("?", turn_id="second")))
             other.execute("ROLLBACK")
-        with pytest.raises(asyncio.CancelledError):
-            await saving
+        await store.save_turn(turn("?", turn_id="third"))
+        await cancelled(store.save_turn(turn("?", turn_id="last")))
+    async with SessionStore(store.path) as store:
+        kept = [kept.turn_id for kept in (await store.load("s1")).turns]
+        assert kept == ["first", "second", "third", "last"]
+
+
+async def cancelled(work: Coroutine[Any, Any, None]) -> None:
+    """Begin it, then cancel it as Ctrl-C does."""
+    task = asyncio.create_task(work)
+    for _ in range(10):  # until it waits for SQLite
+        await anyio.lowlevel.checkpoint()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+async def test_a_commit_that_fails_does_not_hinder_the_next_save(tmp_path: Path) -> None:
+    async with store_in(tmp_path) as store:
+
+        async def fail() -> None:
+            async with store._writing() as db:
+                await db.execute("PRAGMA defer_foreign_keys = ON")  # only the commit finds the fault
+                await db.execute("INSERT INTO turns VALUES (1, 't', 'no such session', x'')")
+
+        with pytest.raises(SessionsUnavailable):
+            await fail()
         await store.save_turn(turn("?", turn_id="next"))
-        assert [kept.turn_id for kept in (await store.load("s1")).turns] == ["first", "next"]
+        assert [kept.turn_id for kept in (await store.load("s1")).turns] == ["next"]
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGKILL")
 async def test_a_saved_turn_outlives_a_killed_program(tmp_path: Path) -> None:
     path = tmp_path / "data" / "sessions.db"
     command = [sys.executable, "-c", SAVE_AND_DIE, str(path)]
