@@ -117,11 +117,19 @@ class App:
         return [*(await names_beside(model) if model else []), AUTO, OFFLINE]
 
     async def _find_model(self) -> Model | None:
-        async with self._resolving:
-            if not self._resolved:
-                self._model = await resolve(self._wanted, self._model_settings, self._environ)
-                self._resolved = True
-            return self._model
+        if not self._resolved:
+            async with self._resolving:
+                if not self._resolved:
+                    found = await resolve(self._wanted, self._model_settings, self._environ)
+                    await self._settle_on(found)
+        return self._model
+
+    async def _settle_on(self, found: Model | None) -> None:
+        """`found` is the model, unless the user chose another one while it was looked for."""
+        if not self._resolved:
+            self._model, self._resolved = found, True
+        elif found is not None:
+            await found.aclose()
 
     # What the model is told
 

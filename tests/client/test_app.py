@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 from pathlib import Path
 
@@ -222,3 +223,30 @@ async def test_sessions_of_two_apps_stand_side_by_side(tmp_path: Path) -> None:
     with sqlite3.connect(one.sessions.path) as db:
         assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
     db.close()
+
+
+async def test_a_model_chosen_while_another_is_looked_for_stays_chosen(tmp_path: Path) -> None:
+    asked, answer = asyncio.Event(), asyncio.Event()
+
+    async def slow(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked.set()
+        await answer.wait()
+        names = b'{"object": "list", "data": [{"id": "test-model", "object": "model"}]}'
+        head = f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {len(names)}\r\n\r\n"
+        writer.write(head.encode() + names)
+        await writer.drain()
+        writer.close()
+
+    port = free_port()
+    async with await asyncio.start_server(slow, "127.0.0.1", port):
+        url = f"http://127.0.0.1:{port}/v1"
+        settings = settings_in(tmp_path, **{"model.name": "auto", "model.base_url": url})
+        async with App(settings, ListMemory([SKY]), environ={}) as app:
+            looking = asyncio.create_task(app.warm_up())
+            with anyio.fail_after(20):
+                await asked.wait()
+                await app.set_model(OFFLINE)
+                assert finished(await events_of(app.ask("Why is the sky blue?"))).model == OFFLINE
+                answer.set()
+                await looking
+            assert app.model_name == OFFLINE
