@@ -6,6 +6,7 @@ stored, so that whoever is interrupted can still say what was done.
 
 from __future__ import annotations
 
+import threading
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -124,7 +125,7 @@ async def run_inject(
     Raises RagChatError when memory itself cannot go on.
     """
     report = report or InjectReport()
-    collected = await to_thread.run_sync(collect, list(paths))
+    collected = await _collected(list(paths))
     for refusal in collected.refusals:
         _refuse(report, refusal)
     report.files = len(collected.sources)
@@ -149,6 +150,15 @@ async def run_inject(
     report.documents.sort(key=lambda document: order.get(document.uri, -1))
     report.gone = await _gone(memory, collected)
     return report
+
+
+async def _collected(paths: Sequence[Path]) -> Collected:
+    """What the walk finds. It ends when nobody waits for it any more: a program ends after its threads."""
+    given_up = threading.Event()
+    try:
+        return await to_thread.run_sync(collect, paths, given_up.is_set)
+    finally:
+        given_up.set()
 
 
 async def _together(work: Callable[[], Coroutine[Any, Any, None]], workers: int) -> None:

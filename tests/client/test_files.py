@@ -137,3 +137,11 @@ def test_a_document_may_be_named_by_its_id_its_uri_or_its_path(tmp_path: Path) -
     path = tmp_path / "a b.md"
     assert references(str(path)) == (str(path), path.resolve().as_uri())
     assert references("~nobody-has-this-name/x") == ("~nobody-has-this-name/x",)
+
+
+def test_a_walk_that_is_given_up_ends_at_the_next_folder(tmp_path: Path) -> None:
+    for folder in ("a", "b", "c"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "note.md").write_text("x", "utf-8")
+    answers = iter([False, False, True, True])
+    assert names(collect([tmp_path], lambda: next(answers)), tmp_path) == ["a/note.md"]

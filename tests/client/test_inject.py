@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
+import threading
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +15,7 @@ import anyio.lowlevel
 import pytest
 
 from ragchat.errors import MemoryRefused, MemoryUnavailable
+from ragchat.files import Collected
 from ragchat.inject import IN_FLIGHT, Document, InjectReport, Progress, run_inject
 from ragchat.memory_types import Documents, Injected
 from tests.support.memory import memory_in
@@ -206,3 +210,25 @@ async def test_what_every_file_would_meet_ends_the_loading_at_once(docs: Path, e
     memory.go.set()
     with pytest.raises(type(error)):
         await run_inject(memory, [docs])
+
+
+async def test_a_cancelled_loading_does_not_walk_on(
+    tmp_path: Path, docs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    walking, ended = anyio.Event(), threading.Event()
+
+    def endless(_: Sequence[Path], is_given_up: Callable[[], bool]) -> Collected:
+        anyio.from_thread.run_sync(walking.set)
+        while not is_given_up():
+            continue
+        ended.set()
+        return Collected()
+
+    monkeypatch.setattr("ragchat.inject.collect", endless)
+    async with memory_in(tmp_path) as memory:
+        loading = asyncio.create_task(run_inject(memory, [docs]))
+        await walking.wait()
+        loading.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await loading
+    assert await anyio.to_thread.run_sync(ended.wait, 20)

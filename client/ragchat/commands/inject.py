@@ -63,10 +63,11 @@ def _show(run: Run, report: InjectReport, stopped: str = "", failure: Failure | 
     for line in _remarks(report):
         run.console.note(line)
     if stopped:
-        left = max(report.files - report.begun, 0)
-        run.console.note(f"Not finished, {stopped.rstrip('.')}: {left:,} files were not begun.")
+        left = f": {report.files - report.begun:,} files were not begun" if report.files else ""
+        run.console.note(f"Not finished, {stopped.rstrip('.')}{left}.")
         run.console.note((failure and failure.hint) or "Run the same command again to go on.")
-    run.console.print(report.summary())
+    if not stopped or report.documents or report.skipped:
+        run.console.print(report.summary())
 
 
 def _remarks(report: InjectReport) -> Iterator[str]:
