@@ -27,7 +27,13 @@ def is_unicode(stream: TextIO) -> bool:
 
 
 def prepare_streams() -> None:
-    """UTF-8 on pipes, the terminal's own encoding on a terminal; what it lacks never stops the program."""
+    """UTF-8 on pipes, the terminal's own encoding on a terminal; what it lacks never stops the program.
+
+    A stream that is closed becomes an empty one, in its old place: what opens a file next must not get that.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode, encoding="utf-8"))
     for stream in (sys.stdout, sys.stderr):
         with suppress(AttributeError):  # a test or an embedder may have put something simpler there
             encoding = None if stream.isatty() else "utf-8"
