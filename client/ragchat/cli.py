@@ -7,11 +7,10 @@ that `--help` and `--version` load nothing.
 from __future__ import annotations
 
 import gc
+import signal
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
-
-from ragchat.arguments import make_parser, usage_flaw
 
 if TYPE_CHECKING:
     from ragchat.commands import Run
@@ -25,7 +24,12 @@ FAILED = 1  # 0 is done; argparse leaves with 2 for wrong usage
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command. Returns 0 when it is done, 1 when it failed; wrong usage leaves with 2."""
+    if argv is None and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        # As long as nothing runs, nothing is to be put away, and nobody wants a traceback of imports.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
     gc.set_threshold(OBJECTS)
+    from ragchat.arguments import make_parser, usage_flaw
+
     words = sys.argv[1:] if argv is None else argv
     parser = make_parser(commands=bool(words))
     arguments = parser.parse_args(words)
@@ -56,20 +60,22 @@ def _run(run: Run) -> int:
 
 
 def _call(target: str, run: Run) -> int:
-    """Run the command's function, in an event loop where it is a coroutine."""
+    """Run the command's function, in an event loop where it is a coroutine. Raises KeyboardInterrupt."""
     import inspect
     from importlib import import_module
 
     module, _, name = target.partition(":")
-    outcome = getattr(import_module(f"ragchat.commands.{module}"), name)(run)
-    if not inspect.iscoroutine(outcome):
-        return int(outcome)
-    import anyio
+    function = getattr(import_module(f"ragchat.commands.{module}"), name)
+    if not inspect.iscoroutinefunction(function):
+        return int(function(run))
+    import asyncio
 
-    async def await_outcome() -> int:
-        return int(await outcome)
+    from ragchat.stopping import Stopped, until_stopped
 
-    return anyio.run(await_outcome)
+    try:
+        return asyncio.run(until_stopped(function(run)))
+    except Stopped:
+        raise KeyboardInterrupt from None
 
 
 def _silence_stdout() -> None:

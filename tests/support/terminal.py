@@ -70,6 +70,15 @@ class Terminal:
         gone = ["".join(line[column].data for column in sorted(line)) for line in self.screen.history.top]
         return "\n".join(line.rstrip() for line in [*gone, *self.screen.display])
 
+    @property
+    def echoes(self) -> bool:
+        """Whether the terminal shows what is typed by itself, and hands it on by lines, as for a shell."""
+        wanted = termios.ECHO | termios.ICANON
+        return bool(termios.tcgetattr(self._master)[3] & wanted == wanted)
+
+    def signal(self, number: int) -> None:
+        self._process.send_signal(number)
+
     def type(self, text: str) -> None:
         os.write(self._master, text.encode())
 

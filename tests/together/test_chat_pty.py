@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -159,8 +160,9 @@ def test_a_terminal_without_the_arrow_gets_a_plain_prompt(start: Start) -> None:
     assert chat.wait_for_end() == 0
 
 
-def test_a_session_that_does_not_exist_is_told(start: Start) -> None:
-    chat = start("--session", "nothing")
+@pytest.mark.parametrize("kind", ["xterm-256color", "dumb"])
+def test_a_session_that_does_not_exist_is_told(start: Start, kind: str) -> None:
+    chat = start("--session", "nothing", TERM=kind)
     assert chat.wait_for_end() == 1
     assert "There is no session nothing." in chat.text
 
@@ -170,5 +172,61 @@ def test_a_model_that_cannot_be_reached_is_told_before_the_first_question(start:
     chat.wait_for(READY)
     chat.enter("Hello?")
     chat.wait_for(r"127\.0\.0\.1:9.* cannot be reached")
+    chat.type(CTRL_D)
+    assert chat.wait_for_end() == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_at_the_prompt_leaves_the_terminal_as_it_was(start: Start, number: signal.Signals) -> None:
+    chat = start()
+    chat.wait_for("Your memory is empty")
+    assert not chat.echoes
+    chat.signal(number)
+    assert chat.wait_for_end() == 1
+    assert chat.echoes
+    assert "Stopped." in chat.text
+
+
+def test_a_signal_during_an_answer_leaves_the_terminal_as_it_was(start: Start) -> None:
+    with OpenAIServer([Reply("Once upon a time there was a kettle.", hold_after=3)]) as server:
+        chat = start(
+            RAGCHAT_MODEL_BASE_URL=server.base_url, RAGCHAT_MODEL_NAME="test-model", OPENAI_API_KEY="k"
+        )
+        chat.wait_for("Your memory is empty")
+        chat.enter("Tell me a story")
+        chat.wait_for("Once upon")
+        chat.signal(signal.SIGTERM)
+        assert chat.wait_for_end() == 1
+        assert chat.echoes
+        assert not chat.screen.cursor.hidden
+
+
+# As vim does: Ctrl-C is a signal in it, and does not end it.
+EDITOR = """
+import signal, sys
+from pathlib import Path
+signal.signal(signal.SIGINT, lambda *_: None)
+print("EDITING", flush=True)
+signal.pause()
+print("HEARD", flush=True)
+sys.stdin.readline()
+Path(sys.argv[1]).write_text("Answer in verse.")
+"""
+
+
+def test_ctrl_c_in_the_editor_is_the_editors(start: Start, tmp_path: Path) -> None:
+    editor = tmp_path / "editor.py"
+    editor.write_text(EDITOR, "utf-8")
+    chat = start(EDITOR=f"{sys.executable} {editor}", VISUAL="")
+    chat.wait_for("Your memory is empty")
+    chat.enter("/system edit")
+    chat.wait_for("^EDITING")
+    chat.type(CTRL_C)
+    chat.wait_for("^HEARD")
+    chat.type("\n")
+    chat.wait_for("The system prompt is changed")
+    chat.enter("/system")
+    chat.wait_for(r"^Answer in verse\.")
+    assert "(stopped)" not in chat.text
     chat.type(CTRL_D)
     assert chat.wait_for_end() == 0

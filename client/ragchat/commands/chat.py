@@ -7,12 +7,12 @@ import sys
 from ragchat.commands import Run
 
 
-def chat(run: Run) -> int:
+async def chat(run: Run) -> int:
     past = {"session_id": run.arguments.session, "resume": run.arguments.resume}
     if sys.stdin.isatty() and sys.stdout.isatty():
         from ragchat.ui import chat
 
-        return chat.run(run.home.state, run.app, **past)
+        return await chat.run(run.home.state, run.app, **past)
     from ragchat.ui import piped
 
-    return piped.run(run.app, **past)
+    return await piped.run(run.app, **past)

@@ -89,8 +89,9 @@ class Background:
         return self.context
 
     def look_again(self) -> None:
-        """What was stopped half-way may have changed memory."""
+        """What was stopped half-way may have changed memory and session."""
         if self.context is not None:
+            self.context.follow_session()
             self._begin(self._look_at_memory(self.context))
 
     def _begin(self, look: Coroutine[Any, Any, None]) -> None:

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from prompt_toolkit import PromptSession
-from prompt_toolkit.application import create_app_session
+from prompt_toolkit.application import create_app_session, get_app_or_none
 from prompt_toolkit.utils import is_dumb_terminal
 
 from ragchat.ui.background import NO_PAST, Background, OpenApp, Past
 from ragchat.ui.completer import SlashCompleter
-from ragchat.ui.interrupt import stoppable
+from ragchat.ui.interrupt import Interrupts, silent_keys
 from ragchat.ui.prompt import aside, make_prompt
 from ragchat.ui.toolbar import Status
 
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
     from ragchat.ui.context import ChatContext
 
 
-def run(state: Path, open_app: OpenApp, *, session_id: str | None = None, resume: bool = False) -> int:
-    """Chat at the terminal until the user leaves; returns the exit code. Starts its own event loop.
+async def run(state: Path, open_app: OpenApp, *, session_id: str | None = None, resume: bool = False) -> int:
+    """Chat at the terminal until the user leaves; returns the exit code.
 
     `state` is the folder of what the chat remembers between runs. `open_app` is entered behind the prompt.
     `session_id`: the past session to go on with; `resume`: the last.
     Raises what entering `open_app` raises, and SessionError.
     """
     with _session_of_terminal():
-        asyncio.run(Chat(state, open_app, past=Past(session_id, resume)).run())
+        await Chat(state, open_app, past=Past(session_id, resume)).run()
     return 0
 
 
@@ -61,6 +61,7 @@ class Chat:
         self._stdout = stdout or sys.stdout
         self._stderr = stderr or sys.stderr
         self._status = Status()
+        self._interrupts = Interrupts()
         self._background = Background(open_app, self._make_context, partial(aside, self._stdout), past)
         completer = SlashCompleter(lambda: self._background.context)
         self.prompt = make_prompt(self._state, self._status, completer, self._stdout)
@@ -70,10 +71,11 @@ class Chat:
         opening = asyncio.create_task(self._background.stay_open())
         opening.add_done_callback(self._end_prompt)
         try:
-            while (text := await self._read()) is not None:
-                await self._handle(text)
-                if opening.done() or self._is_leaving():
-                    break
+            with silent_keys(), self._interrupts:
+                while (text := await self._read()) is not None:
+                    await self._handle(text)
+                    if opening.done() or self._is_leaving():
+                        break
         finally:
             self._background.close()
             await opening
@@ -85,7 +87,7 @@ class Chat:
         return None
 
     async def _handle(self, text: str) -> None:
-        finished = await stoppable(self._work(text))
+        finished = await self._interrupts.run(self._work(text))
         if (context := self._background.context) is not None:
             if not finished:
                 context.screen.note("(stopped)")
@@ -118,5 +120,6 @@ class Chat:
 
     def _end_prompt(self, _: asyncio.Task[None]) -> None:
         """Opening failed: there is nothing to read a message for."""
-        if self.prompt.app.is_running:
-            self.prompt.app.exit(exception=EOFError)
+        # Whichever is on the screen: that of a dumb terminal is not the prompt's own.
+        if (app := get_app_or_none()) is not None and app.is_running:
+            app.exit(exception=EOFError)

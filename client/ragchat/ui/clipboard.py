@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import os
 import shutil
+import subprocess
 import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING
+
+import anyio
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -49,14 +51,14 @@ def _commands() -> list[tuple[str, ...]]:
 async def _run(command: tuple[str, ...], text: str) -> bool:
     # clip.exe takes UTF-8 for the code page of the machine; UTF-16 with its mark it knows.
     encoding = "utf-16" if command[0] == "clip" else "utf-8"
-    with suppress(OSError, TimeoutError):
+    with suppress(OSError), anyio.move_on_after(_SECONDS):
         # Their output goes nowhere: xclip stays in the background and would hold a pipe open.
-        process = await asyncio.create_subprocess_exec(
-            *command,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.DEVNULL,
-            stderr=asyncio.subprocess.DEVNULL,
+        done = await anyio.run_process(
+            command,
+            input=text.encode(encoding, "replace"),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            check=False,
         )
-        await asyncio.wait_for(process.communicate(text.encode(encoding, "replace")), _SECONDS)
-        return process.returncode == 0
+        return done.returncode == 0
     return False

@@ -11,10 +11,13 @@ from pathlib import Path
 
 import anyio
 
+from ragchat.ui.interrupt import not_ours
+
 
 async def edit(text: str) -> str:
     """What the user made of `text`; unchanged if the editor fails. Raises OSError if it cannot be started."""
-    return await anyio.to_thread.run_sync(_edit, text)
+    with not_ours():
+        return await anyio.to_thread.run_sync(_edit, text)
 
 
 def _edit(text: str) -> str:

@@ -11,29 +11,47 @@ from types import FrameType
 from typing import Any
 
 
-async def stoppable(work: Coroutine[Any, Any, None]) -> bool:
-    """Runs `work`; False if Ctrl-C ended it. Only on the main thread: signals come there."""
-    task = asyncio.ensure_future(work)
-    with _interrupt_cancels(task), _silent_keys():
+class Interrupts:
+    """Takes Ctrl-C as long as it is entered: it ends the work under way, and between two of them nothing.
+
+    It stays for the whole chat, because who stops an answer presses often twice, or just as it ends. Only on
+    the main thread: signals come there.
+    """
+
+    def __init__(self) -> None:
+        self._work: asyncio.Task[None] | None = None
+
+    def __enter__(self) -> None:
+        # signal.signal and not loop.add_signal_handler: Windows has only this one.
+        self._before = signal.signal(signal.SIGINT, self._interrupt)
+
+    def __exit__(self, *_: object) -> None:
+        signal.signal(signal.SIGINT, self._before)
+
+    def _interrupt(self, _number: int, _frame: FrameType | None) -> None:
+        if self._work is not None:
+            self._work.get_loop().call_soon_threadsafe(self._work.cancel)
+
+    async def run(self, work: Coroutine[Any, Any, None]) -> bool:
+        """Runs `work`; False if Ctrl-C ended it."""
+        self._work = asyncio.ensure_future(work)
         try:
-            await task
+            await self._work
         except asyncio.CancelledError:
             caller = asyncio.current_task()
             if caller is not None and caller.cancelling():
                 raise
             return False
-    return True
+        finally:
+            self._work = None
+        return True
 
 
 @contextmanager
-def _interrupt_cancels(task: asyncio.Task[None]) -> Iterator[None]:
-    loop = asyncio.get_running_loop()
-
-    def interrupt(_number: int, _frame: FrameType | None) -> None:
-        loop.call_soon_threadsafe(task.cancel)
-
-    # signal.signal and not loop.add_signal_handler: Windows has only this one.
-    before = signal.signal(signal.SIGINT, interrupt)
+def not_ours() -> Iterator[None]:
+    """Another program has the terminal: Ctrl-C is meant for it alone."""
+    # A function and not SIG_IGN, which that program would inherit.
+    before = signal.signal(signal.SIGINT, lambda *_: None)
     try:
         yield
     finally:
@@ -41,8 +59,8 @@ def _interrupt_cancels(task: asyncio.Task[None]) -> Iterator[None]:
 
 
 @contextmanager
-def _silent_keys() -> Iterator[None]:
-    """What is typed meanwhile is kept for the next prompt and not printed into the answer."""
+def silent_keys() -> Iterator[None]:
+    """What is typed while there is no prompt is kept for the next one and not printed into the answer."""
     if sys.platform == "win32" or not sys.stdin.isatty():
         yield
         return

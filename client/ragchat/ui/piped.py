@@ -5,30 +5,25 @@ Slash commands work, where they need no terminal. A question that fails does not
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from contextlib import aclosing
 
-from ragchat.ui.background import OpenApp, Past
+from ragchat.ui.background import OpenApp
 from ragchat.ui.context import ChatContext
 from ragchat.ui.lines import read_lines
 from ragchat.ui.screen import Screen
 from ragchat.ui.toolbar import Status
 
 
-def run(open_app: OpenApp, *, session_id: str | None = None, resume: bool = False) -> int:
-    """Answer until stdin ends. Returns 1 if a line failed, else 0. Starts its own event loop.
+async def run(open_app: OpenApp, *, session_id: str | None = None, resume: bool = False) -> int:
+    """Answer until stdin ends. Returns 1 if a line failed, else 0.
 
     `session_id`: the past session to go on with; `resume`: the last one. Raises what entering `open_app`
     raises, and SessionError.
     """
-    return asyncio.run(_run(open_app, Past(session_id, resume)))
-
-
-async def _run(open_app: OpenApp, past: Past) -> int:
     async with open_app() as app:
-        if any(past):
-            await app.resume(past.session_id)
+        if session_id or resume:
+            await app.resume(session_id)
         context = ChatContext(app, Screen.open(), Status())
         async with aclosing(read_lines(sys.stdin.fileno())) as lines:
             async for line in lines:
