@@ -167,7 +167,7 @@ async def test_a_cancelled_turn_is_not_kept_and_the_next_one_works(tmp_path: Pat
     reply = Reply("a b c", hold_after=2)
     with OpenAIServer([reply, Reply("Next.")]) as server:
         async with app_in(tmp_path, model__name="test-model", model__base_url=server.base_url) as app:
-            with anyio.fail_after(20):
+            with anyio.fail_after(60):
                 async with anyio.create_task_group() as group:
 
                     async def listen() -> None:

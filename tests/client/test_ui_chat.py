@@ -21,7 +21,7 @@ from tests.support.memory import memory_in
 from tests.support.screens import PyteFile
 from tests.support.turns import settings_in
 
-LONGEST_SECONDS = 20
+LONGEST_SECONDS = 60
 
 
 @pytest.fixture(autouse=True)

@@ -81,7 +81,7 @@ async def test_lines_come_without_their_ends(data: bytes, lines: list[str]) -> N
     reading, writing = os.pipe()
     os.write(writing, data)
     os.close(writing)
-    with anyio.fail_after(10):
+    with anyio.fail_after(60):
         async with aclosing(read_lines(reading)) as found:
             assert [line async for line in found] == lines
     os.close(reading)
@@ -90,7 +90,7 @@ async def test_lines_come_without_their_ends(data: bytes, lines: list[str]) -> N
 async def test_a_line_is_there_before_the_pipe_ends() -> None:
     reading, writing = os.pipe()
     os.write(writing, b"one\ntw")
-    with anyio.fail_after(10):
+    with anyio.fail_after(60):
         async with aclosing(read_lines(reading)) as found:
             assert await anext(found) == "one"
             os.close(writing)

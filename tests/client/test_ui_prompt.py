@@ -42,7 +42,7 @@ async def typed(folder: Path, text: str) -> str:
     """The message that comes of these keys."""
     with prompting(folder) as (keys, prompt, _):
         keys.send_text(text)
-        with anyio.fail_after(10):
+        with anyio.fail_after(60):
             return await prompt.prompt_async()
 
 
@@ -70,11 +70,11 @@ async def test_ctrl_d_on_an_empty_line_leaves(tmp_path: Path) -> None:
 async def test_ctrl_c_on_an_empty_line_tells_how_to_leave_until_something_is_typed(tmp_path: Path) -> None:
     with prompting(tmp_path) as (keys, prompt, status):
         keys.send_text("\x03\x04")
-        with pytest.raises(EOFError), anyio.fail_after(10):
+        with pytest.raises(EOFError), anyio.fail_after(60):
             await prompt.prompt_async()
         assert status.hint == LEAVING_HINT
         keys.send_text("x\r")
-        with anyio.fail_after(10):
+        with anyio.fail_after(60):
             await prompt.prompt_async()
         assert status.hint == ""
 

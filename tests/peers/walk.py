@@ -16,7 +16,7 @@ import anyio
 
 WELCOME = "note://welcome"
 NOT_ASCII = "ü世🎉 "
-WALK_SECONDS = 60
+WALK_SECONDS = 120
 
 # How to reach a server: {"transport": "stdio", "command": […], "log": …} or {"transport": "http" or "sse",
 # "url": …}, with "mode" for libraries that can speak both eras; "memory": whether the real memory is there.
@@ -42,6 +42,12 @@ class Heard:
     async def first(self, kind: str, count: int) -> list[Any]:
         """The first `count` of that kind, once they have come."""
         while len(found := self._of(kind)) < count:
+            await self._more.wait()
+        return found
+
+    async def until(self, kind: str, is_last: Callable[[Any], bool]) -> list[Any]:
+        """All of that kind, once the last of them has come."""
+        while not any(map(is_last, found := self._of(kind))):
             await self._more.wait()
         return found
 
@@ -128,7 +134,7 @@ async def walk(host: Host, heard: Heard) -> dict[str, Any]:
         "roots": await outcome(host.call("Where", {})),
         "interrupted": await outcome(host.call("Interrupted", {})),
         "logged": await outcome(host.call("Log", {})),
-        "logs": await heard.first("log", 2),
+        "logs": await heard.until("log", lambda log: log["level"] == "error"),
         **await watched(host, heard),
     }
 

@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,22 +12,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from ragmcp.eras import LEGACY_REVISIONS
+from ragmemory.bridge.spawned import Spawned
 from tests.support.http_memory import MODERN, http_memory, modern_meta
 from tests.support.ports import free_port
 from tests.support.processes import LONGEST_SECONDS, Held, memory_command, memory_environment
 
 REVISIONS = [MODERN, *LEGACY_REVISIONS]
-# A bridge that waits for a server as long as one takes to start on a busy machine.
-PATIENT = """
-import sys
-from ragmemory.bridge import host
-from ragmemory.cli import main
-host.PATIENCE_SECONDS = 60.0
-sys.exit(main())
-"""
 
 
 @dataclass
@@ -81,16 +76,22 @@ class Stdio:
         return begun["result"]
 
 
+def bridge_command(folder: Path, url: str, *arguments: str, patience: float = LONGEST_SECONDS) -> list[str]:
+    """A bridge that waits `patience` seconds for a server; usually as long as one may take to start."""
+    python, _, _, *words = memory_command(folder, "bridge", url, *arguments)
+    set_patience = f"from ragmemory.bridge import host; host.PATIENCE_SECONDS = {patience}"
+    return [python, "-c", f"{set_patience}; from ragmemory.cli import main; raise SystemExit(main())", *words]
+
+
 @contextmanager
 def bridge(
     folder: Path, url: str, *arguments: str, revision: str = MODERN, **variables: str
 ) -> Iterator[Stdio]:
     """A bridge whose host has begun to speak `revision`."""
     log = folder / "bridge.log"
-    python, _, _, *words = memory_command(folder, "bridge", url, *arguments)
     with log.open("ab") as stderr:
         process = Held(
-            [python, "-c", PATIENT, *words],
+            bridge_command(folder, url, *arguments),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=stderr,
@@ -225,7 +226,7 @@ def test_a_request_is_told_when_nobody_answers(tmp_path: Path) -> None:
     url = f"http://127.0.0.1:{free_port()}/mcp"
     message = {"jsonrpc": "2.0", "id": "x", "method": "tools/list", "params": {"_meta": modern_meta()}}
     done = subprocess.run(
-        memory_command(tmp_path, "bridge", url),
+        bridge_command(tmp_path, url, patience=0.5),
         input=json.dumps(message).encode(),
         capture_output=True,
         env=memory_environment(tmp_path),
@@ -277,3 +278,21 @@ def test_a_signal_ends_the_bridge_and_the_server_it_started(tmp_path: Path) -> N
         assert speaker.process.wait(LONGEST_SECONDS) == 0
     with bridge(tmp_path, url, "--spawn") as again:
         assert again.call("Query", query="x")
+
+
+async def test_a_server_that_listens_is_not_waited_for_and_one_that_ended_starts_when_it_is_wanted(
+    tmp_path: Path,
+) -> None:
+    starts = tmp_path / "starts"
+    once = f"open({str(starts)!r}, 'a').write('started '); print('listens', flush=True); input()"
+    spawned = Spawned([sys.executable, "-c", f"import os; {once}; os._exit(0)"])
+    with anyio.fail_after(60):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(spawned.run)
+            async with anyio.create_task_group() as both:
+                both.start_soon(spawned.start)
+                both.start_soon(spawned.start)
+            with anyio.fail_after(5):
+                await spawned.start()
+            tasks.cancel_scope.cancel()
+    assert starts.read_text(encoding="utf-8") == "started "

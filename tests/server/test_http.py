@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import socket
 import subprocess
@@ -45,6 +46,10 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpMemory]:
 
 def get(url: str, **headers: str) -> httpx2.Response:
     return httpx2.get(url, headers=headers, trust_env=False, timeout=LONGEST_SECONDS)
+
+
+def post(url: str, message: Any = None) -> httpx2.Response:
+    return httpx2.post(url, json=message, trust_env=False, timeout=LONGEST_SECONDS)
 
 
 def test_it_says_where_it_listens(server: HttpMemory) -> None:
@@ -122,7 +127,7 @@ def test_pages_from_elsewhere_are_kept_out(server: HttpMemory, path: str) -> Non
 def test_a_path_that_does_not_exist_is_not_found(server: HttpMemory) -> None:
     assert get(f"{server.root}/nothing").status_code == 404
     assert get(f"{server.root}/mcp/").status_code == 404
-    assert httpx2.post(f"{server.root}/health", trust_env=False).status_code == 405
+    assert post(f"{server.root}/health").status_code == 405
 
 
 def test_everything_but_page_and_health_needs_the_token(tmp_path: Path) -> None:
@@ -163,9 +168,9 @@ def test_only_reading_is_offered_where_that_is_wanted(tmp_path: Path) -> None:
 
 def test_the_plain_form_is_answered_where_it_is_switched_on(tmp_path: Path, server: HttpMemory) -> None:
     plain = {"method": "Query", "params": {"query": "foxes"}}
-    assert "error" in httpx2.post(server.url, json=plain, trust_env=False).json()
+    assert "error" in post(server.url, plain).json()
     with http_memory(tmp_path, RAGCHAT_HTTP_PLAIN_FORM="true") as switched:
-        answer = httpx2.post(switched.url, json=plain, trust_env=False).json()
+        answer = post(switched.url, plain).json()
     assert "jsonrpc" not in answer
     assert answer["result"]["structuredContent"]["hits"] == []
 
@@ -314,6 +319,51 @@ def test_a_server_that_another_program_started_ends_with_its_stdin(tmp_path: Pat
         assert json.loads(process.line())["port"]
         process.stdin.close()
         assert process.wait(LONGEST_SECONDS) == 0
+
+
+@pytest.mark.skipif(os.name == "nt", reason="POSIX terminals")
+def test_a_server_ends_also_with_the_terminal_that_was_its_stdin(tmp_path: Path) -> None:
+    ours, theirs = os.openpty()
+    process = Held(
+        memory_command(tmp_path, "http", "--port", "0", "--json", "--end-with-stdin"),
+        stdin=theirs,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=memory_environment(tmp_path),
+    )
+    os.close(theirs)
+    with process:
+        assert json.loads(process.line())["port"]
+        os.close(ours)
+        assert process.wait(LONGEST_SECONDS) == 0
+        assert process.stderr is not None
+        assert process.stderr.read() == b""
+
+
+def test_who_waited_for_the_end_of_stdin_may_leave_before_it() -> None:
+    code = """
+import anyio, threading
+from ragmemory.signals import stdin_end
+
+async def leave() -> None:
+    async with anyio.create_task_group() as tasks:
+        await tasks.start(stdin_end)
+        tasks.cancel_scope.cancel()
+
+anyio.run(leave)
+print("left", flush=True)
+[thread.join() for thread in threading.enumerate() if thread.daemon]
+"""
+    process = Held(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    with process:
+        assert process.line() == b"left\n"
+        assert process.stdin is not None
+        process.stdin.close()
+        assert process.wait(LONGEST_SECONDS) == 0
+        assert process.stderr is not None
+        assert process.stderr.read() == b""
 
 
 def test_a_head_that_does_not_come_is_not_waited_for(tmp_path: Path) -> None:

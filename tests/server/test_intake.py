@@ -57,7 +57,7 @@ async def test_what_waits_during_a_commit_becomes_one_batch() -> None:
     recorder, answers = Recorder(), list[str]()
     intake = Intake(recorder.prepare, recorder.commit)
     recorder.gate = anyio.Event()
-    with anyio.fail_after(5):
+    with anyio.fail_after(60):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(intake.run)
             async with anyio.create_task_group() as callers:
@@ -79,7 +79,7 @@ async def test_what_waits_during_a_commit_becomes_one_batch() -> None:
 async def test_documents_of_one_uri_are_written_in_order_and_never_in_one_batch() -> None:
     recorder, answers = Recorder(), list[str]()
     intake = Intake(recorder.prepare, recorder.commit)
-    with anyio.fail_after(5):
+    with anyio.fail_after(60):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(
                 submit_all, intake, [ask("1", "x"), ask("2", "x"), ask("a"), ask("3", "x")], answers
@@ -95,7 +95,7 @@ async def test_a_write_that_is_handed_back_is_prepared_again() -> None:
     recorder, answers = Recorder(), list[str]()
     recorder.hand_back = {"a"}
     intake = Intake(recorder.prepare, recorder.commit)
-    with anyio.fail_after(5):
+    with anyio.fail_after(60):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(intake.run)
             await submit_all(intake, [ask("a"), ask("b")], answers)
@@ -108,7 +108,7 @@ async def test_a_failed_batch_fails_its_callers_and_the_next_one_is_well() -> No
     recorder = Recorder()
     recorder.fail = OSError("broken")
     intake = Intake(recorder.prepare, recorder.commit)
-    with anyio.fail_after(5):
+    with anyio.fail_after(60):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(intake.run)
             with pytest.raises(OSError, match="broken"):
@@ -121,7 +121,7 @@ async def test_a_failed_batch_fails_its_callers_and_the_next_one_is_well() -> No
 async def test_a_caller_that_went_away_is_not_worked_for() -> None:
     recorder = Recorder()
     intake = Intake(recorder.prepare, recorder.commit)
-    with anyio.fail_after(5):
+    with anyio.fail_after(60):
         with anyio.move_on_after(0):
             await intake.submit(ask("gone"))
         async with anyio.create_task_group() as tasks:
@@ -135,7 +135,7 @@ async def test_idle_is_when_nothing_waits_and_nothing_is_under_way() -> None:
     recorder, answers = Recorder(), list[str]()
     intake = Intake(recorder.prepare, recorder.commit)
     recorder.gate = anyio.Event()
-    with anyio.fail_after(5):
+    with anyio.fail_after(60):
         await intake.idle()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(intake.run)

@@ -30,6 +30,6 @@ async def test_what_one_end_writes_the_other_receives_until_it_is_closed() -> No
     here.write(b"one")
     here.write(b"two")
     here.close()
-    with anyio.fail_after(5):
+    with anyio.fail_after(60):
         assert await there.receive() == b"one\ntwo\n"
         assert await there.receive() == b""

@@ -27,7 +27,7 @@ both = pytest.mark.parametrize("form", FORMS, ids=["event loop", "threads"][-len
 async def pair(form: Open) -> AsyncIterator[tuple[Pipes, Pipes]]:
     """Two streams that are each other's."""
     (read_a, write_b), (read_b, write_a) = os.pipe(), os.pipe()
-    with anyio.fail_after(30):
+    with anyio.fail_after(60):
         async with form(read_a, write_a) as here, form(read_b, write_b) as there:
             yield here, there
             here.end()
@@ -94,7 +94,7 @@ async def test_writing_to_nobody_harms_nobody(form: Open) -> None:
     read_end, write_end = os.pipe()
     theirs, ours = os.pipe()
     os.close(read_end)
-    with anyio.fail_after(10):
+    with anyio.fail_after(60):
         async with form(theirs, write_end) as stream:
             stream.write(b"x" * 2**21)
             stream.flush()
@@ -120,7 +120,7 @@ async def test_files_are_read_through_threads(tmp_path: Path) -> None:
     source, target = tmp_path / "in", tmp_path / "out"
     await anyio.Path(source).write_bytes(b"one\ntwo\n")
     read_fd, write_fd = os.open(source, os.O_RDONLY), os.open(target, os.O_CREAT | os.O_WRONLY)
-    with anyio.fail_after(10):
+    with anyio.fail_after(60):
         async with open_pipes(read_fd, write_fd) as stream:
             assert isinstance(stream, ThreadedPipes)
             assert await stream.receive() == b"one\ntwo\n"

@@ -146,7 +146,7 @@ async def scripted(
 ) -> AsyncIterator[tuple[Client, Scripted]]:
     """A client of such a server."""
     server = Scripted(script)
-    with anyio.fail_after(20):
+    with anyio.fail_after(60):
         async with (
             served(server) as url,
             open_http(

@@ -149,7 +149,7 @@ def raise_descriptor_limit(wanted: int) -> None:
 
 async def until(condition: Callable[[], bool]) -> None:
     """For what the other side notices in its own time, and tells nobody."""
-    with anyio.fail_after(10):
+    with anyio.fail_after(60):
         while not condition():
             await anyio.wait_all_tasks_blocked()
             await anyio.sleep(0.001)
@@ -165,7 +165,7 @@ class EventSource:
     async def next(self) -> dict[str, str] | None:
         """The fields of the next event, `""` being the comment; None at the end of the stream."""
         fields: dict[str, str] = {}
-        with anyio.fail_after(10):
+        with anyio.fail_after(60):
             async for line in self._lines:
                 if not line and fields:
                     return fields
@@ -208,6 +208,6 @@ async def http_client(server: Server | None = None, **options: Any) -> AsyncIter
     async with (
         Endpoint(server or make_server(), chosen, **options) as endpoint,
         served(endpoint.mcp) as url,
-        httpx2.AsyncClient(timeout=10, trust_env=False, limits=httpx2.Limits(max_connections=None)) as http,
+        httpx2.AsyncClient(timeout=60, trust_env=False, limits=httpx2.Limits(max_connections=None)) as http,
     ):
         yield HttpClient(http, url, endpoint)

@@ -40,7 +40,7 @@ class RawClient:
 
     async def receive(self) -> Any:
         """The next message."""
-        with anyio.fail_after(10):
+        with anyio.fail_after(60):
             while not self._received:
                 data = await self._stream.receive()
                 assert data, "the server has left"

@@ -62,7 +62,7 @@ async def connected(
 ) -> AsyncIterator[tuple[Client, Scripted]]:
     """A client of it."""
     server = Scripted(script)
-    with anyio.fail_after(10):
+    with anyio.fail_after(60):
         async with (
             beside(server.run),
             connect(server.here, ME, message_bytes=message_bytes, era=era, handlers=handlers) as client,

@@ -82,6 +82,11 @@ class Terminal:
     def type(self, text: str) -> None:
         os.write(self._master, text.encode())
 
+    def press(self, keys: str) -> None:
+        """Keys for a prompt, once one reads them: until then the terminal itself knows what Ctrl-D means."""
+        self.wait_until(lambda: not termios.tcgetattr(self._master)[3] & termios.ISIG, "prompt")
+        self.type(keys)
+
     def enter(self, text: str = "") -> None:
         self.type(text + "\r")
 

@@ -60,7 +60,7 @@ def test_from_the_first_prompt_to_a_cited_answer_and_out_again(start: Start) -> 
     chat.enter("/why")
     chat.wait_for(r"^Times: retrieval")
     chat.wait_for(r"\[1\] +[01]\.\d\d +tea\.md:\d.*yes: ")
-    chat.type(CTRL_D)
+    chat.press(CTRL_D)
     assert chat.wait_for_end() == 0
 
 
@@ -78,7 +78,7 @@ def test_ctrl_c_stops_the_answer_and_not_the_chat(start: Start) -> None:
         chat.enter("Another one")
         chat.wait_for(r"^Short\.")
         chat.wait_for(r"^test-model · \d")
-        chat.type(CTRL_D)
+        chat.press(CTRL_D)
         assert chat.wait_for_end() == 0
 
 
@@ -87,11 +87,11 @@ def test_ctrl_c_at_the_prompt_clears_the_line_and_tells_how_to_leave(start: Star
     chat.wait_for("Your memory is empty")
     chat.type("half a question")
     chat.wait_for("^❯ half a question")
-    chat.type(CTRL_C)
+    chat.press(CTRL_C)
     chat.wait_for(READY)
-    chat.type(CTRL_C)
+    chat.press(CTRL_C)
     chat.wait_for("Ctrl-D leaves the chat")
-    chat.type(CTRL_D)
+    chat.press(CTRL_D)
     assert chat.wait_for_end() == 0
 
 
@@ -100,7 +100,7 @@ def test_pasted_lines_are_one_message_and_tab_completes(start: Start) -> None:
     chat.wait_for("Your memory is empty")
     chat.type(f"{ESCAPE}[200~first line\nsecond line{ESCAPE}[201~")
     chat.wait_for(r"^❯ first line\n· second line")
-    chat.type(CTRL_C)
+    chat.press(CTRL_C)
     chat.type("/inj")
     chat.wait_for("load files and folders")
     chat.type("\t")
@@ -109,7 +109,7 @@ def test_pasted_lines_are_one_message_and_tab_completes(start: Start) -> None:
     chat.wait_for(r"^ +tea\.md$")
     chat.type("\t")
     chat.wait_for(r"/inject tea\.md")
-    chat.type(CTRL_C + CTRL_D)
+    chat.press(CTRL_C + CTRL_D)
     assert chat.wait_for_end() == 0
 
 
@@ -124,7 +124,7 @@ def test_a_narrow_terminal_wraps_and_loses_nothing(start: Start) -> None:
         line.strip("▌ ") for line in chat.text.splitlines()
     ).replace("  ", " ")
     assert all(len(line) <= 30 for line in chat.text.splitlines())
-    chat.type(CTRL_D)
+    chat.press(CTRL_D)
     assert chat.wait_for_end() == 0
 
 
@@ -135,7 +135,7 @@ def test_no_color_means_no_colours_and_no_line_drawn_twice(start: Start) -> None
     chat.wait_for("1 added")
     chat.enter("How hot is green tea brewed?")
     chat.wait_for(r"^offline · \d")
-    chat.type(CTRL_D)
+    chat.press(CTRL_D)
     assert chat.wait_for_end() == 0
     assert set(re.findall(rb"\x1b\[[\d;]*m", chat.raw)) <= {b"\x1b[0m"}
     assert b"\x1b]8" not in chat.raw
@@ -156,7 +156,8 @@ def test_a_dumb_terminal_gets_plain_lines(start: Start) -> None:
 def test_a_terminal_without_the_arrow_gets_a_plain_prompt(start: Start) -> None:
     chat = start(LC_ALL="en_US.ISO-8859-1", PYTHONIOENCODING="latin-1", PYTHONUTF8="0")
     chat.wait_for("^> Ask something")
-    chat.type(CTRL_D)
+    chat.wait_for("Your memory is empty")
+    chat.press(CTRL_D)
     assert chat.wait_for_end() == 0
 
 
@@ -172,7 +173,7 @@ def test_a_model_that_cannot_be_reached_is_told_before_the_first_question(start:
     chat.wait_for(READY)
     chat.enter("Hello?")
     chat.wait_for(r"127\.0\.0\.1:9.* cannot be reached")
-    chat.type(CTRL_D)
+    chat.press(CTRL_D)
     assert chat.wait_for_end() == 0
 
 

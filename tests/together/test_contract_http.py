@@ -55,8 +55,8 @@ def types_of(value: dict[str, object]) -> dict[str, type]:
     return {key: type(item) for key, item in value.items()}
 
 
-def get(url: str) -> httpx2.Response:
-    return httpx2.get(url, trust_env=False, timeout=LONGEST_SECONDS)
+def get(url: str, **headers: str) -> httpx2.Response:
+    return httpx2.get(url, headers=headers, trust_env=False, timeout=LONGEST_SECONDS)
 
 
 def test_serve_says_where_it_is_in_one_document(server: HttpMemory) -> None:
@@ -81,7 +81,7 @@ def test_the_metrics_have_their_names(server: HttpMemory) -> None:
 
 
 def test_a_refusal_is_a_json_rpc_error_with_a_word(server: HttpMemory) -> None:
-    refused = httpx2.get(f"{server.root}/metrics", headers={"host": "evil.example"}, trust_env=False)
+    refused = get(f"{server.root}/metrics", host="evil.example")
     assert (refused.status_code, refused.json()["error"]["data"]["errorCode"]) == (403, "HOST_NOT_ALLOWED")
 
 

@@ -14,11 +14,13 @@ from typing import Any, NamedTuple, TypeAlias
 import anyio
 import pytest
 
+from tests.peers.walk import WALK_SECONDS
 from tests.support import mcp_http
 from tests.support.http_memory import http_memory
 from tests.support.mcp_offers import NOTES, WELCOME
 from tests.support.mcp_process import ENV, ROOT, SERVER
 from tests.support.peers import PeerName, need, python, running
+from tests.support.ports import free_port
 from tests.support.processes import memory_command, memory_environment
 from tests.support.wire import Recording
 
@@ -89,7 +91,7 @@ class Walks:
             (peer,) = {case.peer for case in cases}
             command = [python(peer), "-m", f"tests.peers.{peer}_client", json.dumps(targets)]
             env = ENV | memory_environment(self._folder)
-            with anyio.fail_after(120):
+            with anyio.fail_after(2 * WALK_SECONDS):
                 done = await anyio.run_process(command, check=False, stderr=None, cwd=ROOT, env=env)
         assert done.returncode == 0
         self._seen |= dict(zip(cases, json.loads(done.stdout), strict=True))
@@ -233,10 +235,10 @@ async def test_it_uses_the_memory(case: Case, walks: Walks) -> None:
 async def test_it_comes_back_when_we_have_restarted(peer: PeerName, tmp_path: Path) -> None:
     need(peer)
     cases = [case for case in CASES if case.peer == peer and case.transport != "stdio"]
-    log = tmp_path / "log"
+    log, port = tmp_path / "log", free_port()
     async with AsyncExitStack() as stack:
-        stack.enter_context(anyio.fail_after(60))
-        with running(mcp_http.COMMAND, log) as root:
+        stack.enter_context(anyio.fail_after(WALK_SECONDS))
+        with running(mcp_http.COMMAND, log, port) as root:
             targets = [case._asdict() | {"url": root + PATHS[case.transport]} for case in cases]
             command = [python(peer), "-m", "tests.peers.restart", peer, json.dumps(targets)]
             process = await anyio.open_process(command, stderr=None, cwd=ROOT, env=ENV)
@@ -244,7 +246,7 @@ async def test_it_comes_back_when_we_have_restarted(peer: PeerName, tmp_path: Pa
             assert process.stdin is not None
             assert process.stdout is not None
             assert await process.stdout.receive() == b"met\n"
-        with running(mcp_http.COMMAND, log, int(root.rpartition(":")[2])):
+        with running(mcp_http.COMMAND, log, port):
             await process.stdin.send(b"\n")
             told = b"".join([part async for part in process.stdout])
     for case, saw in zip(cases, json.loads(told), strict=True):

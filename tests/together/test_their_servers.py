@@ -23,10 +23,11 @@ from ragmcp.transports.stdio import open_stdio
 from tests.peers.offers import WELCOME
 from tests.support.mcp_process import ENV, MESSAGE_BYTES
 from tests.support.peers import PeerName, need, running, server_command
+from tests.support.ports import free_port
 from tests.support.wire import Recording
 
 ABOUT_US: dict[str, Any] = {"client_name": "tests", "client_version": "0", "message_bytes": MESSAGE_BYTES}
-SECONDS = 20
+SECONDS = 60
 NAMES = {"mcp1": "sdk-1", "mcp2": "sdk-2", "fastmcp": "fastmcp"}
 LARGE = "ü世🎉 " * (2**20 // 10)
 
@@ -260,18 +261,18 @@ async def test_every_message_fits_the_schema_of_its_revision(client: Client, rec
 @pytest.mark.parametrize("peer", ["mcp1", "mcp2"])
 async def test_we_go_on_when_it_has_restarted(peer: PeerName, tmp_path: Path) -> None:
     need(peer)
-    command, log = server_command(peer, "http"), tmp_path / "log"
+    command, log, port = server_command(peer, "http"), tmp_path / "log", free_port()
 
     async def add(client: Client) -> str:
         return (await client.call_tool("add", {"a": 1}, timeout=SECONDS)).text
 
     async with AsyncExitStack() as stack:
-        with running(command, log) as url:
+        with running(command, log, port) as url:
             streamable = await stack.enter_async_context(open_http(f"{url}/mcp", **ABOUT_US))
             session = await stack.enter_async_context(open_http(f"{url}/mcp", era="legacy", **ABOUT_US))
             sse = await stack.enter_async_context(open_http(f"{url}/sse", **ABOUT_US))
             assert [await add(client) for client in (streamable, session, sse)] == ["2"] * 3
-        with running(command, log, int(url.rpartition(":")[2])):
+        with running(command, log, port):
             assert [await add(client) for client in (streamable, session)] == ["2"] * 2
             # The old transport is one connection; whoever wants it again opens another one.
             with pytest.raises(ConnectionClosed):

@@ -24,7 +24,7 @@ from tests.support import typescript
 from tests.support.mcp_process import MESSAGE_BYTES
 from tests.support.wire import Recording
 
-SECONDS = 20
+SECONDS = 60
 TRANSPORTS = ["stdio", "streamableHttp", "sse"]
 REVISION = "2025-11-25"  # The SDK it is made with knows no later one, and speaks it over all of them.
 TEXT = "demo://resource/dynamic/text/7"

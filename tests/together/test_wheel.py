@@ -26,6 +26,13 @@ def run(*command: str) -> str:
     return done.stdout
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _nothing_before_what_is_installed() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("PYTHONPATH", raising=False)
+        yield
+
+
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of the installed programs. Their dependencies are those of this environment."""
@@ -58,7 +65,7 @@ def test_the_programs_say_their_versions(programs: Path) -> None:
 
 
 def test_a_host_discovers_the_server(server: HttpMemory) -> None:
-    described = httpx2.get(f"{server.root}/.well-known/mcp", trust_env=False).json()
+    described = httpx2.get(f"{server.root}/.well-known/mcp", trust_env=False, timeout=LONGEST_SECONDS).json()
     assert described["endpoints"]["mcp"] == server.url
     assert described["revisions"] == [MODERN, *LEGACY_REVISIONS]
 
