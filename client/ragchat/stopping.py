@@ -12,6 +12,8 @@ from collections.abc import Callable, Coroutine
 from types import FrameType
 from typing import Any
 
+Handler = Callable[[int, FrameType | None], None] | signal.Handlers
+
 # Windows has no SIGHUP.
 SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
@@ -43,11 +45,11 @@ async def until_stopped(command: Coroutine[Any, Any, int]) -> int:
         if stopped:
             raise Stopped from None
         raise
-    finally:
-        _answer(heard, _die)
+    finally:  # In what Python does on its way out, no handler could run.
+        _answer(heard, signal.SIG_DFL)
 
 
-def _answer(numbers: list[signal.Signals], handler: Callable[[int, FrameType | None], None]) -> None:
+def _answer(numbers: list[signal.Signals], handler: Handler) -> None:
     # signal.signal and not loop.add_signal_handler: Windows has only this one.
     for number in numbers:
         signal.signal(number, handler)
