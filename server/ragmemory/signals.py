@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from contextlib import suppress
 from threading import Thread
 
 import anyio
@@ -25,7 +26,7 @@ async def stop_signal(*, task_status: TaskStatus[None] = TASK_STATUS_IGNORED) ->
 
 
 async def stdin_end(*, task_status: TaskStatus[None] = TASK_STATUS_IGNORED) -> None:
-    """Returns when stdin has ended; what comes before is thrown away.
+    """Returns when stdin has ended, or cannot be read; what comes before is thrown away.
 
     In a thread that nobody waits for: one that reads cannot be told to stop.
     """
@@ -35,9 +36,11 @@ async def stdin_end(*, task_status: TaskStatus[None] = TASK_STATUS_IGNORED) -> N
     ended, token = anyio.Event(), current_token()
 
     def read_to_end() -> None:
-        while os.read(0, 65_536):
-            pass
-        from_thread.run_sync(ended.set, token=token)
+        with suppress(OSError):  # It is closed, or a terminal that was hung up.
+            while os.read(0, 65_536):
+                pass
+        with suppress(RuntimeError):  # Whoever waited has left before.
+            from_thread.run_sync(ended.set, token=token)
 
     Thread(target=read_to_end, daemon=True).start()
     task_status.started()

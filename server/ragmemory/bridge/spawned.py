@@ -30,18 +30,14 @@ class Spawned:
         """Until cancelled, which ends the server."""
         while True:
             await self._wanted.wait()
-            self._wanted = anyio.Event()
             try:
                 await self._live()
             except ServerNotStarted as error:
                 log.error("%s", error)
-            self._settle()
+            self._settled.set()
+            self._wanted, self._settled = anyio.Event(), anyio.Event()
 
     async def _live(self) -> None:
         async with ServerProcess.start(self._command, stderr=None, env=None, cwd=None) as process:
             while await process.stream.receive():
-                self._settle()
-
-    def _settle(self) -> None:
-        self._settled.set()
-        self._settled = anyio.Event()
+                self._settled.set()
