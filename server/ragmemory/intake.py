@@ -25,8 +25,8 @@ _CHARACTERS = 4_000_000
 # What can be done without the write lock: an outcome where nothing is to be written, an error where it
 # failed, else the write with its chunks and embeddings.
 Prepare = Callable[[Sequence[Write]], Awaitable[Sequence[Write | Injected | Exception]]]
-# Write them; None where a write needs to be prepared again.
-Commit = Callable[[Sequence[Write]], Awaitable[Sequence[Injected | None]]]
+# Write them: the outcome, an error where one alone failed; None where a write needs to be prepared again.
+Commit = Callable[[Sequence[Write]], Awaitable[Sequence[Injected | Exception | None]]]
 
 
 @dataclass(eq=False)

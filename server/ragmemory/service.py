@@ -117,14 +117,14 @@ class MemoryService:
         await self._open()
         return await self._intake.submit(Write(draft, origin))
 
-    async def _commit(self, writes: Sequence[Write]) -> list[Injected | None]:
+    async def _commit(self, writes: Sequence[Write]) -> Sequence[Injected | Exception | None]:
         vectors = [write.embeddings[0] for write in writes if write.embeddings]
         # Two bytes a number.
         embedder = (self._embedder.identity, len(vectors[0]) // 2) if vectors else None
         outcomes = await self._store.write(writes, embedder)
         self._indexing.note_write()
         for outcome in outcomes:
-            if outcome is not None and outcome.status != "unchanged":
+            if isinstance(outcome, Injected) and outcome.status != "unchanged":
                 self.on_change(outcome.document_id, outcome.status)
         return outcomes
 

@@ -44,6 +44,7 @@ async def store(tmp_path: Path) -> AsyncIterator[Store]:
 
 async def put(store: Store, text: str, uri: str = "doc", **metadata: object) -> Injected | None:
     [outcome] = await store.write([write_of(text, {"uri": uri, **metadata})], EMBEDDER)
+    assert not isinstance(outcome, UndoConflict)
     return outcome
 
 
@@ -467,6 +468,18 @@ async def test_only_the_last_write_can_be_taken_back(store: Store) -> None:
     ]
     with pytest.raises(UndoConflict):
         await store.remove("doc", ORIGIN, undoes=2)
+
+
+async def test_an_undo_that_comes_too_late_fails_alone(store: Store) -> None:
+    await put(store, "one")
+    await put(store, "two")
+    await put(store, "other", "other")
+    late = replace(write_of("one", {"uri": "doc"}), undoes=2)
+    conflict, added = await store.write([late, write_of("new", {"uri": "new"})], EMBEDDER)
+    assert isinstance(conflict, UndoConflict)
+    assert isinstance(added, Injected)
+    assert [entry.action for entry in await store.entries(10)] == ["added", "added", "updated", "added"]
+    assert await store.text((await store.document("doc")).document_id) == "two"
 
 
 async def test_sqlite_errors_never_leave_the_store_as_such(store: Store) -> None:

@@ -63,10 +63,15 @@ async def record(
 
 async def _mark_undone(connection: aiosqlite.Connection, seqs: Iterable[int], undo_depth: int) -> None:
     for seq in seqs:
-        last = await last_undoable(connection, undo_depth)
-        if last is None or last[0].seq != seq:
+        if not await is_undoable(connection, seq, undo_depth):
             raise UndoConflict(seq)
         await connection.execute("UPDATE journal SET undone = 1 WHERE seq = ?", [seq])
+
+
+async def is_undoable(connection: aiosqlite.Connection, seq: int, undo_depth: int) -> bool:
+    """Whether that is still the line that an undo would take back."""
+    last = await last_undoable(connection, undo_depth)
+    return last is not None and last[0].seq == seq
 
 
 async def entries(connection: aiosqlite.Connection, limit: int) -> list[Entry]:

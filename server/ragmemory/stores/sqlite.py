@@ -28,7 +28,6 @@ from ragmemory.types import (
     Entry,
     Forgotten,
     Hit,
-    Injected,
     Mark,
     Origin,
     Stats,
@@ -103,12 +102,12 @@ class Store:
 
     # Writing
 
-    async def write(self, writes: Sequence[Write], embedder: tuple[str, int] | None) -> list[Injected | None]:
+    async def write(self, writes: Sequence[Write], embedder: tuple[str, int] | None) -> list[writing.Outcome]:
         """Write documents of different uris in one transaction; on return they are on the disk.
 
         `embedder` is the identity and the dimensions behind the embeddings, None if there are none.
-        An outcome is None where chunks turned out to be needed. Raises EmbedderMismatch and UndoConflict;
-        nothing is written then.
+        An outcome is None where chunks turned out to be needed, an UndoConflict where an undo came too late.
+        Raises EmbedderMismatch; nothing is written then.
         """
         async with self._transaction() as connection:
             if embedder:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
 
-from ragmemory.errors import EmbedderMismatch
+from ragmemory.errors import EmbedderMismatch, UndoConflict
 from ragmemory.stores import journal
 from ragmemory.stores.fulltext import searchable
 from ragmemory.types import Draft, Forgotten, Injected, Origin, Status, Write
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 _FULLTEXT = "INSERT INTO fulltext(rowid, title, heading, text) VALUES(?, ?, ?, ?)"
 # A contentless FTS5 table forgets a row only when it is told what the row held.
 _FULLTEXT_DELETE = "INSERT INTO fulltext(fulltext, rowid, title, heading, text) VALUES('delete', ?, ?, ?, ?)"
+
+
+Outcome = Injected | UndoConflict | None
 
 
 class Known(NamedTuple):
@@ -73,20 +76,23 @@ class _Step(NamedTuple):
 
 async def write_batch(
     connection: aiosqlite.Connection, writes: Sequence[Write], at: datetime, undo_depth: int
-) -> list[Injected | None]:
+) -> list[Outcome]:
     """Write documents of different uris; the outcomes are in the same order.
 
     None stands for a write that came without chunks and needs them after all, because the document was
-    changed or removed since the caller looked.
+    changed or removed since the caller looked; an UndoConflict for an undo that came too late.
     """
     known = await find(connection, [write.draft.uri for write in writes])
     [(last_number,)] = await connection.execute_fetchall("SELECT ifnull(max(number), 0) FROM documents")
     steps: list[_Step] = []
-    outcomes: list[Injected | None] = []
+    outcomes: list[Outcome] = []
     for write in writes:
         draft, old = write.draft, known.get(write.draft.uri)
         missing = difference(draft, old)
-        if missing == "nothing" and old and write.undoes is None:
+        undoes = write.undoes
+        if undoes is not None and not await journal.is_undoable(connection, undoes, undo_depth):
+            outcomes.append(UndoConflict(undoes))
+        elif missing == "nothing" and old and write.undoes is None:
             outcomes.append(Injected(draft.document_id, draft.uri, "unchanged", old.chunks))
         elif missing == "everything" and write.chunks is None:
             outcomes.append(None)
