@@ -26,6 +26,7 @@ from tests.support.http_server import (
     modern_request,
     raise_descriptor_limit,
     request,
+    served,
     until,
 )
 from tests.support.mcp_server import make_server
@@ -199,6 +200,39 @@ async def test_a_call_still_running_is_cancelled_when_the_server_has_left() -> N
             tasks.start_soon(ask)
             await hanging.began.wait()
         await hanging.cancelled.wait()
+
+
+@pytest.mark.parametrize("streams", [False, True])
+async def test_a_call_for_which_no_time_was_left_is_told_so(
+    streams: bool, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Uvicorn says on stderr what it thinks of responses that do not end."""
+    hanging, answered = Hanging(), anyio.Event()
+    keep_alive = 0.01 if streams else 10
+    endpoint = Endpoint(hanging.server, limits(leave_seconds=0.1, keep_alive_seconds=keep_alive))
+    message = modern_request("tools/call", {"name": "hang", "arguments": {}})
+    async with (
+        served(endpoint.mcp) as url,
+        httpx2.AsyncClient(trust_env=False) as http,
+        anyio.create_task_group() as tasks,
+    ):
+
+        async def ask() -> None:
+            usual = {"content-type": "application/json", "accept": ACCEPT}
+            response = await http.post(url, json=message, headers=usual | modern_headers(message))
+            if streams:
+                assert (response.status_code, response.text.strip(":\n")) == (200, "")
+            else:
+                assert response.status_code == 503
+                assert response.json()["error"]["data"]["errorCode"] == "SERVER_LEAVING"
+            answered.set()
+
+        async with endpoint:
+            tasks.start_soon(ask)
+            await hanging.began.wait()
+            await until(lambda: endpoint.stream_count == int(streams))
+        await answered.wait()
+    assert capfd.readouterr().err == ""
 
 
 @pytest.mark.parametrize(

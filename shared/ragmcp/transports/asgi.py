@@ -121,6 +121,8 @@ class Endpoint:
                 await self._try(serve, exchange, scope)
             if exchange.late:
                 await self._answering.refuse(exchange, BodyTooSlow(self._limits.body_seconds))
+            elif self._answering.closing.is_set() and exchange.scope.cancelled_caught:
+                await self._cut_off(exchange)
         finally:
             exchange.close()
             self._open.discard(exchange)
@@ -139,6 +141,13 @@ class Endpoint:
             pass
         except RemoteProtocolError as error:
             await self._answering.refuse(exchange, error)
+
+    async def _cut_off(self, exchange: Exchange) -> None:
+        """There was no time left for what it asked; it hears that, as far as it can hear anything else."""
+        if exchange.streaming:
+            await exchange.finish()
+        elif not exchange.finished:
+            await self._answering.refuse(exchange, ServerLeaving())
 
     # The MCP endpoint
 
