@@ -86,6 +86,26 @@ async def test_a_forgotten_session_is_begun_anew_with_all_that_the_server_was_to
     assert server.methods().count("initialize") == 2
 
 
+async def test_all_who_hear_at_once_that_the_session_is_forgotten_go_on_in_a_new_one() -> None:
+    asked, everybody = 0, anyio.Event()
+
+    async def script(heard: Heard) -> Any:
+        nonlocal asked
+        if heard.headers.get("mcp-session-id") == "session-1" and heard.method == "tools/call":
+            asked += 1
+            if asked == 10:
+                everybody.set()
+            await everybody.wait()
+            return Said(404)
+        return inner(heard)
+
+    inner = serving(done)
+    async with scripted(script, "legacy") as (client, server), anyio.create_task_group() as tasks:
+        for _ in range(10):
+            tasks.start_soon(lambda: client.call_tool("t", timeout=5))
+    assert server.methods().count("initialize") == 2
+
+
 async def test_a_server_that_forgets_every_session_is_not_asked_for_ever() -> None:
     async with scripted(serving(lambda _: Said(404)), "legacy") as (client, server):
         with pytest.raises(ConnectionClosed):

@@ -79,7 +79,8 @@ class LegacyHttp:
         self.next_id = 1
         self._listening = anyio.CancelScope()
         self._hears = False
-        self._renewing = anyio.Lock()
+        # Whoever has it has also said in `_lost` for which session, before anybody else runs.
+        self._renewing = anyio.Lock(fast_acquire=True)
         self._lost = ""
 
     @property
