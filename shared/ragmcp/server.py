@@ -22,7 +22,14 @@ from ragmcp.call import Call, Channel, InputNeeded, Method, method
 from ragmcp.concurrency import beside, confined
 from ragmcp.connection import MOST_IN_PROGRESS, Connection
 from ragmcp.eras import MODERN_REVISIONS, STRUCTURED_SINCE, Era, Session
-from ragmcp.errors import InvalidParams, MethodNotFound, RemoteProtocolError, ToolError, ToolNotFound
+from ragmcp.errors import (
+    ConnectionClosed,
+    InvalidParams,
+    MethodNotFound,
+    RemoteProtocolError,
+    ToolError,
+    ToolNotFound,
+)
 from ragmcp.jsonrpc import Request
 from ragmcp.peer import Peer, Stream
 from ragmcp.schema import (
@@ -253,7 +260,10 @@ async def _run_tool(call: Call, tool: Tool, arguments: Raw) -> Result:
 
 def _failure(call: Call, tool: Tool, error: Exception) -> tuple[list[Any], Any]:
     if not isinstance(error, ToolError):
-        log.error("The tool %s failed", tool.name, exc_info=error)
+        if isinstance(error, ConnectionClosed) and call.channel.closed.is_set():
+            log.info("The client of %s left before it answered", tool.name)
+        else:
+            log.error("The tool %s failed", tool.name, exc_info=error)
         error = ToolError("INTERNAL_ERROR", f"{tool.name} failed unexpectedly; the server's log says more.")
     data = {"errorCode": error.code, "details": error.details, "requestId": call.id}
     return [TextContent(text=str(error))], data

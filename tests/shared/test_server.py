@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import AsyncExitStack
+from functools import partial
 from typing import Any
 
 import anyio
@@ -14,12 +15,12 @@ from ragmcp.eras import LEGACY_REVISIONS
 from ragmcp.errors import WireError
 from ragmcp.handlers import Handlers
 from ragmcp.inputs import Elicit, ElicitResult
-from ragmcp.server import Server
+from ragmcp.server import Server, serve
 from ragmcp.tools import tool
 from ragmcp.transports.http import open_http
-from ragmcp.transports.memory import open_memory
+from ragmcp.transports.memory import memory_pair, open_memory
 from tests.shared.test_concurrency import awaits_what_is_cancelled
-from tests.support.http_server import http_client
+from tests.support.http_server import http_client, request
 from tests.support.mcp_server import make_server
 from tests.support.raw_mcp import MODERN_META, raw_client
 from tests.support.schemas import MODERN, REVISIONS
@@ -353,3 +354,30 @@ async def test_a_client_whose_form_is_cancelled_says_so_and_goes_on(way: str) ->
                 )
             for _ in range(2):
                 assert (await client.call_tool("ask", timeout=5)).is_error
+
+
+async def test_a_client_that_leaves_while_it_is_asked_is_no_failure_of_the_tool(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    @tool()
+    async def ask(call: Call) -> str:
+        """Asks the user."""
+        await call.ask(name=Elicit(message="Who?", requested_schema={"type": "object", "properties": {}}))
+        return ""
+
+    shake = {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {"elicitation": {}},
+        "clientInfo": {"name": "me", "version": "1"},
+    }
+    here, there = memory_pair()
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as serving:
+            serving.start_soon(partial(serve, Server("s", "1", [ask]), there, message_bytes=100_000))
+            here.write(json.dumps(request("initialize", shake, id=1)).encode())
+            here.write(json.dumps(request("tools/call", {"name": "ask"}, id=2)).encode())
+            while b"elicitation/create" not in await here.receive():
+                pass
+            here.close()
+    assert b"INTERNAL_ERROR" in await here.receive()
+    assert [record for record in caplog.records if record.levelname == "ERROR"] == []
