@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 from ragmcp.settings import load_settings
 from ragmemory.embedders.local import DIMENSIONS, LocalEmbedder
+from ragmemory.indexes.chunks import ChunkIndexes
 from ragmemory.queries import parse
 from ragmemory.ranking import RankingSettings, Scored
 from ragmemory.retriever import Retriever
@@ -238,3 +240,49 @@ def test_a_new_snapshot_replaces_the_old_one_and_the_mapped_one_stays_readable(t
     assert len(list(tmp_path.iterdir())) == 1
     assert reader.ask("soup")[0].chunk_id == 1
     assert len(Notes(folder=tmp_path).retriever) == 10
+
+
+def test_what_another_process_is_just_saving_is_left_alone_and_what_it_left_long_ago_is_not(
+    tmp_path: Path,
+) -> None:
+    others, left = tmp_path / "7-0.1", tmp_path / "5-0.2"
+    for path in (others, left):
+        path.mkdir()
+        (path / "half").touch()
+    os.utime(left, (0, 0))
+    Notes(*KITCHEN, folder=tmp_path).retriever.save()
+    assert {path.name.partition(".")[0] for path in tmp_path.iterdir()} == {"7-0", "3-0"}
+
+
+def test_of_two_that_save_at_the_same_time_the_furthest_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, same, further = (Notes(*KITCHEN, folder=tmp_path) for _ in range(3))
+    further.add(*HOUSE)
+    write = ChunkIndexes.save
+
+    def write_after_the_others(indexes: ChunkIndexes, folder: Path) -> None:
+        monkeypatch.undo()
+        same.retriever.save()
+        further.retriever.save()
+        write(indexes, folder)
+
+    monkeypatch.setattr(ChunkIndexes, "save", write_after_the_others)
+    one.retriever.save()
+    assert len(Notes(folder=tmp_path).retriever) == len(KITCHEN + HOUSE)
+
+
+def test_of_two_that_save_the_same_at_the_same_time_one_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = Notes(*KITCHEN, folder=tmp_path), Notes(*KITCHEN, folder=tmp_path)
+
+    def look_after_the_other(folder: Path) -> list[Path]:
+        monkeypatch.undo()
+        other.retriever.save()
+        return list(folder.iterdir())
+
+    monkeypatch.setattr("ragmemory.indexes.snapshots.entries", look_after_the_other)
+    one.retriever.save()
+    assert len(list(tmp_path.iterdir())) == 1
+    assert len(Notes(folder=tmp_path).retriever) == len(KITCHEN)
