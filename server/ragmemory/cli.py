@@ -13,6 +13,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from signal import SIG_DFL, SIGINT, default_int_handler, getsignal, signal
 from typing import TYPE_CHECKING, Any
 
 from ragmemory import __version__
@@ -29,6 +30,9 @@ COMMANDS = frozenset({"http", "bridge", "-h", "--help"})
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run until the host goes away. Returns the exit code: 0 done, 1 failed (2, wrong usage, by argparse)."""
+    if argv is None and sys.platform != "win32" and getsignal(SIGINT) is default_int_handler:
+        # As long as nothing runs, nothing is to be put away, and nobody wants a traceback of imports.
+        signal(SIGINT, SIG_DFL)
     gc.set_threshold(OBJECTS)
     words = sys.argv[1:] if argv is None else argv
     arguments = _parser(commands=not COMMANDS.isdisjoint(words)).parse_args(words)

@@ -84,3 +84,17 @@ def test_a_signal_ends_it_in_order(tmp_path: Path, number: signal.Signals) -> No
         process.send_signal(number)
         _, errors = process.communicate(timeout=LONGEST_SECONDS)
     assert (process.returncode, errors) == (0, b"")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no signals that can be received")
+def test_ctrl_c_before_anything_runs_ends_it_without_a_word() -> None:
+    code = """
+import os, signal
+import ragmcp.settings
+from ragmemory.cli import main
+
+ragmcp.settings.load_settings = lambda *_: os.kill(os.getpid(), signal.SIGINT)
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (-signal.SIGINT, b"")
