@@ -154,3 +154,13 @@ async def test_all_who_drain_go_on_once_somebody_reads(form: Open) -> None:
             tasks.start_soon(here.drain)
             await anyio.wait_all_tasks_blocked()
             tasks.start_soon(received, there, size + 1)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="asyncio polls no pipes there")
+async def test_nobody_waits_for_what_the_end_has_left_unsent() -> None:
+    async with pair(open_polled) as (here, _), anyio.create_task_group() as tasks:
+        here.write(b"x" * 8 * 2**20)
+        here.flush()
+        tasks.start_soon(here.drain)
+        await anyio.wait_all_tasks_blocked()
+        here.end()

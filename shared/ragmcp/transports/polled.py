@@ -145,7 +145,8 @@ class PolledPipes:
         if self._write_fd >= 0:
             self._unblock()
             os.close(self._write_fd)
-            self._write_fd = -1  # What is written from now on goes nowhere.
+            self._write_fd = -1  # What is written from now on goes nowhere; so does what was still queued:
+            self.flush()
 
     def close(self) -> None:
         """Close both halves."""
