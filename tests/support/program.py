@@ -49,7 +49,13 @@ class Program:
     def variables(self) -> dict[str, str]:
         ours = ("RAGCHAT_", "OPENAI_", "NO_COLOR", "PYTHONIOENCODING")
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
-        return {**inherited, "RAGCHAT_HOME": str(self.home), "RAGCHAT_MODEL_NAME": "offline", **self.environ}
+        chosen = {
+            "RAGCHAT_HOME": str(self.home),
+            "RAGCHAT_MODEL_NAME": "offline",
+            # A memory that a busy machine starts slowly is waited for, too.
+            "RAGCHAT_RETRIEVAL_DEADLINE_SECONDS": str(LONGEST_SECONDS),
+        }
+        return inherited | chosen | self.environ
 
 
 def program_in(tmp_path: Path, **environ: str) -> Program:

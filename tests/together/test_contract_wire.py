@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -57,13 +58,34 @@ class Memory:
         return self.process.returncode, rest
 
 
-@pytest.fixture
-def memory(tmp_path: Path) -> Iterator[Memory]:
-    server = Memory(tmp_path)
+@contextmanager
+def running(home: Path) -> Iterator[Memory]:
+    server = Memory(home)
     with server.process:
         yield server
         if server.process.poll() is None:
             assert server.leave() == (0, b"")
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[Memory]:
+    with running(tmp_path) as memory:
+        yield memory
+
+
+@pytest.fixture(scope="module")
+def without_handshake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
+    """One for all tests that only ask."""
+    with running(tmp_path_factory.mktemp("modern")) as memory:
+        yield memory
+
+
+@pytest.fixture(scope="module")
+def with_handshake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
+    """The same, with the handshake behind it."""
+    with running(tmp_path_factory.mktemp("legacy")) as memory:
+        memory.initialize("2025-11-25")
+        yield memory
 
 
 def request(method: str, params: dict[str, Any] | None = None, id: int | str = 1) -> dict[str, Any]:
@@ -181,9 +203,9 @@ def test_an_unknown_revision_is_refused_with_those_that_are_known(memory: Memory
     ],
 )
 def test_a_call_that_cannot_be_made_is_an_error_with_a_word_for_programs(
-    memory: Memory, message: dict[str, Any], code: int, word: str
+    without_handshake: Memory, message: dict[str, Any], code: int, word: str
 ) -> None:
-    error = memory.ask(message)["error"]
+    error = without_handshake.ask(message)["error"]
 
     assert error["code"] == code
     assert error["data"].keys() >= {"errorCode", "details", "requestId"}
@@ -214,11 +236,11 @@ def test_a_call_that_cannot_be_made_is_an_error_with_a_word_for_programs(
     ],
     ids=lambda value: repr(value[:60]) if isinstance(value, bytes) else str(value),
 )
-def test_a_bad_line_is_answered_and_the_server_lives_on(memory: Memory, line: bytes, code: int) -> None:
-    memory.initialize("2025-11-25")
-
-    assert memory.ask(line)["error"]["code"] == code
-    assert memory.ask(PING) == PONG
+def test_a_bad_line_is_answered_and_the_server_lives_on(
+    with_handshake: Memory, line: bytes, code: int
+) -> None:
+    assert with_handshake.ask(line)["error"]["code"] == code
+    assert with_handshake.ask(PING) == PONG
 
 
 def test_what_asks_for_no_answer_gets_none(memory: Memory) -> None:
