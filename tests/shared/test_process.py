@@ -47,7 +47,9 @@ async def test_a_server_that_exits_on_stdin_close_is_never_terminated(
 
 
 @posix
-async def test_a_server_that_stays_is_terminated(tmp_path: Path) -> None:
+async def test_a_server_that_stays_is_terminated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "LEAVE_SECONDS", 0.1)
+    monkeypatch.setattr(process, "TERMINATE_SECONDS", 2 * LONGEST_SECONDS)
     script = "import signal, sys, time\nprint('ready', file=sys.stderr, flush=True)\nsignal.pause()"
     log = tmp_path / "log"
     with anyio.fail_after(LONGEST_SECONDS):
@@ -56,7 +58,11 @@ async def test_a_server_that_stays_is_terminated(tmp_path: Path) -> None:
 
 
 @posix
-async def test_a_server_that_ignores_sigterm_is_killed_with_its_children(tmp_path: Path) -> None:
+async def test_a_server_that_ignores_sigterm_is_killed_with_its_children(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "LEAVE_SECONDS", 0.1)
+    monkeypatch.setattr(process, "TERMINATE_SECONDS", 0.1)
     script = (
         "import signal, subprocess, sys\n"
         "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"

@@ -14,6 +14,7 @@ import pytest
 from ragmcp.client import Client, EraName
 from ragmcp.errors import ConnectionClosed, RequestTimedOut, ServerNotStarted, ServerUnreachable
 from ragmcp.supervisor import Supervised
+from ragmcp.transports import process
 from ragmcp.transports.http import open_http
 from tests.support.http_script import Heard, Said, Scripted, result
 from tests.support.http_server import served
@@ -98,7 +99,10 @@ async def test_a_server_that_ends_at_once_fails_the_call_with_its_last_words(tmp
                 await client.call_tool("Echo", timeout=None)
 
 
-async def test_the_timeout_includes_waiting_for_the_start(tmp_path: Path) -> None:
+async def test_the_timeout_includes_waiting_for_the_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "LEAVE_SECONDS", 0.1)
     command = [sys.executable, "-c", "import signal; signal.pause()"]
     async with supervised(tmp_path / "log", command=command) as client:
         with pytest.raises(RequestTimedOut, match=r"Echo within 0\.2 s"):
