@@ -207,8 +207,11 @@ class Connection(Generic[Waiter]):
         return self._settle(id, jsonrpc.encode_failure(id, error_object(error, id)))
 
     def forget(self, id: Id) -> bytes:
-        """Request `id` was cancelled and gets no answer; the rest of its batch may be complete now."""
-        return self._settle(id, b"")
+        """Request `id` was cancelled and gets no answer; the rest of its batch may be complete now.
+
+        b"" for one that is settled: what was read at once may cancel a request twice.
+        """
+        return self._settle(id, b"") if id in self._asking else b""
 
     def _settle(self, id: Id, line: bytes) -> bytes:
         batch = self._asking.pop(id)

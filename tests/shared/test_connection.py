@@ -79,6 +79,14 @@ def test_a_cancellation_is_heard_for_requests_in_progress_only() -> None:
     assert connection.receive(cancel) == []
 
 
+def test_a_request_that_is_cancelled_twice_at_once_is_settled_once() -> None:
+    connection = server()
+    cancel = line(method="notifications/cancelled", params={"requestId": 1})
+    events = connection.receive(line(id=1, method="m") + cancel + cancel)
+    assert events == [Request(1, "m"), Cancelled(1), Cancelled(1)]
+    assert [connection.forget(1), connection.forget(1)] == [b"", b""]
+
+
 @pytest.mark.parametrize("params", [{}, {"requestId": None}, {"requestId": 1.5}, {"requestId": [1]}])
 def test_a_malformed_cancellation_is_ignored(params: dict[str, Any]) -> None:
     connection = server()

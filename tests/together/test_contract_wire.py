@@ -102,6 +102,15 @@ def call(tool: str, **arguments: Any) -> dict[str, Any]:
     return modern("tools/call", {"name": tool, "arguments": arguments})
 
 
+def test_a_request_that_is_cancelled_before_it_begins_and_twice_ends_nothing_else(memory: Memory) -> None:
+    cancelled = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}
+    memory.send(
+        b"\n".join(json.dumps(line).encode() for line in (modern("tools/list"), cancelled, cancelled))
+    )
+    memory.send(PING)
+    assert memory.receive() == PONG
+
+
 def test_without_a_handshake_it_tells_what_it_speaks_and_what_it_can(memory: Memory) -> None:
     found = memory.ask(modern("server/discover"))["result"]
     tools = memory.ask(modern("tools/list"))["result"]
