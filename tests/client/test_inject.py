@@ -227,7 +227,8 @@ async def test_a_cancelled_loading_does_not_walk_on(
     monkeypatch.setattr("ragchat.inject.collect", endless)
     async with memory_in(tmp_path) as memory:
         loading = asyncio.create_task(run_inject(memory, [docs]))
-        await walking.wait()
+        with anyio.fail_after(20):
+            await walking.wait()
         loading.cancel()
         with pytest.raises(asyncio.CancelledError):
             await loading

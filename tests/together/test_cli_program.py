@@ -222,6 +222,25 @@ def test_one_interrupt_ends_the_wait_for_stdin(ragchat: Program, command: str) -
         assert waiting.communicate() == (b"", b"Stopped.\n")
 
 
+@posix
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_standard_streams_are_empty_ones(ragchat: Program, closed: str) -> None:
+    ragchat("inject", "-", "--uri", "note:tea", stdin="Green tea is brewed at 75 degrees.")
+    for words in ("ask 'How hot is green tea?'", "query tea", ""):
+        done = subprocess.run(
+            ["sh", "-c", f"{sys.executable} -m ragchat {words} {closed}"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            cwd=ragchat.folder,
+            env=ragchat.variables,
+            timeout=LONGEST_SECONDS,
+            check=False,
+        )
+        assert (done.returncode, done.stderr) == (0, b"")
+        answered = words and ">&-" not in closed.replace("2>&-", "")
+        assert (b"75 degrees" in done.stdout) == bool(answered)
+
+
 def _wait_until_read(pipe: int) -> None:
     """Until nothing is left in the pipe: somebody has begun to read it."""
     import fcntl
