@@ -4,6 +4,7 @@ import shutil
 import sqlite3
 import sys
 import threading
+import time
 from collections.abc import AsyncIterator
 from contextlib import closing
 from pathlib import Path
@@ -229,8 +230,9 @@ async def test_of_an_endless_question_the_beginning_is_answered_and_it_is_said(
     memory: MemoryService, rest: str
 ) -> None:
     await put(memory, FOX)
-    with anyio.fail_after(20):  # of all of it: half a minute to hours
-        found = await memory.query(f"brown fox {rest}", 8)
+    began = time.process_time()
+    found = await memory.query(f"brown fox {rest}", 8)
+    assert time.process_time() - began < 10  # of all of it: half a minute to hours
     assert found.notice == "Only the first 10,000 characters of the question were used."
 
 
