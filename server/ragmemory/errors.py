@@ -23,6 +23,7 @@ class MemoryUnusable(RagMemoryError):
     """The file cannot be opened, read or written."""
 
     code = "MEMORY_UNUSABLE"
+    hint = "Look at the rights to the file and its folder, and at the room on the disk, or name another file."
 
     def __init__(self, path: str, reason: str) -> None:
         self.path = path
@@ -80,10 +81,12 @@ class EmbedderUnavailable(RagMemoryError):
 
     code = "EMBEDDER_UNAVAILABLE"
 
+    hint = "Look at the settings under [embedder]; `ragchat doctor` checks them."
+
     def __init__(self, embedder: str, reason: str, hint: str = "") -> None:
         self.embedder = embedder
         self.reason = reason
-        self.hint = hint
+        self.hint = hint or self.hint
 
     def __str__(self) -> str:
         return f"The embedder {self.embedder} is not available: {self.reason}."

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ragmemory.indexes.ascending import distinct, is_among
 from ragmemory.indexes.chunks import ChunkIndexes
 from ragmemory.indexes.snapshots import load_newest, save
-from ragmemory.indexes.terms import query_stems, stems, terms
+from ragmemory.indexes.terms import is_telling, query_stems, stems, terms
 from ragmemory.ranking import RankingSettings, Scored, fuse, pair_scores, relevance, without_duplicates
 from ragmemory.types import Mark
 
@@ -112,7 +112,8 @@ class Retriever:
         best = without_duplicates(passages, self.settings.duplicate_overlap, top_k)
         found = cosines[best] if cosines is not None else None
         usual = indexes.vectors.mean_cosine(vector) if vector is not None else 0.0
-        scores = relevance(words.coverage(rows[best]), found, usual, held[best])
+        coverage = words.coverage(rows[best]) if is_telling(query.text) else np.zeros(len(best), np.float32)
+        scores = relevance(coverage, found, usual, held[best])
         ids = indexes.chunk_ids.take(rows[best]).tolist()
         similar = found.tolist() if found is not None else [0.0] * len(best)
         return [Scored(*one) for one in zip(ids, scores.tolist(), similar, bm25[best].tolist(), strict=True)]

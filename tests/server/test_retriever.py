@@ -124,6 +124,9 @@ def test_a_small_memory_answers_what_it_holds(
         "黑豹队的防守丢了多少分？",
         "asdf qwer zxcv",
         "hello",
+        "the of and",
+        "What is this?",
+        "und was ist das",
     ],
 )
 def test_what_a_small_memory_does_not_hold_scores_below_the_threshold(

@@ -108,7 +108,16 @@ def stems(text: str) -> list[str]:
 def query_stems(text: str) -> list[str]:
     """The stems to look up, as often as they come: no stop words unless there is nothing else."""
     found = words(text)
-    return stemmer().stemWords([word for word in found if word not in STOP_WORDS] or found)
+    return stemmer().stemWords(_telling(found) or found)
+
+
+def is_telling(text: str) -> bool:
+    """Whether there is more in a question than stop words: else it asks for nothing, whatever holds them."""
+    return bool(_telling(words(text)))
+
+
+def _telling(words: list[str]) -> list[str]:
+    return [word for word in words if word not in STOP_WORDS]
 
 
 def terms(words: list[str]) -> list[str]:

@@ -41,5 +41,6 @@ def wire_errors() -> Iterator[None]:
         if isinstance(error, BadArgument):
             raise InvalidParams(f"$.{error.path}", error.reason) from error
         if isinstance(error, RagMemoryError):
-            raise ToolError(error.code, f"{error} {error.hint}".rstrip(), details=error.details()) from error
+            details = {**error.details(), "hint": error.hint} if error.hint else error.details()
+            raise ToolError(error.code, f"{error} {error.hint}".rstrip(), details=details) from error
         raise
