@@ -123,8 +123,8 @@ class Connection(Generic[Waiter]):
         events: list[Event[Waiter]] = []
         for line in lines:
             if isinstance(line, Overlong):
-                id = jsonrpc.salvage_id(line.head, line.tail)
-                events += self._unusable(id, MessageTooLarge(line.size, self._decoder.limit))
+                error = MessageTooLarge(line.size, self._decoder.limit)
+                events += self._receive(jsonrpc.salvaged(line.head, line.tail, error), None)
             else:
                 events += self.receive_message(line)
         return events
@@ -151,6 +151,10 @@ class Connection(Generic[Waiter]):
                 return self._receive_notification(message)
             case Failure(id, error):
                 return self._receive_answer(id, error.as_error())
+            case Unreadable(id, reason, response) if response and self._refuses:
+                # With its id the refusal would pass for the answer to a request of the peer's own.
+                answered = () if id is None else self._receive_answer(id, reason)
+                return (*answered, *self._unusable(None, reason, batch))
             case Unreadable(id, reason):
                 return self._unusable(id, reason, batch)
 

@@ -11,7 +11,14 @@ from typing import Any, NoReturn, TypeAlias
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
-from ragmcp.errors import InvalidParams, InvalidRequest, NotEncodable, NotJson, WireError
+from ragmcp.errors import (
+    InvalidParams,
+    InvalidRequest,
+    MessageTooLarge,
+    NotEncodable,
+    NotJson,
+    WireError,
+)
 from ragmcp.framing import Line
 
 Id: TypeAlias = int | str
@@ -65,10 +72,14 @@ class Failure(Struct, frozen=True):
 
 
 class Unreadable(Struct, frozen=True):
-    """What came instead of a message, and whom to tell (None: unknown)."""
+    """What came instead of a message, and the id it has (None: unknown).
+
+    `response` says that it was to be one: its id is then that of a request of ours, and no answer bears it.
+    """
 
     id: Id | None
-    error: NotJson | InvalidRequest | InvalidParams
+    error: NotJson | InvalidRequest | InvalidParams | MessageTooLarge
+    response: bool = False
 
 
 Message: TypeAlias = Request | Notification | Success | Failure | Unreadable
@@ -150,12 +161,12 @@ def is_batch(line: Line) -> bool:
 def _classify(message: _Envelope) -> Message:
     id = message.id
     if id is not UNSET and isinstance(id, int) and not -_ID_LIMIT <= id < _ID_LIMIT:
-        return Unreadable(None, InvalidRequest("the id is an integer beyond 64 bits"))
+        return _invalid(message, None, "the id is an integer beyond 64 bits")
     if message.jsonrpc != "2.0":
-        return Unreadable(_known(id), InvalidRequest('"jsonrpc" must be "2.0"'))
+        return _invalid(message, _known(id), '"jsonrpc" must be "2.0"')
     if message.method is not UNSET:
         if message.result is not UNSET or message.error is not UNSET:
-            return Unreadable(_known(id), InvalidRequest("it is a request and a response at once"))
+            return _invalid(message, _known(id), "it is a request and a response at once")
         # Null is no structured value, but some clients send it for "none".
         params = NO_PARAMS if message.params in (UNSET, NULL) else message.params
         if bytes(memoryview(params)[:1]) != b"{":
@@ -165,7 +176,12 @@ def _classify(message: _Envelope) -> Message:
         return Success(id, message.result)
     if message.error is not UNSET and message.result is UNSET:
         return Failure(_known(id), message.error)
-    return Unreadable(_known(id), InvalidRequest("it is neither a request nor a notification nor a response"))
+    return _invalid(message, _known(id), "it is neither a request nor a notification nor a response")
+
+
+def _invalid(message: _Envelope, id: Id | None, reason: str) -> Unreadable:
+    response = message.method is UNSET and not (message.result is UNSET and message.error is UNSET)
+    return Unreadable(id, InvalidRequest(reason), response)
 
 
 def _bad_params(id: int | str | UnsetType) -> Unreadable:
@@ -188,11 +204,12 @@ def _misfit(line: Line | Raw, error: msgspec.ValidationError) -> Message:
         # An error about a message whose id could not be read: legal, and the only null id that is.
         members.pop("id")
         return parse(_encoder.encode(members))
+    response = "method" not in members and not members.keys().isdisjoint(("result", "error"))
     try:
         id = _id.decode(members["id"])
     except (KeyError, msgspec.DecodeError, UnicodeDecodeError):
-        return Unreadable(None, InvalidRequest(str(error)))
-    return Unreadable(id, InvalidRequest(str(error)))
+        return Unreadable(None, InvalidRequest(str(error)), response)
+    return Unreadable(id, InvalidRequest(str(error)), response)
 
 
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
@@ -200,12 +217,12 @@ _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
 
 def _unreadable(line: bytes, error: Exception) -> Unreadable:
     if isinstance(error, RecursionError):
-        return Unreadable(salvage_id(line, line), NotJson("it is nested too deeply"))
+        return salvaged(line, line, NotJson("it is nested too deeply"))
     if isinstance(error, UnicodeDecodeError):
         return Unreadable(None, NotJson("it is not UTF-8"))
     if _is_json(_SURROGATE.sub(b"?", line)):
         # RFC 8259's grammar lets them through, but no Unicode text can hold them.
-        return Unreadable(salvage_id(line, line), NotJson("a string holds a lone surrogate"))
+        return salvaged(line, line, NotJson("a string holds a lone surrogate"))
     return Unreadable(None, NotJson(str(error).removeprefix("JSON is malformed: ").lower()))
 
 
@@ -224,16 +241,20 @@ _HEAD_ID = re.compile(
     + _ID
     + rb"\s*,"
 )
+_HEAD_RESPONSE = re.compile(
+    rb'\s*\{\s*(?:"(?:jsonrpc|id)"\s*:\s*' + _ID + rb'\s*,\s*){0,2}"(?:result|error)"\s*:'
+)
 _TAIL_ID = re.compile(rb'[,{]\s*"id"\s*:\s*' + _ID + rb'\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*\Z')
 
 
-def salvage_id(head: bytes, tail: bytes) -> Id | None:
-    """The id of a message of which only the two ends are usable, so that whoever waits for it is told."""
+def salvaged(head: bytes, tail: bytes, error: NotJson | MessageTooLarge) -> Unreadable:
+    """A message of which only the two ends are usable: its id, if they show it, so that who waits is told."""
     found = _HEAD_ID.match(head) or _TAIL_ID.search(tail[-512:])
     try:
-        return _id.decode(found[1]) if found else None
+        id = _id.decode(found[1]) if found else None
     except (msgspec.DecodeError, UnicodeDecodeError):
-        return None
+        id = None
+    return Unreadable(id, error, _HEAD_RESPONSE.match(head) is not None)
 
 
 def encode_request(id: Id, method: str, params: Any) -> bytes:

@@ -154,6 +154,31 @@ def test_a_malformed_answer_fails_the_request_it_names() -> None:
     assert isinstance(event.outcome, InvalidRequest)
 
 
+MALFORMED = [
+    {"error": {}},
+    {"error": {"code": 1}},
+    {"result": {}, "error": {"code": 1, "message": "both"}},
+    {"result": {"a": "x" * LIMIT}},
+]
+
+
+@pytest.mark.parametrize("members", MALFORMED)
+def test_a_server_answers_no_malformed_answer_under_an_id_that_may_be_its_peers_own(members: Any) -> None:
+    connection = server()
+    (stray,) = replies(connection.receive(line(id=77, **members)))
+    assert (stray["id"], stray["error"]["code"], stray["error"]["data"]["requestId"]) == (None, -32600, None)
+
+
+@pytest.mark.parametrize("members", MALFORMED)
+def test_a_malformed_answer_fails_the_request_of_the_server_it_names(members: Any) -> None:
+    connection = server()
+    id, _ = connection.ask("sampling/createMessage", {}, "me")
+    answered, refusal = connection.receive(line(id=id, **members))
+    assert isinstance(answered, Answered)
+    assert isinstance(answered.outcome, InvalidRequest | MessageTooLarge)
+    assert isinstance(refusal, Reply)
+
+
 def test_an_abandoned_request_is_cancelled_once_and_its_late_answer_ignored() -> None:
     connection = client()
     id, _ = connection.ask("m", {}, "me")

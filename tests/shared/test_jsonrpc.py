@@ -136,7 +136,29 @@ def test_a_lone_surrogate_is_named_to_whoever_asked() -> None:
 def test_the_id_of_a_line_known_by_its_ends_is_found_only_where_it_must_be_the_id(
     head: bytes, tail: bytes, id: object
 ) -> None:
-    assert jsonrpc.salvage_id(head, tail) == id
+    assert jsonrpc.salvaged(head, tail, NotJson("")).id == id
+
+
+@pytest.mark.parametrize(
+    ("line", "response"),
+    [
+        (b'{"jsonrpc":"2.0","id":1,"error":{}}', True),
+        (b'{"jsonrpc":"2.0","id":1,"error":"no"}', True),
+        (b'{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":"m"}}', True),
+        (b'{"jsonrpc":"2.0","id":1.5,"result":{}}', True),
+        (b'{"id":1,"result":{}}', True),
+        (b'{"jsonrpc":"2.0","id":1,"result":' + b"[" * 100_000, True),
+        (b'{ "error" : {"message":"\\ud800"}, "id": 1}', True),
+        (b'{"jsonrpc":"2.0","id":1}', False),
+        (b'{"jsonrpc":"2.0","id":1,"method":7,"result":{}}', False),
+        (b'{"jsonrpc":"2.0","id":1,"method":"m","params":{"result":' + b"[" * 100_000, False),
+        (b'{"id":1,"method":"m","params":{"error":0}}', False),
+    ],
+)
+def test_what_was_to_be_a_response_is_told_from_what_was_to_be_a_request(line: bytes, response: bool) -> None:
+    message = parse(line)
+    assert isinstance(message, Unreadable)
+    assert message.response is response
 
 
 def test_the_members_of_a_batch_are_judged_one_by_one() -> None:
