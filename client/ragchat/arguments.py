@@ -48,6 +48,13 @@ def _within(least: int, most: int) -> Callable[[str], int]:
     return number
 
 
+def _text(text: str) -> str:
+    """What an unset variable of a shell script leaves behind is not the same as saying nothing."""
+    if not text:
+        raise argparse.ArgumentTypeError("it is empty")
+    return text
+
+
 def _host(text: str) -> str:
     name = text.lower().replace(" ", "-")
     return HOST_ALIASES.get(name, name)
@@ -62,11 +69,11 @@ LIMIT = _argument(
 DOCUMENT = _argument("document", help="its URI, its id, or the path of its file")
 SESSION = _argument("session_id", metavar="ID", help="the session's id, or enough of its beginning")
 MODEL_CHOICE = (
-    _argument("--model", metavar="M", default=None, help="the language model to ask"),
+    _argument("--model", metavar="M", type=_text, default=None, help="the language model to ask"),
     _argument("--offline", action="store_true", default=False, help="answer without a language model"),
 )
 CONVERSATION = (
-    _argument("--session", metavar="ID", default=None, help="go on with this session"),
+    _argument("--session", metavar="ID", type=_text, default=None, help="go on with this session"),
     _argument(
         "-c", "--continue", dest="resume", action="store_true", default=False, help="go on with the last one"
     ),
@@ -86,7 +93,7 @@ COMMANDS = (
         "load files and folders into memory",
         (
             _argument("paths", nargs="+", metavar="PATH", help="a file or folder; - reads stdin"),
-            _argument("--uri", default=None, help="the name of what comes from stdin"),
+            _argument("--uri", type=_text, default=None, help="the name of what comes from stdin"),
         ),
     ),
     Command(
@@ -105,7 +112,12 @@ COMMANDS = (
         "memory ls",
         "memory:ls",
         "list the documents",
-        (LIMIT, _argument("--uri", metavar="GLOB", default=None, help="only documents with such a URI")),
+        (
+            LIMIT,
+            _argument(
+                "--uri", metavar="GLOB", type=_text, default=None, help="only documents with such a URI"
+            ),
+        ),
     ),
     Command("memory show", "memory:show", "show a document's text", (DOCUMENT,)),
     Command(
@@ -139,8 +151,12 @@ COMMANDS = (
         "print the block to paste into another MCP host's settings",
         (
             _argument("host", metavar="HOST", type=_host, choices=tuple(HOSTS), help=", ".join(HOSTS)),
-            _argument("--url", default=None, help="of a running `ragchat serve`, for hosts to share"),
-            _argument("--token-file", metavar="FILE", default=None, help="the file of its bearer token"),
+            _argument(
+                "--url", type=_text, default=None, help="of a running `ragchat serve`, for hosts to share"
+            ),
+            _argument(
+                "--token-file", metavar="FILE", type=_text, default=None, help="the file of its bearer token"
+            ),
         ),
     ),
     Command(
@@ -148,7 +164,9 @@ COMMANDS = (
         "serve:serve",
         "the memory over HTTP, for other programs",
         (
-            _argument("--host", default=None, help="the address to listen at (default: 127.0.0.1)"),
+            _argument(
+                "--host", type=_text, default=None, help="the address to listen at (default: 127.0.0.1)"
+            ),
             _argument(
                 "--port",
                 type=_within(0, 65_535),
@@ -157,7 +175,11 @@ COMMANDS = (
                 help="0: any free (default: 8765)",
             ),
             _argument(
-                "--token-file", metavar="FILE", default=None, help="the bearer token that clients must show"
+                "--token-file",
+                metavar="FILE",
+                type=_text,
+                default=None,
+                help="the bearer token that clients must show",
             ),
             _argument("--read-only", action="store_true", help="offer no tool that changes memory"),
         ),
@@ -172,8 +194,10 @@ COMMANDS = (
 def _add_globals(parser: argparse.ArgumentParser, *, top: bool) -> None:
     """The flags that stand before or after the command: after it, silence must not undo what stood before."""
     default = None if top else argparse.SUPPRESS
-    parser.add_argument("--memory", metavar="PATH", default=default, help="the memory's SQLite file")
-    parser.add_argument("--config", metavar="FILE", default=default, help="another settings file")
+    parser.add_argument(
+        "--memory", metavar="PATH", type=_text, default=default, help="the memory's SQLite file"
+    )
+    parser.add_argument("--config", metavar="FILE", type=_text, default=default, help="another settings file")
     parser.add_argument(
         "-v", "--verbose", action="store_true", default=False if top else default, help="log more"
     )

@@ -54,13 +54,17 @@ class Source:
 class Refusal:
     """A path that is not loaded, and why. `failed`: the user meant it and does not get it; else left out."""
 
-    path: Path
+    path: Path | None  # None: the user's word was empty, and names nothing
     reason: str
     failed: bool = True
 
     @property
+    def name(self) -> str:
+        return str(self.path) if self.path else '""'
+
+    @property
     def uri(self) -> str:
-        return self.path.absolute().as_uri()
+        return self.path.absolute().as_uri() if self.path else ""
 
 
 @dataclass
@@ -72,14 +76,20 @@ class Collected:
     folders: list[Path] = field(default_factory=list)
 
 
-def collect(paths: Iterable[Path], is_given_up: Callable[[], bool] = lambda: False) -> Collected:
+def collect(paths: Iterable[str | Path], is_given_up: Callable[[], bool] = lambda: False) -> Collected:
     """Everything that `paths` mean, each file once, in a stable order. Never raises for a bad path.
+
+    A user's words come here as they are: an empty one names nothing, while Path("") is the working folder.
 
     Folders are walked until `is_given_up`: nobody can stop a thread from outside.
     """
     collected = Collected()
     seen: set[Path] = set()
-    for path in paths:
+    for word in paths:
+        if not os.fspath(word):
+            collected.refusals.append(Refusal(None, "does not exist"))
+            continue
+        path = Path(word)
         try:
             resolved = path.expanduser().resolve(strict=True)
             if resolved.is_dir():

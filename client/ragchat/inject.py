@@ -115,7 +115,7 @@ Reading: TypeAlias = Text | Skipped | Refusal
 
 async def run_inject(
     memory: Memory,
-    paths: Iterable[Path],
+    paths: Iterable[str | Path],
     on_progress: OnProgress | None = None,
     report: InjectReport | None = None,
 ) -> InjectReport:
@@ -152,7 +152,7 @@ async def run_inject(
     return report
 
 
-async def _collected(paths: Sequence[Path]) -> Collected:
+async def _collected(paths: Sequence[str | Path]) -> Collected:
     """What the walk finds. It ends when nobody waits for it any more: a program ends after its threads."""
     given_up = threading.Event()
     try:
@@ -258,10 +258,10 @@ async def inject_one(memory: Memory, text: str, metadata: dict[str, Any]) -> Doc
 
 def _refuse(report: InjectReport, refusal: Refusal) -> None:
     if refusal.failed:
-        error = f"{refusal.path} {refusal.reason}."
+        error = f"{refusal.name} {refusal.reason}."
         report.documents.append(Document(refusal.uri, None, "failed", error=error))
     else:
-        report.skipped.append(Skipped(str(refusal.path), refusal.reason))
+        report.skipped.append(Skipped(refusal.name, refusal.reason))
 
 
 async def _gone(memory: Memory, collected: Collected) -> list[str]:

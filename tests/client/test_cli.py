@@ -63,6 +63,10 @@ def test_flags_of_a_conversation_stand_on_both_sides_too() -> None:
         ["--model", "m", "ask", "x", "--offline"],
         ["inject", "file.md", "--uri", "note:1"],
         ["ask", "x", "--off"],
+        ["--memory", "", "query", "x"],
+        ["ask", "x", "--session", ""],
+        ["config", "show", "--config", ""],
+        ["serve", "--token-file", ""],
     ],
 )
 def test_wrong_usage_leaves_with_2_and_says_why_on_stderr(

@@ -26,7 +26,7 @@ def names(collected: Collected, root: Path) -> list[str]:
 
 
 def reasons(collected: Collected) -> dict[str, tuple[str, bool]]:
-    return {refusal.path.name: (refusal.reason, refusal.failed) for refusal in collected.refusals}
+    return {Path(refusal.name).name: (refusal.reason, refusal.failed) for refusal in collected.refusals}
 
 
 def test_a_folder_gives_its_files_in_the_order_of_their_names(tmp_path: Path) -> None:
@@ -93,6 +93,17 @@ def test_a_path_that_is_not_there_has_failed_and_the_others_are_found(tmp_path: 
     collected = collect([tmp_path / "gone.md", tmp_path / "a.md"])
     assert names(collected, tmp_path) == ["a.md"]
     assert reasons(collected) == {"gone.md": ("does not exist", True)}
+
+
+def test_an_empty_path_names_nothing_and_never_the_working_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path, {"a.md": "x"})
+    monkeypatch.chdir(tmp_path)
+    collected = collect([""])
+    assert (collected.sources, collected.folders) == ([], [])
+    [refusal] = collected.refusals
+    assert (refusal.name, refusal.reason, refusal.uri) == ('""', "does not exist", "")
 
 
 def test_a_file_that_is_meant_twice_is_taken_once(tmp_path: Path) -> None:

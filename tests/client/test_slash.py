@@ -151,6 +151,15 @@ async def test_inject_loads_files_and_says_how_many(room: Room) -> None:
         await room.run("/inject")
 
 
+async def test_an_empty_path_loads_nothing(
+    room: Room, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "private.md").write_text("Not meant for memory.", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert '"" does not exist.' in await room.run('/inject ""')
+    assert (await room.context.memory.stats()).documents == 0
+
+
 async def test_inject_names_what_it_skips_but_not_thousands(room: Room, tmp_path: Path) -> None:
     for number in range(15):
         (tmp_path / f"{number}.pdf").write_bytes(b"%PDF")
@@ -324,4 +333,4 @@ async def test_quit_leaves(room: Room, name: str) -> None:
 )
 async def test_paths_are_taken_as_a_shell_takes_them(room: Room, argument: str, paths: list[str]) -> None:
     assert room is not None
-    assert split_paths(argument) == [Path(path) for path in paths]
+    assert split_paths(argument) == paths

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio
@@ -44,7 +43,7 @@ async def _inject(run: Run, memory: MemoryClient, report: InjectReport) -> None:
     if "-" in paths:
         report.documents.append(await _inject_stdin(memory, run.arguments.uri))
     with _progress_bar(run) as on_progress:
-        await run_inject(memory, [Path(path) for path in paths if path != "-"], on_progress, report)
+        await run_inject(memory, [path for path in paths if path != "-"], on_progress, report)
 
 
 async def _inject_stdin(memory: MemoryClient, uri: str | None) -> Document:

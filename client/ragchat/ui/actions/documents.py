@@ -108,18 +108,18 @@ async def undo(context: ChatContext, _: str) -> None:
     await context.follow_memory()
 
 
-def split_paths(argument: str) -> list[Path]:
+def split_paths(argument: str) -> list[str]:
     """Paths as a shell takes them, quotes and all; what is one existing path as a whole needs no quotes."""
     if Path(argument).expanduser().exists():
-        return [Path(argument)]
+        return [argument]
     lexer = shlex.shlex(argument, posix=True, punctuation_chars=False)
     lexer.whitespace_split, lexer.commenters = True, ""
     if os.name == "nt":
         lexer.escape = ""  # a backslash separates folders there
     try:
-        return [Path(part) for part in lexer]
+        return list(lexer)
     except ValueError:  # an apostrophe in a name is no quotation
-        return [Path(argument)]
+        return [argument]
 
 
 def _show_report(context: ChatContext, report: InjectReport) -> None:
