@@ -248,13 +248,17 @@ _TAIL_ID = re.compile(rb'[,{]\s*"id"\s*:\s*' + _ID + rb'\s*(?:,\s*"jsonrpc"\s*:\
 
 
 def salvaged(head: bytes, tail: bytes, error: NotJson | MessageTooLarge) -> Unreadable:
-    """A message of which only the two ends are usable: its id, if they show it, so that who waits is told."""
+    """What is known of a message of which only the two ends are usable."""
+    return Unreadable(salvage_id(head, tail), error, _HEAD_RESPONSE.match(head) is not None)
+
+
+def salvage_id(head: bytes, tail: bytes) -> Id | None:
+    """The id of a message of which only the two ends are usable, so that whoever waits for it is told."""
     found = _HEAD_ID.match(head) or _TAIL_ID.search(tail[-512:])
     try:
-        id = _id.decode(found[1]) if found else None
+        return _id.decode(found[1]) if found else None
     except (msgspec.DecodeError, UnicodeDecodeError):
-        id = None
-    return Unreadable(id, error, _HEAD_RESPONSE.match(head) is not None)
+        return None
 
 
 def encode_request(id: Id, method: str, params: Any) -> bytes:

@@ -136,7 +136,7 @@ def test_a_lone_surrogate_is_named_to_whoever_asked() -> None:
 def test_the_id_of_a_line_known_by_its_ends_is_found_only_where_it_must_be_the_id(
     head: bytes, tail: bytes, id: object
 ) -> None:
-    assert jsonrpc.salvaged(head, tail, NotJson("")).id == id
+    assert jsonrpc.salvage_id(head, tail) == id
 
 
 @pytest.mark.parametrize(
