@@ -15,6 +15,7 @@ from io import TextIOWrapper
 from typing import Any, TextIO, cast
 
 from ragchat.neutral import neutral, one_line
+from ragmcp.streams import open_closed_streams
 
 
 def is_styled(stream: TextIO, environ: Mapping[str, str] = os.environ) -> bool:
@@ -27,13 +28,8 @@ def is_unicode(stream: TextIO) -> bool:
 
 
 def prepare_streams() -> None:
-    """UTF-8 on pipes, the terminal's own encoding on a terminal; what it lacks never stops the program.
-
-    A stream that is closed becomes an empty one, in its old place: what opens a file next must not get that.
-    """
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:
-            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode, encoding="utf-8"))
+    """UTF-8 on pipes, the terminal's own encoding on a terminal; what it lacks never stops the program."""
+    open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         with suppress(AttributeError):  # a test or an embedder may have put something simpler there
             encoding = None if stream.isatty() else "utf-8"
@@ -89,6 +85,7 @@ class Console:
         self, *, json: bool = False, stdout: TextIO | None = None, stderr: TextIO | None = None
     ) -> None:
         self.json = json
+        self._is_told = False  # the one document is out
         self.stdout = stdout or sys.stdout
         self.stderr = stderr or sys.stderr
 
@@ -109,6 +106,7 @@ class Console:
         plain = msgspec.to_builtins(value)
         text = json.dumps(plain, indent=2, ensure_ascii=not is_unicode(self.stdout))
         print(text, file=self.stdout, flush=True)
+        self._is_told = True
 
     def table(self, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
         """Columns side by side. On a terminal, lines are cut to its width; elsewhere nothing is cut."""
@@ -124,16 +122,25 @@ class Console:
         self.print(_cut(text, room))
 
     def error(self, error: BaseException, log: object = None) -> None:
-        """A failure: lines on stderr, or the JSON document `{error: {code, message, hint}}` on stdout."""
+        """A failure: the JSON document `{error: {code, message, hint}}` on stdout, or lines on stderr."""
         failure = describe(error)
-        if self.json:
-            self.document({"error": failure})
+        if self._has_told(failure):
             return
         self.note(f"ragchat: {failure.message}")
         if failure.hint:
             self.note(f"  {failure.hint}")
         if failure.code == "INTERNAL_ERROR" and log:
             self.note(f"  The traceback is in {log}; with -v more is written there.")
+
+    def _has_told(self, failure: Failure) -> bool:
+        """Whether the failure is the document; it cannot be where another is out, or stdout takes none."""
+        if not self.json or self._is_told:
+            return False
+        try:
+            self.document({"error": failure})
+        except OSError:
+            return False
+        return True
 
 
 def _width(text: str) -> int:

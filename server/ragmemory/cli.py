@@ -16,6 +16,7 @@ from pathlib import Path
 from signal import SIG_DFL, SIGINT, default_int_handler, getsignal, signal
 from typing import TYPE_CHECKING, Any
 
+from ragmcp.streams import open_closed_streams
 from ragmemory import __version__
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         # As long as nothing runs, nothing is to be put away, and nobody wants a traceback of imports.
         signal(SIGINT, SIG_DFL)
     gc.set_threshold(OBJECTS)
+    open_closed_streams()
     words = sys.argv[1:] if argv is None else argv
     arguments = _parser(commands=not COMMANDS.isdisjoint(words)).parse_args(words)
     logging.basicConfig(
