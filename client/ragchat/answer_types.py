@@ -41,9 +41,6 @@ _KINDS = (
 )
 
 
-def has_answer_type(question: str, text: str) -> bool:
-    """Whether a text holds the kind of thing that a question asks for; False where that is not known."""
-    for asks, has in _KINDS:
-        if asks.search(question):
-            return bool(has.search(text))
-    return False
+def answer_type(question: str) -> re.Pattern[str] | None:
+    """What is to be found in an answer to the question; None where it asks for nothing of a known kind."""
+    return next((has for asks, has in _KINDS if asks.search(question)), None)

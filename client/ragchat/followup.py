@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 
 from ragchat.types import Turn
-from ragchat.words import content_words, is_unspaced, words
+from ragchat.words import LONGEST_QUESTION, content_words, is_unspaced, words
 
 # What opens like this is about something else of the same kind …
 _ELLIPTIC = re.compile(
@@ -63,8 +63,8 @@ CARRIED_WORDS = 12
 
 
 def search_text(question: str, history: Sequence[Turn]) -> str:
-    """What memory is asked for this question, given the turns before it."""
-    if not history or not depends(question):
+    """What memory is asked for this question, given the turns before it; one of many pages stands alone."""
+    if not history or len(question) > LONGEST_QUESTION or not depends(question):
         return question
     own = content_words(question)
     # Its own words once more: "and espresso?" after a question about tea is about espresso first.
@@ -119,7 +119,8 @@ def _carried(turn: Turn, own: Sequence[str]) -> list[str]:
     known = {word.lower() for word in own}
     numbers = any(map(_has_digit, own))
     carried: list[str] = []
-    for word in [*content_words(turn.trace.query or turn.question), *content_words(title)]:
+    searched = (turn.trace.query or turn.question)[:LONGEST_QUESTION]
+    for word in [*content_words(searched), *content_words(title)]:
         replaced = numbers and _has_digit(word)  # "and in 2019?" is not about 2018
         if word.lower() not in known and not replaced:
             known.add(word.lower())

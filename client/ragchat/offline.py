@@ -12,12 +12,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ragchat.answer_types import has_answer_type
+from ragchat.answer_types import answer_type
 from ragchat.citations import cite
 from ragchat.retrieval import Retrieval
 from ragchat.sentences import Kind, Unit, units
 from ragchat.types import Candidate, Citation, Hit
-from ragchat.words import index_terms
+from ragchat.words import LONGEST_QUESTION, index_terms
 
 NO_MODEL = "*No language model is configured: these are the best sentences of your memory, word for word.*"
 NOTHING = "Nothing in memory is relevant to this question."
@@ -131,8 +131,10 @@ def _before(best: _Scored, scored: Sequence[_Scored], chosen: Sequence[_Scored])
 
 
 def _score(question: str, hits: Sequence[Hit], query: str) -> list[_Scored]:
+    question, query = question[:LONGEST_QUESTION], query[:LONGEST_QUESTION]
     carried, now = dict.fromkeys(index_terms(query), W_CARRIED), dict.fromkeys(index_terms(question), 1.0)
     asked = carried | now
+    expected = answer_type(question)
     cut = [units(hit.text) for hit in hits]
     terms = [[frozenset(index_terms(f"{unit.header} {unit.text}")) for unit in passage] for passage in cut]
     weights = _weights(asked, terms)
@@ -147,7 +149,7 @@ def _score(question: str, hits: Sequence[Hit], query: str) -> list[_Scored]:
             share = sum(weight for term, weight in weights.items() if term in own) / total
             context = sum(weight for term, weight in weights.items() if term in near - own) / total
             score = share + W_CONTEXT * context + W_PASSAGE * hit.score / best_hit
-            score += W_EXPECTED * has_answer_type(question, unit.text)
+            score += W_EXPECTED * bool(expected and expected.search(unit.text))
             scored.append(_Scored(p, i, unit, own, score))
     return scored
 

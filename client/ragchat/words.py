@@ -70,6 +70,10 @@ _FUNCTION_RUN_PARTS = """
 _FUNCTION_RUNS = re.compile("|".join(sorted(_FUNCTION_RUN_PARTS.split(), key=len, reverse=True)))
 _STOP = frozenset(_FUNCTION_WORDS.split())
 
+# Characters of a question that are looked at: as many as memory uses, which says so where there are more. The
+# number stands here a second time because the two programs share nothing but the protocol.
+LONGEST_QUESTION = 10_000
+
 
 def words(text: str) -> list[str]:
     """All words in lower case; a run of a script without spaces is one."""

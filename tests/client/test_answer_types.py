@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ragchat.answer_types import has_answer_type
+from ragchat.answer_types import answer_type
 
 
 @pytest.mark.parametrize(
@@ -20,9 +20,11 @@ from ragchat.answer_types import has_answer_type
     ],
 )
 def test_the_kind_of_thing_asked_for_is_recognised(question: str, yes: str, no: str) -> None:
-    assert has_answer_type(question, yes)
-    assert not has_answer_type(question, no)
+    expected = answer_type(question)
+    assert expected is not None
+    assert expected.search(yes)
+    assert not expected.search(no)
 
 
 def test_a_question_that_asks_for_anything_expects_nothing() -> None:
-    assert not has_answer_type("Explain photosynthesis.", "In 1900 Anna Smith lived in Oslo.")
+    assert answer_type("Explain photosynthesis.") is None

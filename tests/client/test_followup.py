@@ -6,6 +6,7 @@ import pytest
 
 from ragchat.citations import cite
 from ragchat.followup import depends, search_text
+from ragchat.words import LONGEST_QUESTION
 from tests.support.turns import hit, turn
 
 FOLLOW_UPS = [
@@ -82,3 +83,13 @@ def test_the_first_question_is_searched_as_it_is() -> None:
 def test_carried_words_are_bounded() -> None:
     before = turn(" ".join(f"word{chr(97 + i)}" for i in range(26)))
     assert len(search_text("why?", [before]).split()) == 13
+
+
+def test_a_question_of_many_pages_stands_alone() -> None:
+    question = "What about this log? " + "line " * LONGEST_QUESTION
+    assert search_text(question, [turn("Who founded Acme?")]) == question
+
+
+def test_only_the_first_part_of_a_very_long_question_is_carried() -> None:
+    before = turn("Who founded Acme? ".ljust(LONGEST_QUESTION) + "Umbrella")
+    assert search_text("and when?", [before]) == "and when? founded Acme"

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import time
+
 from ragchat.citations import stands_in
 from ragchat.offline import EMPTY_MEMORY, NO_MODEL, NOTHING, compose
 from ragchat.retrieval import Retrieval, judge
 from ragchat.types import Hit
+from ragchat.words import LONGEST_QUESTION
 from tests.support.turns import hit
 
 TESLA = hit(
@@ -46,6 +49,15 @@ def test_numbers_follow_the_order_of_the_answer_and_mark_the_candidates() -> Non
 def test_sentences_of_one_passage_stay_in_the_order_of_the_text() -> None:
     quoted = compose("Tesla born in Smiljan, moved to New York", retrieval(TESLA))
     assert quoted.answer.index("Smiljan") < quoted.answer.index("New York")
+
+
+def test_only_the_first_part_of_a_very_long_question_is_looked_at() -> None:
+    drinks = hit("Green tea takes two minutes. Cats sleep. Dogs bark. Espresso is made at 9 bar.")
+    question = "green tea? ".ljust(LONGEST_QUESTION) + "espresso bar? " * 30_000
+    began = time.process_time()
+    quoted = compose(question, retrieval(*[drinks] * 8), question)
+    assert time.process_time() - began < 1
+    assert [cited.quote for cited in quoted.citations] == ["Green tea takes two minutes."]
 
 
 def test_what_is_asked_now_weighs_more_than_what_was_asked_before() -> None:
