@@ -179,16 +179,12 @@ def test_a_server_at_a_terminal_ends_with_ctrl_c(tmp_path: Path) -> None:
     try:
         with (
             (tmp_path / "log").open("wb") as log,
-            subprocess.Popen(SERVER, stdin=theirs, stdout=subprocess.PIPE, stderr=log, env=ENV) as server,
+            Held(SERVER, stdin=theirs, stdout=subprocess.PIPE, stderr=log, env=ENV) as server,
         ):
-            assert server.stdout is not None
             os.write(ours, b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
-            assert json.loads(server.stdout.readline())["result"] == {}
+            assert json.loads(server.line())["result"] == {}
             server.send_signal(signal.SIGINT)
-            try:
-                server.wait(LONGEST_SECONDS)
-            finally:
-                server.kill()
+            server.wait(LONGEST_SECONDS)
     finally:
         os.close(ours)
         os.close(theirs)
