@@ -153,6 +153,14 @@ def parse_batch(line: Line) -> list[Message] | Unreadable:
     return [parse(member) for member in members]
 
 
+def asked_id(line: Line) -> Id | None:
+    """The id that a refusal of this line bears; None where it asks nothing, or has none. Never raises."""
+    match parse(line):
+        case Request(id) | Unreadable(id, _, False):
+            return id
+    return None
+
+
 def is_batch(line: Line) -> bool:
     """Whether the line holds a JSON array rather than an object."""
     return _ARRAY.match(line) is not None

@@ -224,6 +224,7 @@ async def test_a_call_for_which_no_time_was_left_is_told_so(
                 assert (response.status_code, response.text.strip(":\n")) == (200, "")
             else:
                 assert response.status_code == 503
+                assert response.json()["id"] == message["id"]
                 assert response.json()["error"]["data"]["errorCode"] == "SERVER_LEAVING"
             answered.set()
 

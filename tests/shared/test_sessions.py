@@ -18,6 +18,7 @@ from tests.support.http_server import (
     HttpClient,
     http_client,
     limits,
+    modern_request,
     request,
     until,
 )
@@ -74,6 +75,36 @@ async def test_what_belongs_to_no_session_is_refused(message: Any, word: str) ->
         response = await client.post(message)
     assert response.status_code == 400
     assert response.json()["error"]["data"]["errorCode"] == word
+
+
+async def test_what_a_session_refuses_bears_the_id_it_was_asked_with() -> None:
+    ask = request("tools/list", id="abc")
+    async with http_client(limits=limits(sessions=1)) as client:
+        headers = await client.session()
+        async with client.stream(None, headers, "GET"):  # The only session there may be is in use.
+            refused = [
+                await client.post(ask),
+                await client.post(ask, {"mcp-session-id": "gone"}),
+                await client.post(ask, {"mcp-protocol-version": "2025-06-18"}),
+                await client.post(modern_request("tools/list", id="abc")),
+                await client.post(request("initialize", id="abc")),
+            ]
+    assert [response.status_code for response in refused] == [400, 404, 400, 400, 503]
+    for response in refused:
+        assert response.json()["id"] == response.json()["error"]["data"]["requestId"] == "abc"
+
+
+async def test_what_a_session_refuses_and_nobody_asked_bears_no_id() -> None:
+    async with http_client() as client:
+        for message in (
+            {"jsonrpc": "2.0", "method": "notifications/initialized"},
+            {"jsonrpc": "2.0", "id": 7, "result": {}},
+            {"jsonrpc": "2.0", "id": 7, "error": {}},
+            [request("tools/list", id=7)],
+        ):
+            response = await client.post(message)
+            assert response.status_code == 400
+            assert response.json()["id"] is None
 
 
 async def test_a_refused_initialize_opens_no_session() -> None:

@@ -155,9 +155,9 @@ class Answering:
         finally:
             self._report(exchange, request.method, call, outcome, perf_counter() - started)
 
-    async def refuse(self, exchange: Exchange, error: RemoteProtocolError, id: Id | None = None) -> None:
+    async def refuse(self, exchange: Exchange, error: RemoteProtocolError) -> None:
         """Answer what never became a call."""
-        await exchange.refuse(error, status_of(error), id)
+        await exchange.refuse(error, status_of(error))
         self._report(exchange, "", None, error.code, 0.0)
 
     def _failed(self, method: str, error: Exception) -> str:

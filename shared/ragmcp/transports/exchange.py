@@ -48,6 +48,7 @@ class Exchange:
     """One request on its way to its response."""
 
     __slots__ = (
+        "_body",
         "_counted",
         "_header_list",
         "_limits",
@@ -80,6 +81,8 @@ class Exchange:
         self.mute = False
         # Headers that the response has whatever it says.
         self.extra: list[Header] = []
+        # So far as it has been read.
+        self._body = b""
         self._receive = receive
         self._send = send
         self._limits = limits
@@ -131,7 +134,8 @@ class Exchange:
 
         Raises BodyTooLarge, ClientGone.
         """
-        return await watched(self._read(), self._start_clock, self._stop_clock)
+        self._body = await watched(self._read(), self._start_clock, self._stop_clock)
+        return self._body
 
     def _start_clock(self) -> None:
         self.late = True
@@ -170,10 +174,10 @@ class Exchange:
         self.finished = True
         await respond(self._send, status, body, self.extra)
 
-    async def refuse(self, error: Exception, status: int, id: Id | None = None) -> None:
-        """The whole response, an error."""
+    async def refuse(self, error: Exception, status: int) -> None:
+        """The whole response, an error; its id is that of the request in the body, as far as that is read."""
         self.finished = True
-        await respond_error(self._send, error, status, id, self.extra)
+        await respond_error(self._send, error, status, jsonrpc.asked_id(self._body), self.extra)
 
     async def write(self, events: bytes, *, last: bool = False) -> None:
         """Events, ready for the wire; the first ones make the response a stream.

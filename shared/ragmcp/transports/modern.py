@@ -71,7 +71,7 @@ class Modern:
         self._mirrors: dict[str, tuple[ToolInfo, tuple[Mirror, ...]]] = {}
 
     async def post(self, exchange: Exchange, body: bytes, revision: str) -> None:
-        """Answer a body; `revision` is the header's."""
+        """Answer a body; `revision` is the header's. Raises RemoteProtocolError for one that asks nothing."""
         message = jsonrpc.parse(body)
         match message:
             case Request():
@@ -84,11 +84,11 @@ class Modern:
                 # The revision has none that go this way, but "accepts" those there are.
                 await exchange.answer(202)
             case Notification():
-                await self._answering.refuse(exchange, UnsupportedRevision(revision, MODERN_REVISIONS))
-            case Unreadable(id, reason):
-                await self._answering.refuse(exchange, reason, id)
+                raise UnsupportedRevision(revision, MODERN_REVISIONS)
+            case Unreadable(_, reason):
+                raise reason
             case _:
-                await self._answering.refuse(exchange, InvalidRequest("no responses are sent to a server"))
+                raise InvalidRequest("no responses are sent to a server")
 
     async def answer(
         self, exchange: Exchange, request: Request, open: Callable[[Channel], Call], form: Form

@@ -49,7 +49,7 @@ class Sessions:
         return len(self._sessions)
 
     async def post(self, exchange: Exchange, body: bytes) -> None:
-        """Answer a body. Raises HttpError."""
+        """Answer a body. Raises RemoteProtocolError for one that belongs to no session."""
         if exchange.header(headers.SESSION_ID) is not None:
             session = self._find(exchange)
             with self._using(session, exchange):
@@ -63,8 +63,8 @@ class Sessions:
                 raise _without_headers(method)
             case Request(method=method) | Notification(method):
                 raise SessionRequired(method)
-            case Unreadable(id, reason) if not jsonrpc.is_batch(body):
-                await self._answering.refuse(exchange, reason, id)
+            case Unreadable(_, reason) if not jsonrpc.is_batch(body):
+                raise reason
             case _:
                 raise SessionRequired("")
 
