@@ -47,15 +47,18 @@ def _run(run: Run) -> int:
 
     try:
         run.start_log()
-        return _call(run.arguments.target, run)
+        code = _call(run.arguments.target, run)
+        sys.stdout.flush()
+        return code
     except (Exception, BaseExceptionGroup, KeyboardInterrupt) as error:
         match leaf(error):
             case KeyboardInterrupt():
                 run.console.note("Stopped.")
-            case BrokenPipeError():
-                _silence_stdout()
+            case BrokenPipeError():  # the reader has gone, and has what it wanted
+                pass
             case cause:
                 run.report(cause)
+    _give_up_stdout()
     return FAILED
 
 
@@ -78,8 +81,11 @@ def _call(target: str, run: Run) -> int:
         raise KeyboardInterrupt from None
 
 
-def _silence_stdout() -> None:
-    """The reader has gone; the interpreter's last flush must not complain about it."""
-    import os
+def _give_up_stdout() -> None:
+    """What can no longer be written, the interpreter's last flush must not complain about."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        import os
 
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -179,6 +179,28 @@ def test_a_reader_that_leaves_early_is_no_error(ragchat: Program) -> None:
         assert shown.wait(LONGEST_SECONDS) == 1
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+@pytest.mark.parametrize("json", [[], ["--json"]], ids=["plain", "json"])
+@pytest.mark.parametrize("words", ["query tea", "ask tea", "inject tea.md", "memory ls", "config show"])
+def test_a_stdout_that_takes_nothing_is_one_sentence_on_stderr(
+    ragchat: Program, words: str, json: list[str]
+) -> None:
+    (ragchat.folder / "tea.md").write_text("Green tea is brewed at 75 degrees.", encoding="utf-8")
+    assert ragchat("inject", "tea.md").code == 0
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "ragchat", *words.split(), *json],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            stdin=subprocess.DEVNULL,
+            cwd=ragchat.folder,
+            env=ragchat.variables,
+            timeout=LONGEST_SECONDS,
+            check=False,
+        )
+    assert (done.returncode, done.stderr) == (1, b"ragchat: No space left on device.\n")
+
+
 @posix
 def test_an_interrupted_loading_keeps_what_is_done_and_says_so(ragchat: Program) -> None:
     for number in range(3_000):
