@@ -68,6 +68,11 @@ async def test_the_ids_of_sessions_are_secrets() -> None:
         ({"jsonrpc": "2.0", "id": 1, "result": {}}, "SESSION_REQUIRED"),
         (b"{", "PARSE_ERROR"),
         (b"7", "INVALID_REQUEST"),
+        (b"[]", "INVALID_REQUEST"),
+        (b"[[[[]]]]", "INVALID_REQUEST"),
+        (b"[1", "PARSE_ERROR"),
+        (b"[" * 100_000, "PARSE_ERROR"),
+        (b"[" * 100_000 + b"]" * 100_000, "PARSE_ERROR"),
     ],
 )
 async def test_what_belongs_to_no_session_is_refused(message: Any, word: str) -> None:

@@ -55,15 +55,14 @@ class Sessions:
             with self._using(session, exchange):
                 await self._answer(exchange, session, body)
             return
-        message = jsonrpc.parse(body)
-        match message:
+        match jsonrpc.parse_batch(body) if jsonrpc.is_batch(body) else jsonrpc.parse(body):
             case Request(_, "initialize"):
                 await self._begin(exchange, body)
             case Request(method=method, params=params) if PROTOCOL_VERSION.encode() in bytes(params):
                 raise _without_headers(method)
             case Request(method=method) | Notification(method):
                 raise SessionRequired(method)
-            case Unreadable(_, reason) if not jsonrpc.is_batch(body):
+            case Unreadable(_, reason) | [Unreadable(_, reason)]:
                 raise reason
             case _:
                 raise SessionRequired("")
