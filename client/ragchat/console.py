@@ -53,7 +53,14 @@ def leaf(error: BaseException) -> BaseException:
 
 
 def describe(error: BaseException) -> Failure:
-    """Any exception in words; the traceback is for the log only."""
+    """Any exception in words, with no secret in them; the traceback is for the log only."""
+    from ragmcp.discretion import discreet
+
+    found = _described(error)
+    return Failure(found.code, discreet(found.message), discreet(found.hint))
+
+
+def _described(error: BaseException) -> Failure:
     from ragchat.errors import RagChatError
     from ragmcp.errors import RagMcpError
     from ragmcp.settings import SettingsError

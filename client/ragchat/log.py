@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from pathlib import Path
 
+from ragmcp.discretion import DiscreetFormatter
 from ragmcp.home import private_folder
 
 LOG_FILE = "ragchat.log"
@@ -16,13 +18,13 @@ def start_log(folder: Path, *, verbose: bool) -> Path | None:
     path = folder / LOG_FILE
     try:
         private_folder(folder)
-        keep_short(path)
+        prepare(path)
         # logging.handlers could do this by itself, but takes 10 ms to import on the way to the prompt.
         handler = logging.FileHandler(path, encoding="utf-8")
     except OSError:
         logging.getLogger().addHandler(logging.NullHandler())
         return None
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(process)d %(name)s: %(message)s"))
+    handler.setFormatter(DiscreetFormatter("%(asctime)s %(levelname)s %(process)d %(name)s: %(message)s"))
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
     # Ours alone: at this level, packages that talk to a model log what is sent, and with which headers.
     for name in ("ragchat", "ragmcp"):
@@ -30,10 +32,10 @@ def start_log(folder: Path, *, verbose: bool) -> Path | None:
     return path
 
 
-def keep_short(log: Path) -> None:
-    """Put a long log aside, in the place of the one before."""
-    try:
+def prepare(log: Path) -> None:
+    """Put a long log aside, in place of the one before; a new one is its owner's alone. Raises OSError."""
+    # Not there yet, or held open by another program on Windows.
+    with suppress(OSError):
         if log.stat().st_size > LOG_BYTES:
             log.replace(log.with_suffix(".log.1"))
-    except OSError:  # not there yet, or held open by another program on Windows
-        return
+    log.touch(mode=0o600)

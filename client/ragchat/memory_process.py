@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ragchat import __version__
 from ragchat.errors import MemoryUnavailable
-from ragchat.log import keep_short
+from ragchat.log import prepare
 from ragmcp.home import private_folder
 from ragmcp.settings import Settings
 
@@ -53,10 +53,10 @@ def supervised(settings: Settings, config_file: Path | None, *, verbose: bool) -
 
     try:
         log = private_folder(settings.home.state) / STDERR_FILE
+        prepare(log)
     except OSError as error:
         reason = f"its log cannot be in {settings.home.state} ({error.strerror})"
         raise MemoryUnavailable(reason) from error
-    keep_short(log)
     start = partial(
         open_stdio,
         command(settings, config_file, verbose),

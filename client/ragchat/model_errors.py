@@ -24,6 +24,7 @@ from ragchat.errors import (
 )
 from ragchat.neutral import one_line
 from ragchat.types import ModelPlace
+from ragmcp.discretion import discreet
 
 if TYPE_CHECKING:
     import openai
@@ -102,4 +103,4 @@ def _seconds(text: str | None) -> float | None:
 
 def _part(text: str) -> str:
     """Foreign text as a part of a sentence: one line, bounded, without a full stop."""
-    return one_line(text, _CHARACTERS).rstrip(".")
+    return one_line(discreet(text), _CHARACTERS).rstrip(".")

@@ -38,11 +38,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     open_closed_streams()
     words = sys.argv[1:] if argv is None else argv
     arguments = _parser(commands=not COMMANDS.isdisjoint(words)).parse_args(words)
-    logging.basicConfig(
-        stream=sys.stderr,
-        level=logging.INFO if arguments.verbose else logging.WARNING,
-        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
-    )
+    _start_log(logging.INFO if arguments.verbose else logging.WARNING)
     from ragmcp.settings import SettingsError, load_settings
 
     try:
@@ -58,6 +54,14 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise
         return _failed(arguments, error.code, error, error.hint)
     return 0
+
+
+def _start_log(level: int) -> None:
+    from ragmcp.discretion import DiscreetFormatter
+
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(DiscreetFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    logging.basicConfig(level=level, handlers=[handler])
 
 
 def _failed(arguments: argparse.Namespace, code: str, error: Exception, hint: str) -> int:

@@ -15,6 +15,7 @@ import msgspec
 from msgspec import Struct
 
 import ragconfig
+from ragmcp import discretion
 from ragmcp.home import HOME_VARIABLE, Home
 
 T = TypeVar("T")
@@ -201,9 +202,16 @@ def _typed(text: str, settings: Settings, key: str, variable: str) -> Any:
 
 
 def read_key(key_file: str, variable: str = "OPENAI_API_KEY", environ: Mapping[str, str] = os.environ) -> str:
-    """The secret in `key_file`, else in the environment variable, else "". Raises SettingsError."""
-    if not key_file:
-        return environ.get(variable, "")
+    """The secret in `key_file`, else in the environment variable, else "". Raises SettingsError.
+
+    No log line and no message will hold it.
+    """
+    secret = _read_secret(key_file) if key_file else environ.get(variable, "")
+    discretion.keep(secret)
+    return secret
+
+
+def _read_secret(key_file: str) -> str:
     path = Path(key_file).expanduser()
     try:
         return path.read_text(encoding="utf-8").strip()

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from ragchat.log import LOG_BYTES, LOG_FILE, start_log
+from ragmcp.settings import read_key
 
 
 @pytest.fixture(autouse=True)
@@ -41,6 +43,24 @@ def test_verbose_logs_more_of_ours_and_nothing_more_of_others(tmp_path: Path) ->
     text = path.read_text(encoding="utf-8")
     assert "ours" in text
     assert "secret" not in text
+
+
+def test_no_key_that_was_read_is_in_the_log_not_even_in_a_traceback(tmp_path: Path) -> None:
+    (tmp_path / "key").write_text("sk-from-a-file\n", encoding="utf-8")
+    keys = read_key(str(tmp_path / "key")), read_key("", environ={"OPENAI_API_KEY": "sk-from-a-file-longer"})
+    path = start_log(tmp_path, verbose=False)
+    logging.getLogger("ragchat").error("keys: %s", keys, exc_info=ValueError(f"wrong: {' '.join(keys)}"))
+    assert path is not None
+    text = path.read_text(encoding="utf-8")
+    assert "ValueError: wrong: … …\n" in text
+    assert "sk-" not in text
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="file modes")
+def test_a_new_log_is_for_its_owner_alone(tmp_path: Path) -> None:
+    path = start_log(tmp_path, verbose=False)
+    assert path is not None
+    assert path.stat().st_mode & 0o777 == 0o600
 
 
 def test_the_log_does_not_grow_for_ever(tmp_path: Path) -> None:

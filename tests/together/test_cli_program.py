@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from ragmcp.hosts import HOSTS
+from tests.support.openai_server import OpenAIServer, Reply
 from tests.support.processes import LONGEST_SECONDS, Held
 from tests.support.program import Program, program_in
 
@@ -135,6 +136,28 @@ def test_an_error_of_our_own_is_in_the_log_and_not_on_the_screen(ragchat: Progra
     assert done.code == 1
     assert "Traceback" not in done.out + done.err
     assert "Traceback" in (ragchat.home / "state" / "ragchat.log").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("status", [400, 401])
+def test_a_key_that_a_server_repeats_is_neither_on_the_screen_nor_in_a_log(
+    tmp_path: Path, status: int
+) -> None:
+    reply = Reply(status=status, message="Incorrect API key provided: sk-mistyped")
+    with OpenAIServer([reply]) as server:
+        ragchat = program_in(
+            tmp_path,
+            RAGCHAT_MODEL_BASE_URL=server.base_url,
+            RAGCHAT_MODEL_NAME="test-model",
+            RAGCHAT_MODEL_RETRIES="0",
+            OPENAI_API_KEY="sk-mistyped",
+        )
+        done = ragchat("ask", "x")
+    logs = list((ragchat.home / "state").glob("*.log"))
+    assert done.code == 1
+    assert "Incorrect API key provided: …" in (ragchat.home / "state" / "ragchat.log").read_text("utf-8")
+    assert "sk-mistyped" not in done.out + done.err + "".join(log.read_text("utf-8") for log in logs)
+    if os.name == "posix":
+        assert [oct(log.stat().st_mode & 0o777) for log in logs] == ["0o600"] * 2
 
 
 def test_any_text_prints_on_any_terminal(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from ragmcp.discretion import discreet
 from ragmcp.settings import read_key
 from ragmemory.errors import EmbedderUnavailable
 from ragmemory.types import Embedding
@@ -117,5 +118,5 @@ def unavailable(identity: str, base_url: str, error: OpenAIError) -> EmbedderUna
                 identity, f"{base_url} asks for a slower pace or a paid plan", "Try again later."
             )
         case openai.APIStatusError(status_code=status, message=message):
-            return EmbedderUnavailable(identity, f"{base_url} answered {status}: {message}")
-    return EmbedderUnavailable(identity, str(error))
+            return EmbedderUnavailable(identity, f"{base_url} answered {status}: {discreet(message)}")
+    return EmbedderUnavailable(identity, discreet(str(error)))
