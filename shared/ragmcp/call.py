@@ -51,7 +51,8 @@ class Call:
     def __init__(
         self, id: Id, method: str, params: Params, terms: Terms, session: Session, channel: Channel
     ) -> None:
-        self.id = id
+        # None: it has none, as may be in the plain form.
+        self.id: Id | None = id
         self.method = method
         self.params = params
         self.session = session

@@ -168,6 +168,7 @@ async def _listen(server: Server, call: Call) -> Result:
     if call.params.notifications.task_ids:
         call.require_extension(TASKS_EXTENSION)
     filter = _honoured(server, call.params.notifications)
+    assert call.id is not None  # The plain form cannot listen.
     meta = SubscriptionMeta(subscription_id=call.id)
     with server.announcer.listening(accepts(filter)) as listener:
         await call.notify(

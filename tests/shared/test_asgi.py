@@ -474,6 +474,34 @@ async def test_the_plain_form_is_answered_plainly_where_it_is_switched_on() -> N
     assert refused.status_code == 406
 
 
+@pytest.mark.parametrize("given", [{}, {"id": None}, {"id": 4}, {"id": 0}, {"id": "four"}])
+async def test_the_plain_form_gives_back_the_id_it_was_given_and_invents_none(given: Any) -> None:
+    messages: list[Any] = [
+        {"method": "Add", "params": {"a": 1, "b": 2}},
+        {"method": "Fail"},
+        {"method": "Surrogate"},
+        {"method": "Nope"},
+    ]
+    async with http_client(plain_form=True) as client:
+        added, failed, broken, unknown = [
+            (await client.post(message | given, {"accept": "application/json"})).json()
+            for message in messages
+        ]
+    id = given.get("id")
+    for answer in (added, failed, broken, unknown):
+        assert answer.get("id", "none") == ("none" if id is None else id)
+    assert failed["result"]["structuredContent"]["requestId"] == id
+    assert [answer["error"]["data"]["requestId"] for answer in (broken, unknown)] == [id, id]
+
+
+@pytest.mark.parametrize("id", [[4], 1.5, 2**63, 10**30])
+async def test_an_id_that_is_none_is_refused_in_the_plain_form_too(id: Any) -> None:
+    async with http_client(plain_form=True) as client:
+        response = await client.post({"method": "Add", "params": {"a": 1, "b": 2}, "id": id})
+    assert (response.status_code, response.json()["id"]) == (400, None)
+    assert response.json()["error"]["data"]["errorCode"] == "INVALID_REQUEST"
+
+
 async def test_the_plain_form_is_an_invalid_request_where_it_is_not() -> None:
     async with http_client() as client:
         response = await client.post({"method": "Add", "params": {"a": 1}})

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
-from functools import partial
 from typing import Self
 
 import anyio
@@ -20,6 +19,7 @@ from ragmcp.eras import LEGACY_REVISIONS, MODERN_REVISIONS
 from ragmcp.errors import RemoteProtocolError, UnsupportedRevision
 from ragmcp.http_errors import BodyTooSlow, HttpMethodNotAllowed, NotAcceptable, ServerLeaving
 from ragmcp.server import Server
+from ragmcp.transports import plain
 from ragmcp.transports.answering import Answered, Answering
 from ragmcp.transports.exchange import (
     EVENTS,
@@ -32,7 +32,6 @@ from ragmcp.transports.exchange import (
 )
 from ragmcp.transports.limits import HttpLimits, Streams
 from ragmcp.transports.modern import Modern
-from ragmcp.transports.plain import Plain
 from ragmcp.transports.sessions import Sessions
 from ragmcp.transports.sse import SseSessions
 
@@ -59,7 +58,8 @@ class Endpoint:
         self._modern = Modern(self._answering)
         self._sessions = Sessions(self._answering)
         self._old = SseSessions(server, limits, self._answering.closing)
-        self._plain = Plain(server) if plain_form else None
+        self._server = server
+        self._plain_form = plain_form
         self._stack = AsyncExitStack()
         self._open: set[Exchange] = set()
         self._empty = anyio.Event()
@@ -165,12 +165,12 @@ class Endpoint:
     async def _post(self, exchange: Exchange) -> None:
         exchange.check_content()
         reads_events = exchange.accepts(JSON, EVENTS)
-        if not reads_events and not (self._plain and exchange.accepts(JSON)):
+        if not reads_events and not (self._plain_form and exchange.accepts(JSON)):
             raise NotAcceptable((JSON, EVENTS))
         body = await exchange.body()
-        if self._plain is not None and (request := self._plain.parse(body)) is not None:
+        if self._plain_form and (request := plain.parse(self._server, body)) is not None:
             exchange.mute = True
-            await self._modern.answer(exchange, request, partial(self._plain.open, request), self._plain)
+            await self._modern.answer(exchange, request.message, request.open, request)
             return
         if not reads_events:
             raise NotAcceptable((JSON, EVENTS))

@@ -1,14 +1,15 @@
 """The plain form, for scripts: {"method": "Query", "params": {…}} in, {"result": …} or {"error": …} out.
 
-An older habit of such servers. A tool's name is a method here, and its arguments are the params.
+An older habit of such servers. A tool's name is a method here, and its arguments are the params; an `id` is
+not needed, and comes back where there is one.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
-from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 from ragmcp import jsonrpc
 from ragmcp.call import Call, Channel
@@ -19,54 +20,63 @@ from ragmcp.jsonrpc import NO_PARAMS, Id, Request
 from ragmcp.server import Server, open_call
 from ragmcp.subscriptions import LISTEN
 
-# Nobody sees it but the `requestId` of an error.
-REQUEST_ID = 0
 
-
-class _Plain(Struct, frozen=True):
+class _Body(Struct, frozen=True):
     method: str
     params: Raw = NO_PARAMS
+    # Beyond 64 bits it could not be given back.
+    id: Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)] | str | None = None
     jsonrpc: Raw | UnsetType = UNSET
 
 
-_plain = msgspec.json.Decoder(_Plain)
+_body = msgspec.json.Decoder(_Body)
 
 
-class Plain:
-    """Reads and writes the plain form for one server."""
+class PlainRequest:
+    """One request in the plain form, and the form of its answer: with its own id, or with none."""
 
-    def __init__(self, server: Server) -> None:
-        self._server = server
+    def __init__(self, id: Id | None, method: str, params: Raw) -> None:
+        self._id = id
+        # Everybody else knows only requests with an id. Nobody sees this 0.
+        self.message = Request(0 if id is None else id, method, params)
 
-    def parse(self, body: bytes) -> Request | None:
-        """The request, None where the body is something else."""
-        try:
-            plain = _plain.decode(body)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            return None
-        if plain.jsonrpc is not UNSET:
-            return None
-        if plain.method not in self._server.tools:
-            return Request(REQUEST_ID, plain.method, plain.params)
-        call = {"name": plain.method, "arguments": plain.params}
-        return Request(REQUEST_ID, "tools/call", Raw(msgspec.json.encode(call)))
-
-    def open(self, request: Request, channel: Channel) -> Call:
+    def open(self, channel: Channel) -> Call:
         """The call: modern, of nobody in particular. Raises what `open_call` raises."""
-        if request.method == LISTEN:  # Its news would have no form here.
-            raise MethodNotFound(request.method)
+        if self.message.method == LISTEN:  # Its news would have no form here.
+            raise MethodNotFound(LISTEN)
         session = Session()
         session.terms = Terms(Era.MODERN, LATEST_MODERN, UNKNOWN_CLIENT, {})
-        return open_call(request, session, channel)
+        call = open_call(self.message, session, channel)
+        call.id = self._id
+        return call
+
+    # `Form`; what it names as the id may be the one that nobody sees.
 
     def answer(self, id: Id, result: Any) -> bytes:
         """As `Form` says."""
         try:
-            return msgspec.json.encode({"result": result})
+            return self._written("result", result)
         except (TypeError, ValueError, OverflowError, RecursionError) as error:
             return self.refuse(id, NotEncodable("The result", str(error)))
 
-    def refuse(self, id: Id, error: Exception) -> bytes:
+    def refuse(self, _: Id, error: Exception) -> bytes:
         """The same without what makes it JSON-RPC."""
-        failure = msgspec.json.decode(jsonrpc.encode_failure(id, error_object(error, id)))
-        return msgspec.json.encode({"error": failure["error"]})
+        failure = jsonrpc.encode_failure(self._id, error_object(error, self._id))
+        return self._written("error", msgspec.json.decode(failure)["error"])
+
+    def _written(self, name: str, value: Any) -> bytes:
+        return msgspec.json.encode(({} if self._id is None else {"id": self._id}) | {name: value})
+
+
+def parse(server: Server, body: bytes) -> PlainRequest | None:
+    """The request in a body, None where that is something else."""
+    try:
+        plain = _body.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    if plain.jsonrpc is not UNSET:
+        return None
+    if plain.method not in server.tools:
+        return PlainRequest(plain.id, plain.method, plain.params)
+    call = {"name": plain.method, "arguments": plain.params}
+    return PlainRequest(plain.id, "tools/call", Raw(msgspec.json.encode(call)))
