@@ -13,6 +13,7 @@ import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import unquote_to_bytes, urlsplit
 
 from ragchat.gitignore import Gitignore
 
@@ -175,6 +176,27 @@ def references(document: str) -> Sequence[str]:
     except (OSError, RuntimeError, ValueError):  # a home folder nobody has, a link in a circle, a NUL
         return (document,)
     return (document, path.as_uri())
+
+
+def path_of(uri: str) -> Path:
+    """The path behind a file's URI."""
+    parts = urlsplit(uri)
+    path = os.fsdecode(unquote_to_bytes(parts.path))  # a name need not be UTF-8
+    if parts.netloc:
+        return Path(f"//{parts.netloc}{path}")
+    # file:///C:/notes.md: the slash before a drive letter is no part of a Windows path.
+    return Path(path[1:] if len(path) > 2 and path[2] == ":" else path)
+
+
+def is_gone(uri: str) -> bool:
+    """Whether a file is certainly not there any more; what cannot be looked at may be."""
+    try:
+        path_of(uri).stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except (OSError, ValueError):
+        return False
+    return False
 
 
 def reason_of(error: Exception) -> str:

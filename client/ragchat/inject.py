@@ -17,7 +17,7 @@ from anyio import to_thread
 from msgspec import Struct, field
 
 from ragchat.errors import MemoryRefused
-from ragchat.files import Collected, Refusal, Source, collect, reason_of
+from ragchat.files import Collected, Refusal, Source, collect, is_gone, reason_of
 from ragchat.memory_types import Documents, Injected
 from ragchat.texts import GUESSED, EmptyText, NotText, Text, read_text, title_of
 from ragchat.wording import counted
@@ -265,15 +265,23 @@ def _refuse(report: InjectReport, refusal: Refusal) -> None:
 
 
 async def _gone(memory: Memory, collected: Collected) -> list[str]:
-    """URIs that memory has from the walked folders and that the walk did not find any more."""
+    """URIs that memory has from the walked folders, of files that are not there any more.
+
+    What the walk has passed over, because it is ignored or hidden, may still be there.
+    """
     found = {source.uri for source in collected.sources}
     gone: list[str] = []
     for folder in collected.folders:
         offset = 0
         while True:
             page = await memory.documents(limit=1000, offset=offset, uri_glob=f"{folder.as_uri()}/*")
-            gone += [document.uri for document in page.documents if document.uri not in found]
+            missed = [document.uri for document in page.documents if document.uri not in found]
+            gone += await to_thread.run_sync(_which_are_gone, missed)
             offset += len(page.documents)
             if not page.documents or offset >= page.total:
                 break
     return gone
+
+
+def _which_are_gone(uris: Sequence[str]) -> list[str]:
+    return [uri for uri in uris if is_gone(uri)]

@@ -101,6 +101,19 @@ async def test_documents_whose_files_are_gone_are_told_but_kept(tmp_path: Path, 
         assert (await memory.stats()).documents == 3
 
 
+async def test_what_the_walk_passes_over_is_not_gone(tmp_path: Path, docs: Path) -> None:
+    (docs / ".gitignore").write_text("*.log\n", encoding="utf-8")
+    odd = os.fsdecode(b"caf\xe9 100%.log") if sys.platform == "linux" else "100%.log"
+    files = [docs / name for name in ("x.log", ".hidden.md", odd)]
+    for file in files:
+        file.write_text(f"This is {len(file.name)}.", encoding="utf-8")
+    async with memory_in(tmp_path) as memory:
+        await run_inject(memory, files)
+        assert (await run_inject(memory, [docs])).gone == []
+        files[0].unlink()
+        assert (await run_inject(memory, [docs])).gone == [files[0].as_uri()]
+
+
 async def test_progress_counts_files_and_bytes_to_the_end(tmp_path: Path, docs: Path) -> None:
     seen: list[tuple[int, int]] = []
 

@@ -12,6 +12,7 @@ from ragchat.commands import Run, read_stdin
 from ragchat.console import Failure, describe, is_styled
 from ragchat.errors import RagChatError, StdinUnusable
 from ragchat.inject import Document, InjectReport, OnProgress, inject_one, run_inject
+from ragchat.wording import counted
 
 if TYPE_CHECKING:
     from ragchat.memory_client import MemoryClient
@@ -76,9 +77,10 @@ def _remarks(report: InjectReport) -> Iterator[str]:
         yield f"skipped: {len(report.skipped) - LISTED:,} more (--json lists them)"
     yield from report.notes
     if report.gone:
+        files, it = counted(len(report.gone), "file"), "it" if len(report.gone) == 1 else "them"
         yield (
-            f"{len(report.gone):,} documents in memory are no longer in these folders, "
-            f"like {report.gone[0]}; `ragchat memory rm` takes them out."
+            f"Memory holds {files} that these folders no longer have, like {report.gone[0]}; "
+            f"`ragchat memory rm` takes {it} out."
         )
 
 

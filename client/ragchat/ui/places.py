@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from contextlib import suppress
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
+from ragchat.files import path_of
 from ragchat.neutral import one_line
 
 # Enough of a content hash to tell documents apart at a glance; /forget and friends take the whole URI or id.
@@ -15,7 +15,7 @@ _HASH_DIGITS = 12
 def short_uri(uri: str, title: str = "") -> str:
     """A file below the working folder as a relative path, below home with ~; a bare hash by its title."""
     if uri.startswith("file://"):
-        return one_line(_short_path(_path_of(uri)))
+        return one_line(_short_path(path_of(uri)))
     if uri.startswith("sha256:"):
         return one_line(title) or uri[: len("sha256:") + _HASH_DIGITS]
     return one_line(uri)
@@ -25,15 +25,6 @@ def place(uri: str, start_line: int, end_line: int, title: str = "") -> str:
     """`notes/rag.md:12–18`."""
     lines = f"{start_line}" if start_line == end_line else f"{start_line}–{end_line}"
     return f"{short_uri(uri, title)}:{lines}"
-
-
-def _path_of(uri: str) -> Path:
-    parts = urlsplit(uri)
-    path = unquote(parts.path)
-    if parts.netloc:
-        return Path(f"//{parts.netloc}{path}")
-    # file:///C:/notes.md: the slash before a drive letter is no part of a Windows path.
-    return Path(path[1:] if len(path) > 2 and path[2] == ":" else path)
 
 
 def _short_path(path: Path) -> str:
