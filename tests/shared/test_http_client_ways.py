@@ -197,6 +197,12 @@ async def test_the_end_of_the_old_stream_is_the_end_of_the_connection() -> None:
         assert client.is_closed
 
 
+async def test_another_connections_end_keeps_its_own_reason_beside_the_old_stream() -> None:
+    with pytest.raises(ConnectionClosed, match="its disk is full"):
+        async with scripted(Old(), "legacy", path="/sse"):
+            raise ConnectionClosed("tools/call", "its disk is full")
+
+
 async def test_a_verdict_that_no_longer_holds_is_found_anew() -> None:
     scripts: list[Any] = [legacy(lambda heard: Said(404, error(heard, -32601)))]
     holder = Scripted(lambda heard: scripts[-1](heard))

@@ -120,6 +120,12 @@ async def test_a_server_that_dies_over_a_call_fails_the_call_at_once(tmp_path: P
             await client.call_tool("Die", timeout=None)
 
 
+async def test_another_connections_end_keeps_its_own_reason(tmp_path: Path) -> None:
+    with pytest.raises(ConnectionClosed, match="its disk is full"):
+        async with spawned(stderr=tmp_path / "log"):
+            raise ConnectionClosed("tools/call", "its disk is full")
+
+
 @posix
 async def test_ctrl_c_in_the_host_does_not_reach_the_server(tmp_path: Path) -> None:
     async with spawned(stderr=tmp_path / "log") as client:

@@ -35,6 +35,8 @@ async def open_sse(http: Http) -> AsyncIterator[SseStream]:
             try:
                 yield stream
             except ConnectionClosed as error:
+                if error.reason:  # Of another connection, in the body: ours does not know it yet.
+                    raise
                 raise ConnectionClosed(error.method, stream.failure) from None
 
 

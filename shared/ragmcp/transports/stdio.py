@@ -122,6 +122,8 @@ async def open_stdio(
                 answered = True
                 yield client
         except ConnectionClosed as error:
+            if error.reason:  # Of another connection, in the body: ours does not know it yet.
+                raise
             reason = await process.obituary()
             if answered:
                 raise ConnectionClosed(error.method, reason) from None
