@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 from ragmcp.errors import InvalidParams
+
+# A name with dots of its own.
+_DOTTED = re.compile(r"\.(io\.modelcontextprotocol/\w+)")
 
 
 def invalid_params(error: Exception) -> InvalidParams:
@@ -17,4 +22,5 @@ def invalid_params(error: Exception) -> InvalidParams:
         if reason.startswith(start):
             path = f"{path}.{reason.removeprefix(start).rstrip('`')}"
             reason = "unknown field" if "unknown" in start else "required, but missing"
+    path = _DOTTED.sub(r"['\1']", path)
     return InvalidParams(path, reason[:1].lower() + reason[1:])

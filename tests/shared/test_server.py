@@ -160,6 +160,34 @@ async def test_a_bad_argument_is_named_by_its_path() -> None:
         assert error["data"]["details"]["path"] == "$.b"
 
 
+@pytest.mark.parametrize(
+    ("more", "path"),
+    [
+        ({}, "$._meta['io.modelcontextprotocol/clientCapabilities']"),
+        (
+            {"io.modelcontextprotocol/clientCapabilities": 7},
+            "$._meta['io.modelcontextprotocol/clientCapabilities']",
+        ),
+        (
+            {"io.modelcontextprotocol/clientInfo": {"name": "n"}},
+            "$._meta['io.modelcontextprotocol/clientInfo'].version",
+        ),
+        (
+            {"io.modelcontextprotocol/clientInfo": {"name": 7, "version": ""}},
+            "$._meta['io.modelcontextprotocol/clientInfo'].name",
+        ),
+        ({"progressToken": []}, "$._meta.progressToken"),
+    ],
+)
+async def test_a_field_of_meta_is_named_in_one_way_whatever_is_wrong_with_it(more: Any, path: str) -> None:
+    meta = {"io.modelcontextprotocol/protocolVersion": "2026-07-28"} | more
+    async with raw_client(server()) as client:
+        answer = await client.ask(
+            {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": meta}}
+        )
+    assert answer["error"]["data"]["details"]["path"] == path
+
+
 async def test_an_unknown_tool_is_a_protocol_error() -> None:
     async with raw_client(server()) as client:
         assert (await client.ask(call("Nope", {})))["error"]["data"]["errorCode"] == "TOOL_NOT_FOUND"
