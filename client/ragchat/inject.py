@@ -16,7 +16,7 @@ import anyio
 from anyio import to_thread
 from msgspec import Struct, field
 
-from ragchat.errors import MemoryRefused
+from ragchat.errors import MemoryRefused, RagChatError
 from ragchat.files import Collected, Refusal, Source, collect, is_gone, reason_of
 from ragchat.memory_types import Documents, Injected
 from ragchat.texts import GUESSED, EmptyText, NotText, Text, read_text, title_of
@@ -121,8 +121,8 @@ async def run_inject(
 ) -> InjectReport:
     """Load every file that `paths` mean; a bad one never stops the rest.
 
-    `report` is filled on the way, for a caller that may be cancelled: what stands in it is stored.
-    Raises RagChatError when memory itself cannot go on.
+    `report` is filled on the way, for a caller that may be cancelled: what it does not call failed is stored.
+    Raises RagChatError when memory itself cannot go on; the files that were under way have failed with it.
     """
     report = report or InjectReport()
     collected = await _collected(list(paths))
@@ -131,12 +131,15 @@ async def run_inject(
     report.files = len(collected.sources)
     progress = Progress(len(collected.sources), sum(source.size for source in collected.sources))
     reader = _Reader(collected.sources)
+    under_way: dict[str, None] = {}
 
     async def work() -> None:
         while item := await reader.next():
             source, found = item
             report.begun += 1
+            under_way[source.uri] = None
             await _load(memory, source, found, report)
+            del under_way[source.uri]
             reader.done(source)
             progress.done_files += 1
             progress.done_bytes += source.size
@@ -145,9 +148,14 @@ async def run_inject(
 
     if on_progress is not None:
         on_progress(progress)
-    await _together(work, min(IN_FLIGHT, len(collected.sources)))
-    order = {source.uri: index for index, source in enumerate(collected.sources)}
-    report.documents.sort(key=lambda document: order.get(document.uri, -1))
+    try:
+        await _together(work, min(IN_FLIGHT, len(collected.sources)))
+    except RagChatError as error:
+        report.documents += [failed(uri, error) for uri in under_way]
+        raise
+    finally:
+        order = {source.uri: index for index, source in enumerate(collected.sources)}
+        report.documents.sort(key=lambda document: order.get(document.uri, -1))
     report.gone = await _gone(memory, collected)
     return report
 
@@ -252,8 +260,12 @@ async def inject_one(memory: Memory, text: str, metadata: dict[str, Any]) -> Doc
     except MemoryRefused as error:
         if error.word in HOPELESS:
             raise
-        return Document(metadata.get("uri", ""), None, "failed", error=str(error))
+        return failed(metadata.get("uri", ""), error)
     return Document(injected.uri, injected.document_id, injected.status, injected.chunks)
+
+
+def failed(uri: str, error: RagChatError) -> Document:
+    return Document(uri, None, "failed", error=str(error))
 
 
 def _refuse(report: InjectReport, refusal: Refusal) -> None:

@@ -219,10 +219,13 @@ async def test_a_refused_file_fails_alone(docs: Path) -> None:
     "error", [MemoryUnavailable("it is gone"), MemoryRefused("EMBEDDER_MISMATCH", "Another embedder.")]
 )
 async def test_what_every_file_would_meet_ends_the_loading_at_once(docs: Path, error: Exception) -> None:
-    memory = Scripted(error)
+    memory, report = Scripted(error), InjectReport()
     memory.go.set()
     with pytest.raises(type(error)):
-        await run_inject(memory, [docs])
+        await run_inject(memory, [docs], report=report)
+    assert [(document.status, document.error) for document in report.documents] == [
+        ("failed", str(error))
+    ] * 3
 
 
 async def test_a_cancelled_loading_does_not_walk_on(

@@ -202,6 +202,25 @@ def test_a_reader_that_leaves_early_is_no_error(ragchat: Program) -> None:
         assert shown.wait(LONGEST_SECONDS) == 1
 
 
+def test_a_loading_that_ends_because_memory_cannot_go_on_reports_what_was_under_way(tmp_path: Path) -> None:
+    ragchat = program_in(
+        tmp_path,
+        RAGCHAT_EMBEDDER_KIND="openai",
+        RAGCHAT_EMBEDDER_BASE_URL="http://127.0.0.1:9/v1",
+        RAGCHAT_EMBEDDER_RETRIES="0",
+    )
+    for number in range(3):
+        (ragchat.folder / f"{number}.md").write_text(f"Note {number}", encoding="utf-8")
+    told = ragchat("inject", ".", "-", "--json", stdin="from stdin")
+    assert (told.code, told.json["failed"], told.json["error"]["code"]) == (1, 1, "EMBEDDER_UNAVAILABLE")
+    told = ragchat("inject", ".", "--json")
+    assert (told.code, told.json["failed"], told.json["added"]) == (1, 3, 0)
+    assert {one["error"] for one in told.json["documents"]} == {told.json["error"]["message"]}
+    said = ragchat("inject", ".")
+    assert (said.code, said.out) == (1, "3 failed (0 chunks).\n")
+    assert said.err.count("127.0.0.1:9/v1 cannot be reached") == 1
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
 @pytest.mark.parametrize("json", [[], ["--json"]], ids=["plain", "json"])
 @pytest.mark.parametrize("words", ["query tea", "ask tea", "inject tea.md", "memory ls", "config show"])

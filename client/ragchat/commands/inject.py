@@ -11,7 +11,7 @@ import anyio
 from ragchat.commands import Run, read_stdin
 from ragchat.console import Failure, describe, is_styled
 from ragchat.errors import RagChatError, StdinUnusable
-from ragchat.inject import Document, InjectReport, OnProgress, inject_one, run_inject
+from ragchat.inject import InjectReport, OnProgress, failed, inject_one, run_inject
 from ragchat.wording import counted
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ async def inject(run: Run) -> int:
         async with run.memory() as memory:
             await _inject(run, memory, report)
     except anyio.get_cancelled_exc_class():
-        _show(run, report, "you stopped it")
+        _show(run, report, "you stopped it.")
         raise
     except RagChatError as error:
         run.log(error)
@@ -42,17 +42,20 @@ async def inject(run: Run) -> int:
 async def _inject(run: Run, memory: MemoryClient, report: InjectReport) -> None:
     paths = run.arguments.paths
     if "-" in paths:
-        report.documents.append(await _inject_stdin(memory, run.arguments.uri))
+        await _inject_stdin(memory, run.arguments.uri, report)
     with _progress_bar(run) as on_progress:
         await run_inject(memory, [path for path in paths if path != "-"], on_progress, report)
 
 
-async def _inject_stdin(memory: MemoryClient, uri: str | None) -> Document:
+async def _inject_stdin(memory: MemoryClient, uri: str | None, report: InjectReport) -> None:
     try:
-        text = read_stdin()
-    except StdinUnusable as error:
-        return Document(uri or "-", None, "failed", error=str(error))
-    return await inject_one(memory, text, {"uri": uri} if uri else {})
+        document = await inject_one(memory, read_stdin(), {"uri": uri} if uri else {})
+    except RagChatError as error:
+        report.documents.append(failed(uri or "-", error))
+        if not isinstance(error, StdinUnusable):
+            raise
+    else:
+        report.documents.append(document)
 
 
 def _show(run: Run, report: InjectReport, stopped: str = "", failure: Failure | None = None) -> None:
@@ -60,18 +63,22 @@ def _show(run: Run, report: InjectReport, stopped: str = "", failure: Failure | 
     if run.console.json:
         run.console.document({**report.public(), **({"error": failure} if failure else {})})
         return
-    for line in _remarks(report):
+    for line in _remarks(report, failure.message if failure else ""):
         run.console.note(line)
     if stopped:
-        left = f": {report.files - report.begun:,} files were not begun" if report.files else ""
-        run.console.note(f"Not finished, {stopped.rstrip('.')}{left}.")
-        run.console.note((failure and failure.hint) or "Run the same command again to go on.")
+        run.console.note(f"Not finished: {stopped}")
+        if failure and failure.hint:
+            run.console.note(f"  {failure.hint}")
+        if left := report.files - report.begun:
+            run.console.note(f"  {counted(left, 'file')} not begun; run the same command again to go on.")
     if not stopped or report.documents or report.skipped:
         run.console.print(report.summary())
 
 
-def _remarks(report: InjectReport) -> Iterator[str]:
-    yield from (f"failed: {document.error}" for document in report.documents if document.error)
+def _remarks(report: InjectReport, end: str) -> Iterator[str]:
+    """All but the sentence of what ended the loading, which many files may share."""
+    errors = (document.error for document in report.documents if document.error)
+    yield from (f"failed: {error}" for error in errors if error != end)
     yield from (f"skipped: {skipped.path} {skipped.reason}" for skipped in report.skipped[:LISTED])
     if len(report.skipped) > LISTED:
         yield f"skipped: {len(report.skipped) - LISTED:,} more (--json lists them)"

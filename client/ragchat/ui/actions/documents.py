@@ -123,7 +123,7 @@ def split_paths(argument: str) -> list[str]:
 
 
 def _show_report(context: ChatContext, report: InjectReport) -> None:
-    failed = [document.error for document in report.documents if document.error]
+    failed = list(dict.fromkeys(document.error for document in report.documents if document.error))
     _note_some(context, failed, "failed", "warning")
     _note_some(
         context, [f"{skipped.path} {skipped.reason}" for skipped in report.skipped], "skipped", "notice"
