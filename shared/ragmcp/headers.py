@@ -86,6 +86,8 @@ def as_text(value: Any) -> str | None:
             return "true" if value else "false"
         case int():
             return str(value)
+        case float() if value.is_integer():  # Which JSON Schema calls an integer.
+            return str(int(value))
     return None
 
 
@@ -187,4 +189,4 @@ def _value(header: str, given: str) -> str:
 def _same_number(given: str, value: Any) -> bool:
     """42.0 is 42. (Server Validation)"""
     found = _WHOLE_NUMBER.fullmatch(given.strip(" \t"))
-    return found is not None and type(value) is int and int(found[1]) == value
+    return found is not None and type(value) in (int, float) and int(found[1]) == value

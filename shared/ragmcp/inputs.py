@@ -21,7 +21,7 @@ from ragmcp.eras import Era
 from ragmcp.errors import InvalidParams, UnreadableAnswer
 from ragmcp.schema import Result, RetryableParams, Wire
 from ragmcp.seal import Seal
-from ragmcp.validation import invalid_params
+from ragmcp.validation import decode, invalid_params
 
 # How long a person may take to answer.
 STATE_SECONDS = 3600.0
@@ -147,10 +147,7 @@ def decoded(key: str, request: InputRequest, answer: Raw) -> Any:
 
 
 def _typed(request: InputRequest, answer: Raw) -> Any:
-    try:
-        return msgspec.json.decode(answer, type=request.answer)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise invalid_params(error) from None
+    return decode(msgspec.json.Decoder(request.answer), answer)
 
 
 def ask(call: Call) -> Asker:

@@ -15,7 +15,7 @@ from msgspec import Raw, Struct
 from ragmcp.errors import BadTool, ToolError
 from ragmcp.json_schema import flat_schema
 from ragmcp.schema import Content, TextContent, ToolAnnotations, ToolInfo
-from ragmcp.validation import invalid_params
+from ragmcp.validation import decode
 
 if TYPE_CHECKING:
     from ragmcp.call import Call
@@ -51,10 +51,7 @@ class Tool(Struct, frozen=True):
 
         Raises InvalidParams for arguments that do not fit the schema, and what the function raises.
         """
-        try:
-            decoded = self.arguments.decode(arguments)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise invalid_params(error) from None
+        decoded = decode(self.arguments, arguments)
         return _as_result(await self.function(call, **msgspec.structs.asdict(decoded)))
 
 

@@ -1,13 +1,58 @@
-"""From what msgspec says about a value to the error that names the offending field. Pure."""
+"""JSON into typed values, and from what msgspec says of a misfit to the error that names the field. Pure."""
 
 from __future__ import annotations
 
 import re
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import Raw
 
 from ragmcp.errors import InvalidParams
 
+T = TypeVar("T")
+
 # A name with dots of its own.
 _DOTTED = re.compile(r"\.(io\.modelcontextprotocol/\w+)")
+_FLOAT_FOR_INTEGER = re.compile(r"expected `.*\bint\b.*`, got `float`")
+_ITEM = re.compile(r"\[[^]']*\]")
+
+
+def decode(decoder: msgspec.json.Decoder[T], text: Raw) -> T:
+    """What the text says, in the type of the decoder. Raises InvalidParams.
+
+    "Any number with a zero fractional part" is an integer to JSON Schema, and language models do write 8.0;
+    msgspec calls it a float.
+    """
+    tried = set[str]()
+    while True:
+        try:
+            return decoder.decode(text)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            fault = invalid_params(error)
+        place = _ITEM.sub(".[]", fault.path)
+        if place in tried or not _FLOAT_FOR_INTEGER.fullmatch(fault.reason):
+            raise fault
+        tried.add(place)
+        try:
+            value = msgspec.json.decode(text)
+            text = Raw(msgspec.json.encode(_with_integers(value, place.split(".")[1:])))
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            raise fault from None
+
+
+def _with_integers(value: Any, steps: list[str]) -> Any:
+    """With integers for the whole floats where `steps` lead: `[]` to all items, a name to that member."""
+    if not steps:
+        return int(value) if isinstance(value, float) and value.is_integer() else value
+    step, *rest = steps
+    if isinstance(value, list):
+        return [_with_integers(item, rest) for item in value]
+    if isinstance(value, dict):
+        return {
+            key: _with_integers(item, rest) if step in (key, "[]") else item for key, item in value.items()
+        }
+    return value
 
 
 def invalid_params(error: Exception) -> InvalidParams:

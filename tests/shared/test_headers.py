@@ -58,6 +58,8 @@ def test_arguments_are_found_at_any_depth_of_properties() -> None:
     assert found == {Mirror("mcp-param-region", ("region",)), Mirror("mcp-param-number", ("deep", "number"))}
     arguments = {"region": "north", "deep": {"number": 42}, "other": 1}
     assert mirrored(found, arguments) == {"mcp-param-region": "north", "mcp-param-number": "42"}
+    arguments["deep"] = {"number": 42.0}
+    assert mirrored(found, arguments) == {"mcp-param-region": "north", "mcp-param-number": "42"}
 
 
 @pytest.mark.parametrize("arguments", [{}, {"flag": None}, {"flag": {}}, {"flag": [True]}])
@@ -124,6 +126,8 @@ def test_a_header_that_says_something_else_is_refused(given: str | None) -> None
         (42, "42"),
         (42, "42.0"),
         (-7, "-7.00"),
+        (42.0, "42"),
+        (42.0, "42.0"),
         (0, "-0"),
         (True, "true"),
         ("42.0", "42.0"),
@@ -139,6 +143,8 @@ def test_an_argument_and_its_header_are_the_same(value: Any, given: str) -> None
     [
         (42, "43"),
         (42, "42.5"),
+        (42.0, "43"),
+        (42.5, "42.5"),
         (42, "4_2"),
         (42, "٤٢"),
         (42, None),

@@ -167,6 +167,10 @@ async def test_a_tool_may_choose_its_text() -> None:
         ('{"query":"q","top_k":0}', "$.top_k", "expected `int` >= 1"),
         ('{"query":"q","top_k":"8"}', "$.top_k", "expected `int`, got `str`"),
         ('{"query":"q","top_k":1.5}', "$.top_k", "expected `int`, got `float`"),
+        ('{"query":"q","top_k":true}', "$.top_k", "expected `int`, got `bool`"),
+        ('{"query":"q","top_k":0.0}', "$.top_k", "expected `int` >= 1"),
+        ('{"query":"q","top_k":1e30}', "$.top_k", "expected `int` <= 100"),
+        ('{"query":"q","top_k":8.0,"near":{"line":1.5}}', "$.near.line", "expected `int`, got `float`"),
         ('{"query":"q","order":"size"}', "$.order", "invalid enum value 'size'"),
         ('{"query":"q","near":{}}', "$.near.line", "required, but missing"),
         ('{"query":"q","near":{"line":null}}', "$.near.line", "expected `int`, got `null`"),
@@ -184,6 +188,32 @@ async def test_a_bad_argument_is_named_by_its_path(arguments: str, path: str, re
     with pytest.raises(InvalidParams) as refused:
         await run(find, arguments)
     assert (refused.value.path, refused.value.reason) == (path, reason)
+
+
+async def test_a_number_without_a_fraction_is_an_integer_wherever_one_is_declared() -> None:
+    arguments = '{"query":"q","top_k":8.0,"near":{"line":1e1,"file":"1.0"},"filter":{"weight":2.0}}'
+    assert (await run(find, arguments)).content == (
+        await run(find, arguments.replace("8.0", "8").replace("1e1", "10"))
+    ).content
+    unplaced = await run(find, '{"query":"q","top_k":8.0,"filter":{"weight":2.0}}')
+    assert unplaced.structured == Found([Place(8, 'qscore{"weight": 2.0}')])
+
+
+async def test_numbers_without_fractions_are_integers_in_lists_tables_and_unions() -> None:
+    @tool()
+    async def add(
+        _: Call, items: list[int], table: dict[str, list[int]], some: int | None, few: list[int | str]
+    ) -> str:
+        """Adds."""
+        return json.dumps([items, table, some, few])
+
+    many = "[" + ",".join(["1.0"] * 10_000) + "]"
+    arguments = f'{{"items":{many},"table":{{"a":[2.0],"b":[3,4.0]}},"some":5.0,"few":["x",6.0]}}'
+    expected = [[1] * 10_000, {"a": [2], "b": [3, 4]}, 5, ["x", 6]]
+    assert (await run(add, arguments)).content == [TextContent(text=json.dumps(expected))]
+    with pytest.raises(InvalidParams) as refused:
+        await run(add, '{"items":[1.0,2.5],"table":{},"some":null,"few":[]}')
+    assert (refused.value.path, refused.value.reason) == ("$.items[1]", "expected `int`, got `float`")
 
 
 async def test_text_that_is_not_utf8_is_a_bad_argument() -> None:

@@ -24,7 +24,7 @@ from ragmcp.subscriptions import LISTEN
 class _Body(Struct, frozen=True):
     method: str
     params: Raw = NO_PARAMS
-    # Beyond 64 bits it could not be given back.
+    # No longer than the protocol itself takes them.
     id: Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)] | str | None = None
     jsonrpc: Raw | UnsetType = UNSET
 
