@@ -1,7 +1,9 @@
 """Answers without any model: the best sentences of memory for a question, quoted verbatim and cited. Pure.
 
 A sentence is good when it shares rare words with the question, when its passage is good, and when it has what
-the question asks for (a number for "how many", a name for "who").
+the question asks for (a number for "how many", a name for "who"). A block of code is judged by its best few
+lines, and its words count for less the more it has: a long one holds those of many questions, here and there.
+A question is no answer.
 """
 
 from __future__ import annotations
@@ -27,6 +29,11 @@ MOST_SENTENCES = 3
 # A further sentence must be this good beside the best.
 WORTH = 0.65
 CODE_LINES = 12
+# Neighbouring lines of code that are judged together: about the words of a sentence.
+JUDGED_LINES = 3
+# Words of a sentence. Code with more of them holds some by chance: BM25's remedy, with b = 0.5. Sentences are
+# left alone: with it the answers to XQuAD's questions were found less often.
+USUAL_TERMS = 12
 
 # Weights of what makes a sentence good, beside the share of the question's rare words that it holds (1).
 W_PASSAGE = 0.5
@@ -51,6 +58,7 @@ class _Scored:
     place: int  # index within the passage
     unit: Unit
     terms: frozenset[str]
+    asked: bool  # whether it holds a word of the question
     score: float
 
 
@@ -109,12 +117,16 @@ def _run_of(one: Unit, next_one: Unit, text: str) -> str:
 
 
 def _worthy(ranked: Sequence[_Scored]) -> list[_Scored]:
-    """The best unit, and those that are nearly as good and say something else."""
+    """The best unit, and those that are nearly as good and say something else.
+
+    One of another passage holds a word of the question: no other sentence tells what it is about.
+    """
     chosen = [ranked[0]]
     for unit in ranked[1:]:
         if len(chosen) == MOST_SENTENCES or unit.score < WORTH * ranked[0].score:
             break
-        if not any(_same(unit, other) for other in chosen):
+        fits = unit.asked or unit.passage == ranked[0].passage
+        if fits and not any(_same(unit, other) for other in chosen):
             chosen.append(unit)
     return chosen
 
@@ -138,20 +150,49 @@ def _score(question: str, hits: Sequence[Hit], query: str) -> list[_Scored]:
     cut = [units(hit.text) for hit in hits]
     terms = [[frozenset(index_terms(f"{unit.header} {unit.text}")) for unit in passage] for passage in cut]
     weights = _weights(asked, terms)
-    total = sum(weights.values()) or 1.0
     best_hit = max((hit.score for hit in hits), default=1.0) or 1.0
     scored = []
     for p, hit in enumerate(hits):
         around = frozenset(index_terms(f"{hit.title} {hit.heading}"))
         for i, unit in enumerate(cut[p]):
-            own = terms[p][i]
+            whole = terms[p][i]
             near = around.union(*terms[p][max(0, i - 1) : i])
-            share = sum(weight for term, weight in weights.items() if term in own) / total
-            context = sum(weight for term, weight in weights.items() if term in near - own) / total
-            score = share + W_CONTEXT * context + W_PASSAGE * hit.score / best_hit
-            score += W_EXPECTED * bool(expected and expected.search(unit.text))
-            scored.append(_Scored(p, i, unit, own, score))
+            density = _density(unit, len(whole))
+            best = max(
+                density * _share(weights, own)
+                + W_CONTEXT * _share(weights, near - own)
+                + W_EXPECTED * bool(expected and expected.search(text))
+                for text, own in _stretches(unit)
+            )
+            score = best + W_PASSAGE * hit.score / best_hit
+            scored.append(_Scored(p, i, unit, whole, not whole.isdisjoint(weights), score))
     return scored
+
+
+def _share(weights: Mapping[str, float], terms: frozenset[str]) -> float:
+    """How much of the question some words hold, in [0, 1]."""
+    held = sum(weight for term, weight in weights.items() if term in terms)
+    return held / (sum(weights.values()) or 1.0)
+
+
+def _density(unit: Unit, terms: int) -> float:
+    """What a unit's share of the question counts for, in (0, 1], by the number of its terms."""
+    return 1.0 if unit.kind is not Kind.CODE else 2 / (1 + max(1.0, terms / USUAL_TERMS))
+
+
+def _stretches(unit: Unit) -> list[tuple[str, frozenset[str]]]:
+    """What a unit is judged by, with its terms: its text, a block of code by each few neighbouring lines."""
+    lines = unit.text.splitlines() if unit.kind is Kind.CODE else [unit.text]
+    told = [frozenset() if _asks(line) else frozenset(index_terms(f"{unit.header} {line}")) for line in lines]
+    return [
+        ("\n".join(lines[i : i + JUDGED_LINES]), frozenset[str]().union(*told[i : i + JUDGED_LINES]))
+        for i in range(max(1, len(lines) - JUDGED_LINES + 1))
+    ]
+
+
+def _asks(text: str) -> bool:
+    """Whether a text is a question, as in a transcript: that has the words of one, not the answer."""
+    return text.rstrip(" *_").endswith(("?", "？"))
 
 
 def _weights(asked: Mapping[str, float], terms: Sequence[Sequence[frozenset[str]]]) -> dict[str, float]:

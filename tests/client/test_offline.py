@@ -127,3 +127,71 @@ def test_an_empty_memory_is_told_from_one_without_an_answer() -> None:
 
 def test_a_passage_without_any_sentence_quotes_nothing() -> None:
     assert compose("heading", retrieval(hit("# Heading\n\n---\n"))).citations == []
+
+
+TRANSCRIPT = """Nothing is installed; no model is running.
+
+```
+Your memory is empty. Load files or folders with /inject PATH.
+
+❯ /inject notes
+2 added (4 chunks).
+
+❯ How much water pressure does the boiler need?
+▌ Pressure must stay between 1.2 and 1.8 bar. [1]
+
+No language model is configured: these are the best sentences of your memory,
+word for word.
+
+[1] notes/flat.md:5–7  Flat > Boiler  0.88
+
+❯ and how do I refill it?
+▌ Pressure must stay between 1.2 and 1.8 bar. Refill it with the blue valve
+▌ under the sink. [1]
+
+❯ What is the capital of Mongolia?
+Nothing in memory is relevant to this question.
+```
+"""
+
+
+def test_a_transcript_that_holds_the_question_does_not_hide_the_sentence_that_answers_it() -> None:
+    transcript = hit(TRANSCRIPT, score=0.98)
+    note = hit(
+        "Pressure must stay between 1.2 and 1.8 bar. Refill it with the blue valve.",
+        score=0.85,
+        chunk_id=2,
+        title="Flat",
+        heading="Flat > Boiler",
+    )
+    question = "How much water pressure does the boiler need?"
+    quoted = compose(question, retrieval(transcript, note))
+    assert quoted.answer.startswith("> Pressure must stay between 1.2 and 1.8 bar. [1]")
+    assert "Mongolia" not in quoted.answer
+
+
+def test_the_words_of_a_long_block_count_where_they_stand_together() -> None:
+    far = "```\nbrew\n" + "".join(f"step{i} part{i}\n" for i in range(12)) + "install\n```"
+    near = "```\nbrew install ragchat\n```"
+    quoted = compose("brew install", retrieval(hit(far, chunk_id=1), hit(near, chunk_id=2)))
+    assert quoted.answer.startswith("```\nbrew install ragchat\n```")
+    assert "step1" not in quoted.answer
+
+
+def test_a_short_block_of_code_answers_how_to() -> None:
+    readme = hit("You need Python 3.11.\n\n```\npip install ragchat   # then: ragchat\n```\n\nIt is small.")
+    assert compose("how do I install it?", retrieval(readme)).answer.startswith("```\npip install ragchat")
+
+
+def test_a_question_in_a_document_is_no_answer() -> None:
+    asking = hit("How much pressure does the boiler need? Ask the plumber.", chunk_id=1)
+    telling = hit("The boiler needs 1.2 bar.", chunk_id=2, score=0.8)
+    quoted = compose("How much pressure does the boiler need?", retrieval(asking, telling))
+    assert quoted.answer.startswith("> The boiler needs 1.2 bar. [1]")
+
+
+def test_a_further_sentence_from_elsewhere_holds_a_word_of_the_question() -> None:
+    boiler = hit("Pressure must stay above 1.2 bar.", chunk_id=1)
+    dogs = hit("There are 3 of them.", chunk_id=2, title="Dogs")
+    question = "How much water pressure does the old boiler need?"
+    assert "3 of them" not in compose(question, retrieval(boiler, dogs)).answer
