@@ -15,6 +15,7 @@ from ragmcp.tools import tool
 from ragmcp.transports.http_session import SessionChannel
 from tests.shared.raw_asgi import asgi_scope, body_then_silence
 from tests.support.http_server import (
+    ACCEPT,
     HttpClient,
     http_client,
     limits,
@@ -141,6 +142,23 @@ async def test_the_revision_in_the_header_must_be_one_that_is_spoken(revision: s
         headers = await client.session()
         response = await client.post(request("ping"), headers | {"mcp-protocol-version": revision})
     assert response.status_code == status
+
+
+@pytest.mark.parametrize("method", ["POST", "GET", "DELETE"])
+async def test_a_revision_that_is_not_spoken_is_told_that_of_its_session(method: str) -> None:
+    async with http_client() as client:
+        headers = await client.session("2025-06-18")
+        wrong = headers | {"mcp-protocol-version": "2099-01-01", "accept": ACCEPT}
+        if method == "POST":
+            response = await client.post(request("ping", id="abc"), wrong)
+            assert response.json()["id"] == "abc"
+        else:
+            response = await client.http.request(method, client.url, headers=wrong)
+        assert (await client.post(request("ping"), headers)).status_code == 200  # It goes on.
+    assert response.status_code == 400
+    error = response.json()["error"]
+    assert (error["code"], error["data"]["supported"]) == (-32022, ["2025-06-18"])
+    assert error["data"]["requested"] == "2099-01-01"
 
 
 async def test_errors_within_a_session_are_ordinary_answers() -> None:

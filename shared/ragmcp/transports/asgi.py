@@ -155,7 +155,7 @@ class Endpoint:
         match exchange.method:
             case "POST":
                 await self._post(exchange)
-            case "GET" | "DELETE" if _is_legacy(exchange):
+            case "GET" | "DELETE" if _is_of_session(exchange):
                 await (self._sessions.get if exchange.method == "GET" else self._sessions.delete)(exchange)
             case "GET" | "DELETE":
                 raise HttpMethodNotAllowed(exchange.method, ("POST",))
@@ -175,13 +175,19 @@ class Endpoint:
         if not reads_events:
             raise NotAcceptable((JSON, EVENTS))
         revision = exchange.header(headers.PROTOCOL_VERSION)
-        if revision is None or revision in LEGACY_REVISIONS:
+        if revision is None or _is_legacy(exchange, revision):
             await self._sessions.post(exchange, body)
         else:
             await self._modern.post(exchange, body, revision)
 
 
-def _is_legacy(exchange: Exchange) -> bool:
+def _is_legacy(exchange: Exchange, revision: str) -> bool:
+    """Whether a request is of the legacy era: with a session it is, unless its revision knows none."""
+    has_session = exchange.header(headers.SESSION_ID) is not None
+    return revision in LEGACY_REVISIONS or (has_session and revision not in MODERN_REVISIONS)
+
+
+def _is_of_session(exchange: Exchange) -> bool:
     """Whether a GET or DELETE belongs to a session. Raises UnsupportedRevision.
 
     Without any sign of one it comes from a browser, or from a client that looks for the HTTP of 2024-11-05
@@ -190,7 +196,7 @@ def _is_legacy(exchange: Exchange) -> bool:
     revision = exchange.header(headers.PROTOCOL_VERSION)
     if revision is None:
         return exchange.header(headers.SESSION_ID) is not None
-    if revision in LEGACY_REVISIONS:
+    if _is_legacy(exchange, revision):
         return True
     if revision in MODERN_REVISIONS:
         return False

@@ -14,7 +14,8 @@ import anyio
 
 from ragmcp import headers, jsonrpc
 from ragmcp.call import Call
-from ragmcp.eras import LATEST_MODERN, Era
+from ragmcp.eras import LATEST_MODERN, LEGACY_REVISIONS, Era
+from ragmcp.errors import UnsupportedRevision
 from ragmcp.http_errors import (
     HeaderMismatch,
     HttpError,
@@ -70,7 +71,7 @@ class Sessions:
     async def get(self, exchange: Exchange) -> None:
         """A stream: a new one, or with Last-Event-ID the rest of an old one.
 
-        Raises HttpError, InvalidRequest for an event nobody remembers.
+        Raises HttpError, UnsupportedRevision, InvalidRequest for an event nobody remembers.
         """
         session = self._find(exchange)
         if not exchange.accepts(EVENTS):
@@ -96,7 +97,7 @@ class Sessions:
         await exchange.finish()
 
     async def delete(self, exchange: Exchange) -> None:
-        """End a session. Raises HttpError."""
+        """End a session. Raises HttpError, UnsupportedRevision."""
         self._end(self._find(exchange))
         await exchange.answer(204)
 
@@ -122,7 +123,12 @@ class Sessions:
             raise SessionRequired(exchange.method)
         if id not in self._sessions:
             raise SessionNotFound
-        return self._sessions[id]
+        session = self._sessions[id]
+        revision = exchange.header(headers.PROTOCOL_VERSION)
+        if revision is not None and revision not in LEGACY_REVISIONS:
+            terms = session.state.terms
+            raise UnsupportedRevision(revision, LEGACY_REVISIONS if terms is None else (terms.revision,))
+        return session
 
     @contextmanager
     def _using(self, session: HttpSession, exchange: Exchange) -> Iterator[None]:
