@@ -133,11 +133,15 @@ class Console:
         failure = describe(error)
         if self._has_told(failure):
             return
+        self.failure(failure)
+        if failure.code == "INTERNAL_ERROR" and log:
+            self.note(f"  The traceback is in {log}; with -v more is written there.")
+
+    def failure(self, failure: Failure) -> None:
+        """The lines of a failure."""
         self.note(f"ragchat: {failure.message}")
         if failure.hint:
             self.note(f"  {failure.hint}")
-        if failure.code == "INTERNAL_ERROR" and log:
-            self.note(f"  The traceback is in {log}; with -v more is written there.")
 
     def _has_told(self, failure: Failure) -> bool:
         """Whether the failure is the document; it cannot be where another is out, or stdout takes none."""

@@ -163,9 +163,13 @@ def _mapped(tool: str) -> Iterator[None]:
 
 
 def _refusal(result: ToolCallResult) -> MemoryRefused:
-    """A failed tool's own word and sentence, which ends with what to do."""
+    """A failed tool's own word and sentence, and what to do, with which its text ends."""
     data = result.structured if isinstance(result.structured, dict) else {}
-    return MemoryRefused(str(data.get("errorCode", "MEMORY_ERROR")), result.text)
+    details = data.get("details")
+    hint = str(details.get("hint", "")) if isinstance(details, dict) else ""
+    return MemoryRefused(
+        str(data.get("errorCode", "MEMORY_ERROR")), result.text.removesuffix(hint).rstrip(), hint
+    )
 
 
 @asynccontextmanager

@@ -64,7 +64,7 @@ async def retrieve(memory: Memory, query: str, limits: RetrievalLimits) -> Retri
 
 
 def _failed(error: RagChatError) -> Retrieval:
-    return Retrieval([], f"{error} This answer goes without it.", failure=error)
+    return Retrieval([], f"{error} This answer goes without it. {error.hint}".rstrip(), failure=error)
 
 
 def judge(hit: Hit, min_score: float) -> Candidate:

@@ -123,6 +123,14 @@ async def test_every_error_of_the_wire_becomes_one_of_ours(
     assert str(caught.value).startswith(sentence)
 
 
+async def test_what_to_do_is_apart_from_what_went_wrong(tmp_path: Path) -> None:
+    async with memory_in(tmp_path) as memory:
+        with pytest.raises(MemoryRefused) as caught:
+            await memory.show("none")
+    assert str(caught.value) == "There is no document none in memory."
+    assert caught.value.hint == "`ragchat memory ls` lists the documents."
+
+
 async def test_an_answer_of_another_shape_is_an_unusable_memory() -> None:
     memory = MemoryClient(Failing(lambda: ToolCallResult([], {"hits": 3}, is_error=False)))
     with pytest.raises(MemoryUnavailable, match="its answer to Query is not usable"):

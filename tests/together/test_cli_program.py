@@ -219,6 +219,8 @@ def test_a_loading_that_ends_because_memory_cannot_go_on_reports_what_was_under_
     said = ragchat("inject", ".")
     assert (said.code, said.out) == (1, "3 failed (0 chunks).\n")
     assert said.err.count("127.0.0.1:9/v1 cannot be reached") == 1
+    assert "\n  Is the service running?\n" in said.err
+    assert told.json["error"]["hint"] == "Is the service running?"
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
 from ragchat.commands import Run
+from ragchat.console import describe
 from ragchat.errors import RagChatError
 
 T = TypeVar("T")
@@ -27,8 +28,8 @@ async def take_out(
         try:
             removed.append(await remove(name))
         except missing as error:
-            failed.append({kind: name, "error": str(error)})
-            run.console.note(f"ragchat: {error}")
+            failed.append({kind: name, "error": str(error), "hint": error.hint})
+            run.console.failure(describe(error))
     if run.console.json:
         run.console.document({"removed": removed, "failed": failed})
     else:

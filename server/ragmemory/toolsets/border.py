@@ -33,7 +33,8 @@ def wire_errors() -> Iterator[None]:
     try:
         yield
     except SettingsError as error:
-        raise ToolError("BAD_SETTINGS", f"{error} {error.hint}".rstrip()) from error
+        details = {"hint": error.hint} if error.hint else {}
+        raise ToolError("BAD_SETTINGS", f"{error} {error.hint}".rstrip(), details=details) from error
     except Exception as error:
         # They come with the memory: importing them here would delay the first answer.
         from ragmemory.errors import BadArgument, RagMemoryError
