@@ -314,6 +314,32 @@ async def test_a_session_that_is_forgotten_while_nobody_asks_is_begun_anew() -> 
     assert server.methods().count("initialize") == 2
 
 
+@pytest.mark.parametrize("as_error", [False, True])
+async def test_a_session_that_cannot_be_begun_anew_just_now_is_begun_when_it_can(
+    monkeypatch: pytest.MonkeyPatch, as_error: bool
+) -> None:
+    monkeypatch.setattr(http_legacy, "FIRST_PAUSE_SECONDS", 0.01)
+    again, shakes = anyio.Event(), 0
+
+    def script(heard: Heard) -> Any:
+        nonlocal shakes
+        if heard.method == "initialize":
+            shakes += 1
+            if shakes in (2, 3):
+                return Said(503, error(heard, -32603, "Too many") if as_error else b"Service Unavailable")
+        if heard.verb == "GET" and heard.headers["mcp-session-id"] == "session-1":
+            return Said(404)
+        if heard.verb == "GET":
+            again.set()
+        return inner(heard)
+
+    inner = serving(done)
+    async with scripted(script, "legacy"):
+        with anyio.fail_after(30):
+            await again.wait()
+    assert shakes == 4
+
+
 async def test_what_the_server_no_longer_wants_to_know_is_not_answered() -> None:
     asked, left = anyio.Event(), anyio.Event()
 

@@ -24,9 +24,12 @@ from ragmcp.errors import (
     ConnectionClosed,
     RagMcpError,
     RequestTimedOut,
+    ServerUnreachable,
     UnreadableAnswer,
+    WireError,
 )
 from ragmcp.framing import EventDecoder
+from ragmcp.http_errors import HttpRefused
 from ragmcp.jsonrpc import Id, Notification, Request
 from ragmcp.peer import Waiter
 from ragmcp.schema import CancelledParams, InitializeResult
@@ -227,11 +230,18 @@ class LegacyHttp:
                     self._session = lost  # Half a handshake is none: who asks next begins it anew.
                     raise
 
-    async def _renew_if_possible(self, lost: str) -> None:
-        try:
-            await self._renew(lost)
-        except RagMcpError as error:
-            log.info("There is no new session: %s", error)
+    async def _renew_in_time(self, lost: str) -> None:
+        """As soon as the server can: who only waits for news asks nothing that would renew it."""
+        backoff = Backoff(FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS)
+        while True:
+            await anyio.sleep(backoff.next())
+            try:
+                await self._renew(lost)
+            except RagMcpError as error:
+                log.info("There is no new session: %s", error)
+                if _passes(error):
+                    continue
+            return
 
     async def _wait_for_session(self) -> None:
         """While there is a new handshake, only what belongs to it may be asked."""
@@ -268,7 +278,7 @@ class LegacyHttp:
                 async with self._get("the server's own stream", events) as response:
                     if response.status == 404 and session:
                         # Not within this scope, which the new session cancels.
-                        self._tasks.start_soon(self._renew_if_possible, session)
+                        self._tasks.start_soon(self._renew_in_time, session)
                         return
                     if response.status in LATER_STATUSES:
                         raise await response.refusal()
@@ -299,6 +309,14 @@ class LegacyHttp:
             await self._say(method, line)
         except RagMcpError as error:
             log.info("Could not say %s: %s", method, error)
+
+
+def _passes(error: RagMcpError) -> bool:
+    """Whether the same may go well later."""
+    match error:
+        case HttpRefused(status=status) | WireError(http_status=status):
+            return status in LATER_STATUSES
+    return isinstance(error, ServerUnreachable)
 
 
 def _pause(events: EventDecoder | None, backoff: Backoff) -> float:
