@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 from ragchat import __version__
 from ragmcp.hosts import HOSTS
@@ -17,6 +17,24 @@ GROUPS = {
 }
 
 HOST_ALIASES = {"claude": "claude-desktop", "code": "vscode", "vs-code": "vscode"}
+
+
+class WrongUsage(Exception):
+    """What was asked for is no command. `usage` is the synopsis and the flaw, as people are told."""
+
+    hint: str
+
+    def __init__(self, parser: argparse.ArgumentParser, flaw: str) -> None:
+        super().__init__(flaw)
+        self.usage = f"{parser.format_usage()}{parser.prog}: error: {flaw}\n"
+        self.hint = f"`{parser.prog} --help` says what it takes."
+
+
+class Parser(argparse.ArgumentParser):
+    """Leaves what to do about wrong usage to its caller. Raises WrongUsage."""
+
+    def error(self, message: str) -> NoReturn:
+        raise WrongUsage(self, message)
 
 
 class Argument(NamedTuple):
@@ -206,9 +224,9 @@ def _add_globals(parser: argparse.ArgumentParser, *, top: bool) -> None:
     )
 
 
-def make_parser(*, commands: bool = True) -> argparse.ArgumentParser:
+def make_parser(*, commands: bool = True) -> Parser:
     """The parser, with all `commands` or for the chat alone: making theirs takes 10 ms of its start."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         "ragchat",
         description="Answers from your own documents, with citations. Without a command: the chat.",
         epilog="Exit codes: 0 done, 1 failed, 2 wrong usage. With --json a command prints one JSON document, "

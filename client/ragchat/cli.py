@@ -10,36 +10,53 @@ import gc
 import signal
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from ragchat.arguments import WrongUsage
     from ragchat.commands import Run
 
 # New objects after which Python looks for garbage. Imports make many and drop none: with the usual 700,
 # looking takes 6 % of the time to the prompt.
 OBJECTS = 50_000
 
-FAILED = 1  # 0 is done; argparse leaves with 2 for wrong usage
+FAILED, WRONG_USAGE = 1, 2  # 0 is done
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command. Returns 0 when it is done, 1 when it failed; wrong usage leaves with 2."""
+    """Run one command. Returns 0 when it is done, 1 when it failed, 2 for wrong usage."""
     if argv is None and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         # As long as nothing runs, nothing is to be put away, and nobody wants a traceback of imports.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     gc.set_threshold(OBJECTS)
-    from ragchat.arguments import make_parser, usage_flaw
+    from ragchat.arguments import WrongUsage, make_parser, usage_flaw
 
     words = sys.argv[1:] if argv is None else argv
     parser = make_parser(commands=bool(words))
-    arguments = parser.parse_args(words)
-    if flaw := usage_flaw(arguments):
-        parser.error(flaw)
+    try:
+        arguments = parser.parse_args(words)
+        if flaw := usage_flaw(arguments):
+            parser.error(flaw)
+    except WrongUsage as error:
+        return _refuse(error, json="--json" in words)
     from ragchat.commands import Run
     from ragchat.console import Console, prepare_streams
 
     prepare_streams()
     return _run(Run(arguments, Console(json=arguments.json)))
+
+
+def _refuse(error: WrongUsage, *, json: bool) -> int:
+    from ragchat.console import Console, Failure, prepare_streams
+
+    prepare_streams()
+    sys.stderr.write(error.usage)
+    if json:
+        with suppress(OSError):
+            Console(json=True).document({"error": Failure("USAGE", str(error), error.hint)})
+        _give_up_stdout()
+    return WRONG_USAGE
 
 
 def _run(run: Run) -> int:
@@ -53,7 +70,7 @@ def _run(run: Run) -> int:
     except (Exception, BaseExceptionGroup, KeyboardInterrupt) as error:
         match leaf(error):
             case KeyboardInterrupt():
-                run.console.note("Stopped.")
+                run.console.stopped()
             case BrokenPipeError():  # the reader has gone, and has what it wanted
                 pass
             case cause:

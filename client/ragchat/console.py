@@ -143,6 +143,11 @@ class Console:
         if failure.hint:
             self.note(f"  {failure.hint}")
 
+    def stopped(self) -> None:
+        """The end of a run that the user wanted no more of."""
+        self._has_told(Failure("STOPPED", "Stopped."))
+        self.note("Stopped.")
+
     def _has_told(self, failure: Failure) -> bool:
         """Whether the failure is the document; it cannot be where another is out, or stdout takes none."""
         if not self.json or self._is_told:

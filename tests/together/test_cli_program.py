@@ -289,6 +289,28 @@ def test_one_interrupt_ends_the_wait_for_stdin(ragchat: Program, command: str) -
 
 
 @posix
+@pytest.mark.parametrize("command", ["ask", "query"])
+def test_an_interrupt_with_json_is_a_document(ragchat: Program, command: str) -> None:
+    with Held(
+        [sys.executable, "-m", "ragchat", command, "-", "--json"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=ragchat.folder,
+        env=ragchat.variables,
+    ) as waiting:
+        assert waiting.stdin is not None
+        waiting.stdin.write(b"The beginning of something")
+        waiting.stdin.flush()
+        _wait_until_read(waiting.stdin.fileno())
+        waiting.send_signal(signal.SIGINT)
+        assert waiting.wait(LONGEST_SECONDS) == 1
+        out, err = waiting.communicate()
+    assert json.loads(out) == {"error": {"code": "STOPPED", "message": "Stopped.", "hint": ""}}
+    assert err == b"Stopped.\n"
+
+
+@posix
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
 def test_closed_standard_streams_are_empty_ones(ragchat: Program, closed: str) -> None:
     ragchat("inject", "-", "--uri", "note:tea", stdin="Green tea is brewed at 75 degrees.")

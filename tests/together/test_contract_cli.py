@@ -95,6 +95,28 @@ def test_wrong_usage_is_exit_code_2_with_nothing_on_stdout(ragchat: Program, wor
 @pytest.mark.parametrize(
     "words",
     [
+        ("query", "-k", "0", "x", "--json"),
+        ("inject", "--json"),
+        ("mcp", "config", "bogus", "--json"),
+        ("ask", "x", "-c", "--session", "y", "--json"),
+        ("--json",),
+    ],
+    ids=" ".join,
+)
+def test_wrong_usage_with_json_is_a_document_too(ragchat: Program, words: tuple[str, ...]) -> None:
+    done = ragchat(*words)
+
+    assert done.code == 2
+    assert "usage: ragchat" in done.err
+    error = done.json["error"]
+    assert error["code"] == "USAGE"
+    assert error["message"] in done.err
+    assert "--help` says what it takes." in error["hint"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
         ("ask", "x", "--session", "nowhere"),
         ("session", "show", "nowhere"),
         ("memory", "show", "nowhere"),
