@@ -145,7 +145,9 @@ async def test_without_memory_the_turn_goes_on_and_says_so() -> None:
     down = ListMemory(error=MemoryUnavailable("it is gone"))
     events, _ = await model_turn("Why?", down, Reply("Because."))
     assert finished(events).answer.startswith("Because.")
-    assert notices(events) == ["Memory does not answer: it is gone. This answer goes without it."]
+    assert notices(events) == [
+        "Memory does not answer: it is gone. This answer goes without it. `ragchat doctor` says more."
+    ]
 
 
 async def test_without_memory_and_without_a_model_there_is_no_answer() -> None:
