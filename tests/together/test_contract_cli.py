@@ -114,6 +114,14 @@ def test_wrong_usage_with_json_is_a_document_too(ragchat: Program, words: tuple[
     assert "--help` says what it takes." in error["hint"]
 
 
+def test_a_server_that_cannot_start_says_so_in_json_on_stdout(ragchat: Program) -> None:
+    done = ragchat("serve", "--port", "0", "--token-file", "nowhere", "--json")
+
+    assert done.code == 1
+    assert done.json["error"]["code"] == "SETTINGS_INVALID"
+    assert "nowhere" in done.json["error"]["message"]
+
+
 @pytest.mark.parametrize(
     "words",
     [

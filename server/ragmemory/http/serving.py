@@ -50,26 +50,28 @@ def run(settings: Settings, *, as_json: bool, end_with_stdin: bool) -> None:
     table = settings.table("http", HttpSettings)
     raise_descriptor_limit()
     with bound(table.host, table.port) as listening:
+        exposed = not is_loopback(listening)
+        # While stdout is still there for what is wrong with it.
+        token = find_token(table.token_file) or (kept_token(settings.home) if exposed else None)
         tell = partial(_tell_programs, _own_stdout()) if as_json else _tell_people
-        anyio.run(_serve, settings, table, listening, tell, end_with_stdin)
+        anyio.run(_serve, settings, table, listening, token, tell, end_with_stdin)
 
 
 async def _serve(
     settings: Settings,
     table: HttpSettings,
     listening: socket.socket,
+    token: str | None,
     tell: Callable[[dict[str, Any]], None],
     end_with_stdin: bool,
 ) -> None:
-    exposed = not is_loopback(listening)
-    token = find_token(table.token_file) or (kept_token(settings.home) if exposed else None)
     limits = settings.table("http", HttpLimits)
     memory = OnDemand(settings)
     server = make_server(settings, memory)
     metrics = Metrics(memory.service)
     endpoint = Endpoint(server, limits, plain_form=table.plain_form, on_answered=metrics.count)
     # Whoever can reach the page from elsewhere need not know where programs are installed here.
-    command = [SERVER_NAME] if exposed else server_command()
+    command = server_command() if is_loopback(listening) else [SERVER_NAME]
     app = make_app(endpoint, server, metrics, _access(table, token), command)
     listener = Listener(app, _patience(table, limits))
     stop = anyio.Event()
