@@ -156,7 +156,8 @@ def _score(question: str, hits: Sequence[Hit], query: str) -> list[_Scored]:
         around = frozenset(index_terms(f"{hit.title} {hit.heading}"))
         for i, unit in enumerate(cut[p]):
             whole = terms[p][i]
-            near = around.union(*terms[p][max(0, i - 1) : i])
+            before = terms[p][i - 1] if i and cut[p][i - 1].kind is not Kind.CODE else frozenset[str]()
+            near = around | before
             density = _density(unit, len(whole))
             best = max(
                 density * _share(weights, own)
@@ -192,7 +193,7 @@ def _stretches(unit: Unit) -> list[tuple[str, frozenset[str]]]:
 
 def _asks(text: str) -> bool:
     """Whether a text is a question, as in a transcript: that has the words of one, not the answer."""
-    return text.rstrip(" *_").endswith(("?", "？"))
+    return text.rstrip(" *_\"'”’»").endswith(("?", "？"))
 
 
 def _weights(asked: Mapping[str, float], terms: Sequence[Sequence[frozenset[str]]]) -> dict[str, float]:

@@ -195,3 +195,14 @@ def test_a_further_sentence_from_elsewhere_holds_a_word_of_the_question() -> Non
     dogs = hit("There are 3 of them.", chunk_id=2, title="Dogs")
     question = "How much water pressure does the old boiler need?"
     assert "3 of them" not in compose(question, retrieval(boiler, dogs)).answer
+
+
+def test_a_block_of_code_does_not_speak_for_the_sentence_behind_it() -> None:
+    block = (
+        '```toml\nask = "How much water pressure does the old boiler need?"\n```\n\nEach step does 1 thing.'
+    )
+    note = hit("Pressure must stay above 1.2 bar.", chunk_id=2, score=0.8)
+    question = "How much water pressure does the old boiler need?"
+    quoted = compose(question, retrieval(hit(block), note))
+    assert quoted.answer.startswith("> Pressure must stay above 1.2 bar. [1]")
+    assert "Each step" not in quoted.answer
