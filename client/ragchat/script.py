@@ -11,7 +11,7 @@ A script is a TOML file:
     country = "France"
 
     [[step]]
-    inject = { path = "documents" }          # or { text = "…", uri = "note:1" }
+    inject = "documents"                     # or a list of paths, or { text = "…", uri = "note:1" }
 
     [[step]]
     ask = "What is the capital of ${country}?"
@@ -29,6 +29,7 @@ passages, of `inject` a line `status uri` for each document.
 from __future__ import annotations
 
 import difflib
+import math
 import re
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,16 @@ from ragchat.errors import ScriptInvalid
 FRESH = "fresh"
 VARIABLE = re.compile(r"\$\{([^}]*)\}")
 UNKNOWN_FIELD = re.compile(r"Object contains unknown field `(.*?)`")
+WRONG_TYPE = re.compile(r"Expected `(.*?)`, got `(.*?)`")
+# What TOML has, in words; msgspec's `null` is not in it.
+TYPES = {
+    "object": "a table",
+    "array": "a list",
+    "str": "a text",
+    "bool": "true or false",
+    "int": "a number",
+    "float": "a number",
+}
 
 OneOrMore = str | list[str]
 
@@ -52,9 +63,9 @@ class Header(Struct, forbid_unknown_fields=True):
 
 
 class InjectStep(Struct, forbid_unknown_fields=True):
-    """A path, or a text with an optional URI."""
+    """A path or several, or a text with an optional URI."""
 
-    path: str = ""
+    path: OneOrMore = ""
     text: str = ""
     uri: str = ""
 
@@ -66,10 +77,10 @@ class Expectation(Struct, forbid_unknown_fields=True):
     to be found anywhere. `cites` are URIs: globs where they hold `*`, else parts.
     """
 
-    contains: OneOrMore = field(default_factory=list)
-    not_contains: OneOrMore = field(default_factory=list)
-    matches: OneOrMore = field(default_factory=list)
-    cites: OneOrMore = field(default_factory=list)
+    contains: OneOrMore | None = None
+    not_contains: OneOrMore | None = None
+    matches: OneOrMore | None = None
+    cites: OneOrMore | None = None
     grounded: bool | None = None
     max_seconds: float | None = None
 
@@ -89,7 +100,7 @@ class Step(Struct, forbid_unknown_fields=True):
     @property
     def title(self) -> str:
         if self.inject is not None:
-            return self.inject.path or self.inject.uri or self.inject.text
+            return ", ".join(listed(self.inject.path)) or self.inject.uri or self.inject.text
         return self.ask or self.query or ""
 
 
@@ -108,9 +119,9 @@ def load_script(path: Path) -> Script:
     except (UnicodeDecodeError, msgspec.DecodeError) as error:
         raise ScriptInvalid(str(path), f"it is not valid TOML: {error}") from None
     try:
-        variables = msgspec.convert(tree.get("variables", {}), dict[str, str | int | float])
-        tree["step"] = _substitute(tree.get("step", []), variables, path)
+        tree["step"] = _with_paths(tree.get("step", []))
         script = msgspec.convert(tree, Script)
+        script.step = msgspec.convert(_substitute(tree["step"], script.variables, path), list[Step])
     except msgspec.ValidationError as error:
         raise _invalid(path, str(error)) from None
     if not script.step:
@@ -119,6 +130,14 @@ def load_script(path: Path) -> Script:
         if reason := _flaw(step):
             raise ScriptInvalid(str(path), f"step {number} {reason}")
     return script
+
+
+def _with_paths(steps: Any) -> Any:
+    """`inject = "x.md"` and `inject = ["x.md", "y"]` in full: they mean these paths."""
+    for step in steps if isinstance(steps, list) else []:
+        if isinstance(step, dict) and isinstance(step.get("inject"), str | list):
+            step["inject"] = {"path": step["inject"]}
+    return steps
 
 
 def _substitute(value: Any, variables: dict[str, str | int | float], path: Path) -> Any:
@@ -140,17 +159,51 @@ def _substitute(value: Any, variables: dict[str, str | int | float], path: Path)
 
 
 def _invalid(path: Path, message: str) -> ScriptInvalid:
-    """msgspec's message as ours: an unknown key gets its nearest known one."""
+    """msgspec's message in words: which step, which key, what is expected."""
     reason, _, place = message.partition(" - at `$.")
-    where = f" (at {place.rstrip('`')})" if place else ""
-    if match := UNKNOWN_FIELD.match(reason):
-        known = [
-            name
-            for shape in (Script, Header, Step, InjectStep, Expectation)
-            for name in shape.__struct_fields__
-        ]
-        return ScriptInvalid(str(path), f"unknown key {match[1]}{where}", _nearest(match[1], known))
-    return ScriptInvalid(str(path), f"{reason}{where}")
+    step, key = _step_and_key(place.rstrip("`"))
+    if unknown := UNKNOWN_FIELD.match(reason):
+        inside = f" in {key}" if key else ""
+        return ScriptInvalid(
+            str(path), f"{step}there is no key {unknown[1]}{inside}", _where(unknown[1], key, step)
+        )
+    if wrong := WRONG_TYPE.match(reason):
+        got = TYPES.get(wrong[2], wrong[2])
+        hint = "Each step begins with the line [[step]]." if key == "step" else ""
+        return ScriptInvalid(str(path), f"{step}{key} must be {_expected(key, wrong[1])}, not {got}", hint)
+    return ScriptInvalid(str(path), f"{step}{reason}")
+
+
+def _expected(key: str, types: str) -> str:
+    """What a key must be, by msgspec's names of the types: `str | array | null`."""
+    if key == "inject":
+        return "a path, a list of paths, or a table"
+    names = dict.fromkeys(TYPES.get(name, name) for name in types.split(" | ") if name != "null")
+    return " or ".join(names)
+
+
+def _step_and_key(place: str) -> tuple[str, str]:
+    """`step[0].expect.contains` as ("in step 1, ", "expect.contains")."""
+    step, key = "", place
+    if match := re.fullmatch(r"step\[(\d+)\]\.?(.*)", place):
+        step, key = f"in step {int(match[1]) + 1}, ", match[2]
+    return step, re.sub(r"(.*)\[.*\]", r"each of \1", key)
+
+
+def _where(unknown: str, place: str, step: str) -> str:
+    """Where an unknown key belongs, or the nearest key of the place where it stands."""
+    shapes: dict[str, tuple[type[Struct], str]] = {
+        "script": (Header, "under [script]"),
+        "step": (Step, "in a [[step]]"),
+        "inject": (InjectStep, "in inject = { … }"),
+        "expect": (Expectation, "in expect = { … }"),
+        "": (Script, "at the top"),
+    }
+    for shape, belongs in shapes.values():
+        if unknown in shape.__struct_fields__:
+            return f"{unknown} belongs {belongs}."
+    shape, _ = shapes[place or ("step" if step else "")]
+    return _nearest(unknown, list(shape.__struct_fields__))
 
 
 def _nearest(word: str, known: list[str]) -> str:
@@ -167,6 +220,13 @@ def _flaw(step: Step) -> str:
         return "needs either a path or a text to inject"
     if step.inject is not None and step.expect.grounded is not None:
         return "expects grounded, which inject has not"
+    for name in ("contains", "not_contains", "matches", "cites"):
+        wanted = getattr(step.expect, name)
+        if wanted is not None and not all(part.strip() for part in listed(wanted) or [""]):
+            return f"expects {name} = {wanted!r}, which says nothing: name a text, or leave {name} out"
+    most = step.expect.max_seconds
+    if most is not None and not 0 < most < math.inf:
+        return f"expects max_seconds = {most:g}, which must be a number of seconds above 0"
     for pattern in listed(step.expect.matches):
         try:
             re.compile(pattern)
@@ -175,5 +235,5 @@ def _flaw(step: Step) -> str:
     return ""
 
 
-def listed(value: OneOrMore) -> list[str]:
-    return [value] if isinstance(value, str) else value
+def listed(value: OneOrMore | None) -> list[str]:
+    return [value] if isinstance(value, str) else value or []

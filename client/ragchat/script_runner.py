@@ -87,7 +87,7 @@ async def _run_step(step: Step, folder: Path, app: App, memory: Memory) -> Outco
 
 async def _inject(step: InjectStep, folder: Path, memory: Memory) -> Outcome:
     if step.path:
-        report = await run_inject(memory, [folder / step.path])
+        report = await run_inject(memory, [folder / path for path in listed(step.path)])
     else:
         metadata = {"uri": step.uri} if step.uri else {}
         report = InjectReport([await inject_one(memory, step.text, metadata)])

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ragchat.errors import ScriptInvalid
-from ragchat.script import Expectation, load_script
+from ragchat.script import Expectation, listed, load_script
 from ragchat.script_runner import Outcome, check
 
 
@@ -44,22 +44,91 @@ def test_variables_stand_anywhere_in_a_step(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("inject", "paths"),
+    [("'notes/${who}.md'", "notes/Ada.md"), ("['a', 'b']", ["a", "b"]), ("{ path = 'a' }", "a")],
+)
+def test_what_is_injected_may_be_a_path_or_several(
+    tmp_path: Path, inject: str, paths: str | list[str]
+) -> None:
+    text = f"[variables]\nwho = 'Ada'\n[[step]]\ninject = {inject}"
+    step = load_script(write(tmp_path, text)).step[0]
+    assert step.inject is not None
+    assert listed(step.inject.path) == listed(paths)
+    assert step.title == ", ".join(listed(paths))
+
+
+IN_EXPECT = "contains belongs in expect = { … }."
+
+
+@pytest.mark.parametrize(
     ("text", "reason", "hint"),
     [
-        ("[[step]]\nakk = 'x'", "unknown key akk (at step[0])", "Did you mean ask?"),
+        ("[[step]]\nakk = 'x'", "in step 1, there is no key akk.", "Did you mean ask?"),
         (
             "[[step]]\nask = 'x'\nexpect = { containz = 'y' }",
-            "unknown key containz (at step[0].expect)",
+            "in step 1, there is no key containz in expect.",
             "Did you mean contains?",
         ),
-        ("[scrpt]\nname = 'x'\n[[step]]\nask = 'x'", "unknown key scrpt", "Did you mean script?"),
+        ("[scrpt]\nname = 'x'\n[[step]]\nask = 'x'", "there is no key scrpt.", "Did you mean script?"),
         (
             "[[step]]\nask = '${whom}'\n[variables]\nwho = 'x'",
             "there is no variable whom",
             "Did you mean who?",
         ),
         ("[[step]]\nask = '${whom}'", "there is no variable whom", ""),
-        ("[[step]]\nask = 3", "Expected `str | null`, got `int` (at step[0].ask)", ""),
+        ("[[step]]\nask = 3", "in step 1, ask must be a text, not a number.", ""),
+        (
+            "[[step]]\nask = 'x'\n[[step]]\ninject = 3",
+            "in step 2, inject must be a path, a list of paths, or a table, not a number.",
+            "",
+        ),
+        (
+            "[[step]]\ninject = ['a', 1]",
+            "in step 1, each of inject.path must be a text, not a number.",
+            "",
+        ),
+        (
+            "[[step]]\nask = 'x'\nexpect = { grounded = 'yes' }",
+            "in step 1, expect.grounded must be true or false, not a text.",
+            "",
+        ),
+        (
+            "[[step]]\nask = 'x'\n[variables]\nwho = ['x']",
+            "each of variables must be a number or a text, not a list.",
+            "",
+        ),
+        (
+            "[step]\nask = 'x'",
+            "step must be a list, not a table.",
+            "Each step begins with the line [[step]].",
+        ),
+        ("name = 'x'\n[[step]]\nask = 'x'", "there is no key name.", "name belongs under [script]."),
+        ("[[step]]\nask = 'x'\ncontains = 'y'", "in step 1, there is no key contains.", IN_EXPECT),
+        (
+            "[[step]]\nask = 'x'\nexpect = { max_seconds = -1 }",
+            "step 1 expects max_seconds = -1, which must be a number of seconds above 0.",
+            "",
+        ),
+        (
+            "[[step]]\nask = 'x'\nexpect = { max_seconds = nan }",
+            "step 1 expects max_seconds = nan, which must be a number of seconds above 0.",
+            "",
+        ),
+        (
+            "[[step]]\nask = 'x'\nexpect = { contains = '' }",
+            "step 1 expects contains = '', which says nothing: name a text, or leave contains out.",
+            "",
+        ),
+        (
+            "[[step]]\nask = 'x'\nexpect = { matches = [] }",
+            "step 1 expects matches = [], which says nothing",
+            "",
+        ),
+        (
+            "[[step]]\nask = 'x'\nexpect = { cites = ['a', ' '] }",
+            "step 1 expects cites = ['a', ' '], which",
+            "",
+        ),
         ("", "it has no [[step]]", ""),
         ("[[step]]\n", "step 1 needs exactly one of inject, ask and query", ""),
         ("[[step]]\nask = 'x'\nquery = 'y'", "step 1 needs exactly one of inject, ask and query", ""),

@@ -11,6 +11,7 @@ from tests.support.openai_server import OpenAIServer, Reply
 from tests.support.program import program_in
 
 SCRIPTS = Path(__file__).parent
+README = SCRIPTS.parents[1] / "README.md"
 OFFLINE = ("first_steps", "idempotent", "not_in_memory")
 
 
@@ -23,6 +24,44 @@ def test_a_script_passes_without_a_model(name: str, tmp_path: Path) -> None:
     done = program_in(tmp_path)("run", str(SCRIPTS / f"{name}.toml"), "--json")
     assert [step["failures"] for step in done.json["steps"] if not step["passed"]] == []
     assert (done.code, done.json["failed"]) == (0, 0)
+
+
+def _flat(folder: Path) -> None:
+    """The note of the README's transcript."""
+    folder.mkdir()
+    (folder / "flat.md").write_text(
+        "# Flat\n\n## Boiler\n\nPressure must stay between 1.2 and 1.8 bar. "
+        "Refill it with the blue valve under the sink.\n",
+        encoding="utf-8",
+    )
+
+
+def test_the_script_of_the_readme_runs_as_it_stands_there(tmp_path: Path) -> None:
+    script = README.read_text(encoding="utf-8").split("```toml\n[script]")[1].split("```")[0]
+    (tmp_path / "script.toml").write_text(f"[script]{script}", encoding="utf-8")
+    _flat(tmp_path / "notes")
+    done = program_in(tmp_path)("run", str(tmp_path / "script.toml"))
+    assert (done.code, done.out.splitlines()[-1]) == (0, "My flat: 4 of 4 steps passed.")
+
+
+def test_the_readme_in_memory_does_not_hide_the_note_that_its_transcript_asks_for(tmp_path: Path) -> None:
+    _flat(tmp_path / "notes")
+    ragchat = program_in(tmp_path)
+    assert ragchat("inject", str(tmp_path / "notes"), str(README)).code == 0
+    done = ragchat("ask", "--offline", "How much water pressure does the boiler need?")
+    assert done.out.startswith("> Pressure must stay between 1.2 and 1.8 bar. [1]\n")
+    assert "flat.md" in done.out.partition("[1] ")[2].splitlines()[0]
+
+
+def test_a_step_can_inject_several_paths(tmp_path: Path) -> None:
+    for name in ("one.md", "two.md"):
+        (tmp_path / name).write_text(f"This is {name}.", encoding="utf-8")
+    script = tmp_path / "script.toml"
+    script.write_text(
+        '[[step]]\ninject = ["one.md", "two.md"]\nexpect = { cites = ["one.md", "two.md"] }\n',
+        encoding="utf-8",
+    )
+    assert program_in(tmp_path)("run", str(script)).code == 0
 
 
 def test_a_script_passes_with_a_model(tmp_path: Path) -> None:
