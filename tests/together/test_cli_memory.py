@@ -148,7 +148,7 @@ def test_an_answer_on_a_pipe_is_plain_text_with_its_sources(ragchat: Program) ->
 
 
 def test_an_empty_memory_is_said_and_is_no_failure(ragchat: Program) -> None:
-    assert ragchat("query", "anything", "--json").json == {"query": "anything", "hits": []}
+    assert ragchat("query", "anything", "--json").json["hits"] == []
     assert ragchat("query", "anything").err.startswith("Memory is empty. Load documents with")
     answer = ragchat("ask", "anything at all?", "--json")
     assert (answer.code, answer.json["grounded"]) == (0, False)

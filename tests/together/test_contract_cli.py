@@ -44,6 +44,7 @@ ANSWER = {
     "timings": dict,
     "session_id": str,
     "turn_id": str,
+    "notices": list,
 }
 GARDEN = "# Garden\n\n## Watering\n\nThe tomato beds are watered every morning at six.\n"
 
@@ -159,7 +160,7 @@ def test_a_search_has_the_fields_of_the_contract(garden: Program) -> None:
 def test_a_search_of_an_empty_memory_finds_nothing_and_is_done(ragchat: Program) -> None:
     done = ragchat("query", "tomato", "--json")
 
-    assert (done.code, done.json) == (0, {"query": "tomato", "hits": []})
+    assert (done.code, done.json) == (0, {"query": "tomato", "hits": [], "notices": []})
 
 
 def test_a_grounded_answer_has_the_fields_of_the_contract_and_quotes_word_for_word(garden: Program) -> None:
@@ -173,6 +174,21 @@ def test_a_grounded_answer_has_the_fields_of_the_contract_and_quotes_word_for_wo
         assert citation["verified"] is True
         assert citation["quote"] in GARDEN
     assert "watered every morning at six" in done.json["answer"]
+
+
+def test_what_is_said_beside_a_result_stands_in_the_document_too(tmp_path: Path) -> None:
+    ragchat = program_in(tmp_path, RAGCHAT_SESSIONS_PATH=str(tmp_path))  # a folder, where nothing is saved
+    assert ragchat("inject", "-", "--uri", "mem:garden", stdin=GARDEN).code == 0
+    for command, said in (
+        ("query", ["Only the first"]),
+        ("ask", ["Only the first", "This turn was not saved."]),
+    ):
+        done = ragchat(command, "-", "--json", stdin="tomato beds " * 2_000)
+
+        assert done.code == 0
+        notices = done.json["notices"]
+        assert done.err == "".join(f"{notice}\n" for notice in notices)
+        assert all(notice.startswith(start) for notice, start in zip(notices, said, strict=True))
 
 
 def test_what_memory_does_not_hold_is_not_grounded_and_cites_nothing(garden: Program) -> None:

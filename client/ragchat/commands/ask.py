@@ -25,10 +25,13 @@ async def ask(run: Run) -> int:
 
 
 async def _collect(run: Run, events: AsyncIterator[Event]) -> dict[str, Any]:
-    """The finished turn as JSON; what the user should know beside it goes to stderr."""
+    """The finished turn as JSON; what the user should know beside it stands in it, and goes to stderr."""
+    notices = []
     async for event in events:
         if isinstance(event, Notice):
             run.console.note(event.text)
+            notices.append(event.text)
         elif isinstance(event, Finished):
-            return event.turn.public()
+            # Not only the turn's own: that it could not be saved is no part of it.
+            return {**event.turn.public(), "notices": notices}
     raise RuntimeError("a turn ended without its Finished event")

@@ -16,7 +16,8 @@ async def query(run: Run) -> int:
     if found.notice:
         run.console.note(found.notice)
     if run.console.json:
-        run.console.document({"query": text, "hits": found.hits})
+        notices = [found.notice] if found.notice else []
+        run.console.document({"query": text, "hits": found.hits, "notices": notices})
         return 0
     if not found.hits:
         run.console.note(EMPTY_MEMORY if empty else "Nothing was found.")
