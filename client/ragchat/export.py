@@ -9,6 +9,7 @@ import msgspec
 
 from ragchat.neutral import one_line
 from ragchat.types import Citation, Session, Turn
+from ragchat.wording import names
 
 ExportKind: TypeAlias = Literal["markdown", "json"]
 
@@ -44,5 +45,5 @@ def _sources(turn: Turn) -> Iterator[str]:
 
 
 def _place(citation: Citation) -> str:
-    names = [one_line(name) for name in (citation.title, citation.heading) if name]
-    return ", ".join([*names, f"<{citation.uri}>, lines {citation.start_line} to {citation.end_line}"])
+    called = map(one_line, names(citation.title, citation.heading))
+    return ", ".join([*called, f"<{citation.uri}>, lines {citation.start_line} to {citation.end_line}"])

@@ -19,6 +19,7 @@ from ragchat import tokens
 from ragchat.conversation import history_messages, newest_that_fit
 from ragchat.errors import PromptUnreadable, QuestionTooLong
 from ragchat.types import Candidate, Hit, Message, Turn
+from ragchat.wording import names
 from ragmcp.settings import Settings
 
 
@@ -149,9 +150,8 @@ def _mark(text: str) -> str:
 
 def _source(hit: Hit) -> str:
     """Title, heading path and place on one line."""
-    names = [name for name in (hit.title, hit.heading) if name]
     place = f"{hit.uri}:{hit.start_line}" if not hit.uri.startswith("sha256:") else ""
-    return " ".join(" > ".join(names).split() + ([f"({place})"] if place else []))
+    return " ".join(" > ".join(names(hit.title, hit.heading)).split() + ([f"({place})"] if place else []))
 
 
 def with_system(prompts: Prompts, system: str) -> Prompts:

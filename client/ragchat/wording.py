@@ -1,4 +1,4 @@
-"""Numbers and times as a person reads them. Pure but for the machine's time zone."""
+"""Numbers, times and names as a person reads them. Pure but for the machine's time zone."""
 
 from __future__ import annotations
 
@@ -13,6 +13,12 @@ def counted(number: int, what: str) -> str:
 def seconds(value: float) -> str:
     """`12 ms`, `2.1 s`."""
     return f"{value * 1000:.0f} ms" if value < 0.9995 else f"{value:.1f} s"
+
+
+def names(title: str, heading: str) -> list[str]:
+    """What a passage is called: title and heading path; the path alone where the title begins it."""
+    begins = f"{heading} > ".startswith(f"{title} > ")
+    return [name for name in ([heading] if begins else [title, heading]) if name]
 
 
 def local(moment: str) -> str:

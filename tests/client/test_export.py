@@ -35,3 +35,9 @@ def test_markdown_holds_questions_answers_and_sources() -> None:
 
 def test_json_holds_everything() -> None:
     assert msgspec.json.decode(export(SESSION, "json"), type=Session) == SESSION
+
+
+def test_a_title_that_begins_the_heading_path_is_not_said_twice() -> None:
+    cited = [cite(1, hit("1.2 bar.", title="Flat", heading="Flat > Boiler"), "")]
+    session = Session("abc", "Why?", "2026-01-01T00:00:00.000Z", [turn("Why?", "So [1].", cited=cited)])
+    assert "- [1] Flat > Boiler, <file:///notes/1.md>" in export(session, "markdown")
