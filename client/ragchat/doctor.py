@@ -12,20 +12,22 @@ from collections.abc import AsyncIterator
 from contextlib import closing
 from importlib import metadata
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Literal, TypeAlias
 
 import anyio
 from anyio import to_thread
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from ragchat.console import is_styled, is_unicode
 from ragchat.endpoints import resolve
-from ragchat.errors import ModelError, RagChatError
+from ragchat.errors import MemoryRefused, ModelError, RagChatError
 from ragchat.memory_client import open_memory
 from ragchat.memory_process import STDERR_FILE, memory_path
 from ragchat.model import ModelSettings
 from ragchat.sessions import sessions_path
 from ragchat.types import OFFLINE
+from ragchat.wording import counted
 from ragmcp.home import private_folder
 from ragmcp.settings import USER_FILE, Settings, SettingsError
 
@@ -35,6 +37,7 @@ OLDEST_PYTHON = (3, 11)
 PROJECT_NAME = re.compile(r"[\w.-]+")  # the `anyio` of `anyio>=4.9`
 # A server that is only slow is no fault; one that says nothing for so long is.
 SERVER_SECONDS = 60.0
+PROBE = "A sentence of the doctor's."
 
 
 class Check(Struct, frozen=True):
@@ -146,16 +149,42 @@ async def memory_server(settings: Settings, config_file: Path | None) -> AsyncIt
         yield Check("memory server", "fault", f"does not answer within {SERVER_SECONDS:g} s")
         return
     except RagChatError as error:
-        yield Check("memory server", "fault", str(error), f"Its log: {settings.home.state / STDERR_FILE}")
+        hint = error.hint if isinstance(error, MemoryRefused) else ""
+        hint = hint or f"Its log: {settings.home.state / STDERR_FILE}"
+        yield Check("memory server", "fault", str(error), hint)
         return
-    holds = f"{stats.documents:,} documents, {stats.chunks:,} chunks"
+    holds = f"{counted(stats.documents, 'document')}, {counted(stats.chunks, 'chunk')}"
     times = f"started in {ready:.2f} s, a query took {answered * 1000:.0f} ms"
     yield Check("memory server", "ok", f"{holds}; {times}")
     if found.notice:
         yield Check("embedder", "fault", found.notice)
+    elif stats.documents:
+        yield Check("embedder", "ok", stats.embedder)
     else:
+        yield await embedder(settings, config_file)
+
+
+async def embedder(settings: Settings, config_file: Path | None) -> Check:
+    """Whether a text is stored and found in a memory of its own: a question to an empty one embeds nothing."""
+    if settings.tables["memory"]["read_only"]:
         kind = settings.tables["embedder"]["kind"]
-        yield Check("embedder", "ok", stats.embedder or f"{kind} (nothing is embedded yet)")
+        return Check("embedder", "warning", f"{kind}, not tried: memory is empty and may not be written")
+    with TemporaryDirectory(prefix="ragchat-doctor-", ignore_cleanup_errors=True) as folder:
+        table = {**settings.tables["memory"], "path": str(Path(folder) / "memory.db")}
+        apart = structs.replace(settings, tables={**settings.tables, "memory": table})
+        try:
+            with anyio.fail_after(SERVER_SECONDS):
+                async with open_memory(apart, config_file) as memory:
+                    await memory.inject(PROBE)
+                    found = await memory.query(PROBE)
+                    stats = await memory.stats()
+        except TimeoutError:
+            return Check("embedder", "fault", f"does not answer within {SERVER_SECONDS:g} s")
+        except RagChatError as error:
+            return Check("embedder", "fault", str(error), error.hint)
+    if found.notice or not found.hits:
+        return Check("embedder", "fault", found.notice or "what was stored is not found")
+    return Check("embedder", "ok", f"{stats.embedder} (tried in a memory of its own)")
 
 
 async def model(settings: Settings) -> Check:

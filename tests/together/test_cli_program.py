@@ -128,6 +128,21 @@ def test_the_doctor_finds_a_damaged_memory_and_an_unreachable_model(tmp_path: Pa
     assert "Traceback" not in done.out + done.err
 
 
+def test_the_doctor_finds_an_embedder_that_is_away_also_while_memory_is_empty(tmp_path: Path) -> None:
+    ragchat = program_in(
+        tmp_path,
+        RAGCHAT_EMBEDDER_KIND="openai",
+        RAGCHAT_EMBEDDER_BASE_URL="http://127.0.0.1:9/v1",
+        RAGCHAT_EMBEDDER_RETRIES="0",
+    )
+    done = ragchat("doctor", "--json")
+    checks = {check["name"]: check for check in done.json["checks"]}
+    assert (done.code, checks["memory server"]["status"], checks["embedder"]["status"]) == (1, "ok", "fault")
+    assert "http://127.0.0.1:9/v1 cannot be reached" in checks["embedder"]["detail"]
+    assert checks["embedder"]["hint"]
+    assert ragchat("memory", "stats", "--json").json["documents"] == 0
+
+
 def test_an_error_of_our_own_is_in_the_log_and_not_on_the_screen(ragchat: Program) -> None:
     blocked = ragchat.home / "data"
     ragchat.home.mkdir()
