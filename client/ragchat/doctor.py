@@ -165,7 +165,7 @@ async def memory_server(settings: Settings, config_file: Path | None) -> AsyncIt
 
 
 async def embedder(settings: Settings, config_file: Path | None) -> Check:
-    """Whether a text is stored and found in a memory of its own: a question to an empty one embeds nothing."""
+    """Whether a text is stored and found in a memory of its own: questions to an empty one embed nothing."""
     if settings.tables["memory"]["read_only"]:
         kind = settings.tables["embedder"]["kind"]
         return Check("embedder", "warning", f"{kind}, not tried: memory is empty and may not be written")
