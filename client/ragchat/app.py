@@ -167,9 +167,12 @@ class App:
         return self.session
 
     async def resume(self, session_id: str | None = None) -> Session:
-        """Go on with a past session, by the beginning of its id; None: the last used. Raises SessionError."""
-        store = self.sessions
-        self.session = await (store.load_last() if session_id is None else store.load(session_id))
+        """Go on with a past session, by the beginning of its id; None: the last. Raises SessionError.
+
+        The last is another one than this.
+        """
+        store, here = self.sessions, self.session.session_id
+        self.session = await (store.load_last(but=here) if session_id is None else store.load(session_id))
         self._unanswered = ""
         return self.session
 

@@ -141,12 +141,12 @@ class SessionStore:
         rows = await self._rows("SELECT record FROM turns WHERE session_id = ? ORDER BY seq", (key,))
         return Session(key, title, created_at, [msgspec.json.decode(row[0], type=Turn) for row in rows])
 
-    async def load_last(self) -> Session:
-        """The session that was used last. Raises NoSession."""
-        infos = await self.list(limit=1)
-        if not infos:
+    async def load_last(self, but: str = "") -> Session:
+        """The session that was used last, but not the one with this id. Raises NoSession."""
+        others = [info.session_id for info in await self.list(limit=2) if info.session_id != but]
+        if not others:
             raise NoSession
-        return await self.load(infos[0].session_id)
+        return await self.load(others[0])
 
     async def remove(self, session_id: str) -> SessionInfo:
         """Remove a session by its id or the beginning of it. Raises UnknownSession, AmbiguousSession."""

@@ -233,6 +233,7 @@ async def test_memory_lists_documents_and_sums(asked: Room) -> None:
     assert "my coffee.md" in shown
     assert "2 documents" in shown
     assert "my coffee" not in await asked.run("/memory *tea*")
+    assert "No document matches zz*." in await asked.run("/memory zz*")
 
 
 async def test_forgetting_can_be_undone(asked: Room) -> None:
@@ -252,9 +253,9 @@ async def test_the_model_can_be_shown_and_set(room: Room) -> None:
 
 async def test_the_system_prompt_can_be_shown_set_and_reset(room: Room) -> None:
     first = await room.run("/system")
-    await room.run("/system Answer in rhymes.")
+    assert "is changed for this chat" in await room.run("/system Answer in rhymes.")
     assert (await room.run("/system")).strip() == "Answer in rhymes."
-    await room.run("/system reset")
+    assert await room.run("/system reset") == "The system prompt is the usual one again.\n"
     assert await room.run("/system") == first
 
 
@@ -284,6 +285,29 @@ async def test_a_past_conversation_is_listed_found_and_gone_on_with(asked: Room)
     await asked.run("/new")
     await asked.run("/resume")
     assert asked.context.app.session.session_id == past
+
+
+async def test_without_an_id_the_last_other_conversation_is_gone_on_with(asked: Room) -> None:
+    app = asked.context.app
+    first = app.session.session_id
+    with pytest.raises(CommandNotPossible, match="there is no other past conversation"):
+        await asked.run("/resume")
+    assert app.session.session_id == first
+    await asked.run("/new")
+    await asked.say("How is espresso pressed?")
+    second = app.session.session_id
+    assert f"Going on with {first} (1 turn)." in await asked.run("/resume")
+    assert f"Going on with {second} (1 turn)." in await asked.run("/resume")
+
+
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [("/forget nothing", "/memory lists the documents."), ("/resume nope", "/sessions lists them.")],
+)
+async def test_what_is_not_there_is_looked_up_in_the_chat(asked: Room, line: str, hint: str) -> None:
+    with pytest.raises(RagChatError) as caught:
+        await asked.run(line)
+    assert caught.value.hint == hint
 
 
 async def test_export_writes_markdown_or_json_and_overwrites_nothing(asked: Room, tmp_path: Path) -> None:

@@ -77,6 +77,8 @@ async def show_memory(context: ChatContext, glob: str) -> None:
         table.add_row(name, f"{document.chunks:,}", Text(local(document.updated_at), "notice"))
     if page.documents:
         context.screen.show(table)
+    elif glob:
+        context.screen.note(f"No document matches {glob}.")
     if page.total > len(page.documents):
         context.screen.note(f"… and {page.total - len(page.documents):,} more; /memory GLOB narrows it down.")
     stats = await context.memory.stats()
@@ -88,12 +90,18 @@ async def show_memory(context: ChatContext, glob: str) -> None:
 
 async def forget(context: ChatContext, document: str) -> None:
     """At once, without asking: /undo brings it back."""
-    from ragchat.errors import ArgumentMissing
+    from ragchat.errors import ArgumentMissing, MemoryRefused
+    from ragchat.memory_client import DOCUMENT_NOT_FOUND
     from ragchat.ui.places import short_uri
 
     if not document:
         raise ArgumentMissing("forget", "a document: its path, URI or id")
-    gone = await context.memory.forget(document)
+    try:
+        gone = await context.memory.forget(document)
+    except MemoryRefused as error:
+        if error.word == DOCUMENT_NOT_FOUND:
+            error.hint = "/memory lists the documents."
+        raise
     context.screen.note(
         f"{short_uri(gone.uri)} is forgotten ({counted(gone.chunks, 'chunk')}). /undo brings it back.", "done"
     )

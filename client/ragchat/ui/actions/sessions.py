@@ -43,7 +43,17 @@ async def show_sessions(context: ChatContext, words: str) -> None:
 
 
 async def resume(context: ChatContext, session_id: str) -> None:
-    session = await context.app.resume(session_id or None)
+    from ragchat.errors import CommandNotPossible, NoSession, UnknownSession
+
+    try:
+        session = await context.app.resume(session_id or None)
+    except UnknownSession as error:
+        error.hint = "/sessions lists them."
+        raise
+    except NoSession:
+        if context.app.last_turn is None:
+            raise
+        raise CommandNotPossible("resume", "there is no other past conversation") from None
     context.follow_session()
     show_where_it_stands(context)
     context.screen.note(f"Going on with {session.session_id} ({counted(len(session.turns), 'turn')}).")

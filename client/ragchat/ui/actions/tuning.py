@@ -27,7 +27,12 @@ async def system(context: ChatContext, argument: str) -> None:
         screen.show(app.system_prompt.rstrip("\n"))
         return
     app.system_prompt = await _new_prompt(context, argument)
-    screen.note("The system prompt is changed for this chat. /system shows it, /system reset takes it back.")
+    if app.system_prompt == context.first_system_prompt:
+        screen.note("The system prompt is the usual one again.")
+    else:
+        screen.note(
+            "The system prompt is changed for this chat. /system shows it, /system reset takes it back."
+        )
 
 
 async def _new_prompt(context: ChatContext, argument: str) -> str:
