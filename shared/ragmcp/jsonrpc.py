@@ -81,6 +81,11 @@ class Unreadable(Struct, frozen=True):
     error: NotJson | InvalidRequest | InvalidParams | MessageTooLarge
     response: bool = False
 
+    @property
+    def refusal_id(self) -> Id | None:
+        """The id that its refusal bears."""
+        return None if self.response else self.id
+
 
 Message: TypeAlias = Request | Notification | Success | Failure | Unreadable
 

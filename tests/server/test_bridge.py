@@ -269,6 +269,15 @@ def test_a_message_over_the_limit_is_refused_and_the_bridge_lives(tmp_path: Path
         assert speaker.call("Query", query="x")
 
 
+def test_a_malformed_answer_of_the_host_is_refused_without_its_id(tmp_path: Path) -> None:
+    limit = {"RAGCHAT_LIMITS_MESSAGE_BYTES": "100000"}
+    with http_memory(tmp_path) as server, bridge(tmp_path, server.url, **limit) as speaker:
+        for error in ({}, {"code": 1, "message": "x" * 200_000}):
+            speaker.send({"jsonrpc": "2.0", "id": 77, "error": error})
+            assert speaker.receive()["id"] is None
+        assert speaker.call("Query", query="x")
+
+
 @pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
 def test_a_signal_ends_the_bridge_and_the_server_it_started(tmp_path: Path) -> None:
     url = f"http://127.0.0.1:{free_port()}"

@@ -89,8 +89,8 @@ class Bridge:
 
     async def _take(self, line: Line | Overlong) -> None:
         if isinstance(line, Overlong):
-            id = jsonrpc.salvage_id(line.head, line.tail)
-            self._refuse(id, MessageTooLarge(line.size, self._message_bytes))
+            error = MessageTooLarge(line.size, self._message_bytes)
+            self._refuse(jsonrpc.salvaged(line.head, line.tail, error).refusal_id, error)
             return
         if jsonrpc.is_batch(line):
             self._tasks.start_soon(self._ask_batch, bytes(line))
@@ -101,8 +101,8 @@ class Bridge:
                 running = Running(request.method, bool(heads), anyio.CancelScope())
                 self._running[request.id] = running
                 self._tasks.start_soon(self._ask, request, bytes(line), heads, running.scope)
-            case Unreadable(id, reason):
-                self._refuse(id, reason)
+            case Unreadable() as unreadable:
+                self._refuse(unreadable.refusal_id, unreadable.error)
             case Notification(method, params) if method == CANCELLED:
                 await self._cancel(params, bytes(line))
             case Notification(method, params):
