@@ -15,33 +15,20 @@ from importlib import import_module
 from types import TracebackType
 
 import anyio
-from msgspec import Struct
 
 from ragchat import tokens
 from ragchat.conversation import newest_that_fit, turn_tokens
 from ragchat.draft import TurnLimits, iso
 from ragchat.endpoints import AUTO, names_beside, resolve, with_near_names
 from ragchat.errors import EmptyQuestion, NothingToRetry, SessionError, UnknownModel
-from ragchat.model import Model, ModelSettings
+from ragchat.model import Model
 from ragchat.prompting import Budget, load_prompts, with_system
 from ragchat.retrieval import Memory, RetrievalLimits
 from ragchat.sessions import SessionStore, sessions_path
+from ragchat.settings import ModelSettings, RetrievalSettings, ToolSettings
 from ragchat.toolbox import Approve, Toolbox
 from ragchat.types import OFFLINE, Event, Finished, Notice, Session, Turn
 from ragmcp.settings import Settings
-
-
-class RetrievalSettings(Struct):
-    top_k: int
-    min_score: float
-    deadline_seconds: float
-    passage_tokens: int
-
-
-class ToolSettings(Struct):
-    offered: list[str]
-    rounds: int
-    timeout_seconds: float
 
 
 class App:

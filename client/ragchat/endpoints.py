@@ -14,7 +14,8 @@ from urllib.parse import urlsplit
 import anyio
 
 from ragchat.errors import MissingKey, ModelError, NoChatModel, UnknownModel
-from ragchat.model import Model, ModelSettings
+from ragchat.model import Model
+from ragchat.settings import ModelSettings
 from ragchat.types import OFFLINE, ModelPlace
 from ragmcp.settings import read_key
 

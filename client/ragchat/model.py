@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import anyio
-from msgspec import Struct
 
 from ragchat.errors import BrokenStream, ModelError
+from ragchat.settings import ModelSettings
 from ragchat.thoughts import WithoutThoughts
 from ragchat.types import Delta, Message, ModelPlace, Notice, ToolRequest, Usage
 
@@ -33,19 +33,6 @@ CUT_OFF = {
 }
 CONNECT_SECONDS = 5.0
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
-
-
-class ModelSettings(Struct):
-    name: str
-    base_url: str
-    key_file: str
-    openai_model: str
-    ollama_url: str
-    ollama_seconds: float
-    context_tokens: int
-    answer_tokens: int
-    timeout_seconds: float
-    retries: int
 
 
 class Model:

@@ -11,10 +11,11 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from ragchat.app import App, RetrievalSettings
+from ragchat.app import App
 from ragchat.errors import RagChatError
 from ragchat.inject import InjectReport, Memory, inject_one, run_inject
 from ragchat.script import Expectation, InjectStep, Script, Step, listed
+from ragchat.settings import RetrievalSettings
 from ragchat.types import Finished
 
 

@@ -11,7 +11,8 @@ import pytest
 
 from ragchat.endpoints import OPENAI_URL, names_beside, resolve, with_near_names
 from ragchat.errors import MissingKey, ModelUnreachable, NoChatModel, UnknownModel
-from ragchat.model import Model, ModelSettings
+from ragchat.model import Model
+from ragchat.settings import ModelSettings
 from ragchat.types import ModelPlace
 from ragmcp.settings import SettingsError
 from tests.client.test_model import settings

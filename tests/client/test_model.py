@@ -9,7 +9,8 @@ import anyio
 import pytest
 
 from ragchat import errors
-from ragchat.model import Model, ModelSettings, Piece
+from ragchat.model import Model, Piece
+from ragchat.settings import ModelSettings
 from ragchat.types import Delta, ModelPlace, ToolRequest, Usage
 from tests.support.openai_server import OpenAIServer, Reply
 from tests.support.ports import free_port
@@ -105,6 +106,8 @@ async def test_a_model_without_tools_is_asked_without_them() -> None:
         (Reply(status=404, code="model_not_found"), errors.UnknownModel),
         (Reply(status=404, code="not_found", message="page not found"), errors.ModelRefused),
         (Reply(status=429, retry_after=3), errors.RateLimited),
+        (Reply(status=429, code="insufficient_quota"), errors.QuotaUsedUp),
+        (Reply(status=402, code="", message="Insufficient Balance"), errors.QuotaUsedUp),
         (Reply(status=400, code="context_length_exceeded"), errors.ContextOverflow),
         (Reply(status=400, message="the request exceeds the available context size"), errors.ContextOverflow),
         (Reply(status=500, message="input exceeds n_ctx"), errors.ContextOverflow),

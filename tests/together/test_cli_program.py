@@ -74,6 +74,26 @@ def test_a_mistake_in_the_settings_is_one_line_with_a_hint(ragchat: Program) -> 
     assert ragchat("config", "init").code == 0
 
 
+@pytest.mark.parametrize(
+    ("command", "key", "value"),
+    [
+        ("ask", "model.context_tokens", "-5"),
+        ("ask", "model.timeout_seconds", "0"),
+        ("ask", "tools.timeout_seconds", "-1"),
+        ("query", "retrieval.top_k", "0"),
+    ],
+)
+def test_a_number_that_cannot_be_is_a_mistake_in_the_settings(
+    tmp_path: Path, command: str, key: str, value: str
+) -> None:
+    variable = f"RAGCHAT_{key.replace('.', '_').upper()}"
+    done = program_in(tmp_path, **{variable: value})(command, "x", "--json")
+    error = done.json["error"]
+    assert (done.code, error["code"]) == (1, "SETTINGS_INVALID")
+    assert error["message"].startswith(f"{key} is not usable: ")
+    assert variable in error["message"]
+
+
 def test_config_path_names_every_place(ragchat: Program) -> None:
     places = ragchat("config", "path", "--json").json
     assert places["memory"] == {"path": str(ragchat.home / "data" / "memory.db"), "exists": False}

@@ -5,13 +5,15 @@ from __future__ import annotations
 from ragchat.commands import Run
 from ragchat.neutral import one_line
 from ragchat.offline import EMPTY_MEMORY
+from ragchat.settings import RetrievalSettings
 from ragchat.ui.places import place
 
 
 async def query(run: Run) -> int:
     text = run.words(run.arguments.text)
+    top_k = run.settings.table("retrieval", RetrievalSettings).top_k
     async with run.memory() as memory:
-        found = await memory.query(text, run.settings.tables["retrieval"]["top_k"])
+        found = await memory.query(text, top_k)
         empty = not found.hits and (await memory.stats()).documents == 0
     if found.notice:
         run.console.note(found.notice)
