@@ -121,6 +121,18 @@ class RateLimited(ModelError):
         return f"{self.base_url} takes no more requests now: {self.message}."
 
 
+class QuotaUsedUp(ModelError):
+    code: ClassVar[str] = "MODEL_QUOTA_USED_UP"
+    hint = "Waiting does not help: check the account's plan and billing, use another model, or --offline."
+
+    def __init__(self, base_url: str, message: str) -> None:
+        self.base_url = base_url
+        self.message = message
+
+    def __str__(self) -> str:
+        return f"The quota of your key at {self.base_url} is used up: {self.message}."
+
+
 class ModelTimedOut(ModelError):
     code: ClassVar[str] = "MODEL_TIMED_OUT"
     hint = "Ask again; a slow machine may need a larger model.timeout_seconds."
@@ -185,6 +197,19 @@ class EmptyAnswer(ModelError):
 
     def __str__(self) -> str:
         return f"The model {self.model} gave an empty answer."
+
+
+class ToolRoundsUsedUp(ModelError):
+    code: ClassVar[str] = "MODEL_TOOL_ROUNDS_USED_UP"
+    hint = "Ask again, raise tools.rounds, or choose another model."
+
+    def __init__(self, model: str, rounds: int) -> None:
+        self.model = model
+        self.rounds = rounds
+
+    def __str__(self) -> str:
+        limit = f"tools.rounds = {self.rounds}"
+        return f"The model {self.model} gave no answer: it called tools until the limit ({limit})."
 
 
 class EmptyQuestion(RagChatError):

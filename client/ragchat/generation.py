@@ -13,7 +13,7 @@ from typing import Any
 from ragchat import prompting, tokens
 from ragchat.citations import check
 from ragchat.draft import Draft
-from ragchat.errors import EmptyAnswer
+from ragchat.errors import EmptyAnswer, ToolRoundsUsedUp
 from ragchat.model import Model
 from ragchat.neutral import one_line
 from ragchat.offline import EMPTY_MEMORY
@@ -47,7 +47,7 @@ class Answerer:
 
 
 async def generate(draft: Draft, retrieval: Retrieval, answerer: Answerer) -> AsyncGenerator[Event, None]:
-    """The answer of a model, with its tool calls, checked."""
+    """The answer of a model, with its tool calls, checked. Raises EmptyAnswer, ToolRoundsUsedUp."""
     tools = await answerer.toolbox.descriptions()
     draft.model = answerer.model.name
     _prepare(draft, retrieval, answerer.prompts, tools)
@@ -61,11 +61,18 @@ async def generate(draft: Draft, retrieval: Retrieval, answerer: Answerer) -> As
         async with aclosing(_stream(draft, answerer.model, tools if rounds_left else [], requests)) as events:
             async for event in events:
                 yield event
-        if not requests:
+        if not requests or not rounds_left:
             break
         async with aclosing(_call_tools(draft, answerer, requests)) as events:
             async for event in events:
                 yield event
+    if not draft.answer.strip():
+        used_up = requests or rounds_left == 0 < draft.limits.rounds
+        raise ToolRoundsUsedUp(draft.model, draft.limits.rounds) if used_up else EmptyAnswer(draft.model)
+    if requests:
+        yield draft.note(
+            "The model wanted to call tools beyond the limit (tools.rounds); its answer may lack something."
+        )
     for event in _conclude(draft):
         yield event
 
@@ -185,9 +192,7 @@ def _taken_in(draft: Draft, outcome: Outcome) -> tuple[str, str]:
 
 
 def _conclude(draft: Draft) -> list[Event]:
-    """Check what was said, and say what is to be said about it. Raises EmptyAnswer."""
-    if not draft.answer.strip():
-        raise EmptyAnswer(draft.model)
+    """Check what was said, and say what is to be said about it."""
     events: list[Event] = []
     checked = check(draft.answer, draft.passages())
     draft.citations, draft.unknown = checked.citations, checked.unknown

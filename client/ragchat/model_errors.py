@@ -19,6 +19,7 @@ from ragchat.errors import (
     ModelRefused,
     ModelTimedOut,
     ModelUnreachable,
+    QuotaUsedUp,
     RateLimited,
     UnknownModel,
 )
@@ -73,6 +74,9 @@ def _of_status(error: openai.APIStatusError, place: ModelPlace, tokens: int) -> 
         return KeyRejected(place.base_url) if place.key else MissingKey(place.name)
     if status == 404 and (error.code == "model_not_found" or "model" in message.lower()):
         return UnknownModel(place.name, place.base_url)
+    # OpenAI says it with the status of a server that is busy; others with 402, "Payment Required".
+    if status == 402 or "insufficient_quota" in (error.code, error.type):
+        return QuotaUsedUp(place.base_url, message)
     if status == 429:
         return RateLimited(place.base_url, message, _seconds(error.response.headers.get("retry-after")))
     if status >= 500:

@@ -28,6 +28,11 @@ TABLE: list[tuple[RagChatError, str, str]] = [
     ),
     (errors.RateLimited(URL, "slow down", 7), f"{URL} takes no more requests now: slow down.", "in 7 s"),
     (errors.RateLimited(URL, "slow down"), f"{URL} takes no more requests now: slow down.", "Ask again"),
+    (
+        errors.QuotaUsedUp(URL, "no credits"),
+        f"The quota of your key at {URL} is used up: no credits.",
+        "billing",
+    ),
     (errors.ModelTimedOut(URL, 2.5), f"{URL} sent nothing for 2.5 s.", "model.timeout_seconds"),
     (errors.ModelRefused(URL, 422, "no"), f"{URL} refused the request (422): no.", ""),
     (errors.ModelBroken(URL, "500, oops"), f"{URL} failed: 500, oops.", "Ask again"),
@@ -37,6 +42,11 @@ TABLE: list[tuple[RagChatError, str, str]] = [
         "Ask again",
     ),
     (errors.EmptyAnswer("tiny"), "The model tiny gave an empty answer.", "another model"),
+    (
+        errors.ToolRoundsUsedUp("tiny", 4),
+        "The model tiny gave no answer: it called tools until the limit (tools.rounds = 4).",
+        "raise tools.rounds",
+    ),
     (errors.EmptyQuestion(), "The question is empty.", ""),
     (errors.NothingToRetry(), "There is no question to repeat.", "Ask"),
     (

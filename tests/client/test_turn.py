@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from ragchat.draft import TurnLimits
-from ragchat.errors import EmptyAnswer, MemoryUnavailable, QuestionTooLong, RateLimited
+from ragchat.errors import EmptyAnswer, MemoryUnavailable, QuestionTooLong, RateLimited, ToolRoundsUsedUp
 from ragchat.generation import Answerer
 from ragchat.model import Model
 from ragchat.offline import EMPTY_MEMORY, NOTHING
@@ -208,10 +208,20 @@ async def test_passages_that_only_a_tool_found_ground_the_answer() -> None:
 
 async def test_rounds_of_tools_are_bounded() -> None:
     memory = ListMemory([SKY], tools=[QUERY_TOOL], answers=[SKY])
-    greedy = Reply("Let me look.", tool_calls=[("Query", {"query": "more"})])
-    _, server = await model_turn("Why?", memory, greedy)
-    assert len(memory.called) <= LIMITS.rounds + 1
+    greedy = Reply("Let me look.", tool_calls=[("Query", {"query": "more"})], prompt_tokens=-1)
+    events, server = await model_turn("Why?", memory, greedy)
+    assert len(memory.called) == LIMITS.rounds
+    assert "beyond the limit (tools.rounds)" in notices(events)[0]
     assert ["tools" in request for request in server.requests] == [True, True, False]
+
+
+@pytest.mark.parametrize("last", [Reply(""), Reply(tool_calls=[("Query", {"query": "more"})])])
+async def test_a_model_that_only_calls_tools_is_said_to_have_reached_the_limit(last: Reply) -> None:
+    memory = ListMemory([SKY], tools=[QUERY_TOOL], answers=[SKY])
+    again = Reply(tool_calls=[("Query", {"query": "more"})])
+    with pytest.raises(ToolRoundsUsedUp, match=r"tools\.rounds = 2"):
+        await model_turn("Why?", memory, again, again, last)
+    assert len(memory.called) == LIMITS.rounds
 
 
 async def test_usage_is_summed_over_the_rounds() -> None:
