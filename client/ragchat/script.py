@@ -170,7 +170,9 @@ def _invalid(path: Path, message: str) -> ScriptInvalid:
     if wrong := WRONG_TYPE.match(reason):
         got = TYPES.get(wrong[2], wrong[2])
         hint = "Each step begins with the line [[step]]." if key == "step" else ""
-        return ScriptInvalid(str(path), f"{step}{key} must be {_expected(key, wrong[1])}, not {got}", hint)
+        return ScriptInvalid(
+            str(path), f"{step}{key or 'it'} must be {_expected(key, wrong[1])}, not {got}", hint
+        )
     return ScriptInvalid(str(path), f"{step}{reason}")
 
 

@@ -102,6 +102,7 @@ IN_EXPECT = "contains belongs in expect = { … }."
             "step must be a list, not a table.",
             "Each step begins with the line [[step]].",
         ),
+        ("step = [1]", "in step 1, it must be a table, not a number.", ""),
         ("name = 'x'\n[[step]]\nask = 'x'", "there is no key name.", "name belongs under [script]."),
         ("[[step]]\nask = 'x'\ncontains = 'y'", "in step 1, there is no key contains.", IN_EXPECT),
         (
