@@ -14,7 +14,7 @@ from ragmemory.embedders import Embedder
 from ragmemory.errors import EmbedderMismatch, RagMemoryError
 from ragmemory.stores.sqlite import Store
 from ragmemory.stores.writing import difference
-from ragmemory.types import Chunk, Injected, Write
+from ragmemory.types import Chunk, Injected, Write, names
 
 # Chunks cut and embedded at a time: most batches are one such page, a very long text is many.
 _PAGE = 2_000
@@ -85,5 +85,5 @@ class Preparation:
 
 
 def context(title: str, heading: str) -> str:
-    """What stands above a chunk: title and headings, the title not twice where it is the first heading."""
-    return heading if heading.startswith(title) else f"{title} {heading}".strip()
+    """What stands above a chunk, to be embedded with it."""
+    return " ".join(names(title, heading))

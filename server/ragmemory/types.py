@@ -78,6 +78,12 @@ class Hit(Struct, frozen=True):
     metadata: Metadata
 
 
+def names(title: str, heading: str) -> list[str]:
+    """What a passage is called: title and heading path; the path alone where the title begins it."""
+    begins = f"{heading} > ".startswith(f"{title} > ")
+    return [name for name in ([heading] if begins else [title, heading]) if name]
+
+
 class Found(Struct, frozen=True):
     """The outcome of one `query`. `notice` says what was not as usual ("" or why by words alone)."""
 

@@ -18,7 +18,7 @@ from ragmemory import toolsets
 from ragmemory.service import MemoryService
 from ragmemory.toolsets import make_tools
 from ragmemory.toolsets.memory import readable
-from ragmemory.types import Found, Hit
+from ragmemory.types import Found, Hit, names
 from tests.support.memories import SwitchableEmbedder, service_for
 from tests.support.processes import attempt, called
 from tests.support.raw_mcp import raw_client
@@ -88,6 +88,21 @@ async def test_the_shapes_are_those_of_the_contract(client: Client) -> None:
     assert hit["metadata"] == metadata
     assert found.text.startswith("[1] Title (file:///a.md:1-3, score ")
     assert found.text.endswith("\n> # Title\n>\n> Foxes jump.")
+
+
+@pytest.mark.parametrize(
+    ("title", "heading", "above"),
+    [
+        ("Flat", "Flat > Boiler", "Flat > Boiler"),
+        ("Flat", "Flat", "Flat"),
+        ("Flat", "Flatware > Forks", "Flat > Flatware > Forks"),
+        ("Flat", "", "Flat"),
+        ("", "Boiler", "Boiler"),
+        ("", "", ""),
+    ],
+)
+def test_a_passage_is_called_by_title_and_headings_each_once(title: str, heading: str, above: str) -> None:
+    assert " > ".join(names(title, heading)) == above
 
 
 async def test_no_document_can_forge_a_hit_in_the_readable_text(client: Client) -> None:

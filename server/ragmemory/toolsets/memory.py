@@ -10,7 +10,7 @@ from msgspec import Meta
 from ragmcp.server import Call
 from ragmcp.tools import TextContent, Tool, ToolResult, tool
 from ragmemory.toolsets.border import Memory, origin_of, wire_errors
-from ragmemory.types import Found, Hit, Injected
+from ragmemory.types import Found, Hit, Injected, names
 
 Text = Annotated[str, Meta(description="The document: Markdown or plain text.")]
 Details = Annotated[
@@ -81,9 +81,12 @@ def readable(found: Found, is_empty: bool) -> str:
 
 def _passage(hit: Hit) -> str:
     """A line that says what it is, then the passage, marked line by line: it cannot pass for another."""
-    above = hit.heading if hit.heading.startswith(hit.title) else f"{hit.title} > {hit.heading}"
     source = f"{_one_line(hit.uri)}:{hit.start_line}-{hit.end_line}"
-    heads = [f"[{hit.rank}]", _one_line(above.removesuffix(" > ")), f"({source}, score {hit.score:.2f})"]
+    heads = [
+        f"[{hit.rank}]",
+        _one_line(" > ".join(names(hit.title, hit.heading))),
+        f"({source}, score {hit.score:.2f})",
+    ]
     quoted = [f"> {line}".rstrip() for line in hit.text.strip().splitlines()]
     return "\n".join([" ".join(head for head in heads if head), *quoted])
 
