@@ -70,7 +70,8 @@ def _show(run: Run, report: InjectReport, stopped: str = "", failure: Failure | 
         if failure and failure.hint:
             run.console.note(f"  {failure.hint}")
         if left := report.files - report.begun:
-            run.console.note(f"  {counted(left, 'file')} not begun; run the same command again to go on.")
+            run.console.note(f"  Not begun: {counted(left, 'file')}.")
+        run.console.note("  Run the same command again to go on.")
     if not stopped or report.documents or report.skipped:
         run.console.print(report.summary())
 
