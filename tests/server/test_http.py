@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -364,6 +365,23 @@ print("left", flush=True)
         assert process.wait(LONGEST_SECONDS) == 0
         assert process.stderr is not None
         assert process.stderr.read() == b""
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+def test_a_stdout_that_cannot_be_written_is_told_in_a_line(tmp_path: Path) -> None:
+    with Path("/dev/full").open("wb") as full:
+        process = Held(
+            memory_command(tmp_path, "http", "--port", "0", "--json", "--end-with-stdin"),
+            stdin=subprocess.PIPE,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            env=memory_environment(tmp_path),
+        )
+    with process:
+        _, errors = process.communicate(timeout=LONGEST_SECONDS)
+    [line] = errors.decode().splitlines()
+    assert re.fullmatch(r"stdout cannot be written \(.+\)\. ragmemory listens at http://.+", line)
+    assert process.returncode == 0
 
 
 def test_a_head_that_does_not_come_is_not_waited_for(tmp_path: Path) -> None:

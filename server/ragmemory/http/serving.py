@@ -146,4 +146,8 @@ def _tell_people(description: dict[str, Any]) -> None:
 
 def _tell_programs(stdout: int, description: dict[str, Any]) -> None:
     # The descriptor stays open: whoever started us can see there when we are gone.
-    os.write(stdout, json.dumps(description).encode() + b"\n")
+    try:
+        os.write(stdout, json.dumps(description).encode() + b"\n")
+    except OSError as error:
+        sys.stderr.write(f"stdout cannot be written ({error.strerror}). ")
+        _tell_people(description)
