@@ -69,8 +69,7 @@ async def test_an_empty_memory_is_told_and_y_loads_the_readme(tmp_path: Path) ->
         async with anyio.create_task_group() as tasks:
             with anyio.fail_after(LONGEST_SECONDS):
                 tasks.start_soon(chat.run)
-                while "memory is empty" not in file.shown:
-                    await anyio.lowlevel.checkpoint()
+                await file.until("memory is empty")
                 pipe.send_text("y\r\x04")
     assert "The README is in memory" in file.shown
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 
+import anyio
 import pyte
 from rich.console import Console
 
@@ -19,13 +20,22 @@ class PyteFile(io.StringIO):
         super().__init__()
         self.screen = pyte.HistoryScreen(columns, rows, history=1000)
         self._stream = pyte.Stream(self.screen)
+        self._written: anyio.Event | None = None
 
     def isatty(self) -> bool:
         return True
 
     def write(self, text: str) -> int:
         self._stream.feed(text.replace("\n", "\r\n"))
+        if self._written is not None:
+            self._written.set()
         return super().write(text)
+
+    async def until(self, text: str) -> None:
+        """Wait for it on the screen. A loop that looks again and again would take Python from all threads."""
+        while text not in self.shown:
+            self._written = anyio.Event()
+            await self._written.wait()
 
     @property
     def shown(self) -> str:
