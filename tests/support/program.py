@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.support.processes import LONGEST_SECONDS
+from tests.support.processes import LONGEST_SECONDS, Held
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,17 @@ class Program:
             check=False,
         )
         return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+    def started(self, *words: str) -> Held:
+        """It runs until its `with` ends, its three streams pipes."""
+        return Held(
+            [sys.executable, "-m", "ragchat", *words],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=self.folder,
+            env=self.variables,
+        )
 
     @property
     def variables(self) -> dict[str, str]:

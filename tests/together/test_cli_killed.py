@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import sqlite3
-import subprocess
 import sys
 import time
 from contextlib import closing
@@ -13,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.processes import LONGEST_SECONDS, Held
+from tests.support.processes import LONGEST_SECONDS
 from tests.support.program import Program, program_in
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
@@ -42,13 +41,7 @@ def documents(memory: Path) -> int:
 
 def test_a_killed_loading_is_completed_by_the_same_command(ragchat: Program) -> None:
     memory = ragchat.home / "data" / "memory.db"
-    with Held(
-        [sys.executable, "-m", "ragchat", "inject", "."],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        cwd=ragchat.folder,
-        env=ragchat.variables,
-    ) as loading:
+    with ragchat.started("inject", ".") as loading:
         deadline = time.monotonic() + LONGEST_SECONDS
         while not memory.exists() or not documents(memory):
             assert loading.poll() is None, "it ended by itself"

@@ -19,7 +19,7 @@ import pytest
 
 from ragmcp.hosts import HOSTS
 from tests.support.openai_server import OpenAIServer, Reply
-from tests.support.processes import LONGEST_SECONDS, Held
+from tests.support.processes import LONGEST_SECONDS
 from tests.support.program import Program, program_in
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals and pipes")
@@ -222,13 +222,7 @@ def test_a_name_that_is_no_unicode_is_loaded_and_printed(ragchat: Program) -> No
 def test_a_reader_that_leaves_early_is_no_error(ragchat: Program) -> None:
     text = "A long line of text about nothing in particular.\n" * 20_000
     ragchat("inject", "-", "--uri", "note:long", stdin=text)
-    with Held(
-        [sys.executable, "-m", "ragchat", "memory", "show", "note:long"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        cwd=ragchat.folder,
-        env=ragchat.variables,
-    ) as shown:
+    with ragchat.started("memory", "show", "note:long") as shown:
         assert shown.line()
         assert shown.stdout is not None
         shown.stdout.close()
@@ -286,13 +280,7 @@ def test_an_interrupted_loading_keeps_what_is_done_and_says_so(ragchat: Program)
         text = f"# Note {number}\n\n" + f"Sentence {number} of a note that takes its time. " * 40
         (ragchat.folder / f"{number}.md").write_text(text, encoding="utf-8")
     memory = Path(ragchat("config", "path", "--json").json["memory"]["path"])
-    with Held(
-        [sys.executable, "-m", "ragchat", "inject", ".", "--json"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        cwd=ragchat.folder,
-        env=ragchat.variables,
-    ) as loading:
+    with ragchat.started("inject", ".", "--json") as loading:
         _wait_for_documents(memory, 500)  # More than are on their way at once: some have been answered.
         loading.send_signal(signal.SIGINT)
         out, err = loading.communicate(timeout=LONGEST_SECONDS)
@@ -306,14 +294,7 @@ def test_an_interrupted_loading_keeps_what_is_done_and_says_so(ragchat: Program)
 @posix
 @pytest.mark.parametrize("command", ["inject", "ask"])
 def test_one_interrupt_ends_the_wait_for_stdin(ragchat: Program, command: str) -> None:
-    with Held(
-        [sys.executable, "-m", "ragchat", command, "-"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        cwd=ragchat.folder,
-        env=ragchat.variables,
-    ) as waiting:
+    with ragchat.started(command, "-") as waiting:
         assert waiting.stdin is not None
         waiting.stdin.write(b"The beginning of something")
         waiting.stdin.flush()
@@ -326,14 +307,7 @@ def test_one_interrupt_ends_the_wait_for_stdin(ragchat: Program, command: str) -
 @posix
 @pytest.mark.parametrize("command", ["ask", "query"])
 def test_an_interrupt_with_json_is_a_document(ragchat: Program, command: str) -> None:
-    with Held(
-        [sys.executable, "-m", "ragchat", command, "-", "--json"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        cwd=ragchat.folder,
-        env=ragchat.variables,
-    ) as waiting:
+    with ragchat.started(command, "-", "--json") as waiting:
         assert waiting.stdin is not None
         waiting.stdin.write(b"The beginning of something")
         waiting.stdin.flush()
