@@ -1,10 +1,11 @@
-# make chat | test | lint | bench | conformance: each sets up what it needs in .venv and .peers, nothing global.
+# make chat | test | lint | bench | bench-million | fuzz | faults | conformance: each sets up what it needs in
+# .venv and .peers, nothing global.
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: chat test lint bench conformance clean
+.PHONY: chat test lint bench bench-million fuzz faults conformance clean
 
 chat: $(VENV)/.chat
 	@$(BIN)/ragchat
@@ -18,11 +19,23 @@ lint: $(VENV)/.test
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo
 
+# FUZZ_MINUTES=60 goes on for longer; what fails is kept in .hypothesis and tried first the next time.
+fuzz: $(VENV)/.test
+	@$(BIN)/python -m tests.fuzz
+
+# FAULTS=1000 is the number of kills; the other campaigns are in proportion.
+faults: $(VENV)/.test
+	@$(BIN)/python -m tests.faults
+
 conformance: $(VENV)/.test .peers/typescript/.done
 	@$(BIN)/python -m tests.conformance
 
 bench: $(VENV)/.test .peers/fastmcp/.done
 	@$(BIN)/python -m tests.benchmarks
+
+# CHUNKS=100000 makes a smaller one.
+bench-million: $(VENV)/.test
+	@$(BIN)/python -m tests.benchmarks million
 
 clean:
 	rm -rf $(VENV) .peers

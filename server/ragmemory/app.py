@@ -7,7 +7,6 @@ from ragmemory.chunking import ChunkingSettings
 from ragmemory.embedders import Embedder, make_embedder
 from ragmemory.indexing import Indexing
 from ragmemory.ranking import RankingSettings
-from ragmemory.retriever import Retriever
 from ragmemory.service import MemoryService
 from ragmemory.settings import MemorySettings, memory_path
 from ragmemory.stores.sqlite import Store
@@ -20,7 +19,7 @@ def make_service(settings: Settings, embedder: Embedder | None = None) -> Memory
     memory = settings.table("memory", MemorySettings)
     store = Store(path, memory.busy_seconds, memory.undo_depth)
     embedder = embedder or make_embedder(settings)
-    # Derived from the memory, so beside it; whoever deletes it loses nothing but time.
-    index = path.with_name(path.name + "-index")
-    indexing = Indexing(store, embedder.identity, lambda dimensions: Retriever(index, dimensions, ranking))
+    # Derived from the memory, so beside it: deleting it costs nothing but time.
+    folder = path.with_name(path.name + "-index")
+    indexing = Indexing(store, embedder.identity, folder, ranking, read_only=memory.read_only)
     return MemoryService(store, embedder, indexing, settings.table("chunking", ChunkingSettings).max_tokens)

@@ -47,6 +47,20 @@ class NotAMemory(RagMemoryError):
         return f"{self.path} is not a memory: {self.reason}."
 
 
+class NotAnIndex(RagMemoryError):
+    """The folder where the index belongs is something else."""
+
+    code = "NOT_AN_INDEX"
+    hint = "Move that folder away, or name another memory with --memory. It was left as it is."
+
+    def __init__(self, folder: str, entry: str) -> None:
+        self.folder = folder
+        self.entry = entry
+
+    def __str__(self) -> str:
+        return f"The folder {self.folder} is not a search index of this program: it holds {self.entry}."
+
+
 class MemoryTooNew(RagMemoryError):
     """A later release wrote the file."""
 

@@ -1,20 +1,30 @@
-"""Keeps the index in step with the store, whoever writes to it, and saves snapshots of it now and then.
+"""Keeps the index in step with the store, and its saved form in step with the index.
 
-All of the retriever's work is done here, in a thread and one piece at a time.
+The work on the index is done in threads, one piece at a time; files are written beside it.
 """
 
 from __future__ import annotations
 
 import logging
-import shutil
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from pathlib import Path
+from threading import Event
+from typing import TYPE_CHECKING
 
 import anyio
 from anyio import to_thread
+from msgspec.structs import replace
 
 from ragmemory.errors import EmbedderMismatch, RagMemoryError
+from ragmemory.indexes.chunk_index import ChunkIndex
+from ragmemory.indexes.columns import DamagedFile
+from ragmemory.indexes.folder import IndexFolder
+from ragmemory.indexes.postings import MOST_ROWS
+from ragmemory.indexes.saving import FLUSHED_ROWS, SavedIndex, next_merge
+from ragmemory.indexes.segments import MergeStopped
+from ragmemory.ranking import RankingSettings, Scored
+from ragmemory.retriever import Retriever
 from ragmemory.stores.sqlite import Store
 
 if TYPE_CHECKING:
@@ -22,36 +32,45 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ragmemory.queries import ParsedQuery
-    from ragmemory.ranking import Scored
-    from ragmemory.retriever import Retriever
-
-T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 
 # Chunks read from the store at a time: a query that comes meanwhile waits for one page only.
 _PAGE = 2_000
-# A snapshot is written again when it has fallen behind by this share of the index, and by a page at least:
-# the work stays proportional to what was added.
-_BEHIND = 0.2
-# Seconds that writes go first, and seconds for the last writes at the end: a host does not wait for long.
-_PATIENCE = 2.0
-_FAREWELL = 1.0
+# Seconds that writes go first, and seconds for the last changes at the end: the next start reads the rest.
+_PATIENCE = 0.5
+_FAREWELL = 0.2
+# Rows in memory at which reading from the store waits for the files.
+_MOST_UNSAVED = 4 * FLUSHED_ROWS
+# What differs from every version of a store.
+_UNKNOWN = (0, 0)
 
 
 class Indexing:
-    """`make_retriever` takes the dimensions; `identity` is the embedder that is configured."""
+    """`identity` is the configured embedder; the index is saved in `folder`, unless `read_only`."""
 
-    def __init__(self, store: Store, identity: str, make_retriever: Callable[[int], Retriever]) -> None:
+    def __init__(
+        self, store: Store, identity: str, folder: Path, ranking: RankingSettings, *, read_only: bool = False
+    ) -> None:
         self._store = store
         self._identity = identity
-        self._make_retriever = make_retriever
-        self._retriever: Retriever | None = None
-        self._version = (0, 0)
-        self._unsaved = 0
+        self._folder = IndexFolder(folder)
+        self._ranking = ranking
+        self._read_only = read_only
+        self._index: ChunkIndex | None = None
+        self._saved = SavedIndex(self._folder, "")
+        self._version = _UNKNOWN
         self._one_at_a_time = anyio.Lock()
+        self._saving = anyio.Lock()
         self._written = anyio.Event()
-        self._has_written = False  # a process that only looked around leaves at once
+        self._grown = anyio.Event()
+        self._has_written = False  # a process that only reads leaves at once
+        self._is_stopped = Event()
+        self._warned = ""
+
+    def check(self) -> None:
+        """Raises NotAnIndex where something else lies in the index's place."""
+        self._folder.check()
 
     def note_write(self) -> None:
         """Something was committed: `follow` will take it in."""
@@ -59,107 +78,184 @@ class Indexing:
         self._written.set()
 
     async def follow(self, idle: Callable[[], Awaitable[None]]) -> None:
-        """Work until cancelled. Whatever is written during one update is taken in by the next.
+        """Take in what is written, until cancelled.
 
         `idle` returns when no more writes are on their way: until then they get the processor, if not for too
         long, since a query that comes meanwhile has to catch up.
         """
         while True:
             await self._written.wait()
-            with anyio.move_on_after(_PATIENCE):
+            with anyio.move_on_after(_PATIENCE) as patience:
                 await idle()
             self._written = anyio.Event()
-            await self._follow_once()
+            await self._log_errors(self.bring_up_to_date)
+            if not patience.cancelled_caught:
+                await self._save(_PAGE, FLUSHED_ROWS)
 
-    async def _follow_once(self) -> None:
+    async def maintain(self) -> None:
+        """Save what has grown and merge what is small, until cancelled."""
+        while True:
+            await self._grown.wait()
+            self._grown = anyio.Event()
+            await self._save(FLUSHED_ROWS, MOST_ROWS)
+
+    async def _log_errors(self, work: Callable[[], Awaitable[object]]) -> None:
         try:
-            await self.bring_up_to_date()
-            await self._save_if_behind()
-        except Exception as error:  # the next query meets it again, and tells whom it concerns
+            await work()
+        except Exception as error:  # the next query meets it again, and answers with it
             ours = isinstance(error, RagMemoryError)
             logger.warning("The index does not follow: %s", error, exc_info=not ours)
 
+    # Reading from the store
+
     async def bring_up_to_date(self) -> bool:
         """Take in what was committed until now; False if the memory is empty. Raises EmbedderMismatch."""
-        async with self._one_at_a_time:
-            version = await self._store.version()
-            if version != self._version:
-                await self._settle_retriever()
-                if self._retriever is not None:
-                    await self._sound(self._read_changes, self._retriever)
-                    self._written.set()  # whoever wrote it, `follow` may have to save it
-                self._version = version
-            return self._retriever is not None and len(self._retriever) > 0
+        is_current = False
+        while not is_current:
+            async with self._one_at_a_time:
+                try:
+                    is_current = await self._read_page()
+                except DamagedFile as error:
+                    self._drop(error)
+            if not is_current:
+                self._written.set()  # `follow` may have to save it
+            if self._index and self._index.unsaved > FLUSHED_ROWS:
+                self._grown.set()
+                if self._index.unsaved > _MOST_UNSAVED:
+                    await self._save(FLUSHED_ROWS, FLUSHED_ROWS)
+        return self._index is not None and len(self._index) > 0
 
-    async def _settle_retriever(self) -> None:
-        """An index that fits the store as it is now; None while nothing was ever embedded."""
+    async def _read_page(self) -> bool:
+        """Take in one page of changes; True if there are no more."""
+        version = await self._store.version()
+        if version == self._version:
+            return True
+        index = await self._fitting_index()
+        if index is None:
+            self._version = version
+            return True
+        gap = next(index.gaps(), None)
+        if gap:
+            await self._fill(index, *gap)
+            return False
+        changes = await self._store.changes_since(index.mark, _PAGE)
+        if changes.mark != index.mark:
+            await to_thread.run_sync(index.apply, changes)
+        is_whole = len(changes.chunk_ids) < _PAGE
+        if is_whole:
+            self._version = version
+        return is_whole
+
+    async def _fill(self, index: ChunkIndex, after: int, upto: int) -> None:
+        """Take in one page of what a lost file held."""
+        changes = await self._store.changes_since(replace(index.mark, chunk_id=after), _PAGE, upto)
+        end = changes.mark.chunk_id if len(changes.chunk_ids) == _PAGE else upto
+        await to_thread.run_sync(index.fill, after, end, changes)
+
+    async def _fitting_index(self) -> ChunkIndex | None:
+        """An index of the store as it is now; None while nothing was ever embedded."""
         stored = await self._store.embedder()
         if stored is None:
-            self._retriever = None
-            return
+            self._index = None
+            return None
         identity, dimensions = stored
         if identity != self._identity:
             raise EmbedderMismatch(identity, dimensions, self._identity)
         fingerprint = await self._store.fingerprint()
-        if self._retriever is None or self._retriever.fingerprint != fingerprint:
-            self._retriever = await to_thread.run_sync(self._open, dimensions, fingerprint)
-        if not await self._store.has_passed(self._retriever.mark):
-            logger.warning("The memory %s was restored from a copy", self._store.path)
-            self._retriever = await to_thread.run_sync(self._open_anew, self._retriever)
+        if self._index and not await self._store.has_passed(self._index.mark):
+            logger.warning("The memory %s was restored from a copy; its index is rebuilt.", self._store.path)
+            self._index = None
+        if self._index is None or self._saved.fingerprint != fingerprint:
+            self._index = ChunkIndex(dimensions, self._ranking)
+            self._saved = SavedIndex(self._folder, fingerprint)
+        if not self._saved.is_current:
+            await self._adopt(self._index)
+        return self._index
 
-    def _open(self, dimensions: int, fingerprint: str) -> Retriever:
-        retriever = self._make_retriever(dimensions)
-        try:
-            retriever.open(fingerprint)
-        except Exception:  # numpy raises this and that on damaged files
-            logger.warning("The saved index of %s is damaged", self._store.path, exc_info=True)
-            return self._open_anew(retriever)
-        return retriever
+    async def _adopt(self, index: ChunkIndex) -> None:
+        """Go on from what was saved, by this process or another, if this store has come that way."""
+        saved = await to_thread.run_sync(self._saved.read, index.segments)
+        if await self._store.has_passed(saved.mark):
+            await to_thread.run_sync(index.adopt, saved.mark, saved.segments, saved.removed)
 
-    def _open_anew(self, unfit: Retriever) -> Retriever:
-        logger.warning("The index of %s is built anew", self._store.path)
-        if unfit.folder is not None:
-            shutil.rmtree(unfit.folder, ignore_errors=True)
-            if unfit.folder.exists():
-                return self._make_retriever(unfit.dimensions)
-        return self._open(unfit.dimensions, unfit.fingerprint)
+    def _drop(self, error: DamagedFile) -> None:
+        """Leave a damaged file alone; what it held is read from the store next."""
+        damaged: DamagedFile | None = error
+        while damaged is not None and self._index is not None:
+            self._saved.set_aside(damaged.path, damaged)
+            try:
+                self._index.drop(damaged.path)
+                damaged = None
+            except DamagedFile as another:
+                damaged = another
+        self._version = _UNKNOWN
+        self._written.set()
 
-    async def _read_changes(self, retriever: Retriever) -> None:
-        while True:
-            changes = await self._store.changes_since(retriever.mark, _PAGE)
-            if changes.mark == retriever.mark:
+    # Saving
+
+    async def _save(self, least_unsaved: int, most_rows: int) -> None:
+        """Write and merge files while something is due (see `next_merge`), if no other process does so."""
+        async with self._saving:
+            if self._index is None or self._read_only:
                 return
-            await to_thread.run_sync(retriever.apply, changes)
-            self._unsaved += len(changes.chunk_ids) + len(changes.removed)
-            if len(changes.chunk_ids) < _PAGE:
+            try:
+                with self._folder.locked() as is_ours:
+                    while is_ours and await self._save_once(least_unsaved, most_rows):
+                        pass
+            except MergeStopped:
                 return
+            except Exception as error:  # searches do not need what is saved
+                if self._warned != str(error):  # each time would fill the log
+                    ours = isinstance(error, (OSError, RagMemoryError))
+                    logger.warning("The index is kept in memory only: %s", error, exc_info=not ours)
+                self._warned = str(error)
 
-    async def _save_if_behind(self) -> None:
+    async def _save_once(self, least_unsaved: int, most_rows: int) -> bool:
+        """Write one file; False if that was not needed. Raises OSError, MergeStopped."""
         async with self._one_at_a_time:
-            if self._retriever and self._unsaved > max(_PAGE, _BEHIND * len(self._retriever)):
-                await self._save(self._retriever)
+            saved, index = self._saved, self._index
+            if index is None:
+                return False
+            if not saved.is_current:
+                await self._adopt(index)
+            segments, kept = await to_thread.run_sync(next_merge, index, least_unsaved, most_rows)
+        try:
+            if segments:
+                write = partial(saved.write, segments, kept, self._is_stopped.is_set)
+                merged = await to_thread.run_sync(write)
+        except DamagedFile as error:
+            async with self._one_at_a_time:
+                self._drop(error)
+            return True
+        async with self._one_at_a_time:
+            if segments:
+                await to_thread.run_sync(index.replace, segments, merged)
+            manifest, removed = saved.describe(index)
+        if self._index is index:
+            await to_thread.run_sync(saved.commit, manifest, removed)
+        return bool(segments)
+
+    def stop(self) -> None:
+        """End a merge that is under way; to be called before the tasks are cancelled."""
+        self._is_stopped.set()
 
     async def close(self) -> None:
         """Take in the last writes if that is quickly done, and save what is not saved yet."""
-        if self._retriever is not None or self._has_written:
+        if self._index is not None or self._has_written:
             with anyio.move_on_after(_FAREWELL):
-                await self._follow_once()
-        async with self._one_at_a_time:
-            if self._retriever and self._unsaved:
-                await self._save(self._retriever)
+                await self._log_errors(self.bring_up_to_date)
+            self._is_stopped.clear()
+            # No large merges: a host does not wait for long.
+            await self._save(1, FLUSHED_ROWS)
 
-    async def _save(self, retriever: Retriever) -> None:
-        try:
-            await to_thread.run_sync(retriever.save)
-        except OSError as error:
-            logger.warning(
-                "The index of %s cannot be saved: %s. It lives in memory only.", self._store.path, error
-            )
-        self._unsaved = 0
+    # Searching
 
     def weigh(self, words: list[str]) -> list[float]:
         """How much each word tells in this memory; see `Retriever.weigh`."""
-        return self._retriever.weigh(words) if self._retriever else [1.0] * len(words)
+        try:
+            return Retriever(self._index).weigh(words) if self._index else [1.0] * len(words)
+        except DamagedFile:  # the search that follows meets it, too
+            return [1.0] * len(words)
 
     async def search(
         self,
@@ -170,35 +266,28 @@ class Indexing:
         top_k: int,
     ) -> list[Scored]:
         """The best `top_k` chunks as the index stands, best first; see `Retriever.search`."""
-        async with self._one_at_a_time:
-            retriever = self._retriever
-            if retriever is None:
-                return []
-            if vector is not None and len(vector) != retriever.dimensions:
-                raise EmbedderMismatch(self._identity, retriever.dimensions, self._identity, len(vector))
-            search = partial(_search, query, vector, allowed, boosted, top_k)
-            return await self._sound(partial(to_thread.run_sync, search), retriever)
-
-    async def _sound(self, work: Callable[[Retriever], Awaitable[T]], retriever: Retriever) -> T:
-        """`work` on the index; if that fails, once more on one built anew: its files may be damaged."""
-        try:
-            return await work(retriever)
-        except RagMemoryError:
-            raise
-        except Exception:
-            logger.warning("The index of %s is damaged", self._store.path, exc_info=True)
-            self._retriever = await to_thread.run_sync(self._open_anew, retriever)
-        await self._read_changes(self._retriever)
-        return await work(self._retriever)
+        while True:
+            async with self._one_at_a_time:
+                if self._index is None:
+                    return []
+                dimensions = self._index.dimensions
+                if vector is not None and len(vector) != dimensions:
+                    raise EmbedderMismatch(self._identity, dimensions, self._identity, len(vector))
+                search = partial(_search, Retriever(self._index), query, vector, allowed, boosted, top_k)
+                try:
+                    return await to_thread.run_sync(search)
+                except DamagedFile as error:
+                    self._drop(error)
+            await self.bring_up_to_date()
 
 
 def _search(
+    retriever: Retriever,
     query: ParsedQuery,
     vector: NDArray[np.float32] | None,
     allowed: list[int] | None,
     boosted: set[int],
     top_k: int,
-    retriever: Retriever,
 ) -> list[Scored]:
     import numpy as np
 

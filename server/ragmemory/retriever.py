@@ -1,75 +1,35 @@
-"""The search over the indexes, which follow the store. Blocking; called by one thread at a time.
-
-Not a store: what it holds is derived from the store, may be deleted, and is then built anew.
-"""
+"""The search: words and meaning, fused, without near copies. Blocking."""
 
 from __future__ import annotations
 
 import math
 from itertools import pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ragmemory.indexes.ascending import distinct, is_among
-from ragmemory.indexes.chunks import ChunkIndexes
-from ragmemory.indexes.snapshots import load_newest, save
 from ragmemory.indexes.terms import is_telling, query_stems, stems, terms
-from ragmemory.ranking import RankingSettings, Scored, fuse, pair_scores, relevance, without_duplicates
-from ragmemory.types import Mark
+from ragmemory.ranking import Scored, fuse, pair_scores, relevance, without_duplicates
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from ragmemory.indexes.chunk_index import ChunkIndex
     from ragmemory.indexes.sequences import Texts
     from ragmemory.indexes.words import WordScores
     from ragmemory.queries import ParsedQuery
-    from ragmemory.types import Changes
 
 
 class Retriever:
-    """`folder` holds the snapshot; None: in memory only."""
+    """Everything raises DamagedFile where a file of the index is not as it was written."""
 
-    def __init__(self, folder: Path | None, dimensions: int, settings: RankingSettings) -> None:
-        self.folder = folder
-        self.dimensions = dimensions
-        self.settings = settings
-        self.fingerprint = ""
-        self.mark = Mark()
-        self.indexes = ChunkIndexes.empty(dimensions, settings)
-
-    # Following the store
-
-    def open(self, fingerprint: str) -> None:
-        """Map the snapshot if it is of the store and embedder that `fingerprint` names; else start empty."""
-        self.fingerprint = fingerprint
-        saved = load_newest(self.folder, fingerprint, self.settings) if self.folder else None
-        if saved:
-            self.mark, self.indexes = saved
-
-    def save(self) -> None:
-        """Leave a snapshot for the next `open`. Raises OSError."""
-        if self.folder:
-            save(self.folder, self.fingerprint, self.mark, self.indexes)
-
-    def __len__(self) -> int:
-        return len(self.indexes)
-
-    def apply(self, changes: Changes) -> None:
-        """Take in what the store has written since `mark`."""
-        import numpy as np
-
-        if changes.chunk_ids:
-            self.indexes.add(changes, self.settings.title_weight)
-        if changes.removed:
-            self.indexes.remove(np.array(changes.removed, np.int64))
-        self.mark = changes.mark
-
-    # Searching
+    def __init__(self, index: ChunkIndex) -> None:
+        self.index = index
+        self.settings = index.settings
 
     def weigh(self, words: list[str]) -> list[float]:
         """How much each word tells here: √IDF of its rarest term. Safe beside `apply`."""
-        index = self.indexes.words
+        index = self.index.words
         return [
             math.sqrt(max((index.idf(term) for term in terms(stems(word))), default=0.0)) for word in words
         ]
@@ -89,20 +49,18 @@ class Retriever:
         """
         import numpy as np
 
-        indexes = self.indexes
-        closed = indexes.gone
+        index = self.index
+        closed = index.closed
         if allowed is not None:
-            closed = np.union1d(
-                closed, np.delete(np.arange(len(indexes.chunk_ids)), indexes.rows_of(allowed))
-            )
-        words = indexes.words.search(terms(query_stems(query.text)), closed)
-        meaning = None if vector is None else indexes.vectors.search(vector, closed)
+            closed = np.union1d(closed, np.delete(np.arange(len(index.rows)), index.rows.with_ids(allowed)))
+        words = index.words.search(terms(query_stems(query.text)), closed)
+        meaning = None if vector is None else index.vectors.search(vector, closed)
         halves = [half for half in (words, meaning) if half]
         first = self._first(boosted, closed, words)
         rows = distinct(np.concatenate([first, *(half.best(self.settings.candidates) for half in halves)]))
         if not len(rows):
             return []
-        texts = indexes.sequences.texts(rows)
+        texts = index.sequences.texts(rows)
         bm25 = words.at(rows) + self.settings.pair_weight * self._pair_scores(query.text, rows, texts)
         cosines = meaning.at(rows) if meaning else None
         fused = bm25 if cosines is None else fuse(cosines, bm25, self.settings.alpha)
@@ -111,10 +69,10 @@ class Retriever:
         passages = ((place, texts.pairs(place)) for place in order.tolist())
         best = without_duplicates(passages, self.settings.duplicate_overlap, top_k)
         found = cosines[best] if cosines is not None else None
-        usual = indexes.vectors.mean_cosine(vector) if vector is not None else 0.0
+        usual = index.vectors.mean_cosine(vector) if vector is not None else 0.0
         coverage = words.coverage(rows[best]) if is_telling(query.text) else np.zeros(len(best), np.float32)
         scores = relevance(coverage, found, usual, held[best])
-        ids = indexes.chunk_ids.take(rows[best]).tolist()
+        ids = index.rows.take(rows[best], lambda segment: segment.chunk_ids).tolist()
         similar = found.tolist() if found is not None else [0.0] * len(best)
         return [Scored(*one) for one in zip(ids, scores.tolist(), similar, bm25[best].tolist(), strict=True)]
 
@@ -124,7 +82,7 @@ class Retriever:
 
         if not boosted:
             return np.empty(0, np.int64)
-        rows = np.setdiff1d(self.indexes.rows_of(np.array(sorted(boosted), np.int64)), closed)
+        rows = np.setdiff1d(self.index.rows.with_ids(np.array(sorted(boosted), np.int64)), closed)
         return rows[np.argsort(-words.at(rows), kind="stable")[: self.settings.candidates]]
 
     def _pair_scores(self, text: str, rows: NDArray[np.int64], texts: Texts) -> NDArray[np.float32]:
@@ -135,4 +93,4 @@ class Retriever:
         pairs = [pair for pair in pairwise(stems(text)) if telling.intersection(pair)]
         if not pairs:
             return np.zeros(len(rows), np.float32)
-        return pair_scores(texts.count_pairs(pairs), self.indexes.words.saturation(rows), self.settings.k1)
+        return pair_scores(texts.count_pairs(pairs), self.index.words.saturation(rows), self.settings.k1)

@@ -61,6 +61,7 @@ class MemoryService:
         self._tasks = await anyio.create_task_group().__aenter__()
         self._tasks.start_soon(self._intake.run)
         self._tasks.start_soon(self._indexing.follow, self._intake.idle)
+        self._tasks.start_soon(self._indexing.maintain)
         return self
 
     async def __aexit__(
@@ -69,6 +70,7 @@ class MemoryService:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> bool | None:
+        self._indexing.stop()
         self._tasks.cancel_scope.cancel()
         try:
             return await self._tasks.__aexit__(type, error, traceback)
@@ -92,6 +94,7 @@ class MemoryService:
                 if self._store.is_replaced():
                     await self._store.reopen()
             else:
+                self._indexing.check()
                 # The first query needs both; neither has to wait for the other.
                 self._tasks.start_soon(self._load_embedder)
                 await self._store.open()

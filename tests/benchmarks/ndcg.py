@@ -18,6 +18,7 @@ from pathlib import Path
 from ragmcp.settings import load_settings
 from ragmemory.chunking import ChunkingSettings, Source, split
 from ragmemory.embedders import Embedder, make_embedder
+from ragmemory.indexes.chunk_index import ChunkIndex
 from ragmemory.queries import parse
 from ragmemory.ranking import RankingSettings
 from ragmemory.retriever import Retriever
@@ -75,7 +76,7 @@ async def load(collection: Collection) -> Loaded:
     settings = load_settings(environ={})
     embedder = make_embedder(settings)
     max_tokens = settings.table("chunking", ChunkingSettings).max_tokens
-    retriever = Retriever(None, embedder.dimensions, settings.table("ranking", RankingSettings))
+    index = ChunkIndex(embedder.dimensions, settings.table("ranking", RankingSettings))
     owners: list[str] = []
     for start in range(0, len(collection.documents), BATCH):
         batch = collection.documents[start : start + BATCH]
@@ -90,8 +91,8 @@ async def load(collection: Collection) -> Loaded:
             texts.append(document["text"][chunk.start : chunk.end])
         embeddings = await embedder.embed_documents(texts, titles)
         mark = Mark(len(owners))
-        retriever.apply(Changes(mark, ids, titles, headings, texts, embeddings, []))
-    return Loaded(retriever, embedder, owners)
+        index.apply(Changes(mark, ids, titles, headings, texts, embeddings, []))
+    return Loaded(Retriever(index), embedder, owners)
 
 
 async def found_documents(loaded: Loaded, query: str) -> list[str]:

@@ -12,6 +12,7 @@ from ragmemory.errors import (
     MemoryTooNew,
     MemoryUnusable,
     NotAMemory,
+    NotAnIndex,
     NothingToUndo,
     RagMemoryError,
     UndoConflict,
@@ -20,6 +21,10 @@ from ragmemory.errors import (
 SENTENCES = [
     (MemoryUnusable("/m.db", "disk full"), "The memory /m.db cannot be used: disk full."),
     (NotAMemory("/m.db", "it is no SQLite database"), "/m.db is not a memory: it is no SQLite database."),
+    (
+        NotAnIndex("/m.db-index", "photos"),
+        "The folder /m.db-index is not a search index of this program: it holds photos.",
+    ),
     (MemoryTooNew("/m.db", 9, 1), "The memory /m.db has version 9; this release knows up to 1."),
     (MemoryBusy("/m.db", 30.0), "Another process has been writing to the memory /m.db for over 30 s."),
     (EmbedderUnavailable("openai:x", "refused"), "The embedder openai:x is not available: refused."),

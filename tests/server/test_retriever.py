@@ -1,17 +1,15 @@
-"""The retriever with the local embedder: what a user with a small memory meets first; following a store."""
+"""The retriever with the local embedder: what a user with a small memory meets first."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from ragmcp.settings import load_settings
 from ragmemory.embedders.local import DIMENSIONS, LocalEmbedder
-from ragmemory.indexes.chunks import ChunkIndexes
+from ragmemory.indexes.chunk_index import ChunkIndex
 from ragmemory.queries import parse
 from ragmemory.ranking import RankingSettings, Scored
 from ragmemory.retriever import Retriever
@@ -25,10 +23,9 @@ RELEVANT = SETTINGS.tables["retrieval"]["min_score"]
 class Notes:
     """A store of one chunk a note, and the retriever that follows it."""
 
-    def __init__(self, *texts: str, folder: Path | None = None) -> None:
-        ranking = SETTINGS.table("ranking", RankingSettings)
-        self.retriever = Retriever(folder, DIMENSIONS, ranking)
-        self.retriever.open("store")
+    def __init__(self, *texts: str) -> None:
+        self.index = ChunkIndex(DIMENSIONS, SETTINGS.table("ranking", RankingSettings))
+        self.retriever = Retriever(self.index)
         self.texts: list[str] = []
         self.removals = 0
         if texts:
@@ -41,7 +38,7 @@ class Notes:
         self.texts += texts
         gone = list(removed)
         self.removals += len(gone)
-        self.retriever.apply(
+        self.index.apply(
             Changes(
                 Mark(len(self.texts), self.removals),
                 ids,
@@ -190,102 +187,7 @@ def test_removed_chunks_are_never_found_again(rounds: int) -> None:
         last = len(notes.texts)
         notes.add(KITCHEN[0], removed=[last, 1000])
     assert notes.ask("soup water flame")[0].chunk_id == len(notes.texts)
-    assert len(notes.retriever) == len(HOUSE)
+    assert len(notes.index) == len(HOUSE)
     assert all(
         hit.chunk_id < len(HOUSE) or hit.chunk_id == len(notes.texts) for hit in notes.ask("soup key car")
     )
-
-
-def test_a_snapshot_is_opened_again_and_grows_on(tmp_path: Path) -> None:
-    notes = Notes(*HOUSE, folder=tmp_path / "index")
-    notes.add("A short stay.", removed=[2])
-    notes.retriever.save()
-    again = Notes(folder=tmp_path / "index")
-    assert again.retriever.mark == notes.retriever.mark
-    assert again.ask("landlord") == notes.ask("landlord")
-    again.texts = list(notes.texts)
-    again.add(*KITCHEN)
-    assert again.ask("soup")[0].chunk_id == len(HOUSE) + 2
-    again.retriever.save()
-    assert len(Notes(folder=tmp_path / "index").retriever) == len(HOUSE) + 3
-
-
-def test_a_snapshot_of_another_store_is_not_used(tmp_path: Path) -> None:
-    Notes(*KITCHEN, folder=tmp_path / "index").retriever.save()
-    other = Retriever(tmp_path / "index", DIMENSIONS, SETTINGS.table("ranking", RankingSettings))
-    other.open("another store")
-    assert (len(other), other.mark) == (0, Mark())
-
-
-def test_a_damaged_snapshot_counts_as_none(tmp_path: Path) -> None:
-    folder = tmp_path / "index"
-    Notes(*KITCHEN, folder=folder).retriever.save()
-    (snapshot,) = folder.iterdir()
-    for path in sorted(snapshot.iterdir()):
-        whole = path.read_bytes()
-        for damage in (b"", whole[: len(whole) // 2], b"\xff" * 40):
-            path.write_bytes(damage)
-            notes = Notes(folder=folder)
-            assert notes.retriever.mark in (Mark(), Mark(3, 0))
-            if notes.retriever.mark == Mark():
-                notes.add(*KITCHEN)
-                assert notes.ask("soup")[0].chunk_id == 1
-        path.write_bytes(whole)
-
-
-def test_a_new_snapshot_replaces_the_old_one_and_the_mapped_one_stays_readable(tmp_path: Path) -> None:
-    Notes(*KITCHEN, folder=tmp_path).retriever.save()
-    reader = Notes(folder=tmp_path)
-    writer = Notes(folder=tmp_path)
-    writer.texts = list(KITCHEN)
-    writer.add(*HOUSE)
-    writer.retriever.save()
-    assert len(list(tmp_path.iterdir())) == 1
-    assert reader.ask("soup")[0].chunk_id == 1
-    assert len(Notes(folder=tmp_path).retriever) == 10
-
-
-def test_what_another_process_is_just_saving_is_left_alone_and_what_it_left_long_ago_is_not(
-    tmp_path: Path,
-) -> None:
-    others, left = tmp_path / "7-0.1", tmp_path / "5-0.2"
-    for path in (others, left):
-        path.mkdir()
-        (path / "half").touch()
-    os.utime(left, (0, 0))
-    Notes(*KITCHEN, folder=tmp_path).retriever.save()
-    assert {path.name.partition(".")[0] for path in tmp_path.iterdir()} == {"7-0", "3-0"}
-
-
-def test_of_two_that_save_at_the_same_time_the_furthest_stays(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    one, same, further = (Notes(*KITCHEN, folder=tmp_path) for _ in range(3))
-    further.add(*HOUSE)
-    write = ChunkIndexes.save
-
-    def write_after_the_others(indexes: ChunkIndexes, folder: Path) -> None:
-        monkeypatch.undo()
-        same.retriever.save()
-        further.retriever.save()
-        write(indexes, folder)
-
-    monkeypatch.setattr(ChunkIndexes, "save", write_after_the_others)
-    one.retriever.save()
-    assert len(Notes(folder=tmp_path).retriever) == len(KITCHEN + HOUSE)
-
-
-def test_of_two_that_save_the_same_at_the_same_time_one_stays(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    one, other = Notes(*KITCHEN, folder=tmp_path), Notes(*KITCHEN, folder=tmp_path)
-
-    def look_after_the_other(folder: Path) -> list[Path]:
-        monkeypatch.undo()
-        other.retriever.save()
-        return list(folder.iterdir())
-
-    monkeypatch.setattr("ragmemory.indexes.snapshots.entries", look_after_the_other)
-    one.retriever.save()
-    assert len(list(tmp_path.iterdir())) == 1
-    assert len(Notes(folder=tmp_path).retriever) == len(KITCHEN)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import shutil
 import sqlite3
 import sys
@@ -22,10 +23,11 @@ from ragmemory.errors import (
     EmbedderUnavailable,
     MemoryUnusable,
     NotAMemory,
+    NotAnIndex,
     NothingToUndo,
 )
-from ragmemory.ranking import Scored
-from ragmemory.retriever import Retriever
+from ragmemory.indexes.saving import SavedIndex
+from ragmemory.indexing import Indexing
 from ragmemory.service import MemoryService
 from ragmemory.stores.sqlite import Store
 from ragmemory.types import Embedding, Injected, Metadata, Reembedded
@@ -297,34 +299,34 @@ async def test_a_lost_or_damaged_index_is_rebuilt(tmp_path: Path) -> None:
         assert await uris(memory, "fox") == ["fox"]
 
 
-async def test_an_index_whose_damage_shows_late_is_rebuilt_too(tmp_path: Path) -> None:
+async def test_every_damage_of_the_index_is_noticed_and_mended_before_it_is_read(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     async with service_for(tmp_path) as memory:
         for number in range(50):
             await put(memory, f"# Fox {number}\n\nThe fox number {number} jumps.", uri=f"fox{number}")
-    for file in (tmp_path / "memory.db-index").rglob("*.npy"):
-        data = file.read_bytes()
-        file.write_bytes(data[: len(data) // 2] + b"\x7f" * (len(data) - len(data) // 2))
+        await memory.forget("fox3", ORIGIN)
     async with service_for(tmp_path) as memory:
-        assert (await uris(memory, '"fox number 17"'))[0] == "fox17"
-        await put(memory, PIE, uri="pie")
-        assert (await uris(memory, "apple pie"))[0] == "pie"
-
-
-async def test_an_index_that_fails_during_a_search_is_rebuilt_and_asked_again(
-    memory: MemoryService, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    await put(memory, FOX, uri="fox")
-    search, failures = Retriever.search, iter([IndexError("damaged")])
-
-    def failing(retriever: Retriever, *arguments: Any) -> list[Scored]:
-        for failure in failures:
-            raise failure
-        return search(retriever, *arguments)
-
-    monkeypatch.setattr(Retriever, "search", failing)
-    assert await uris(memory, "fox") == ["fox"]
-    await put(memory, PIE, uri="pie")
-    assert (await uris(memory, "apple pie"))[0] == "pie"
+        await memory.forget("fox7", ORIGIN)
+        before = await uris(memory, "the fox number 17")
+    damaged = 0
+    for name in sorted(path.name for path in (tmp_path / "memory.db-index").glob("*.index")):
+        size = (tmp_path / "memory.db-index" / name).stat().st_size
+        for at in range(0, size, 1 + size // 8):
+            copy = tmp_path / f"{name}-{at}"
+            copy.mkdir()
+            shutil.copy(tmp_path / "memory.db", copy)
+            shutil.copytree(tmp_path / "memory.db-index", copy / "memory.db-index")
+            data = bytearray((copy / "memory.db-index" / name).read_bytes())
+            data[at : at + 64] = bytes(byte ^ 0xFF for byte in data[at : at + 64])
+            (copy / "memory.db-index" / name).write_bytes(data)
+            caplog.clear()
+            async with service_for(copy) as memory:
+                assert await uris(memory, "the fox number 17") == before
+            damaged += "is damaged" in caplog.text
+            async with service_for(copy) as memory:
+                assert await uris(memory, "the fox number 17") == before
+    assert damaged > 8
 
 
 async def test_an_index_of_another_memory_is_not_believed(tmp_path: Path) -> None:
@@ -341,11 +343,33 @@ async def test_where_no_index_can_be_saved_it_lives_in_memory_only(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / "memory.db-index").write_text("in the way", encoding="utf-8")
-    (tmp_path / "memory.db-index.new").write_text("in the way", encoding="utf-8")
     async with service_for(tmp_path) as memory:
         await put(memory, FOX, uri="fox")
         assert await uris(memory, "fox") == ["fox"]
-    assert "lives in memory only" in caplog.text
+    assert "kept in memory only" in caplog.text
+
+
+async def test_a_folder_of_the_users_in_place_of_the_index_is_refused_and_left_as_it_is(
+    tmp_path: Path,
+) -> None:
+    thesis = tmp_path / "memory.db-index" / "myproject" / "thesis.txt"
+    thesis.parent.mkdir(parents=True)
+    thesis.write_text("ten years of work", encoding="utf-8")
+    os.utime(thesis.parent, (0, 0))
+    async with service_for(tmp_path) as memory:
+        with pytest.raises(NotAnIndex, match="myproject"):
+            await put(memory, FOX, uri="fox")
+    assert thesis.read_text(encoding="utf-8") == "ten years of work"
+    thesis.unlink()
+    thesis.parent.rmdir()
+    async with service_for(tmp_path) as memory:
+        await put(memory, FOX, uri="fox")
+    thesis.parent.mkdir()
+    thesis.write_text("put into the index's folder later", encoding="utf-8")
+    async with service_for(tmp_path) as memory:
+        await put(memory, PIE, uri="pie")
+        assert (await uris(memory, "fox"))[0] == "fox"
+    assert thesis.exists()
 
 
 # Forget and undo
@@ -643,12 +667,12 @@ async def test_a_memory_that_is_just_being_opened_when_the_service_ends_is_close
 
 
 @pytest.mark.parametrize(
-    "failing", [(SwitchableEmbedder, "aclose"), (Retriever, "save")], ids=["embedder", "index"]
+    "failing", [(SwitchableEmbedder, "aclose"), (Indexing, "close")], ids=["embedder", "index"]
 )
 async def test_the_memory_is_closed_also_where_something_else_cannot_be(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failing: tuple[type, str]
 ) -> None:
-    def fail(_: object) -> None:
+    async def fail(_: object) -> None:
         raise ValueError("broken")
 
     monkeypatch.setattr(*failing, fail)
@@ -688,14 +712,22 @@ async def test_the_last_write_before_the_end_is_in_the_saved_index(tmp_path: Pat
     assert any(file.is_file() for file in (tmp_path / "memory.db-index").rglob("*"))
 
 
-async def test_what_a_query_had_to_read_is_saved_without_waiting_for_the_end(tmp_path: Path) -> None:
+async def test_what_a_query_had_to_read_is_saved_without_waiting_for_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     text = "\n\n".join(f"# Part {number}\n\nWord{number} stands here." for number in range(2_200))
     async with service_for(tmp_path) as memory:
         await put(memory, text, uri="long")
-    index = tmp_path / "memory.db-index"
-    shutil.rmtree(index, ignore_errors=True)
+    shutil.rmtree(tmp_path / "memory.db-index")
+    saved = threading.Event()
+    commit = SavedIndex.commit
+
+    def commit_and_tell(*arguments: Any) -> None:
+        commit(*arguments)
+        saved.set()
+
+    monkeypatch.setattr(SavedIndex, "commit", commit_and_tell)
     async with service_for(tmp_path) as memory:
         assert (await uris(memory, "word2000"))[0] == "long"
-        with anyio.fail_after(30):
-            while not index.exists():  # noqa: ASYNC110
-                await anyio.sleep(0.01)
+        assert await to_thread.run_sync(saved.wait, 30)
+        assert list((tmp_path / "memory.db-index").glob("segment-*"))

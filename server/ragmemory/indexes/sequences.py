@@ -9,19 +9,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ragmemory.indexes.ascending import distinct
-from ragmemory.indexes.matrix import Matrix
 from ragmemory.indexes.terms import hashes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     import numpy as np
     from numpy.typing import NDArray
 
-    from ragmemory.indexes.lexicon import Terms
-
-HASHES, ENDS = "sequence_hashes.npy", "sequence_ends.npy"
+    from ragmemory.indexes.rows import Rows
+    from ragmemory.indexes.segments import Segment
 
 
 class Texts:
@@ -54,60 +51,34 @@ class Texts:
 
 
 class SequenceIndex:
-    """`hashes` is (words,) uint16, row after row; `ends` (n,) int64 says where each row ends in it."""
+    """The words of every chunk. Immutable."""
 
-    def __init__(self, hashes: Matrix, ends: Matrix) -> None:
-        self.hashes = hashes
-        self.ends = ends
-
-    @classmethod
-    def empty(cls) -> SequenceIndex:
-        import numpy as np
-
-        return cls(Matrix(np.empty(0, np.uint16)), Matrix(np.empty(0, np.int64)))
-
-    @classmethod
-    def load(cls, folder: Path) -> SequenceIndex:
-        """Raises OSError, ValueError."""
-        return cls(Matrix.load(folder / HASHES), Matrix.load(folder / ENDS))
-
-    def save(self, folder: Path) -> None:
-        """Raises OSError."""
-        self.hashes.save(folder / HASHES)
-        self.ends.save(folder / ENDS)
-
-    def __len__(self) -> int:
-        return len(self.ends)
-
-    def add(self, stems: Terms) -> None:
-        """Append one row for each text."""
-        import numpy as np
-
-        sizes = np.bincount(stems.owners, minlength=stems.texts)
-        self.ends.add(len(self.hashes) + np.cumsum(sizes))
-        self.hashes.add(shortened(stems.names)[stems.numbers])
-
-    def kept(self, rows: NDArray[np.int64]) -> SequenceIndex:
-        """One with these rows alone."""
-
-        places, ends = self._places(rows)
-        return SequenceIndex(self.hashes.kept(places), Matrix(ends))
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
 
     def texts(self, rows: NDArray[np.int64]) -> Texts:
-        """The words of some rows."""
-        places, ends = self._places(rows)
-        return Texts(self.hashes.take(places), ends)
-
-    def _places(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Where the words of `rows` are, one row after the other, and where each row ends in that."""
+        """The words of some rows, which ascend."""
         import numpy as np
 
-        if not len(rows):
-            return np.empty(0, np.int64), np.empty(0, np.int64)
-        before = np.where(rows > 0, self.ends.take(np.maximum(rows - 1, 0)), 0)
-        sizes = self.ends.take(rows) - before
-        ends = np.cumsum(sizes)
-        return np.arange(ends[-1]) + np.repeat(before - (ends - sizes), sizes), ends
+        words, sizes = [np.empty(0, np.uint16)], [np.empty(0, np.int64)]
+        for number, _, own in self._rows.split(rows):
+            found, counts = words_of(self._rows.segments[number], own)
+            words.append(found)
+            sizes.append(counts)
+        return Texts(np.concatenate(words), np.cumsum(np.concatenate(sizes)))
+
+
+def words_of(segment: Segment, rows: NDArray[np.int64]) -> tuple[NDArray[np.uint16], NDArray[np.int64]]:
+    """The words of some rows of a segment, one row after the other, and how many each has."""
+    import numpy as np
+
+    ends = segment.word_ends.take(rows).astype(np.int64)
+    begins = np.where(rows > 0, segment.word_ends.take(np.maximum(rows - 1, 0)), 0).astype(np.int64)
+    sizes = ends - begins
+    if len(rows) and rows[-1] - rows[0] + 1 == len(rows):  # neighbours, as in most merges
+        return segment.words.slice(int(begins[0]), int(ends[-1])), sizes
+    places = np.arange(sizes.sum()) + np.repeat(begins - (np.cumsum(sizes) - sizes), sizes)
+    return segment.words.take(places), sizes
 
 
 def shortened(names: NDArray[np.uint64]) -> NDArray[np.uint16]:

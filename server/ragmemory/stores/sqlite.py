@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
     import aiosqlite
 
+# The highest integer of SQLite.
+MOST_INTEGER = 2**63 - 1
 _INFO = "document_id, uri, title, chunks, characters, added_at, updated_at, metadata"
 
 
@@ -161,8 +163,10 @@ class Store:
         async with self._reading() as connection:
             return mark == Mark() or await journal.holds(connection, mark.entry, mark.entry_at)
 
-    async def changes_since(self, mark: Mark, limit: int) -> Changes:
-        """At most `limit` chunks added after the mark, and all removals. Fewer than `limit`: that was all.
+    async def changes_since(self, mark: Mark, limit: int, upto: int = MOST_INTEGER) -> Changes:
+        """At most `limit` chunks added after the mark, up to the id `upto`, and all removals.
+
+        Fewer than `limit`: that was all.
 
         Chunks are read before removals, so a chunk that goes in between is in both lists and ends up removed.
         """
@@ -172,8 +176,8 @@ class Store:
                 await connection.execute_fetchall(
                     "SELECT chunk_id, title, heading, text, vector"
                     " FROM chunks JOIN documents ON number = document JOIN embeddings USING(chunk_id)"
-                    " WHERE chunk_id > ? ORDER BY chunk_id LIMIT ?",
-                    [mark.chunk_id, limit],
+                    " WHERE chunk_id > ? AND chunk_id <= ? ORDER BY chunk_id LIMIT ?",
+                    [mark.chunk_id, upto, limit],
                 )
             )
             removals = list(

@@ -1,0 +1,209 @@
+"""Arrays in one file that is written once and then mapped, with a checksum for every block.
+
+The file is MAGIC, the arrays one after another, a JSON footer (where each array lies, and facts about the
+whole), the CRC-32 of every BLOCK bytes before the footer, and a trailer that locates and checks the footer.
+The footer comes last because a merge does not know the length of an array before it has written it.
+
+A block is checked before its first use, so nothing is ever read unchecked, and no other check is needed. That
+costs a start nothing, and a query only the blocks it touches: 5 µs for each 16 KiB, once per process.
+"""
+
+from __future__ import annotations
+
+import math
+import mmap
+import os
+import zlib
+from pathlib import Path
+from struct import Struct as Layout
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec import Struct
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+# What every file begins with: nothing without it is ever taken for one of ours. The digit is the format.
+MAGIC = b"RAGINDX1"
+# Bytes that a checksum covers. Smaller ones are checked faster when single rows are read, and take more room.
+BLOCK = 1 << 14
+# Arrays begin at multiples of this, so that numpy reads them without copies.
+ALIGNMENT = 64
+# Where the footer begins, how long it is, and the CRC-32 of the footer and the block checksums.
+TRAILER = Layout("<QII")
+
+
+class DamagedFile(Exception):
+    """A file that does not hold what was written."""
+
+    def __init__(self, path: Path, reason: str) -> None:
+        super().__init__(path, reason)
+        self.path = path
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"{self.path} is damaged: {self.reason}."
+
+
+class _Place(Struct):
+    """Where an array lies in the file."""
+
+    offset: int
+    dtype: str
+    shape: list[int]
+
+    @property
+    def bytes(self) -> int:
+        import numpy as np
+
+        return np.dtype(self.dtype).itemsize * math.prod(self.shape)
+
+
+class _Footer(Struct):
+    places: dict[str, _Place]
+    facts: dict[str, Any]
+
+
+class ColumnWriter:
+    """Writes one file; `finish` makes it durable. Raises OSError."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("xb")
+        self._places: dict[str, _Place] = {}
+        self._sums: list[int] = []
+        self._sum = 0
+        self._size = 0
+        self._write(MAGIC)
+
+    def add(self, name: str, parts: Iterable[NDArray[Any]]) -> None:
+        """Append one array, given in parts (at least one) that are joined along their first axis."""
+        self._write(bytes(-self._size % ALIGNMENT))
+        offset, rows, dtype, shape = self._size, 0, "", []
+        for part in parts:
+            rows, dtype, shape = rows + len(part), part.dtype.str, list(part.shape[1:])
+            self._write(part.reshape(-1).view("u1").data)
+        self._places[name] = _Place(offset, dtype, [rows, *shape])
+
+    def finish(self, facts: dict[str, Any]) -> None:
+        """Write footer and checksums, and wait until the file is on the disk."""
+        if self._size % BLOCK:
+            self._sums.append(self._sum)
+        end = self._size
+        footer = msgspec.json.encode(_Footer(self._places, facts))
+        tail = footer + b"".join(value.to_bytes(4, "little") for value in self._sums)
+        self._file.write(tail + TRAILER.pack(end, len(footer), zlib.crc32(tail)))
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self.close()
+
+    def close(self) -> None:
+        """Without `finish`, the file stays incomplete."""
+        self._file.close()
+
+    def _write(self, data: bytes | memoryview) -> None:
+        self._file.write(data)
+        view = memoryview(data)
+        while view:
+            part = view[: BLOCK - self._size % BLOCK]
+            self._sum = zlib.crc32(part, self._sum)
+            self._size += len(part)
+            view = view[len(part) :]
+            if self._size % BLOCK == 0:
+                self._sums.append(self._sum)
+                self._sum = 0
+
+
+class _Checks:
+    """The blocks of one file, and which of them were found to be whole."""
+
+    def __init__(self, path: Path, data: memoryview, sums: bytes) -> None:
+        import numpy as np
+
+        self._path = path
+        self._data = data
+        self._sums = np.frombuffer(sums, "<u4")
+        self._checked = bytearray(len(self._sums))
+
+    def check(self, start: int, end: int) -> None:
+        """The bytes of one range. Raises DamagedFile."""
+        last = -(-end // BLOCK)
+        block = self._checked.find(0, start // BLOCK, last)
+        while block >= 0:
+            self._check(block)
+            block = self._checked.find(0, block + 1, last)
+
+    def check_each(self, starts: NDArray[np.int64], size: int) -> None:
+        """Ranges of `size` bytes each. Raises DamagedFile."""
+        import numpy as np
+
+        checked = np.frombuffer(self._checked, np.uint8)
+        for blocks in (starts // BLOCK, (starts + size - 1) // BLOCK):
+            unchecked = blocks[checked[blocks] == 0]
+            if len(unchecked):
+                for block in np.unique(unchecked).tolist():
+                    self._check(block)
+
+    def _check(self, block: int) -> None:
+        if zlib.crc32(self._data[block * BLOCK : (block + 1) * BLOCK]) != self._sums[block]:
+            raise DamagedFile(self._path, f"the bytes from {block * BLOCK:,} on are not those written")
+        self._checked[block] = 1
+
+
+class Column:
+    """An array in memory or in a file. Of a file, every access checks what it returns. Raises DamagedFile."""
+
+    def __init__(self, array: NDArray[Any], checks: _Checks | None = None, offset: int = 0) -> None:
+        self._array = array
+        self._checks = checks
+        self._offset = offset
+        self._row_bytes = array.itemsize * math.prod(array.shape[1:])
+
+    def __len__(self) -> int:
+        return len(self._array)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self._array.dtype
+
+    @property
+    def all(self) -> NDArray[Any]:
+        """The whole array."""
+        return self.slice(0, len(self._array))
+
+    def slice(self, start: int, stop: int) -> NDArray[Any]:
+        """A view of the rows from `start` to `stop`."""
+        if self._checks is not None and start < stop:
+            self._checks.check(self._offset + start * self._row_bytes, self._offset + stop * self._row_bytes)
+        return self._array[start:stop]
+
+    def take(self, rows: NDArray[np.integer[Any]]) -> NDArray[Any]:
+        """Copies of some rows, in the order asked."""
+        if self._checks is not None and self._row_bytes:
+            self._checks.check_each(self._offset + rows.astype("i8") * self._row_bytes, self._row_bytes)
+        return self._array.take(rows, axis=0)
+
+
+def open_columns(path: Path) -> tuple[dict[str, Column], dict[str, Any]]:
+    """Map a file: its arrays by name, and its facts. Raises OSError, DamagedFile."""
+    import numpy as np
+
+    with path.open("rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        if size < len(MAGIC) + TRAILER.size:
+            raise DamagedFile(path, "it is incomplete")
+        data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+    end, footer_bytes, checksum = TRAILER.unpack(data[-TRAILER.size :])
+    tail = data[end : -TRAILER.size]
+    if data[: len(MAGIC)] != MAGIC or end > size or zlib.crc32(tail) != checksum:
+        raise DamagedFile(path, "its footer is not the one written")
+    footer = msgspec.json.decode(tail[:footer_bytes], type=_Footer)
+    checks = _Checks(path, data[:end], bytes(tail[footer_bytes:]))
+    columns = {}
+    for name, place in footer.places.items():
+        array = np.frombuffer(data[place.offset : place.offset + place.bytes], place.dtype)
+        columns[name] = Column(array.reshape(place.shape), checks, place.offset)
+    return columns, footer.facts
