@@ -40,8 +40,8 @@ _PAGE = 2_000
 # Seconds that writes go first, and seconds for the last changes at the end: the next start reads the rest.
 _PATIENCE = 0.5
 _FAREWELL = 0.2
-# Rows in memory at which reading from the store waits for the files.
-_MOST_UNSAVED = 4 * FLUSHED_ROWS
+# Rows in memory at which reading from the store waits for the files: more than come during a large merge.
+_MOST_UNSAVED = 8 * FLUSHED_ROWS
 # What differs from every version of a store.
 _UNKNOWN = (0, 0)
 
@@ -193,15 +193,18 @@ class Indexing:
 
     # Saving
 
-    async def _save(self, least_unsaved: int, most_rows: int) -> None:
+    async def _save(self, least_unsaved: int, most_rows: int, *, at_the_end: bool = False) -> None:
         """Write and merge files while something is due (see `next_merge`), if no other process does so."""
         async with self._saving:
             if self._index is None or self._read_only:
                 return
             try:
                 with self._folder.locked() as is_ours:
-                    while is_ours and await self._save_once(least_unsaved, most_rows):
-                        pass
+                    is_due = is_ours
+                    while is_due:
+                        is_due = await self._write_next(least_unsaved, most_rows)
+                        if is_due or at_the_end:
+                            await self._commit()
             except MergeStopped:
                 return
             except Exception as error:  # searches do not need what is saved
@@ -210,8 +213,8 @@ class Indexing:
                     logger.warning("The index is kept in memory only: %s", error, exc_info=not ours)
                 self._warned = str(error)
 
-    async def _save_once(self, least_unsaved: int, most_rows: int) -> bool:
-        """Write one file; False if that was not needed. Raises OSError, MergeStopped."""
+    async def _write_next(self, least_unsaved: int, most_rows: int) -> bool:
+        """Write one file, if one is due. Raises OSError, MergeStopped."""
         async with self._one_at_a_time:
             saved, index = self._saved, self._index
             if index is None:
@@ -219,21 +222,26 @@ class Indexing:
             if not saved.is_current:
                 await self._adopt(index)
             segments, kept = await to_thread.run_sync(next_merge, index, least_unsaved, most_rows)
+        if not segments:
+            return False
+        write = partial(saved.write, segments, kept, self._is_stopped.is_set)
         try:
-            if segments:
-                write = partial(saved.write, segments, kept, self._is_stopped.is_set)
-                merged = await to_thread.run_sync(write)
+            merged = await to_thread.run_sync(write)
         except DamagedFile as error:
             async with self._one_at_a_time:
                 self._drop(error)
-            return True
-        async with self._one_at_a_time:
-            if segments:
+        else:
+            async with self._one_at_a_time:
                 await to_thread.run_sync(index.replace, segments, merged)
-            manifest, removed = saved.describe(index)
-        if self._index is index:
-            await to_thread.run_sync(saved.commit, manifest, removed)
-        return bool(segments)
+        return True
+
+    async def _commit(self) -> None:
+        """Make the files that are there now the saved index. Raises OSError."""
+        async with self._one_at_a_time:
+            if self._index is None:
+                return
+            saved, description = self._saved, self._saved.describe(self._index)
+        await to_thread.run_sync(saved.commit, *description)
 
     def stop(self) -> None:
         """End a merge that is under way; to be called before the tasks are cancelled."""
@@ -246,7 +254,7 @@ class Indexing:
                 await self._log_errors(self.bring_up_to_date)
             self._is_stopped.clear()
             # No large merges: a host does not wait for long.
-            await self._save(1, FLUSHED_ROWS)
+            await self._save(1, FLUSHED_ROWS, at_the_end=True)
 
     # Searching
 

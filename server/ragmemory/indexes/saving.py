@@ -6,7 +6,8 @@ Blocking. Who may write, and when, is decided by the caller, which holds the fol
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -66,40 +67,47 @@ class SavedIndex:
 
         Those of `known` that it still lists are not opened again.
         """
+        while True:
+            self._version = self.folder.version()
+            manifest = self._committed = self.folder.read()
+            saved = self._open(manifest, {segment.path: segment for segment in known})
+            # Where another process has just merged files, those of the manifest that was read are gone.
+            if self.is_current:
+                return saved
+
+    def _open(self, manifest: Manifest | None, known: Mapping[Path | None, Segment]) -> Saved:
         import numpy as np
 
-        self._version = self.folder.version()
-        manifest = self._committed = self.folder.read()
+        mark, removed = Mark(), np.empty(0, np.int64)
+        segments: list[Segment] = []
         if manifest is None or manifest.fingerprint != self.fingerprint:
-            return Saved(Mark(), [], np.empty(0, np.int64))
-        opened = {segment.path.name: segment for segment in known if segment.path}
-        segments = [
-            segment
-            for one in manifest.segments
-            if (segment := opened.get(one.file) or self._open(one)) is not None
-        ]
-        mark, removed = manifest.mark, np.empty(0, np.int64)
+            return Saved(mark, segments, removed)
+        mark = manifest.mark
+        for path in (self.folder.path / one.file for one in manifest.segments):
+            with self._tolerant(path):
+                segments.append(known[path] if path in known else Segment.open(path))
         if manifest.removed:
             path = self.folder.path / manifest.removed
-            try:
+            mark = replace(mark, removal=0)  # Without the file, the store names them all once more.
+            with self._tolerant(path):
                 removed = open_columns(path)[0]["chunk_ids"].all
                 self._removed = path.name, removed.tobytes()
-            except (OSError, DamagedFile) as error:
-                self.set_aside(path, error)
-                mark = replace(mark, removal=0)  # The store names them all once more.
+                mark = manifest.mark
         return Saved(mark, segments, removed)
 
-    def _open(self, one: Listed) -> Segment | None:
-        path = self.folder.path / one.file
+    @contextmanager
+    def _tolerant(self, path: Path) -> Iterator[None]:
+        """A file that cannot be read is as good as none."""
         try:
-            return Segment.open(path)
-        except (OSError, DamagedFile) as error:
+            yield
+        except DamagedFile as error:
             self.set_aside(path, error)
-            return None
+        except OSError as error:
+            logger.warning("A part of the index is read from the memory instead: %s", error)
 
-    def set_aside(self, path: Path, error: Exception) -> None:
+    def set_aside(self, path: Path, error: DamagedFile) -> None:
         """Use a damaged file no more."""
-        logger.warning("The index is rebuilt in part from the memory: %s", error)
+        logger.warning("A part of the index is read from the memory instead: %s", error)
         self.folder.quarantine(path)
 
     def write(
