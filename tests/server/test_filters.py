@@ -23,7 +23,7 @@ async def passing(folder: Path, filter: dict[str, Any]) -> list[str]:
     await store.open()
     try:
         await store.write([write_of(name, metadata) for name, metadata in DOCUMENTS.items()], EMBEDDER)
-        return [list(DOCUMENTS)[chunk_id - 1] for chunk_id in await store.allowed(filter)]
+        return [list(DOCUMENTS)[chunk_id - 1] for chunk_id in await store.allowed(compile_filter(filter))]
     finally:
         await store.close()
 
