@@ -13,6 +13,7 @@ from ragmemory.blocks import LONGEST_HEADING, markdown_blocks
 from ragmemory.errors import BadArgument
 from ragmemory.stores.filters import timestamp
 from ragmemory.types import Draft, Metadata
+from ragmemory.values import check_object, check_unicode, check_uri
 
 # Where "#" at the start of a line is no heading. All else is Markdown: plain prose loses nothing by it.
 # fmt: off
@@ -26,17 +27,24 @@ _PLAIN = frozenset((
 
 
 def make_draft(text: str, metadata: Metadata) -> Draft:
-    """Check a document and fill in what was left out.
-
-    `metadata.uri` is its identity, else the hash of the text; the title is `metadata.title`, else the first
-    Markdown heading, else "", and cut to a heading's length: every chunk is embedded with it. Raises
-    BadArgument.
-    """
+    """Check a document and complete it. Raises BadArgument."""
     for key, (is_valid, reason) in _KNOWN_KEYS.items():
         if key in metadata and not is_valid(metadata[key]):
             raise BadArgument(f"metadata.{key}", reason)
+    check_object("metadata", metadata)
+    check_uri("metadata.uri", metadata.get("uri", ""))
     if not text or text.isspace():
         raise BadArgument("text", "is empty")
+    check_unicode("text", text)
+    return complete(text, metadata)
+
+
+def complete(text: str, metadata: Metadata) -> Draft:
+    """Fill in what was left out, without a check: an earlier release may have stored what is refused today.
+
+    `metadata.uri` is the document's identity, else the hash of the text; the title is `metadata.title`, else
+    the first Markdown heading, else "", and cut to a heading's length: every chunk is embedded with it.
+    """
     digest = hashlib.sha256(text.encode())
     uri = metadata.get("uri") or f"sha256:{digest.hexdigest()}"
     title = metadata.get("title") or (first_heading(text) if is_markdown(uri) else "")

@@ -180,6 +180,37 @@ class UndoConflict(RagMemoryError):
         return f"Entry {self.seq} of the journal is no longer the last write, so it was not undone."
 
 
+class NotUndoable(RagMemoryError):
+    """The last write replaced or removed a text that the journal no longer keeps."""
+
+    code = "NOT_UNDOABLE"
+    hint = "memory.undo_depth is the number of writes whose earlier texts are kept."
+
+    def __init__(self, seq: int, action: str, uri: str) -> None:
+        self.seq = seq
+        self.action = action
+        self.uri = uri
+
+    def __str__(self) -> str:
+        return (
+            f"Entry {self.seq} of the journal, by which {self.uri} was {self.action}, cannot be undone: "
+            "the text before it is no longer kept. Nothing was changed."
+        )
+
+
+class NotStored(RagMemoryError):
+    """One document could not be written; others of the same batch were."""
+
+    code = "NOT_STORED"
+
+    def __init__(self, uri: str, reason: str) -> None:
+        self.uri = uri
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"The document {self.uri} could not be stored: {self.reason}."
+
+
 class AddressUnusable(RagMemoryError):
     """The server cannot listen there."""
 

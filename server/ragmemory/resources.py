@@ -13,6 +13,7 @@ from msgspec import UNSET, UnsetType
 
 from ragmcp.errors import InvalidParams, ResourceNotFound
 from ragmcp.schema import ResourceContents
+from ragmemory.limits import LAST_OFFSET
 from ragmemory.toolsets.border import Memory, wire_errors
 
 if TYPE_CHECKING:
@@ -55,6 +56,8 @@ class Documents:
         from ragmcp.pagination import PAGE_ITEMS, cursor_to, offset
 
         start = offset(cursor)
+        if start > LAST_OFFSET:
+            raise InvalidParams("$.cursor", "no list gave it")
         with wire_errors():
             documents, total = await (await self._memory()).documents(PAGE_ITEMS, start)
         if start and not documents:

@@ -15,14 +15,15 @@ import msgspec
 from anyio import to_thread
 from msgspec.structs import replace
 
-from ragmemory.drafts import make_draft
+from ragmemory.drafts import complete, make_draft
 from ragmemory.embedders import Embedder
-from ragmemory.errors import EmbedderUnavailable, NothingToUndo
+from ragmemory.errors import DocumentNotFound, EmbedderUnavailable, NothingToUndo, NotUndoable
 from ragmemory.indexing import Indexing
 from ragmemory.intake import Intake
 from ragmemory.preparation import Preparation
 from ragmemory.queries import LONGEST, parse
 from ragmemory.reembedding import OnProgress, reembed
+from ragmemory.stores.filters import compile_filter
 from ragmemory.stores.sqlite import Store
 from ragmemory.types import (
     Change,
@@ -37,6 +38,7 @@ from ragmemory.types import (
     Stats,
     Write,
 )
+from ragmemory.values import check_uri
 
 if TYPE_CHECKING:
     import numpy as np
@@ -131,10 +133,11 @@ class MemoryService:
                 self.on_change(outcome.document_id, outcome.status)
         return outcomes
 
-    async def _remove(self, uri: str, origin: Origin, undoes: int | None = None) -> Forgotten:
+    async def _remove(self, uri: str, origin: Origin, undoes: int | None = None) -> Forgotten | None:
         forgotten = await self._store.remove(uri, origin, undoes)
-        self._indexing.note_write()
-        self.on_change(forgotten.document_id, "removed")
+        if forgotten:
+            self._indexing.note_write()
+            self.on_change(forgotten.document_id, "removed")
         return forgotten
 
     @property
@@ -149,6 +152,7 @@ class MemoryService:
 
         Raises BadArgument, EmbedderMismatch; an embedder that is down costs the vectors, not the answer.
         """
+        condition = compile_filter(filter) if filter else None
         await self._open()
         if not await self._indexing.bring_up_to_date():
             return Found([])
@@ -156,7 +160,7 @@ class MemoryService:
         vector, notice = await self._embed(parsed.text)
         if len(text) > LONGEST:
             notice = f"Only the first {LONGEST:,} characters of the question were used. {notice}".strip()
-        allowed = await self._store.allowed(filter) if filter else None
+        allowed = await self._store.allowed(condition) if condition else None
         boosted: set[int] = set()
         if parsed.phrases or parsed.prefixes:
             boosted = await self._store.holding(parsed.phrases, parsed.prefixes)
@@ -174,7 +178,8 @@ class MemoryService:
     async def documents(
         self, limit: int, offset: int = 0, uri_glob: str = "*"
     ) -> tuple[list[DocumentInfo], int]:
-        """A page of the documents, by uri, and how many there are in all."""
+        """A page of the documents, by uri, and how many there are in all. Raises BadArgument."""
+        check_uri("uri_glob", uri_glob)
         await self._open()
         return await self._store.documents(limit, offset, uri_glob)
 
@@ -215,19 +220,27 @@ class MemoryService:
         """Remove a document by its id or uri. Raises DocumentNotFound."""
         await self._open()
         info = await self._store.document(document)
-        return await self._remove(info.uri, origin)
+        forgotten = await self._remove(info.uri, origin)
+        if forgotten is None:  # another was faster
+            raise DocumentNotFound(document)
+        return forgotten
 
     async def undo(self, origin: Origin) -> Entry:
-        """Take back the last write that is not undone, and return it. Raises NothingToUndo, UndoConflict."""
+        """Take back the last write that is not undone, and return it.
+
+        Raises NothingToUndo, NotUndoable, UndoConflict; nothing is changed then.
+        """
         await self._open()
-        last = await self._store.last_undoable()
+        last = await self._store.last_write()
         if last is None:
             raise NothingToUndo
         entry, before = last
-        if before is None:
+        if entry.action == "added":
             await self._remove(entry.uri, origin, entry.seq)
+        elif before is None:
+            raise NotUndoable(entry.seq, entry.action, entry.uri)
         else:
-            draft = make_draft(before.text, msgspec.json.decode(before.metadata))
+            draft = complete(before.text, msgspec.json.decode(before.metadata))
             write = Write(draft, origin, undoes=entry.seq, added_at=before.added_at)
             await self._intake.submit(write)
         return replace(entry, undone=True)

@@ -14,6 +14,8 @@ from ragmemory.errors import (
     NotAMemory,
     NotAnIndex,
     NothingToUndo,
+    NotStored,
+    NotUndoable,
     RagMemoryError,
     UndoConflict,
 )
@@ -40,6 +42,15 @@ SENTENCES = [
     (DocumentNotFound("file:///x"), "There is no document file:///x in memory."),
     (NothingToUndo(), "There is nothing to undo."),
     (UndoConflict(7), "Entry 7 of the journal is no longer the last write, so it was not undone."),
+    (
+        NotUndoable(3, "updated", "thesis.txt"),
+        "Entry 3 of the journal, by which thesis.txt was updated, cannot be undone: "
+        "the text before it is no longer kept. Nothing was changed.",
+    ),
+    (
+        NotStored("a.md", "UNIQUE constraint failed"),
+        "The document a.md could not be stored: UNIQUE constraint failed.",
+    ),
     (
         AddressUnusable("127.0.0.1", 80, "permission denied"),
         "The server cannot listen at 127.0.0.1, port 80: permission denied.",

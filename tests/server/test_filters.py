@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ async def passing(folder: Path, filter: dict[str, Any]) -> list[str]:
     await store.open()
     try:
         await store.write([write_of(name, metadata) for name, metadata in DOCUMENTS.items()], EMBEDDER)
-        return [list(DOCUMENTS)[chunk_id - 1] for chunk_id in await store.allowed(filter)]
+        return [list(DOCUMENTS)[chunk_id - 1] for chunk_id in await store.allowed(compile_filter(filter))]
     finally:
         await store.close()
 
@@ -79,13 +80,42 @@ async def test_without_a_date_of_its_own_a_document_has_the_one_it_was_added(tmp
             {"created_before": 7},
             "filter.created_before must be a date or time in ISO 8601, such as 2026-01-31.",
         ),
+        ({"uri": "*" * 60_000}, "filter.uri is longer than 4,096 characters."),
+        ({"uri": "a\0*"}, "filter.uri holds a NUL character."),
+        ({"tags": ["t"] * 900}, "filter.tags names more than 100 tags."),
+        ({str(key): 1 for key in range(101)}, "filter has more than 100 conditions."),
+        ({"a": {"b\0": 1}}, "filter.a has a key that holds a NUL character."),
+        ({"a": ["\ud800"]}, "filter.a[0] holds half a character, the lone surrogate U+D800."),
+        ({"a": -(10**400)}, "filter.a is not a finite number, or is too large for one."),
+        ({"a": "x" * 70_000}, "filter is longer than 65,536 bytes of JSON."),
     ],
-    ids=str,
+    ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_a_known_key_with_a_value_of_the_wrong_kind_is_refused(filter: dict[str, Any], sentence: str) -> None:
+def test_a_filter_that_cannot_be_answered_is_refused(filter: dict[str, Any], sentence: str) -> None:
     with pytest.raises(BadArgument) as caught:
         compile_filter(filter)
     assert str(caught.value) == sentence
+
+
+async def test_the_largest_filter_is_answered(tmp_path: Path) -> None:
+    conditions: dict[str, Any] = {str(key): None for key in range(98)}
+    assert await passing(tmp_path, conditions | {"tags": ["red"] * 100, "uri": "*"}) == ["note", "paper"]
+
+
+@pytest.mark.parametrize(
+    "glob", ["*a" * 2047 + "b", "*" + "[a]" * 1364 + "b", "*" + "a" * 4094 + "b", "*[!b]" * 819 + "b"]
+)
+async def test_no_glob_takes_long(tmp_path: Path, glob: str) -> None:
+    uri = "a" * 4096
+    store = Store(tmp_path / "m.db", 5, 100)
+    await store.open()
+    try:
+        await store.write([write_of("text", {"uri": uri})], EMBEDDER)
+        start = time.monotonic()
+        assert await store.allowed(compile_filter({"uri": glob})) == []
+        assert time.monotonic() - start < 2  # 0.03 s; a matcher that tries everything never ends
+    finally:
+        await store.close()
 
 
 def test_a_time_without_a_zone_is_utc() -> None:

@@ -53,6 +53,10 @@ async def test_the_list_has_pages(client: Client) -> None:
     beyond = ListParams(meta=client.meta(), cursor=cursor_to(PAGE_ITEMS + 1))
     with pytest.raises(WireError, match="nothing there any more"):
         await client.request("resources/list", beyond, ListResourcesResult, 10)
+    for offset in (2**63, 10**4000):
+        forged = ListParams(meta=client.meta(), cursor=cursor_to(offset))
+        with pytest.raises(WireError, match=r"\$\.cursor: no list gave it"):
+            await client.request("resources/list", forged, ListResourcesResult, 10)
 
 
 @pytest.mark.parametrize(

@@ -7,15 +7,17 @@ import sys
 import threading
 import time
 from collections.abc import AsyncIterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
 import anyio
+import msgspec
 import pytest
 from anyio import to_thread
 from anyio.abc import TaskStatus
 
+from ragmemory.drafts import document_id
 from ragmemory.errors import (
     BadArgument,
     DocumentNotFound,
@@ -25,6 +27,9 @@ from ragmemory.errors import (
     NotAMemory,
     NotAnIndex,
     NothingToUndo,
+    NotStored,
+    NotUndoable,
+    UndoConflict,
 )
 from ragmemory.indexes.saving import SavedIndex
 from ragmemory.indexing import Indexing
@@ -257,6 +262,40 @@ async def test_a_bad_filter_is_refused_with_its_key(memory: MemoryService) -> No
         await memory.query("fox", 8, {"tags": 5})
 
 
+async def test_a_bad_filter_is_refused_also_by_an_empty_memory(memory: MemoryService) -> None:
+    with pytest.raises(BadArgument, match=r"filter\.tags"):
+        await memory.query("fox", 8, {"tags": 5})
+
+
+async def test_a_write_that_fails_at_the_commit_fails_none_of_the_others(
+    tmp_path: Path, memory: MemoryService
+) -> None:
+    await put(memory, FOX, uri="fox")
+    with closing(sqlite3.connect(tmp_path / "memory.db")) as connection:
+        connection.execute(
+            "CREATE TRIGGER forbid BEFORE INSERT ON documents WHEN new.uri GLOB 'bad*'"
+            " BEGIN SELECT RAISE(ABORT, 'the trigger says no'); END"
+        )
+    refused: list[str] = []
+
+    async def write(service: MemoryService, uri: str) -> None:
+        try:
+            await put(service, f"The text of {uri}.", uri=uri)
+        except NotStored as error:
+            refused.append(error.uri)
+
+    names = [f"{'bad' if number % 10 == 0 else 'good'}-{number}" for number in range(100)]
+    async with service_for(tmp_path) as other, anyio.create_task_group() as tasks:
+        for index, name in enumerate(names):
+            tasks.start_soon(write, (memory, other)[index % 2], name)
+    good = [name for name in names if name.startswith("good")]
+    assert sorted(refused) == sorted(set(names) - set(good))
+    found, _ = await memory.documents(200, 0, "good*")
+    assert sorted(document.uri for document in found) == sorted(good)
+    assert len(await memory.log(200)) == 1 + len(good)
+    assert await uris(memory, "good 11", {"uri": "good-11"}) == ["good-11"]
+
+
 # Two at once
 
 
@@ -433,6 +472,96 @@ async def test_what_was_undone_can_be_injected_again(memory: MemoryService) -> N
     await memory.undo(ORIGIN)
     assert (await put(memory, FOX, uri="fox")).status == "added"
     assert await uris(memory, "fox") == ["fox"]
+
+
+async def test_undo_never_removes_a_document_whose_earlier_text_is_no_longer_kept(
+    tmp_path: Path, memory: MemoryService
+) -> None:
+    for text in ("version one", "version two", "version three"):
+        await put(memory, text, uri="thesis.txt")
+    async with service_for(tmp_path, undo_depth=1) as shallow:
+        await put(shallow, FOX, uri="fox")
+    assert (await memory.undo(ORIGIN)).uri == "fox"
+    for _ in range(2):
+        with pytest.raises(NotUndoable, match=r"Entry 3 .* thesis\.txt was updated"):
+            await memory.undo(ORIGIN)
+    assert (await memory.document("thesis.txt"))[1] == "version three"
+    # What comes after it can be taken back.
+    await put(memory, "version four", uri="thesis.txt")
+    assert (await memory.undo(ORIGIN)).action == "updated"
+    assert (await memory.document("thesis.txt"))[1] == "version three"
+
+
+async def test_with_no_texts_kept_undo_takes_back_additions_alone(tmp_path: Path) -> None:
+    async with service_for(tmp_path, undo_depth=0) as memory:
+        await put(memory, FOX, uri="fox")
+        await put(memory, PIE, uri="pie")
+        await memory.forget("pie", ORIGIN)
+        with pytest.raises(NotUndoable, match=r"Entry 3 .* pie was removed"):
+            await memory.undo(ORIGIN)
+        await put(memory, PIE, uri="pie")
+        assert (await memory.undo(ORIGIN)).action == "added"
+        assert [document.uri for document in (await memory.documents(10))[0]] == ["fox"]
+
+
+async def test_undoing_does_not_use_up_the_depth(tmp_path: Path) -> None:
+    async with service_for(tmp_path, undo_depth=3) as memory:
+        for number in range(4):
+            await put(memory, f"version {number}", uri="page")
+        for _ in range(5):
+            await put(memory, "another version", uri="page")
+            await memory.undo(ORIGIN)
+            assert (await memory.document("page"))[1] == "version 3"
+        # The five that were undone pushed one text out, the oldest: they were writes when they were made.
+        for number in (2, 1):
+            await memory.undo(ORIGIN)
+            assert (await memory.document("page"))[1] == f"version {number}"
+        with pytest.raises(NotUndoable):
+            await memory.undo(ORIGIN)
+
+
+async def test_two_that_undo_at_once_take_back_two_writes_or_one_is_refused(
+    tmp_path: Path, memory: MemoryService
+) -> None:
+    for number in range(6):
+        await put(memory, f"version {number}", uri="page")
+    done = 0
+
+    async def undo(service: MemoryService) -> None:
+        nonlocal done
+        with suppress(UndoConflict):
+            await service.undo(ORIGIN)
+            done += 1
+
+    async with service_for(tmp_path) as other:
+        for _ in range(2):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(undo, memory)
+                tasks.start_soon(undo, other)
+    assert done >= 2
+    assert (await memory.document("page"))[1] == f"version {5 - done}"
+    assert sum(entry.undone for entry in await memory.log(100)) == done
+
+
+async def test_a_uri_that_is_refused_today_can_be_forgotten_and_brought_back(
+    tmp_path: Path, memory: MemoryService
+) -> None:
+    await put(memory, FOX, uri="a-b")
+    with closing(sqlite3.connect(tmp_path / "memory.db")) as connection:
+        odd = {"uri": "a\0b", "old": document_id("a-b"), "id": document_id("a\0b")}
+        for table in ("documents", "journal"):
+            connection.execute(
+                f"UPDATE {table} SET uri = :uri, document_id = :id WHERE document_id = :old", odd
+            )
+        metadata = msgspec.json.encode({"uri": "a\0b"}).decode()
+        connection.execute("UPDATE documents SET metadata = ?", [metadata])
+        connection.commit()
+    await memory.forget("a\0b", ORIGIN)
+    assert (await memory.stats()).documents == 0
+    assert (await memory.undo(ORIGIN)).action == "removed"
+    assert await uris(memory, "fox") == ["a\0b"]
+    assert (await memory.undo(ORIGIN)).action == "added"
+    assert (await memory.stats()).documents == 0
 
 
 # Embedding anew

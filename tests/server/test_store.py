@@ -11,6 +11,7 @@ import anyio
 import pytest
 from msgspec.structs import replace
 
+from ragmemory.drafts import complete, document_id
 from ragmemory.errors import (
     DocumentNotFound,
     EmbedderMismatch,
@@ -22,7 +23,7 @@ from ragmemory.errors import (
     UndoConflict,
 )
 from ragmemory.stores.sqlite import Store
-from ragmemory.types import Changes, Injected, Mark
+from ragmemory.types import Changes, Chunk, Injected, Mark, Write
 from tests.support.memories import EMBEDDER, ORIGIN, write_of
 
 
@@ -44,7 +45,7 @@ async def store(tmp_path: Path) -> AsyncIterator[Store]:
 
 async def put(store: Store, text: str, uri: str = "doc", **metadata: object) -> Injected | None:
     [outcome] = await store.write([write_of(text, {"uri": uri, **metadata})], EMBEDDER)
-    assert not isinstance(outcome, UndoConflict)
+    assert not isinstance(outcome, Exception)
     return outcome
 
 
@@ -188,21 +189,66 @@ async def test_a_new_title_counts_as_a_new_text_because_it_is_indexed(store: Sto
     assert await store.holding(["new"], []) == {2}
 
 
-async def test_a_batch_that_fails_leaves_nothing_behind(store: Store) -> None:
-    await put(store, "one")
-    with pytest.raises(EmbedderMismatch) as caught:
-        await store.write([write_of("two", {"uri": "b"})], ("other", 2))
-    assert caught.value.stored == "tests:two"
-    with pytest.raises(MemoryUnusable, match="UNIQUE"):
-        await store.write([write_of("new", {"uri": "c"}), write_of("new", {"uri": "c"})], EMBEDDER)
-    assert (await store.stats()).documents == 1
-    assert len(await store.entries(10)) == 1
+async def test_a_write_with_embeddings_of_another_embedder_fails_and_leaves_nothing_behind(
+    store: Store,
+) -> None:
+    await put(store, "one", year=1)
+    without = replace(write_of("one", {"uri": "doc", "year": 2}), chunks=None, embeddings=[])
+    writes = [write_of("two", {"uri": "b"}), without]
+    mismatch, updated = await store.write(writes, ("other", 2))
+    assert isinstance(mismatch, EmbedderMismatch)
+    assert mismatch.stored == "tests:two"
+    assert isinstance(updated, Injected)
+    assert [entry.uri for entry in await store.entries(10)] == ["doc", "doc"]
+    [other_size] = await store.write([write_of("two", {"uri": "b"})], (EMBEDDER[0], 3))
+    assert isinstance(other_size, EmbedderMismatch)
 
 
-async def test_another_dimension_of_the_same_embedder_is_refused(store: Store) -> None:
+async def test_a_write_that_fails_in_a_batch_fails_alone(store: Store) -> None:
+    await put(store, "old text", "refused")
+    forbid(store, "refused")
+    writes = [write_of(f"text of {uri}", {"uri": uri}) for uri in ("a", "refused", "b")]
+    first, failed, last = await store.write(writes, EMBEDDER)
+    assert isinstance(first, Injected)
+    assert isinstance(last, Injected)
+    assert str(failed) == "The document refused could not be stored: the trigger says no."
+    assert [entry.uri for entry in await store.entries(10)] == ["b", "a", "refused"]
+    assert await store.text((await store.document("refused")).document_id) == "old text"
+    assert await store.holding(["old text"], []) == {1}
+    assert len(await store.holding(["text"], [])) == 3
+
+
+def forbid(store: Store, uri: str) -> None:
+    """Make every write of a document with this uri fail within SQLite, the last of its statements first."""
+    with closing(sqlite3.connect(store.path)) as connection:
+        connection.execute(
+            "CREATE TRIGGER forbid BEFORE INSERT ON embeddings WHEN"
+            " (SELECT uri FROM documents JOIN chunks ON document = number WHERE chunk_id = new.chunk_id)"
+            f" = '{uri}' BEGIN SELECT RAISE(ABORT, 'the trigger says no'); END"
+        )
+
+
+async def test_what_concerns_the_whole_file_fails_the_batch_as_a_whole(store: Store) -> None:
     await put(store, "one")
-    with pytest.raises(EmbedderMismatch):
-        await store.write([write_of("two", {"uri": "b"})], (EMBEDDER[0], 3))
+    await store._writer.execute("PRAGMA max_page_count = 1")  # as many as there are: the disk is full
+    with pytest.raises(MemoryUnusable, match="disk is full"):
+        await store.write([write_of("two " * 10_000, {"uri": uri}) for uri in "abc"], EMBEDDER)
+    await store._writer.execute("PRAGMA max_page_count = 1000000")
+    assert await put(store, "two") is not None
+
+
+async def test_a_uri_with_a_nul_of_an_earlier_release_is_listed_updated_and_removed(store: Store) -> None:
+    def write(text: str) -> Write:
+        chunks = [Chunk(0, len(text), 1, 1, "")]
+        return Write(complete(text, {"uri": "a\0b"}), ORIGIN, chunks, [b"\0" * 4])
+
+    await store.write([write("one")], EMBEDDER)
+    assert [document.uri for document in (await store.documents(10, 0, "*"))[0]] == ["a\0b"]
+    [updated] = await store.write([write("two")], EMBEDDER)
+    assert isinstance(updated, Injected)
+    assert updated.status == "updated"
+    assert await store.remove("a\0b", ORIGIN) is not None
+    assert (await store.stats()).documents == 0
 
 
 async def test_who_holds_the_write_lock_for_too_long_is_reported(tmp_path: Path) -> None:
@@ -378,6 +424,15 @@ async def test_documents_are_listed_by_uri_in_pages(store: Store) -> None:
     assert await store.documents(9, 0, "http*") == ([], 0)
 
 
+async def test_an_id_that_is_the_uri_of_another_document_names_the_document_with_the_id(
+    store: Store,
+) -> None:
+    for uri in map(str, range(5)):
+        await put(store, "text", uri)
+        await put(store, "text of another", document_id(uri))
+        assert (await store.document(document_id(uri))).uri == uri
+
+
 async def test_a_document_goes_by_its_id_and_by_its_uri(store: Store) -> None:
     await put(store, "text" * 10)
     info = await store.document("doc")
@@ -417,40 +472,52 @@ async def test_every_write_is_in_the_journal_with_its_origin(store: Store) -> No
 
 
 async def test_the_journal_keeps_what_undo_needs(store: Store) -> None:
-    assert await store.last_undoable() is None
+    assert await store.last_write() is None
     await put(store, "one", year=1)
-    last = await store.last_undoable()
+    last = await store.last_write()
     assert last is not None
     assert last[1] is None
     added_at = (await store.document("doc")).added_at
     await put(store, "two", year=2)
-    last = await store.last_undoable()
+    last = await store.last_write()
     assert last is not None
     assert last[1] is not None
     assert tuple(last[1]) == ("one", '{"uri":"doc","year":1}', added_at)
 
 
-async def test_texts_that_undo_no_longer_reaches_are_not_kept(tmp_path: Path) -> None:
+def kept(store: Store) -> list[str | None]:
+    """The texts that the journal keeps, line by line."""
+    with closing(sqlite3.connect(store.path)) as connection:
+        return [row[0] for row in connection.execute("SELECT before_text FROM journal ORDER BY seq")]
+
+
+async def test_texts_beyond_the_depth_are_not_kept(tmp_path: Path) -> None:
     async with opened(tmp_path / "m.db", undo_depth=2) as store:
         for text in ("one", "two", "three"):
             await put(store, text)
         await store.remove("doc", ORIGIN)
-        with closing(sqlite3.connect(store.path)) as connection:
-            rows = connection.execute("SELECT before_text FROM journal ORDER BY seq").fetchall()
-        assert rows == [(None,), (None,), ("two",), ("three",)]
+        assert kept(store) == [None, None, "two", "three"]
         assert len(await store.entries(10)) == 4
-        # Both within reach are undone now: that the third had no text is not taken for a document's first.
-        await store.write([replace(write_of("three", {"uri": "doc"}), undoes=4)], EMBEDDER)
-        assert await store.last_undoable() is None
 
 
-async def test_with_no_undo_nothing_that_was_removed_is_kept(tmp_path: Path) -> None:
+async def test_neither_an_undo_nor_an_undone_write_uses_up_the_depth(tmp_path: Path) -> None:
+    async with opened(tmp_path / "m.db", undo_depth=2) as store:
+        for text in ("one", "two", "three"):
+            await put(store, text)
+        for undone in (3, 5, 7):
+            undo = replace(write_of("two", {"uri": "doc"}), undoes=undone)
+            assert all(isinstance(outcome, Injected) for outcome in await store.write([undo], EMBEDDER))
+            assert kept(store) == [None, "one", *[None] * (undone - 1)]
+            await put(store, "other text")
+        assert kept(store)[1] == "one"
+
+
+async def test_with_a_depth_of_0_no_text_is_kept(tmp_path: Path) -> None:
     async with opened(tmp_path / "m.db", undo_depth=0) as store:
         await put(store, "a secret")
+        await put(store, "another secret")
         await store.remove("doc", ORIGIN)
-        assert await store.last_undoable() is None
-        with closing(sqlite3.connect(store.path)) as connection:
-            assert connection.execute("SELECT before_text FROM journal").fetchall() == [(None,), (None,)]
+        assert kept(store) == [None] * 3
 
 
 async def test_only_the_last_write_can_be_taken_back(store: Store) -> None:
@@ -480,6 +547,19 @@ async def test_an_undo_that_comes_too_late_fails_alone(store: Store) -> None:
     assert isinstance(added, Injected)
     assert [entry.action for entry in await store.entries(10)] == ["added", "added", "updated", "added"]
     assert await store.text((await store.document("doc")).document_id) == "two"
+
+
+async def test_an_undo_of_an_addition_that_is_gone_already_is_done(store: Store) -> None:
+    # As an earlier release left it, which took an update whose text was dropped for an addition.
+    await put(store, "one")
+    await store.remove("doc", ORIGIN)
+    with closing(sqlite3.connect(store.path)) as connection:
+        connection.execute("UPDATE journal SET undone = 1 WHERE seq = 2")
+        connection.commit()
+    assert await store.remove("doc", ORIGIN, undoes=1) is None
+    assert await store.last_write() is None
+    with pytest.raises(UndoConflict):
+        await store.remove("doc", ORIGIN, undoes=1)
 
 
 async def test_sqlite_errors_never_leave_the_store_as_such(store: Store) -> None:

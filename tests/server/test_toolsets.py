@@ -24,6 +24,13 @@ from tests.support.processes import attempt, called
 from tests.support.raw_mcp import raw_client
 
 
+def nested(levels: int) -> Any:
+    value: Any = 1
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
 def on_demand(service: MemoryService) -> Callable[[], Awaitable[MemoryService]]:
     async def memory() -> MemoryService:
         return service
@@ -154,8 +161,26 @@ def test_a_heading_is_not_written_twice() -> None:
         ("Query", {"query": "x", "top_k": 101}, "$.top_k"),
         ("Query", {"query": "x", "filter": {"uri": 1}}, "$.filter.uri"),
         ("ListDocuments", {"offset": -1}, "$.offset"),
+        ("ListDocuments", {"offset": 2**63}, "$.offset"),
+        ("ListDocuments", {"limit": 2**64}, "$.limit"),
+        ("ListDocuments", {"uri_glob": "*" * 60_000}, "$.uri_glob"),
+        ("ListDocuments", {"uri_glob": "a\0*"}, "$.uri_glob"),
+        ("ListJournal", {"limit": 2**63}, "$.limit"),
+        ("ShowDocument", {"document": "x" * 60_000}, "$.document"),
+        ("ForgetDocument", {"document": "x" * 60_000}, "$.document"),
+        ("Query", {"query": "x", "top_k": 10**40}, "$.top_k"),
+        ("Query", {"query": "x", "filter": {"tags": ["t"] * 900}}, "$.filter.tags"),
+        ("Query", {"query": "x", "filter": {"uri": "*" * 60_000}}, "$.filter.uri"),
+        ("Query", {"query": "x", "filter": {str(key): 1 for key in range(1000)}}, "$.filter"),
+        ("Query", {"query": "x", "filter": {"a": 10**400}}, "$.filter.a"),
+        ("Query", {"query": "x", "filter": {"a": nested(100)}}, "$.filter.a"),
+        ("Inject", {"text": "x", "metadata": {"a": nested(100)}}, "$.metadata.a"),
+        ("Inject", {"text": "x", "metadata": {"uri": "u" * 60_000}}, "$.metadata.uri"),
+        ("Inject", {"text": "x", "metadata": {"uri": "a\0b"}}, "$.metadata.uri"),
+        ("Inject", {"text": "x", "metadata": {"n": 10**400}}, "$.metadata.n"),
+        ("Inject", {"text": "x", "metadata": {"note": "x" * 70_000}}, "$.metadata"),
     ],
-    ids=str,
+    ids=lambda value: str(value)[:60],
 )
 async def test_a_bad_argument_is_a_protocol_error_that_names_the_field(
     client: Client, tool: str, arguments: dict[str, Any], path: str
@@ -166,6 +191,44 @@ async def test_a_bad_argument_is_a_protocol_error_that_names_the_field(
     assert caught.value.code == -32602
     assert caught.value.error_code == "INVALID_PARAMS"
     assert path in caught.value.message
+
+
+async def test_the_schemas_state_the_limits(client: Client) -> None:
+    schemas = {tool.name: msgspec.to_builtins(tool)["inputSchema"] for tool in await client.list_tools()}
+    listing = schemas["ListDocuments"]["properties"]
+    assert listing["offset"]["maximum"] == 10**12
+    assert listing["limit"]["maximum"] == 10_000
+    assert listing["uri_glob"]["maxLength"] == 4096
+    assert schemas["ShowDocument"]["properties"]["document"]["maxLength"] == 4096
+    metadata = schemas["Inject"]["properties"]["metadata"]
+    assert metadata["anyOf"][0]["properties"]["uri"]["maxLength"] == 4096
+    assert "At most 65,536 bytes of JSON, 64 levels deep" in metadata["description"]
+    [conditions, _] = schemas["Query"]["properties"]["filter"]["anyOf"]
+    assert conditions["maxProperties"] == 100
+    assert conditions["properties"]["uri"]["maxLength"] == 4096
+    assert conditions["properties"]["tags"]["anyOf"][1]["maxItems"] == 100
+
+
+async def test_what_lies_at_the_limits_is_answered(client: Client) -> None:
+    await called(client, "Inject", text="Foxes jump.", metadata={"uri": "u" * 4096, "n": 10**300})
+    listed = await called(client, "ListDocuments", limit=10_000, offset=10**12, uri_glob="*" * 4096)
+    assert (listed["documents"], listed["total"]) == ([], 1)
+    found = await called(client, "Query", query="foxes", top_k=100, filter={"uri": "u" * 4096, "n": 10**300})
+    assert len(found["hits"]) == 1
+    assert (await called(client, "ShowDocument", document="u" * 4096))["text"] == "Foxes jump."
+
+
+async def test_of_a_client_with_an_endless_name_the_journal_keeps_the_beginning(
+    tmp_path: Path, embedder: SwitchableEmbedder
+) -> None:
+    with anyio.fail_after(60):
+        async with service_for(tmp_path, embedder) as service:
+            server = Server("ragmemory", "1", make_tools(on_demand(service), ["memory", "documents"]))
+            info = {"io.modelcontextprotocol/clientInfo": {"name": "n" * 1000, "version": "1"}}
+            params = {"name": "Inject", "arguments": {"text": "Foxes jump."}, "_meta": info}
+            async with raw_client(server) as raw:
+                await raw.request("tools/call", params, modern=True)
+            assert [len(entry.origin.client) for entry in await service.log(1)] == [200]
 
 
 async def test_a_tool_that_failed_says_why_and_what_to_do(

@@ -63,9 +63,12 @@ def settings_for(folder: Path, **flags: object) -> Settings:
     return load_settings(None, dotted, {"RAGCHAT_HOME": str(folder)}, folder)
 
 
-def service_for(folder: Path, embedder: SwitchableEmbedder | None = None) -> MemoryService:
+def service_for(
+    folder: Path, embedder: SwitchableEmbedder | None = None, *, undo_depth: int = 1000
+) -> MemoryService:
     """A memory in `folder`/memory.db; enter it to use it."""
-    settings = settings_for(folder, memory__path=str(folder / "memory.db"))
+    path = str(folder / "memory.db")
+    settings = settings_for(folder, memory__path=path, memory__undo_depth=undo_depth)
     return make_service(settings, embedder or SwitchableEmbedder())
 
 

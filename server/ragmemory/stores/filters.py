@@ -9,6 +9,8 @@ from typing import Any
 import msgspec
 
 from ragmemory.errors import BadArgument
+from ragmemory.limits import MOST_CONDITIONS, MOST_TAGS
+from ragmemory.values import check_object, check_uri
 
 Condition = tuple[str, list[Any]]
 
@@ -28,6 +30,9 @@ def timestamp(text: object) -> float | None:
 
 def compile_filter(filter: dict[str, Any]) -> Condition:
     """The condition that all keys of the filter hold, and its parameters. Raises BadArgument."""
+    check_object("filter", filter)
+    if len(filter) > MOST_CONDITIONS:
+        raise BadArgument("filter", f"has more than {MOST_CONDITIONS} conditions")
     parts, parameters = ["1"], []
     for key, value in filter.items():
         sql, values = _KNOWN.get(key, _equals)(key, value)
@@ -39,6 +44,7 @@ def compile_filter(filter: dict[str, Any]) -> Condition:
 def _uri(key: str, value: Any) -> Condition:
     if not isinstance(value, str):
         raise BadArgument(f"filter.{key}", "must be a glob, such as file:///notes/*")
+    check_uri(f"filter.{key}", value)
     return "uri GLOB ?", [value]
 
 
@@ -46,6 +52,8 @@ def _tags(key: str, value: Any) -> Condition:
     tags = [value] if isinstance(value, str) else value
     if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
         raise BadArgument(f"filter.{key}", "must be a list of texts")
+    if len(tags) > MOST_TAGS:
+        raise BadArgument(f"filter.{key}", f"names more than {MOST_TAGS} tags")
     has = "EXISTS (SELECT 1 FROM json_each(metadata, '$.tags') AS tag WHERE tag.value = ?)"
     return " AND ".join([has] * len(tags)) or "1", tags
 

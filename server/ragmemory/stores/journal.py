@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     import aiosqlite
 
 _COLUMNS = "seq, at, action, document_id, uri, client, session, undone"
-# The newest lines, as many as the parameter says.
-_WITHIN_REACH = "seq > (SELECT max(seq) FROM journal) - ?"
+# A write that undo may still take back. An undo is recorded as "restored" and is not itself undone. The
+# same condition as in the index journal_undoable, so that SQLite uses it.
+_PENDING = "undone = 0 AND action <> 'restored'"
 
 
 class Before(NamedTuple):
@@ -34,16 +35,21 @@ class Line(NamedTuple):
     document_id: str
     uri: str
     origin: Origin
-    before: Before | None
+    before: Before | None  # None: the document did not exist, or the line is an undo
     undoes: int | None = None
 
 
 async def record(
     connection: aiosqlite.Connection, lines: Iterable[Line], at: datetime, undo_depth: int
 ) -> None:
-    """Append lines, mark those they take back, drop what undo no longer reaches. Raises UndoConflict."""
+    """Append lines, mark those they undo, and drop the texts beyond `undo_depth`. Raises UndoConflict.
+
+    The depth counts the writes that are not undone: neither an undo nor an undone write uses it up.
+    """
     lines = list(lines)
-    await _mark_undone(connection, [line.undoes for line in lines if line.undoes is not None], undo_depth)
+    for line in lines:
+        if line.undoes is not None:
+            await mark_undone(connection, line.undoes)
     rows = [
         (iso(at), line.action, line.document_id, line.uri, line.origin.client, line.origin.session)
         + (line.before or (None, None, None))
@@ -56,21 +62,26 @@ async def record(
     )
     await connection.execute(
         "UPDATE journal SET before_text = NULL, before_metadata = NULL, before_added_at = NULL"
-        f" WHERE before_text IS NOT NULL AND NOT {_WITHIN_REACH}",
+        " WHERE before_text IS NOT NULL"
+        f" AND seq <= (SELECT seq FROM journal WHERE {_PENDING} ORDER BY seq DESC LIMIT 1 OFFSET ?)",
         [undo_depth],
     )
 
 
-async def _mark_undone(connection: aiosqlite.Connection, seqs: Iterable[int], undo_depth: int) -> None:
-    for seq in seqs:
-        if not await is_undoable(connection, seq, undo_depth):
-            raise UndoConflict(seq)
-        await connection.execute("UPDATE journal SET undone = 1 WHERE seq = ?", [seq])
+async def mark_undone(connection: aiosqlite.Connection, seq: int) -> None:
+    """Mark a line and drop its text, which has no use any more. Raises UndoConflict."""
+    if not await is_last_write(connection, seq):
+        raise UndoConflict(seq)
+    await connection.execute(
+        "UPDATE journal SET undone = 1, before_text = NULL, before_metadata = NULL, before_added_at = NULL"
+        " WHERE seq = ?",
+        [seq],
+    )
 
 
-async def is_undoable(connection: aiosqlite.Connection, seq: int, undo_depth: int) -> bool:
-    """Whether that is still the line that an undo would take back."""
-    last = await last_undoable(connection, undo_depth)
+async def is_last_write(connection: aiosqlite.Connection, seq: int) -> bool:
+    """Whether this is still the line that an undo takes back."""
+    last = await last_write(connection)
     return last is not None and last[0].seq == seq
 
 
@@ -82,17 +93,15 @@ async def entries(connection: aiosqlite.Connection, limit: int) -> list[Entry]:
     return [_entry(row) for row in rows]
 
 
-async def last_undoable(
-    connection: aiosqlite.Connection, undo_depth: int
-) -> tuple[Entry, Before | None] | None:
-    """The newest write that is neither undone nor an undo, and the document before it, if there was one.
+async def last_write(connection: aiosqlite.Connection) -> tuple[Entry, Before | None] | None:
+    """The newest write that is neither undone nor an undo, and the document before it.
 
-    None also where it lies more than `undo_depth` lines back.
+    The document is None if the action is "added", which alone says that there was none, or if its text is
+    no longer kept.
     """
     rows = await connection.execute_fetchall(
         f"SELECT {_COLUMNS}, before_text, before_metadata, before_added_at FROM journal"
-        f" WHERE undone = 0 AND action <> 'restored' AND {_WITHIN_REACH} ORDER BY seq DESC LIMIT 1",
-        [undo_depth],
+        f" WHERE {_PENDING} ORDER BY seq DESC LIMIT 1",
     )
     found = [(_entry(row), None if row[8] is None else Before(*row[8:])) for row in rows]
     return found[0] if found else None

@@ -18,7 +18,7 @@ import msgspec
 from ragmemory.errors import DocumentNotFound, MemoryUnusable
 from ragmemory.stores import connection as connections
 from ragmemory.stores import journal, reembedding, writing
-from ragmemory.stores.filters import compile_filter
+from ragmemory.stores.filters import Condition
 from ragmemory.stores.fulltext import fulltext_query
 from ragmemory.stores.sharing import SharedLock
 from ragmemory.types import (
@@ -108,23 +108,25 @@ class Store:
         """Write documents of different uris in one transaction; on return they are on the disk.
 
         `embedder` is the identity and the dimensions behind the embeddings, None if there are none.
-        An outcome is None where chunks turned out to be needed, an UndoConflict where an undo came too late.
-        Raises EmbedderMismatch; nothing is written then.
+        An outcome is None where chunks turned out to be needed, an error where this one write failed: an
+        UndoConflict where an undo came too late, EmbedderMismatch, NotStored.
         """
+        arguments = writes, embedder, datetime.now(UTC), self._undo_depth
         async with self._transaction() as connection:
-            if embedder:
-                await writing.settle_embedder(connection, *embedder)
-            return await writing.write_batch(connection, writes, datetime.now(UTC), self._undo_depth)
+            try:
+                return await writing.write_batch(connection, *arguments)
+            except Exception as error:
+                if writing.concerns_the_file(error):
+                    raise
+            # One of them failed: the others must not fail with it.
+            await connection.execute("ROLLBACK")
+            await connection.execute("BEGIN IMMEDIATE")
+            return await writing.write_each(connection, *arguments)
 
-    async def remove(self, uri: str, origin: Origin, undoes: int | None = None) -> Forgotten:
-        """Delete a document. Raises DocumentNotFound, UndoConflict."""
+    async def remove(self, uri: str, origin: Origin, undoes: int | None = None) -> Forgotten | None:
+        """Delete a document; None if there is no such one. Raises UndoConflict."""
         async with self._transaction() as connection:
-            forgotten = await writing.remove(
-                connection, uri, origin, datetime.now(UTC), self._undo_depth, undoes
-            )
-        if forgotten is None:
-            raise DocumentNotFound(uri)
-        return forgotten
+            return await writing.remove(connection, uri, origin, datetime.now(UTC), self._undo_depth, undoes)
 
     # Making the embeddings anew
 
@@ -208,9 +210,9 @@ class Store:
         async with self._reading() as connection:
             return await writing.find(connection, uris)
 
-    async def allowed(self, filter: dict[str, Any]) -> list[int]:
-        """The ids, ascending, of the chunks whose documents pass the filter. Raises BadArgument."""
-        condition, parameters = compile_filter(filter)
+    async def allowed(self, filter: Condition) -> list[int]:
+        """The ids, ascending, of the chunks whose documents pass the filter."""
+        condition, parameters = filter
         rows = await self._read(
             "SELECT chunk_id FROM chunks WHERE document IN"
             f" (SELECT number FROM documents WHERE {condition}) ORDER BY chunk_id",
@@ -250,8 +252,11 @@ class Store:
 
     async def document(self, document: str) -> DocumentInfo:
         """One document by its id or uri. Raises DocumentNotFound."""
+        # The uri of one may be the id of another: an id names one document for certain.
         rows = await self._read(
-            f"SELECT {_INFO} FROM documents WHERE document_id = ?1 OR uri = ?1", [document]
+            f"SELECT {_INFO} FROM documents WHERE document_id = ?1 OR uri = ?1"
+            " ORDER BY document_id = ?1 DESC",
+            [document],
         )
         if not rows:
             raise DocumentNotFound(document)
@@ -280,10 +285,10 @@ class Store:
         async with self._reading() as connection:
             return await journal.entries(connection, limit)
 
-    async def last_undoable(self) -> tuple[Entry, journal.Before | None] | None:
-        """The write that undo would take back, and what was there before it."""
+    async def last_write(self) -> tuple[Entry, journal.Before | None] | None:
+        """The last write that is not undone, and the document before it: see `journal.last_write`."""
         async with self._reading() as connection:
-            return await journal.last_undoable(connection, self._undo_depth)
+            return await journal.last_write(connection)
 
     async def embedder(self) -> tuple[str, int] | None:
         """The identity and the dimensions of the embedder that filled this memory; None before the first."""

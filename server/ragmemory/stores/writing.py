@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import sqlite3
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from itertools import accumulate
@@ -9,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
 
-from ragmemory.errors import EmbedderMismatch, UndoConflict
+from ragmemory.errors import EmbedderMismatch, NotStored, RagMemoryError, UndoConflict
 from ragmemory.stores import journal
 from ragmemory.stores.fulltext import searchable
 from ragmemory.types import Draft, Forgotten, Injected, Origin, Status, Write
@@ -22,7 +24,17 @@ _FULLTEXT = "INSERT INTO fulltext(rowid, title, heading, text) VALUES(?, ?, ?, ?
 _FULLTEXT_DELETE = "INSERT INTO fulltext(fulltext, rowid, title, heading, text) VALUES('delete', ?, ?, ?, ?)"
 
 
-Outcome = Injected | UndoConflict | None
+logger = logging.getLogger(__name__)
+
+_OF_THE_FILE = frozenset(
+    (
+        *(sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR),
+        *(sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN),
+        *(sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH, sqlite3.SQLITE_PROTOCOL),
+    )
+)
+
+Outcome = Injected | Exception | None
 
 
 class Known(NamedTuple):
@@ -40,10 +52,11 @@ class Known(NamedTuple):
 
 async def find(connection: aiosqlite.Connection, uris: Sequence[str]) -> dict[str, Known]:
     """What the store holds under these uris."""
+    # Not through json_each: it cuts a text at its first NUL, and older releases stored such uris.
     rows = await connection.execute_fetchall(
         "SELECT uri, number, document_id, title, digest, metadata, chunks, added_at"
-        " FROM documents WHERE uri IN (SELECT value FROM json_each(?))",
-        [msgspec.json.encode(uris).decode()],
+        f" FROM documents WHERE uri IN ({', '.join('?' * len(uris))})",
+        uris,
     )
     return {row[0]: Known(*row) for row in rows}
 
@@ -74,14 +87,56 @@ class _Step(NamedTuple):
         return self.known.chunks
 
 
+async def write_each(
+    connection: aiosqlite.Connection,
+    writes: Sequence[Write],
+    embedder: tuple[str, int] | None,
+    at: datetime,
+    undo_depth: int,
+) -> list[Outcome]:
+    """Like `write_batch`, but a write that fails leaves nothing behind and its error is its outcome.
+
+    Slower: several statements a document. Raises what concerns the whole file.
+    """
+    outcomes: list[Outcome] = []
+    for write in writes:
+        await connection.execute("SAVEPOINT one_write")
+        try:
+            outcomes += await write_batch(connection, [write], embedder, at, undo_depth)
+        except Exception as error:
+            if concerns_the_file(error):
+                raise
+            if not isinstance(error, RagMemoryError):
+                logger.warning("%s could not be stored", write.draft.uri, exc_info=error)
+            await connection.execute("ROLLBACK TO one_write")
+            is_foreign = isinstance(error, sqlite3.Error)
+            outcomes.append(NotStored(write.draft.uri, str(error)) if is_foreign else error)
+        await connection.execute("RELEASE one_write")
+    return outcomes
+
+
+def concerns_the_file(error: Exception) -> bool:
+    """Whether the error is SQLite's about the file or the disk, so that no other write would succeed."""
+    # The low byte is the primary code: https://www.sqlite.org/rescode.html
+    return isinstance(error, sqlite3.Error) and getattr(error, "sqlite_errorcode", 0) & 0xFF in _OF_THE_FILE
+
+
 async def write_batch(
-    connection: aiosqlite.Connection, writes: Sequence[Write], at: datetime, undo_depth: int
+    connection: aiosqlite.Connection,
+    writes: Sequence[Write],
+    embedder: tuple[str, int] | None,
+    at: datetime,
+    undo_depth: int,
 ) -> list[Outcome]:
     """Write documents of different uris; the outcomes are in the same order.
+
+    `embedder` is the identity and the dimensions behind the embeddings. Raises EmbedderMismatch.
 
     None stands for a write that came without chunks and needs them after all, because the document was
     changed or removed since the caller looked; an UndoConflict for an undo that came too late.
     """
+    if embedder and any(write.embeddings for write in writes):
+        await settle_embedder(connection, *embedder)
     known = await find(connection, [write.draft.uri for write in writes])
     [(last_number,)] = await connection.execute_fetchall("SELECT ifnull(max(number), 0) FROM documents")
     steps: list[_Step] = []
@@ -90,7 +145,7 @@ async def write_batch(
         draft, old = write.draft, known.get(write.draft.uri)
         missing = difference(draft, old)
         undoes = write.undoes
-        if undoes is not None and not await journal.is_undoable(connection, undoes, undo_depth):
+        if undoes is not None and not await journal.is_last_write(connection, undoes):
             outcomes.append(UndoConflict(undoes))
         elif missing == "nothing" and old and write.undoes is None:
             outcomes.append(Injected(draft.document_id, draft.uri, "unchanged", old.chunks))
@@ -124,9 +179,10 @@ async def _write(connection: aiosqlite.Connection, steps: list[_Step], at: datet
 
 def _line(step: _Step, texts: Texts) -> journal.Line:
     draft, known, undoes = step.write.draft, step.known, step.write.undoes
+    if undoes is not None:
+        return journal.Line("restored", draft.document_id, draft.uri, step.write.origin, None, undoes)
     before = known and journal.Before(_joined(texts, known), known.metadata, known.added_at)
-    action = step.status if undoes is None else "restored"
-    return journal.Line(action, draft.document_id, draft.uri, step.write.origin, before, undoes)
+    return journal.Line(step.status, draft.document_id, draft.uri, step.write.origin, before)
 
 
 def _document_row(step: _Step, at: datetime) -> tuple[object, ...]:
@@ -213,14 +269,18 @@ async def remove(
     undo_depth: int,
     undoes: int | None = None,
 ) -> Forgotten | None:
-    """Delete a document. None if there is no such one."""
+    """Delete a document. None if there is no such one; an undo is done then, too. Raises UndoConflict."""
     known = (await find(connection, [uri])).get(uri)
     if known is None:
+        if undoes is not None:
+            await journal.mark_undone(connection, undoes)
         return None
     texts = await _texts(connection, [known])
-    before = journal.Before(_joined(texts, known), known.metadata, known.added_at)
-    action = "removed" if undoes is None else "restored"
-    line = journal.Line(action, known.document_id, uri, origin, before, undoes)
+    if undoes is None:
+        before = journal.Before(_joined(texts, known), known.metadata, known.added_at)
+        line = journal.Line("removed", known.document_id, uri, origin, before)
+    else:
+        line = journal.Line("restored", known.document_id, uri, origin, None, undoes)
     await journal.record(connection, [line], at, undo_depth)
     await _clear(connection, [known], texts)
     await connection.execute("DELETE FROM documents WHERE number = ?", [known.number])

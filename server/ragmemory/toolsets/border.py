@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from ragmcp.errors import InvalidParams, ToolError
 from ragmcp.settings import SettingsError
+from ragmemory.limits import LONGEST_CLIENT
 from ragmemory.types import Origin
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ _SESSION = os.urandom(4).hex()
 
 def origin_of(call: Call) -> Origin:
     """Who is asking, for the journal."""
-    return Origin(call.client.name, _SESSION)
+    return Origin(call.client.name[:LONGEST_CLIENT], _SESSION)
 
 
 @contextmanager

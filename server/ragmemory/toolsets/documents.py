@@ -9,13 +9,17 @@ from msgspec.structs import asdict
 
 from ragmcp.server import Call
 from ragmcp.tools import Tool, tool
+from ragmemory.limits import LAST_OFFSET, LONGEST_URI
 from ragmemory.toolsets.border import Memory, origin_of, wire_errors
 from ragmemory.types import DocumentInfo, Entry, Forgotten, Reembedded, Stats
 
-Name = Annotated[str, Meta(description="A document's id or uri.")]
+Name = Annotated[str, Meta(description="A document's id or uri.", max_length=LONGEST_URI)]
 Limit = Annotated[int, Meta(description="How many at most.", ge=1, le=10_000)]
-Offset = Annotated[int, Meta(description="How many to pass over.", ge=0)]
-Glob = Annotated[str, Meta(description="Only uris that match, such as file:///home/me/notes/*")]
+Offset = Annotated[int, Meta(description="How many to pass over.", ge=0, le=LAST_OFFSET)]
+Glob = Annotated[
+    str,
+    Meta(description="Only uris that match, such as file:///home/me/notes/*", max_length=LONGEST_URI),
+]
 
 
 class DocumentList(Struct, frozen=True):

@@ -9,26 +9,64 @@ from msgspec import Meta
 
 from ragmcp.server import Call
 from ragmcp.tools import TextContent, Tool, ToolResult, tool
+from ragmemory.limits import DEEPEST, LONGEST_URI, METADATA_BYTES, MOST_CONDITIONS, MOST_TAGS
 from ragmemory.toolsets.border import Memory, origin_of, wire_errors
 from ragmemory.types import Found, Hit, Injected, names
 
+# What holds of all metadata and filters: `values.check_object`.
+_SIZE = f"At most {METADATA_BYTES:,} bytes of JSON, {DEEPEST} levels deep, without NUL characters."
+
 Text = Annotated[str, Meta(description="The document: Markdown or plain text.")]
+_Metadata = Annotated[
+    dict[str, Any],
+    Meta(
+        extra_json_schema={
+            "properties": {
+                "uri": {"type": "string", "minLength": 1, "maxLength": LONGEST_URI},
+                "title": {"type": "string"},
+                "tags": {"type": "array", "items": {"type": "string"}},
+                "created_at": {"type": "string"},
+            }
+        }
+    ),
+]
 Details = Annotated[
-    dict[str, Any] | None,
+    _Metadata | None,
     Meta(
         description="`uri` makes it an upsert of that document (default: the hash of the text); `title`, "
-        "`tags` (list of texts), `created_at` (ISO 8601); any other key is kept and can be filtered on."
+        "`tags` (list of texts), `created_at` (ISO 8601); any other key is kept and can be filtered on. "
+        + _SIZE
     ),
 ]
 Question = Annotated[
     str, Meta(description='A question or keywords; "quoted phrases" and prefix* count more.', min_length=1)
 ]
 TopK = Annotated[int, Meta(description="How many passages at most.", ge=1, le=100)]
+_Conditions = Annotated[
+    dict[str, Any],
+    Meta(
+        max_length=MOST_CONDITIONS,
+        extra_json_schema={
+            "properties": {
+                "uri": {"type": "string", "maxLength": LONGEST_URI},
+                "tags": {
+                    "anyOf": [
+                        {"type": "string"},
+                        {"type": "array", "items": {"type": "string"}, "maxItems": MOST_TAGS},
+                    ]
+                },
+                "created_after": {"type": "string"},
+                "created_before": {"type": "string"},
+            }
+        },
+    ),
+]
 Filter = Annotated[
-    dict[str, Any] | None,
+    _Conditions | None,
     Meta(
         description="Only documents for which all of it holds: `uri` (glob), `tags` (all of them), "
-        "`created_after`, `created_before` (ISO 8601); any other key: metadata that equals the value."
+        "`created_after`, `created_before` (ISO 8601); any other key: metadata that equals the value. "
+        + _SIZE
     ),
 ]
 

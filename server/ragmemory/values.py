@@ -1,0 +1,83 @@
+"""Which metadata, filters and texts can be stored and found again. Pure."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import msgspec
+
+from ragmemory.errors import BadArgument
+from ragmemory.limits import DEEPEST, LONGEST_URI, METADATA_BYTES
+
+
+def check_object(path: str, value: dict[str, Any]) -> None:
+    """Check metadata or a filter. Raises BadArgument with the path of the value at fault.
+
+    SQLite's JSON functions cut a text at a NUL, and JSON knows neither infinities nor half characters.
+    """
+    # The size comes first: `_check` is Python, and takes a second for some megabytes.
+    if _size(value) > METADATA_BYTES:
+        raise BadArgument(path, f"is longer than {METADATA_BYTES:,} bytes of JSON")
+    _check(path, value, 0)
+
+
+def check_uri(path: str, uri: str) -> None:
+    """Check a uri, or a glob that uris are matched with. Raises BadArgument."""
+    _check_text(path, uri)
+    if len(uri) > LONGEST_URI:
+        raise BadArgument(path, f"is longer than {LONGEST_URI:,} characters")
+
+
+def check_unicode(path: str, text: str) -> None:
+    """Raises BadArgument for a text that has no UTF-8 form."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        surrogate = f"U+{ord(text[error.start]):X}"
+        raise BadArgument(path, f"holds half a character, the lone surrogate {surrogate}") from None
+
+
+def _size(value: Any) -> int:
+    """Bytes as JSON; 0 if it has no such form: `_check` says why."""
+    try:
+        return len(msgspec.json.encode(value))
+    except (ValueError, TypeError, RecursionError):
+        return 0
+
+
+def _check(path: str, value: Any, depth: int) -> None:
+    if depth > DEEPEST:
+        # The whole path is as long as it is deep.
+        raise BadArgument(path.partition("[")[0][:100], f"is nested more than {DEEPEST} levels deep")
+    match value:
+        case str():
+            _check_text(path, value)
+        case int() | float():
+            _check_number(path, value)
+        case dict():
+            for key, item in value.items():
+                _check_text(path, key, "has a key that ")
+                _check(f"{path}.{key}", item, depth + 1)
+        case list():
+            for index, item in enumerate(value):
+                _check(f"{path}[{index}]", item, depth + 1)
+        case None:
+            pass
+        case _:
+            raise BadArgument(path, f"is of the type {type(value).__name__}, which JSON does not have")
+
+
+def _check_text(path: str, text: str, where: str = "") -> None:
+    check_unicode(path, text)
+    if "\0" in text:
+        raise BadArgument(path, f"{where}holds a NUL character")
+
+
+def _check_number(path: str, value: float) -> None:
+    try:
+        is_finite = math.isfinite(value)
+    except OverflowError:  # a whole number beyond all floats: SQLite would take it for infinite
+        is_finite = False
+    if not is_finite:
+        raise BadArgument(path, "is not a finite number, or is too large for one")
