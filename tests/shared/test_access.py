@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragmcp.transports.access import Access, Buckets, guarded
-from ragmcp.transports.exchange import Receive, Scope, Send, respond
+from ragmcp.transports.exchange import Receive, Scope, Send, client_address, respond
 from tests.support.http_server import served
 
 TOKEN = "a-secret-nobody-guesses"
@@ -302,6 +302,22 @@ def test_no_address_gets_more_than_its_burst_and_rate(
         assert wait >= 0
         assert wait <= 1 / rate
     assert all(count <= burst + now * rate + 1e-6 for count in admitted.values())
+
+
+@pytest.mark.parametrize(
+    ("address", "counted_as"),
+    [
+        ("127.0.0.1", "127.0.0.1"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+        ("2001:db8:1:2::9", "2001:db8:1:2::/64"),
+        ("::ffff:192.0.2.1", "::ffff:192.0.2.1"),
+        ("::1", "::1"),
+        ("a name", "a name"),
+    ],
+)
+def test_a_network_of_ipv6_is_counted_as_one_address(address: str, counted_as: str) -> None:
+    assert client_address({"client": (address, 1)}) == counted_as
+    assert client_address({"client": None}) == client_address({}) == ""
 
 
 def test_the_table_of_addresses_is_bounded() -> None:

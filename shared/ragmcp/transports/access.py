@@ -23,7 +23,17 @@ from ragmcp.http_errors import (
     RateLimited,
     Unauthorized,
 )
-from ragmcp.transports.exchange import App, Header, Message, Receive, Scope, Send, respond, respond_error
+from ragmcp.transports.exchange import (
+    App,
+    Header,
+    Message,
+    Receive,
+    Scope,
+    Send,
+    client_address,
+    respond,
+    respond_error,
+)
 
 log = logging.getLogger(__name__)
 
@@ -149,10 +159,8 @@ class _Guard:
             raise OriginNotAllowed(origin)
 
     def _check_rate(self, scope: Scope) -> None:
-        if self._buckets is not None:
-            address = (scope.get("client") or ("",))[0]
-            if wait := self._buckets.wait(address, self._clock()):
-                raise RateLimited(ceil(wait))
+        if self._buckets is not None and (wait := self._buckets.wait(client_address(scope), self._clock())):
+            raise RateLimited(ceil(wait))
 
     def _check_token(self, given: str | None) -> None:
         if self._token is None:
