@@ -17,7 +17,7 @@ from ragmemory import __version__
 from ragmemory.embedders import EmbedderSettings
 from ragmemory.resources import Documents, announce
 from ragmemory.settings import LimitSettings, MemorySettings
-from ragmemory.signals import stop_signal
+from ragmemory.signals import exit_within, stop_signal
 from ragmemory.toolsets import make_tools
 
 if TYPE_CHECKING:
@@ -47,12 +47,14 @@ async def _serve(settings: Settings) -> None:
         memory.tasks = tasks
         server.allow_tasks(tasks)
         tasks.start_soon(_end_on_signal, tasks.cancel_scope)
-        await serve_stdio(server, message_bytes=message_bytes, on_listening=memory.warm_up)
+        await serve_stdio(
+            server, message_bytes=message_bytes, on_listening=memory.warm_up, on_leaving=exit_within
+        )
         tasks.cancel_scope.cancel()
 
 
 async def _end_on_signal(scope: anyio.CancelScope) -> None:
-    await stop_signal()
+    await stop_signal(exit_within)
     scope.cancel()
 
 

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 # What one legacy connection may watch at a time.
 MOST_WATCHED = 1_000
+# The longest URI that can be watched, in characters: a session keeps it.
+LONGEST_WATCHED = 8_192
 
 
 class ResourceInfo(Wire, frozen=True, kw_only=True):
@@ -119,6 +121,8 @@ async def _read(server: Server, call: Call) -> Result:
 async def _subscribe(_: Server, call: Call) -> Result:
     assert isinstance(call.params, ResourceParams)
     watched = call.session.subscriptions
+    if len(call.params.uri) > LONGEST_WATCHED:
+        raise InvalidParams("$.uri", f"it is longer than {LONGEST_WATCHED:,} characters")
     if len(watched) >= MOST_WATCHED and call.params.uri not in watched:
         raise InvalidParams("$.uri", f"this connection watches {MOST_WATCHED:,} resources already")
     watched.add(call.params.uri)

@@ -321,12 +321,14 @@ async def serve(
     *,
     message_bytes: int,
     on_listening: Callable[[], Awaitable[None]] | None = None,
+    on_leaving: Callable[[], None] = lambda: None,
     in_progress: int = MOST_IN_PROGRESS,
 ) -> None:
     """Answer everything that comes through `stream` until it ends.
 
-    `message_bytes` is the longest message read; `on_listening` runs beside, once the first answer has left;
-    `in_progress` is how many requests may be.
+    `message_bytes` is the longest message read; `on_listening` runs beside, once the first answer has left,
+    and is cancelled at the end; `on_leaving` is called just before that; `in_progress` is how many requests
+    may be.
     """
     session = Session()
     first, greeted, listening = anyio.Event(), anyio.Event(), anyio.Event()
@@ -364,3 +366,4 @@ async def serve(
     peer = Peer(stream, Connection(message_bytes, refuses=True, most=in_progress), handle)
     async with beside(go_on):
         await peer.run()
+        on_leaving()

@@ -87,9 +87,22 @@ def test_a_browser_is_shown_a_page_that_runs_and_loads_nothing(server: HttpMemor
         assert known.title in page.text
 
 
-def test_the_page_does_not_repeat_markup_from_outside(server: HttpMemory) -> None:
-    page = get(f"{server.root}/", host='localhost:1"><script>alert(1)</script>', **BROWSER)
+def test_the_page_does_not_repeat_markup_from_outside(tmp_path: Path) -> None:
+    with http_memory(tmp_path, RAGMEMORY_TOKEN="t" * 32) as server:  # With a token any host will do.
+        page = get(f"{server.root}/", host='localhost:1"><script>alert(1)</script>', **BROWSER)
+    assert page.status_code == 200
+    assert "&lt;script" in page.text
     assert "<script" not in page.text
+
+
+@pytest.mark.parametrize("head", ["GET / HTTP/1.0\r\n", "GET / HTTP/1.1\r\nhost: [\r\nconnection: close\r\n"])
+def test_the_page_needs_no_host_where_any_will_do(tmp_path: Path, head: str) -> None:
+    with http_memory(tmp_path, RAGMEMORY_TOKEN="t" * 32) as server:
+        address = ("127.0.0.1", server.told["port"])
+        with socket.create_connection(address, LONGEST_SECONDS) as client:
+            client.sendall(f"{head}accept: text/html\r\n\r\n".encode())
+            with client.makefile("rb") as response:
+                assert response.readline().split()[1] == b"200"
 
 
 @pytest.mark.parametrize("name", HOSTS)
@@ -123,6 +136,27 @@ def test_metrics_count_requests_errors_and_what_memory_holds(tmp_path: Path) -> 
 def test_pages_from_elsewhere_are_kept_out(server: HttpMemory, path: str) -> None:
     for headers in ({"host": "evil.example"}, {"origin": "https://evil.example"}):
         assert get(server.root + path, **headers).status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("target", "host", "status"),
+    [
+        ("http://localhost/health", "evil.example", 200),
+        ("http://evil.example/health", "localhost", 403),
+        ("http://evil.example", "localhost", 400),
+        ("http://evil.example?/health", "localhost", 400),
+        ("http://localhost@evil.example/health", "localhost", 403),
+        ("http://evil.example@localhost/health", "localhost", 403),
+        ("/health?http://evil.example/", "localhost", 200),
+    ],
+)
+def test_the_host_of_an_absolute_target_counts_and_not_the_header(
+    server: HttpMemory, target: str, host: str, status: int
+) -> None:
+    with socket.create_connection(("127.0.0.1", server.told["port"]), LONGEST_SECONDS) as client:
+        client.sendall(f"GET {target} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n".encode())
+        with client.makefile("rb") as response:
+            assert response.readline().split()[1] == b"%d" % status
 
 
 def test_a_path_that_does_not_exist_is_not_found(server: HttpMemory) -> None:

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragmcp.transports.access import Access, Buckets, guarded
-from ragmcp.transports.exchange import Receive, Scope, Send, respond
+from ragmcp.transports.exchange import Receive, Scope, Send, client_address, respond
 from tests.support.http_server import served
 
 TOKEN = "a-secret-nobody-guesses"
@@ -54,26 +54,135 @@ def error_of(response: httpx2.Response) -> Mapping[str, Any]:
     return error
 
 
-@pytest.mark.parametrize("host", ["localhost", "127.0.0.1:1", "[::1]:8765", "LOCALHOST:80", "localhost."])
+# What is written here and is not one of the forms above is foreign, however a program may read it.
+FOREIGN_HOSTS = [
+    "",
+    "evil.example",
+    "127.0.0.1.evil.example",
+    "localhost.evil",
+    "localhost:evil.com",
+    "localhost:evil.com:80",
+    "evil.com:80:localhost",
+    "[::1].evil.com",
+    "[::1]evil.com:80",
+    "[::1]:evil.com",
+    "evil.com@localhost",
+    "localhost@evil.com",
+    "http://localhost",
+    "localhost/",
+    "localhost/evil",
+    "localhost?evil",
+    "localhost#evil",
+    "localhost, evil.com",
+    "localhost evil.com",
+    "localhost.",
+    "localhost.:80",
+    "localhost:",
+    "localhost:0",
+    "localhost:080",
+    "localhost:65536",
+    "localhost:99999999999999999999",
+    "localhost:8o",
+    "localhost:-1",
+    "localhost:+1",
+    "localhost:1_0",
+    "localhost:80:80",
+    "localhost:\xb2",
+    "\xa0localhost",
+    "[localhost]",
+    "[127.0.0.1]",
+    "::1",
+    "::1:80",
+    "[::1",
+    "::1]",
+    "[::2]",
+    "[::1%lo]",
+    "[::1%25lo]:80",
+    "[0:0:0:0:0:0:0:1]",
+    "[::ffff:127.0.0.1]",
+    "0x7f.1",
+    "0x7f000001",
+    "2130706433",
+    "127.1",
+    "127.000.000.001",
+    "127.0.0.1.",
+    "127.0.0.2",
+    "0.0.0.0",
+    "0",
+    "xn--localhost-",
+    "l\xf6calhost",
+    "localhost\x00",
+    "*",
+    "null",
+    "[",
+    ":",
+    ":80",
+]
+
+
+async def status(**headers: str) -> int:
+    """What is answered to a request with these headers, as they arrive from a parser that checks nothing."""
+    codes: list[int] = []
+    head = {"host": "localhost"} | headers
+    written = [(name.encode(), value.encode("latin-1")) for name, value in head.items()]
+
+    async def send(message: Any) -> None:
+        codes.append(message.get("status", 0))
+
+    async def receive() -> Any:
+        raise AssertionError("nothing of it is read here")
+
+    await guarded(hello, Access())({"type": "http", "method": "POST", "headers": written}, receive, send)
+    return codes[0]
+
+
+@pytest.mark.parametrize(
+    "host", ["localhost", "127.0.0.1:1", "[::1]:8765", "[::1]", "LOCALHOST:80", "localhost:65535"]
+)
 async def test_loopback_names_are_allowed_with_any_port(host: str) -> None:
     async with door() as here:
         assert (await here.knock(host=host)).status_code == 200
 
 
-@pytest.mark.parametrize(
-    "host", ["evil.example", "127.0.0.1.evil.example", "localhost.evil", "[::2]", "[", ":"]
-)
+@pytest.mark.parametrize("host", FOREIGN_HOSTS)
 async def test_a_foreign_host_is_refused(host: str) -> None:
+    assert await status(host=host) == 403
+    assert await status(origin=f"http://{host}") == 403
+
+
+async def test_a_refused_host_is_named() -> None:
     async with door() as here:
-        response = await here.knock(host=host)
+        response = await here.knock(host="[::1].evil.com")
     assert response.status_code == 403
     assert error_of(response)["data"]["errorCode"] == "HOST_NOT_ALLOWED"
+    assert "[::1].evil.com" in error_of(response)["message"]
+
+
+PIECES = [
+    *("localhost", "127.0.0.1", "[::1]", "::1", "evil.com", "http", "https"),
+    *("://", ":", "/", "@", ".", "?", "#", "%", "[", "]", "\\", " ", "\t", ","),
+    *("0", "1", "80", "65535", "65536", "0x7f.1", "2130706433", "null", "xn--"),
+]
+PORTS = {"", *(f":{port}" for port in range(1, 65_536))}
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=6).map("".join))
+async def test_no_other_host_than_a_known_name_with_a_port_is_allowed(text: str) -> None:
+    host = text.strip(" \t")
+    known = any(host.startswith(name) and host[len(name) :] in PORTS for name in PIECES[:3])
+    assert (await status(host=text) == 200) is known
+    assert (await status(origin=f"http://{text}") == 200) is (known and not text[:1].isspace())
+    prefix = next((scheme for scheme in ("http://", "https://") if host.startswith(scheme)), "")
+    assert prefix == "" or await status(host=text) == 403
 
 
 async def test_names_that_were_configured_are_allowed_and_a_star_allows_all() -> None:
     async with door(allowed_hosts=frozenset({"memory.example"})) as here:
         assert (await here.knock(host="Memory.example:99")).status_code == 200
         assert (await here.knock(host="other.example")).status_code == 403
+    async with door(allowed_hosts=frozenset({"fd00::7"})) as here:
+        assert (await here.knock(host="[FD00::7]:99")).status_code == 200
+        assert (await here.knock(host="[fd00::8]")).status_code == 403
     async with door(allowed_hosts=frozenset({"*"}), token=TOKEN) as here:
         assert (await here.knock(host="192.168.0.7:8765")).status_code == 401
 
@@ -90,7 +199,26 @@ async def test_pages_from_this_machine_are_allowed_and_may_read_the_answer(origi
 
 @pytest.mark.parametrize(
     "origin",
-    ["http://evil.example", "null", "http://localhost.evil.example", "file://localhost", "http://[", "", "*"],
+    [
+        "http://evil.example",
+        "http://evil.com@localhost",
+        "http://localhost:evil.com",
+        "http://localhost/",
+        "http://localhost?a",
+        "http://localhost http://evil.com",
+        "//localhost",
+        "localhost",
+        "http:localhost",
+        "http:/localhost",
+        "http:///localhost",
+        "null",
+        "http://localhost.evil.example",
+        "file://localhost",
+        "chrome-extension://localhost",
+        "http://[",
+        "",
+        "*",
+    ],
 )
 async def test_a_foreign_origin_is_refused(origin: str) -> None:
     async with door() as here:
@@ -174,6 +302,22 @@ def test_no_address_gets_more_than_its_burst_and_rate(
         assert wait >= 0
         assert wait <= 1 / rate
     assert all(count <= burst + now * rate + 1e-6 for count in admitted.values())
+
+
+@pytest.mark.parametrize(
+    ("address", "counted_as"),
+    [
+        ("127.0.0.1", "127.0.0.1"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+        ("2001:db8:1:2::9", "2001:db8:1:2::/64"),
+        ("::ffff:192.0.2.1", "::ffff:192.0.2.1"),
+        ("::1", "::1"),
+        ("a name", "a name"),
+    ],
+)
+def test_a_network_of_ipv6_is_counted_as_one_address(address: str, counted_as: str) -> None:
+    assert client_address({"client": (address, 1)}) == counted_as
+    assert client_address({"client": None}) == client_address({}) == ""
 
 
 def test_the_table_of_addresses_is_bounded() -> None:

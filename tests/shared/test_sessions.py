@@ -10,8 +10,9 @@ import pytest
 from ragmcp.call import Call
 from ragmcp.inputs import Elicit
 from ragmcp.server import Server
-from ragmcp.subscriptions import resource_updated
+from ragmcp.subscriptions import list_changed, resource_updated
 from ragmcp.tools import tool
+from ragmcp.transports import sessions
 from ragmcp.transports.http_session import SessionChannel
 from tests.shared.raw_asgi import asgi_scope, body_then_silence
 from tests.support.http_server import (
@@ -23,7 +24,7 @@ from tests.support.http_server import (
     request,
     until,
 )
-from tests.support.mcp_server import TOOLS, Echo
+from tests.support.mcp_server import TOOLS, Echo, make_whole_server
 
 # More than a session remembers streams.
 CALLS = 120
@@ -425,6 +426,65 @@ async def test_the_session_used_least_recently_goes_when_there_are_too_many() ->
         assert client.endpoint.session_count == 2
         assert (await client.post(request("ping"), first)).status_code == 200
         assert (await client.post(request("ping"), second)).status_code == 404
+
+
+async def test_a_flood_of_handshakes_ends_no_session_that_was_used() -> None:
+    async with http_client(limits=limits(sessions=5)) as client:
+        asking, listening = await client.session(), await client.session()
+        assert (await client.post(request("tools/list"), asking)).status_code == 200
+        async with await listen(client, listening) as events:
+            await events.next()
+        for _ in range(20):
+            await client.session()
+        for headers in (asking, listening):
+            assert (await client.post(request("ping"), headers)).status_code == 200
+        assert client.endpoint.session_count == 5
+
+
+async def test_a_new_session_is_refused_when_all_others_were_used() -> None:
+    async with http_client(limits=limits(sessions=2)) as client:
+        used = [await client.session() for _ in range(2)]
+        for headers in used:
+            assert (await client.post(request("ping"), headers)).status_code == 200
+        params = {"protocolVersion": "2025-11-25", "clientInfo": {"name": "n", "version": "0"}}
+        response = await client.post(request("initialize", params | {"capabilities": {}}))
+        assert response.status_code == 503
+        assert response.headers["retry-after"]
+        assert "sessions already, which is the limit" in response.json()["error"]["message"]
+        for headers in used:
+            assert (await client.post(request("ping"), headers)).status_code == 200
+
+
+async def test_many_sessions_share_what_is_kept_for_clients_that_come_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sessions, "ALL_REPLAY_BYTES", 500)
+    server = Server("s", "1", TOOLS)
+    async with http_client(server) as client:
+        headers = await client.session()
+        missed: list[bool] = []
+        for others in range(2):
+            for _ in range(10 * others):
+                await client.session()
+            async with await listen(client, headers) as events:
+                last_id = ((await events.next()) or {})["id"]
+            await until(lambda: client.endpoint.stream_count == 0)
+            server.announce(list_changed("tools"))
+            resumed = headers | {"last-event-id": last_id}
+            async with await listen(client, resumed) as events:
+                await events.next()  # The sign that it is heard.
+                server.announce(list_changed("prompts"))
+                message = await events.message()
+                missed.append(message["method"] == list_changed("prompts").method)
+    assert missed == [False, True]
+
+
+async def test_a_uri_without_end_cannot_be_watched() -> None:
+    async with http_client(make_whole_server()) as client:
+        headers = await client.session()
+        response = await client.post(request("resources/subscribe", {"uri": "x" * 8_193}), headers)
+    assert response.json()["error"]["code"] == -32602
+    assert "longer than 8,192 characters" in response.json()["error"]["message"]
 
 
 async def test_a_new_session_is_refused_when_all_are_in_use() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -19,6 +20,27 @@ from tests.support.mcp_process import ENV, SERVER, gone, logged, spawned
 from tests.support.processes import LONGEST_SECONDS, Held
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="signals and process groups are POSIX")
+# A server ends within a second; on a busy machine a few more pass.
+ENDING_SECONDS = 5.0
+PING = b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n'
+INITIALIZE = (
+    b'{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25",'
+    b'"clientInfo":{"name":"tests","version":"0"},"capabilities":{}}}\n'
+)
+
+
+def produce(characters: int) -> bytes:
+    """A request whose answer is that long."""
+    params = {"name": "Produce", "arguments": {"characters": characters}}
+    return json.dumps({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params}).encode() + b"\n"
+
+
+def asked(server: Held, lines: bytes) -> bytes:
+    """The first line of the answer to these requests."""
+    assert server.stdin is not None
+    server.stdin.write(lines)
+    server.stdin.flush()
+    return server.line()
 
 
 @pytest.mark.parametrize("era", ["modern", "legacy", None])
@@ -188,3 +210,83 @@ def test_a_server_at_a_terminal_ends_with_ctrl_c(tmp_path: Path) -> None:
     finally:
         os.close(ours)
         os.close(theirs)
+
+
+@posix
+def test_a_server_whose_answers_nobody_reads_ends_when_its_stdin_is_closed() -> None:
+    with Held(SERVER, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=ENV) as server:
+        assert server.stdin is not None
+        # The second request stays in the pipe: while answers wait, requests are not read.
+        asked(server, INITIALIZE + produce(2**23))
+        server.stdin.write(produce(2**23))
+        server.stdin.close()
+        assert server.wait(ENDING_SECONDS) == 0
+
+
+def test_an_answer_that_is_read_slowly_arrives_whole_after_stdin_is_closed() -> None:
+    with Held(SERVER, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=ENV) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        asked(server, INITIALIZE + produce(2**23))
+        server.stdin.close()
+        size = 0
+        while part := os.read(server.stdout.fileno(), 2**16):
+            size += len(part)
+        assert size > 2**23
+        assert server.wait(ENDING_SECONDS) == 0
+
+
+@posix
+@pytest.mark.parametrize("last", [b"", PING], ids=["idle", "answering"])
+def test_a_server_ends_when_the_host_closes_stdout_and_keeps_stdin_open(last: bytes) -> None:
+    with Held(SERVER, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=ENV) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        assert json.loads(asked(server, PING))["result"] == {}
+        server.stdout.close()
+        server.stdin.write(last)
+        server.stdin.flush()
+        assert server.wait(ENDING_SECONDS) == 0
+
+
+@posix
+def test_a_server_at_a_terminal_ends_when_its_stdout_is_closed() -> None:
+    """Its descriptors are read and written by threads."""
+    ours, theirs = os.openpty()
+    try:
+        with Held(SERVER, stdin=theirs, stdout=subprocess.PIPE, env=ENV) as server:
+            assert server.stdout is not None
+            os.write(ours, PING)
+            assert json.loads(server.line())["result"] == {}
+            server.stdout.close()
+            assert server.wait(ENDING_SECONDS) == 0
+    finally:
+        os.close(ours)
+        os.close(theirs)
+
+
+@posix
+def test_a_host_that_shares_one_socket_for_both_directions_is_answered_after_it_has_said_all() -> None:
+    ours, theirs = socket.socketpair()
+    with ours, Held(SERVER, stdin=theirs.fileno(), stdout=theirs.fileno(), env=ENV) as server:
+        theirs.close()
+        ours.sendall(PING)
+        ours.shutdown(socket.SHUT_WR)
+        with ours.makefile("rb") as answers:
+            assert json.loads(answers.readline())["result"] == {}
+        assert server.wait(ENDING_SECONDS) == 0
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+def test_a_stdout_that_cannot_be_written_ends_the_server_with_a_line(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    with (
+        log.open("wb") as stderr,
+        Path("/dev/full").open("wb") as full,
+        Held(SERVER, stdin=subprocess.PIPE, stdout=full, stderr=stderr, env=ENV) as server,
+    ):
+        assert server.stdin is not None
+        server.stdin.write(PING)
+        server.stdin.flush()
+        assert server.wait(ENDING_SECONDS) == 0
+    assert log.read_text(encoding="utf-8") == "stdout cannot be written: No space left on device\n"

@@ -14,7 +14,7 @@ from ragmcp.transports.stdio import standard_streams
 from ragmemory.bridge.host import Bridge, Revive
 from ragmemory.bridge.spawned import Spawned
 from ragmemory.settings import LimitSettings
-from ragmemory.signals import stop_signal
+from ragmemory.signals import exit_within, stop_signal
 from ragmemory.tokens import find_token
 
 PAUSE_SECONDS = 0.25
@@ -49,7 +49,7 @@ def _address(url: str) -> URL:
 
 async def _serve(url: str, token: str | None, message_bytes: int, command: list[str] | None) -> None:
     async with (
-        standard_streams() as stream,
+        standard_streams(exit_within) as stream,
         open_client(url, message_bytes, token, None) as http,
         anyio.create_task_group() as tasks,
     ):
@@ -60,6 +60,7 @@ async def _serve(url: str, token: str | None, message_bytes: int, command: list[
             revive = _starting(spawned)
         tasks.start_soon(_end_on_signal, tasks.cancel_scope)
         await Bridge(stream, http, tasks, revive).run()
+        exit_within()
         tasks.cancel_scope.cancel()
 
 
@@ -77,5 +78,5 @@ def _starting(spawned: Spawned) -> Revive:
 
 
 async def _end_on_signal(scope: anyio.CancelScope) -> None:
-    await stop_signal()
+    await stop_signal(exit_within)
     scope.cancel()

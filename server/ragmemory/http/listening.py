@@ -6,6 +6,7 @@ import asyncio
 import ipaddress
 import logging
 import os
+import re
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -121,6 +122,18 @@ class _Config(uvicorn.Config):
         logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
 
 
+def _authority(target: bytes) -> bytes | None:
+    """The host in a request target in absolute form; None for any other form.
+
+    "An origin server MUST ignore the received Host header field (if any) and instead use the host information
+    of the request-target." Source: RFC 9112, section 3.2.2.
+    """
+    _, separator, rest = target.partition(b"://")
+    if not separator or target.startswith(b"/"):
+        return None
+    return re.split(rb"[/?#]", rest, maxsplit=1)[0]
+
+
 class _Connection(HttpToolsProtocol):
     """uvicorn's, which waits without end for a head that comes byte by byte, and keeps all of it."""
 
@@ -152,6 +165,9 @@ class _Connection(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         self._head_is_here()
+        if (authority := _authority(self.url)) is not None:
+            others = [header for header in self.headers if header[0] != b"host"]
+            self.headers[:] = [*others, (b"host", authority)]
         super().on_headers_complete()
 
     def _await_head(self) -> None:

@@ -118,4 +118,6 @@ class _Views:
 
 def _url(request: Request, path: str) -> str:
     """As whoever asks has reached us: we may have many names."""
-    return f"{request.url.scheme}://{request.headers['host']}{path}"
+    # Not `request.url`, which fails over a host that is none: with a token any name will do, also no name.
+    host = request.headers.get("host") or "{}:{}".format(*request.scope["server"])
+    return f"{request.scope['scheme']}://{host}{path}"

@@ -23,7 +23,7 @@ from ragmemory.http.listening import Listener, Patience, bound, is_loopback, rai
 from ragmemory.http.metrics import Metrics
 from ragmemory.http.routes import MCP, make_app
 from ragmemory.serving import OnDemand, make_server
-from ragmemory.signals import stdin_end, stop_signal
+from ragmemory.signals import CLOSE_SECONDS, exit_within, stdin_end, stop_signal
 from ragmemory.tokens import find_token, kept_token
 
 
@@ -73,21 +73,27 @@ async def _serve(
     # Whoever can reach the page from elsewhere need not know where programs are installed here.
     command = server_command() if is_loopback(listening) else [SERVER_NAME]
     app = make_app(endpoint, server, metrics, _access(table, token), command)
-    listener = Listener(app, _patience(table, limits))
+    patience = _patience(table, limits)
+    listener = Listener(app, patience)
     stop = anyio.Event()
+    # What is being answered may run in a thread, which nothing can cancel.
+    leave = partial(exit_within, patience.finish_seconds + 2 * CLOSE_SECONDS)
     async with anyio.create_task_group() as tasks:
         memory.tasks = tasks
         server.allow_tasks(tasks)
-        for cause in (stop_signal, stdin_end) if end_with_stdin else (stop_signal,):
-            await tasks.start(_set_after, stop, cause)
+        await tasks.start(_set_after, stop, partial(stop_signal, leave))
+        if end_with_stdin:
+            await tasks.start(_set_after, stop, stdin_end)
         async with endpoint:
             tasks.start_soon(listener.run_on, listening)
             await listener.started_listening.wait()
             tell(_description(listening, server.tools, token))
             tasks.start_soon(memory.warm_up)
             await stop.wait()
+            leave()
             listener.stop()
         await listener.stopped.wait()
+        exit_within()
         tasks.cancel_scope.cancel()
 
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import hmac
 import logging
+import re
 from collections.abc import Callable
 from math import ceil
 from time import monotonic
-from urllib.parse import urlsplit
 
 from msgspec import Struct
 
@@ -23,15 +23,30 @@ from ragmcp.http_errors import (
     RateLimited,
     Unauthorized,
 )
-from ragmcp.transports.exchange import App, Header, Message, Receive, Scope, Send, respond, respond_error
+from ragmcp.transports.exchange import (
+    App,
+    Header,
+    Message,
+    Receive,
+    Scope,
+    Send,
+    client_address,
+    respond,
+    respond_error,
+)
 
 log = logging.getLogger(__name__)
 
-LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+# As they stand in Host and Origin. Other spellings of the same addresses (0x7f.1, a final dot) come from no
+# ordinary client: what is not exactly one of these is foreign.
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 ANY = "*"
 # The addresses whose requests are counted; of more, the one not heard of longest starts anew.
 MOST_ADDRESSES = 10_000
 PREFLIGHT_SECONDS = 600
+
+# A name, and a port if there is one; the name is compared as a whole, so it needs no grammar of its own.
+_HOST = re.compile(r"(.+?)(?::([1-9][0-9]{0,4}))?", re.DOTALL)
 
 _LOOKED_AT = frozenset(
     {
@@ -47,9 +62,10 @@ _LOOKED_AT = frozenset(
 class Access(Struct, frozen=True, kw_only=True):
     """The rules. Loopback names are always allowed, with any port."""
 
-    # Names without port, as clients call this server; "*" for any, where a token keeps pages out.
+    # Names and addresses without port, as clients call this server, in lower case; "*" for any, where a token
+    # keeps pages out.
     allowed_hosts: frozenset[str] = frozenset()
-    # As browsers send them: https://example.org
+    # As browsers send them, in lower case: https://example.org
     allowed_origins: frozenset[str] = frozenset()
     # None: nobody is asked for one.
     token: str | None = None
@@ -105,6 +121,7 @@ class _Guard:
         self._app = app
         self._on_refused = on_refused
         self._access = access
+        self._hosts = LOOPBACK | {f"[{name}]" if ":" in name else name for name in access.allowed_hosts}
         self._token = None if access.token is None else access.token.encode()
         self._buckets = (
             Buckets(access.requests_per_second, access.burst) if access.requests_per_second else None
@@ -134,19 +151,16 @@ class _Guard:
         await self._app(scope, receive, send)
 
     def _check_host(self, host: str) -> None:
-        name = _name(host)
-        if name not in LOOPBACK and not self._access.allowed_hosts & {name, ANY}:
+        if ANY not in self._hosts and _name(host) not in self._hosts:
             raise HostNotAllowed(host)
 
     def _check_origin(self, origin: str) -> None:
-        if origin.lower() not in self._access.allowed_origins and not _is_loopback(origin):
+        if origin.lower() not in self._access.allowed_origins and not _is_of_loopback(origin):
             raise OriginNotAllowed(origin)
 
     def _check_rate(self, scope: Scope) -> None:
-        if self._buckets is not None:
-            address = (scope.get("client") or ("",))[0]
-            if wait := self._buckets.wait(address, self._clock()):
-                raise RateLimited(ceil(wait))
+        if self._buckets is not None and (wait := self._buckets.wait(client_address(scope), self._clock())):
+            raise RateLimited(ceil(wait))
 
     def _check_token(self, given: str | None) -> None:
         if self._token is None:
@@ -165,23 +179,21 @@ def _looked_at(headers: list[Header]) -> dict[bytes, str]:
         if name in _LOOKED_AT:
             if name in found:
                 raise HeaderMismatch(name.decode(), "is there more than once")
-            found[name] = value.decode("latin-1").strip()
+            found[name] = value.decode("latin-1").strip(" \t")
     return found
 
 
 def _name(host: str) -> str:
-    """A host without its port."""
-    if host.startswith("["):
-        return host[1:].partition("]")[0].lower()
-    return host.partition(":")[0].removesuffix(".").lower()
+    """A host without its port, in lower case; "" for one with an impossible port."""
+    found = _HOST.fullmatch(host)
+    if found is None or int(found[2] or 0) > 65_535:
+        return ""
+    return found[1].lower()
 
 
-def _is_loopback(origin: str) -> bool:
-    try:
-        url = urlsplit(origin)
-        return url.scheme in ("http", "https") and url.hostname in LOOPBACK and not url.path
-    except ValueError:
-        return False
+def _is_of_loopback(origin: str) -> bool:
+    scheme, _, host = origin.partition("://")
+    return scheme.lower() in ("http", "https") and _name(host) in LOOPBACK
 
 
 def _preflight(origin: str, headers: dict[bytes, str]) -> list[Header]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping, Sequence
 from functools import lru_cache
+from ipaddress import IPv6Address, IPv6Network
 from itertools import chain
 from math import inf
 from typing import Any, TypeAlias
@@ -37,6 +38,8 @@ _EVENT_HEADERS: list[Header] = [
     (b"x-accel-buffering", b"no"),
 ]
 KEEP_ALIVE = b":\n\n"
+# Where IPv4 addresses are, as a socket for both shows them.
+_MAPPED = IPv6Address("::")
 _NEVER = {"q=0", "q=0.0", "q=0.00", "q=0.000"}
 
 
@@ -56,6 +59,7 @@ class Exchange:
         "_receive",
         "_send",
         "_streams",
+        "client",
         "extra",
         "finished",
         "headers",
@@ -70,6 +74,7 @@ class Exchange:
         self, scope: Scope, receive: Receive, send: Send, limits: HttpLimits, streams: Streams
     ) -> None:
         self.method: str = scope["method"]
+        self.client = client_address(scope)
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
         # All that is done for it; cancelled once there is nobody to do it for.
         self.scope = anyio.CancelScope()
@@ -224,6 +229,21 @@ class Exchange:
         if self._counted:
             self._counted = False
             self._streams.close()
+
+
+def client_address(scope: Scope) -> str:
+    """The address that a request comes from, for counting; "" where there is none."""
+    return _counted_as((scope.get("client") or ("",))[0])
+
+
+@lru_cache(1024)
+def _counted_as(address: str) -> str:
+    """Of IPv6 the network: a single subscriber has 2^64 addresses."""
+    try:
+        network = IPv6Network((address, 64), strict=False)
+    except ValueError:
+        return address
+    return address if network.network_address == _MAPPED else str(network)
 
 
 async def respond(send: Send, status: int, body: bytes = b"", extra: Sequence[Header] = ()) -> None:

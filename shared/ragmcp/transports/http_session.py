@@ -34,8 +34,11 @@ STREAMS_KEPT = 100
 class HttpSession:
     """One session: its connection, its streams, and what is being answered in it."""
 
-    def __init__(self, limits: HttpLimits) -> None:
+    def __init__(self, limits: HttpLimits, client: str, replay_limit: Callable[[], int]) -> None:
+        """`client` is the address that begins it; `replay_limit` the bytes of events it may keep just now."""
         self.id = secrets.token_urlsafe(ID_BYTES)
+        self.client = client
+        self.used = False
         self.state = Session()
         self.connection: Connection[Waiter] = Connection(
             limits.message_bytes, refuses=True, most=SESSION_REQUESTS
@@ -48,11 +51,16 @@ class HttpSession:
         self.exchanges: set[Exchange] = set()
         self.used_at = anyio.current_time()
         self._limits = limits
-        self._replay = Replay(limits.replay_bytes)
+        self._replay = Replay(replay_limit)
         self._streams: dict[int, SessionStream] = {}
         self._last_stream = 0
         self._standing: list[SessionStream] = []
         self._gets: set[anyio.CancelScope] = set()
+
+    @property
+    def busy(self) -> bool:
+        """Whether a client is being answered or listens."""
+        return bool(self.exchanges)
 
     def take(self, body: bytes) -> tuple[list[Request], list[bytes]]:
         """The requests in a body, and the answers to what is unusable in it; what else there is, is done."""

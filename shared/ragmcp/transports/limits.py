@@ -8,6 +8,9 @@ from ragmcp.http_errors import TooManyOpen
 
 # How many requests one legacy session may have in progress: its posts are acknowledged before the answer.
 SESSION_REQUESTS = 1_000
+# What all legacy sessions together keep for clients that come back, in bytes: with very many of them, each
+# keeps less than its `replay_bytes`.
+ALL_REPLAY_BYTES = 2**28
 # A body that keeps this pace may be as long as `message_bytes`; a trickle may not hold a connection.
 LEAST_BYTES_PER_SECOND = 2**17
 

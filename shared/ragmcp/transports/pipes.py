@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import select
 import stat
 import sys
 from contextlib import AbstractAsyncContextManager, suppress
@@ -24,8 +25,38 @@ def widen(fd: int) -> None:
             fcntl.fcntl(fd, F_SETPIPE_SZ, PIPE_BYTES)
 
 
+def has_reader(write_fd: int) -> bool:
+    """Whether the other end of a pipe, socket or terminal is open; True where the platform cannot tell."""
+    # What poll() always reports, also without being asked for any event: an error or a hang-up.
+    return not _polled(write_fd, 0)
+
+
+def has_writer(read_fd: int) -> bool:
+    """Whether more can come than already lies in it; True where the platform cannot tell."""
+    # Of a socket whose other side has closed its writing half only, Linux alone tells, and only if asked.
+    return not _polled(read_fd, getattr(select, "POLLRDHUP", 0))
+
+
+def _polled(fd: int, events: int) -> int:
+    if sys.platform == "win32":
+        return 0
+    poll = select.poll()
+    poll.register(fd, events)
+    ended = select.POLLERR | select.POLLHUP | events
+    return next((found & ended for _, found in poll.poll(0)), 0)
+
+
 class Pipes(Stream, Protocol):
     """A stream whose halves close one by one."""
+
+    sent: int
+    """Bytes written so far."""
+    queued: int
+    """Bytes that wait to be written."""
+    ended: bool
+    """Whether everything was read."""
+    failure: OSError | None
+    """Why nothing more can be written; None while it can."""
 
     def end(self) -> None:
         """Close the writing half: the other side reads what is left, then the end."""

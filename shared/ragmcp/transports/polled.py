@@ -39,11 +39,13 @@ class PolledPipes:
         self._write_fd = write_fd
         self._read_bytes = READ_BYTES
         self._received = b""
-        self._ended = False
+        self.ended = False
         self._reading = False
         self._receiver: asyncio.Future[None] | None = None
         self._queue: deque[bytes | memoryview] = deque()
-        self._queued = 0
+        self.queued = 0
+        self.sent = 0
+        self.failure: OSError | None = None
         self._scheduled = False
         self._blocked = False
         self._drained = Pulse()
@@ -52,11 +54,11 @@ class PolledPipes:
     # Reading
 
     async def receive(self) -> bytes:
-        while not self._received and not self._ended:
+        while not self._received and not self.ended:
             self._receiver = self._loop.create_future()
             await self._receiver
         data, self._received = self._received, b""
-        if not self._reading and not self._ended:
+        if not self._reading and not self.ended:
             self._resume()
         return data
 
@@ -79,7 +81,7 @@ class PolledPipes:
         except OSError:  # A reset socket has ended like any other.
             self._received = b""
         if not self._received:
-            self._ended = True
+            self.ended = True
             self._pause()
         self._read_bytes = LARGE_READ_BYTES if len(self._received) >= READ_BYTES else READ_BYTES
         if self._receiver and not self._receiver.done():
@@ -89,7 +91,7 @@ class PolledPipes:
 
     def write(self, line: bytes) -> None:
         self._queue += (line, b"\n")
-        self._queued += len(line) + 1
+        self.queued += len(line) + 1
 
     def flush(self) -> None:
         if self._queue and not self._blocked:
@@ -105,29 +107,31 @@ class PolledPipes:
         self.flush()
 
     async def drain(self, below: int = HIGH_WATER_BYTES) -> None:
-        while self._queued > below:
+        while self.queued > below:
             await self._drained.wait()
 
     def _flush(self) -> None:
         try:
             while self._queue:
-                if self._queued <= JOIN_BYTES:
+                if self.queued <= JOIN_BYTES:
                     self._queue = deque([b"".join(self._queue)])
                 written = os.write(self._write_fd, self._queue[0])
-                self._queued -= written
+                self.queued -= written
+                self.sent += written
                 if written == len(self._queue[0]):
                     self._queue.popleft()
                 else:
                     self._queue[0] = memoryview(self._queue[0])[written:]
         except BlockingIOError:
             self._wait_until_writable()
-        except OSError:
-            # Nobody reads any more. That shows at the reading end too, after what is left there.
+        except OSError as error:
+            # A client sees it at its reading end too, after what is left there.
+            self.failure = error
             self._queue.clear()
-            self._queued = 0
+            self.queued = 0
         if not self._queue:
             self._unblock()
-        if self._queued <= HIGH_WATER_BYTES:
+        if self.queued <= HIGH_WATER_BYTES:
             self._drained.set()
 
     def _wait_until_writable(self) -> None:
@@ -152,5 +156,5 @@ class PolledPipes:
         """Close both halves."""
         self.end()
         self._pause()
-        self._ended = True
+        self.ended = True
         os.close(self._read_fd)

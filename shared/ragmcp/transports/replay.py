@@ -22,9 +22,9 @@ class _Said(Struct, frozen=True):
 
 
 class Replay:
-    """What a session said lately, on all its streams; of the oldest no more than fits into `limit` bytes."""
+    """What a session said lately, on all its streams: the latest that fits into `limit()` bytes."""
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: Callable[[], int]) -> None:
         self._limit = limit
         self._size = 0
         self._last = 0
@@ -39,7 +39,8 @@ class Replay:
         """Remember the event that got the last id."""
         self._said.append(_Said(stream, self._last, event))
         self._size += len(event)
-        while self._size > self._limit:
+        limit = self._limit()
+        while self._size > limit:
             self._size -= len(self._said.popleft().event)
 
     def after(self, stream: int, number: int) -> list[tuple[int, bytes]]:

@@ -30,7 +30,9 @@ from ragmcp.server import open_call
 from ragmcp.transports.answering import Answering, Attendant
 from ragmcp.transports.exchange import EVENTS, Exchange
 from ragmcp.transports.http_session import HttpSession, SessionChannel
+from ragmcp.transports.limits import ALL_REPLAY_BYTES
 from ragmcp.transports.replay import SessionStream
+from ragmcp.transports.session_table import SessionTable
 
 log = logging.getLogger(__name__)
 
@@ -41,8 +43,7 @@ class Sessions:
     def __init__(self, answering: Answering) -> None:
         self._answering = answering
         self._limits = answering.limits
-        # The one that was used last stands last.
-        self._sessions: dict[str, HttpSession] = {}
+        self._sessions: SessionTable[HttpSession] = SessionTable(self._limits.sessions)
 
     @property
     def count(self) -> int:
@@ -78,6 +79,7 @@ class Sessions:
             raise NotAcceptable((EVENTS,))
         if not exchange.may_stream:
             raise TooManyOpen("event streams", self._limits.streams)
+        session.used = True
         with self._using(session, exchange), session.hearing() as carried:
             if (last_seen := exchange.header(headers.LAST_EVENT_ID)) is not None:
                 stream, number = session.find_stream(last_seen)
@@ -106,13 +108,13 @@ class Sessions:
         while True:
             await anyio.sleep(self._limits.session_idle_seconds / 4)
             limit = anyio.current_time() - self._limits.session_idle_seconds
-            for session in [*self._sessions.values()]:
-                if not session.exchanges and session.used_at < limit:
+            for session in self._sessions:
+                if not session.busy and session.used_at < limit:
                     self._end(session)
 
     def leave(self) -> None:
         """Let all streams end, and all calls find theirs."""
-        for session in self._sessions.values():
+        for session in self._sessions:
             session.leave()
 
     # Who there is
@@ -121,9 +123,9 @@ class Sessions:
         id = exchange.header(headers.SESSION_ID)
         if id is None:
             raise SessionRequired(exchange.method)
-        if id not in self._sessions:
+        session = self._sessions.get(id)
+        if session is None:
             raise SessionNotFound
-        session = self._sessions[id]
         revision = exchange.header(headers.PROTOCOL_VERSION)
         if revision is not None and revision not in LEGACY_REVISIONS:
             terms = session.state.terms
@@ -137,29 +139,25 @@ class Sessions:
             yield
         finally:
             session.part(exchange)
-            if self._sessions.pop(session.id, None):
-                self._sessions[session.id] = session
+            if self._sessions.get(session.id):
+                self._sessions.put(session)
 
     def _end(self, session: HttpSession) -> None:
-        self._sessions.pop(session.id, None)
+        self._sessions.remove(session)
         session.close()
 
     async def _begin(self, exchange: Exchange, body: bytes) -> None:
-        """A client whose session had to go for another one learns it from a 404 and begins anew, unnoticed;
-        one that is refused its first request has failed in front of its user. So the new one gets in, as long
-        as there is one that nobody uses right now.
-        """
-        if len(self._sessions) >= self._limits.sessions:
-            idle = next((session for session in self._sessions.values() if not session.exchanges), None)
-            if idle is None:
-                raise TooManyOpen("sessions", self._limits.sessions)
-            self._end(idle)
-        session = HttpSession(self._limits)
-        self._sessions[session.id] = session
+        if (other := self._sessions.in_the_way(exchange.client)) is not None:
+            self._end(other)
+        session = HttpSession(self._limits, exchange.client, self._replay_limit)
+        self._sessions.put(session)
         with self._using(session, exchange):
             await self._answer(exchange, session, body)
         if session.state.terms is None:
             self._end(session)
+
+    def _replay_limit(self) -> int:
+        return min(self._limits.replay_bytes, ALL_REPLAY_BYTES // max(len(self._sessions), 1))
 
     def _listen(self, session: HttpSession) -> SessionStream:
         stream = session.open_stream(standing=True)
@@ -181,7 +179,9 @@ class Sessions:
     # What is answered
 
     async def _answer(self, exchange: Exchange, session: HttpSession, body: bytes) -> None:
+        begun = session.state.terms is not None
         requests, replies = session.take(body)
+        session.used |= begun and bool(requests)
         if not requests:
             await exchange.answer(400 if replies else 202, b"".join(replies))
             return

@@ -6,6 +6,8 @@ needs when it is called: a server starts without the client's code, and the othe
 
 from __future__ import annotations
 
+import errno
+import logging
 import os
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -17,42 +19,65 @@ import anyio
 
 from ragmcp.concurrency import beside
 from ragmcp.errors import ConnectionClosed, ServerNotStarted
+from ragmcp.peer import FINISH_SECONDS
 from ragmcp.schema import Implementation
-from ragmcp.transports.pipes import Pipes, open_pipes
+from ragmcp.transports.pipes import Pipes, has_reader, has_writer, open_pipes
 
 if TYPE_CHECKING:
     from ragmcp.client import Client, EraName
     from ragmcp.handlers import Handlers
     from ragmcp.server import Server
 
-PARENT_WATCH_SECONDS = 0.5
+log = logging.getLogger(__name__)
+
+WATCH_SECONDS = 0.2
+# A host that has closed stdin may leave answers unread for so long: a server is to end within a second.
+UNREAD_SECONDS = 0.4
+# What an ordinary host does to stdout when it leaves.
+_HANGUPS = frozenset({errno.EPIPE, errno.ECONNRESET, errno.EIO})
 
 
 async def serve_stdio(
-    server: Server, *, message_bytes: int, on_listening: Callable[[], Awaitable[None]] | None = None
+    server: Server,
+    *,
+    message_bytes: int,
+    on_listening: Callable[[], Awaitable[None]] | None = None,
+    on_leaving: Callable[[], None] = lambda: None,
 ) -> None:
-    """Serve on stdin and stdout until stdin ends or the parent process has died.
+    """Serve on stdin and stdout until stdin ends and its requests are answered, or the host is gone.
 
     `message_bytes` is the longest message read; `on_listening` runs beside once the first answer has left.
+    `on_leaving` is called once nothing more is to be answered: what still runs in threads then cannot be
+    cancelled, and this returns only after it.
     """
     from ragmcp.server import serve
 
-    async with standard_streams() as stream:
-        await serve(server, stream, message_bytes=message_bytes, on_listening=on_listening)
+    async with standard_streams(on_leaving) as stream:
+        await serve(
+            server, stream, message_bytes=message_bytes, on_listening=on_listening, on_leaving=on_leaving
+        )
 
 
 @asynccontextmanager
-async def standard_streams() -> AsyncIterator[Pipes]:
-    """Stdin and stdout as one stream, the protocol's alone. The body ends when our parent has died."""
+async def standard_streams(on_gone: Callable[[], None]) -> AsyncIterator[Pipes]:
+    """Stdin and stdout as one stream, the protocol's alone. The body is cancelled when the host is gone.
+
+    `on_gone` is called just before that.
+    """
     parent = os.getppid()
     with anyio.CancelScope() as life:
+        read_fd, write_fd = _guard_standard_streams()
+        async with open_pipes(read_fd, write_fd) as stream:
+            host = _Host(parent, read_fd, write_fd, stream)
 
-        async def watch() -> None:
-            await _parent_death(parent)
-            life.cancel()
+            async def watch() -> None:
+                reason = await host.gone()
+                log.info("The server ends: %s", reason)
+                on_gone()
+                life.cancel()
 
-        async with open_pipes(*_guard_standard_streams()) as stream, beside(watch):
-            yield stream
+            async with beside(watch):
+                yield stream
 
 
 def _guard_standard_streams() -> tuple[int, int]:
@@ -73,15 +98,49 @@ def _guard_standard_streams() -> tuple[int, int]:
     return read_fd, write_fd
 
 
-async def _parent_death(parent: int) -> None:
-    """Returns once `parent` is no longer our parent.
+class _Host:
+    """Looks whether the process at the other end of stdin and stdout is still there for us.
 
-    Stdin does not end with the parent if somebody else inherited its other end. Linux's PR_SET_PDEATHSIG is
-    no substitute: it fires when the *thread* that started us ends. On Windows the id never changes, and
-    stdin has to do.
+    Looks again and again, because no event tells all of it. Stdin does not end with our parent if somebody
+    else inherited its other end; Linux's PR_SET_PDEATHSIG is no substitute, since it fires when the *thread*
+    that started us ends. While answers wait, stdin is not read (backpressure), so its end goes unnoticed. On
+    Windows neither the parent nor the other end of a pipe can be seen: stdin's end and a failed write have to
+    do.
     """
-    while os.getppid() == parent:  # noqa: ASYNC110 (nothing tells us; it has to be looked at)
-        await anyio.sleep(PARENT_WATCH_SECONDS)
+
+    def __init__(self, parent: int, read_fd: int, write_fd: int, stream: Pipes) -> None:
+        self._parent = parent
+        self._read_fd = read_fd
+        self._write_fd = write_fd
+        self._stream = stream
+        self._ended_at = self._took_at = anyio.current_time()
+        self._sent = 0
+
+    async def gone(self) -> str:
+        """Returns the reason once no answer can reach the host any more."""
+        while not (reason := self._look(anyio.current_time())):  # noqa: ASYNC110 (see above)
+            await anyio.sleep(WATCH_SECONDS)
+        return reason
+
+    def _look(self, now: float) -> str:
+        stream = self._stream
+        if os.getppid() != self._parent:
+            return "its parent process has died"
+        if (failure := stream.failure) is not None:
+            if failure.errno not in _HANGUPS:
+                log.error("stdout cannot be written: %s", failure.strerror)
+            return "stdout cannot be written"
+        if not has_reader(self._write_fd):
+            return "the host has closed stdout"
+        if not stream.queued or stream.sent != self._sent:
+            self._took_at, self._sent = now, stream.sent
+        if not stream.ended:
+            self._ended_at = now
+        if now - self._took_at >= UNREAD_SECONDS and (stream.ended or not has_writer(self._read_fd)):
+            return "the host has closed stdin and does not read the answers"
+        if now - self._ended_at > FINISH_SECONDS + WATCH_SECONDS:
+            return "the host has closed stdin, and there is no more time for the answers"
+        return ""
 
 
 @asynccontextmanager

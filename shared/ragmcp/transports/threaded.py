@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager, suppress
 from functools import partial
 from queue import SimpleQueue
 from threading import Thread
+from time import sleep
 from typing import Any
 
 import anyio
@@ -19,6 +20,8 @@ from ragmcp.concurrency import Pulse, beside
 from ragmcp.peer import HIGH_WATER_BYTES
 
 READ_BYTES = 2**16
+# Between attempts at a descriptor that another program has made non-blocking, for all who share it.
+_RETRY_SECONDS = 0.01
 
 
 class _Worker:
@@ -74,7 +77,10 @@ class ThreadedPipes:
         self._news = anyio.Event()
         self._taken = anyio.Event()
         self._queue: deque[bytes] = deque()
-        self._queued = 0
+        self.queued = 0
+        self.sent = 0
+        self.ended = False
+        self.failure: OSError | None = None
         self._work = anyio.Event()
         self._drained = Pulse()
 
@@ -95,18 +101,22 @@ class ThreadedPipes:
             self._received.append(data)
             self._news.set()
             if not data:
+                self.ended = True
                 return
             await self._taken.wait()
 
     def _read(self) -> bytes:
-        try:
-            return os.read(self._read_fd, READ_BYTES)
-        except OSError:
-            return b""
+        while True:
+            try:
+                return os.read(self._read_fd, READ_BYTES)
+            except BlockingIOError:
+                sleep(_RETRY_SECONDS)
+            except OSError:
+                return b""
 
     def write(self, line: bytes) -> None:
         self._queue += (line, b"\n")
-        self._queued += len(line) + 1
+        self.queued += len(line) + 1
 
     def flush(self) -> None:
         self._work.set()
@@ -115,7 +125,7 @@ class ThreadedPipes:
         self._work.set()
 
     async def drain(self, below: int = HIGH_WATER_BYTES) -> None:
-        while self._queued > below:
+        while self.queued > below:
             await self._drained.wait()
 
     async def write_on(self) -> None:
@@ -126,14 +136,20 @@ class ThreadedPipes:
             lines, self._queue = self._queue, deque()
             size = sum(map(len, lines))
             await self._writer.do(partial(self._write, b"".join(lines)))
-            self._queued -= size
+            self.queued -= size
             self._drained.set()
 
     def _write(self, data: bytes) -> None:
         rest = memoryview(data)
-        with suppress(OSError):  # Nobody reads any more; that shows at the reading end.
-            while rest:
-                rest = rest[os.write(self._write_fd, rest) :]
+        while rest and self.failure is None:
+            try:
+                written = os.write(self._write_fd, rest)
+                self.sent += written
+                rest = rest[written:]
+            except BlockingIOError:
+                sleep(_RETRY_SECONDS)
+            except OSError as error:
+                self.failure = error
 
     def end(self) -> None:
         """Close the writing half."""
