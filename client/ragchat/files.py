@@ -16,6 +16,7 @@ from pathlib import Path
 from urllib.parse import unquote_to_bytes, urlsplit
 
 from ragchat.gitignore import Gitignore
+from ragmcp.regular_files import too_large
 
 # Named without being opened. Some of them are text inside, but their markup would bury their words.
 UNSUPPORTED = {
@@ -34,7 +35,7 @@ UNSUPPORTED = {
     }.items()
     for extension in (f".{name}" for name in extensions.split())
 }
-# What a message to memory may hold; read into memory as a whole, one at a time.
+# Half of what a message to memory may hold (limits.message_bytes): text grows when it is escaped as JSON.
 LARGEST_BYTES = 128 << 20
 
 
@@ -120,7 +121,7 @@ def _look(path: Path, *, named: bool = False) -> Source | Refusal:
     if not stat.S_ISREG(status.st_mode):
         return Refusal(path, "is not a regular file", named)
     if status.st_size > LARGEST_BYTES:
-        return Refusal(path, f"is larger than {LARGEST_BYTES >> 20} MiB", named)
+        return Refusal(path, f"cannot be read: {too_large(status.st_size, LARGEST_BYTES)}", named)
     if kind := UNSUPPORTED.get(path.suffix.lower()):
         return Refusal(path, f"is not text or Markdown ({kind})", named)
     return Source(path, status.st_size, named)
@@ -130,6 +131,7 @@ def _walk(root: Path, is_given_up: Callable[[], bool]) -> Iterator[Source | Refu
     """The files under `root`, which is resolved; folders in the order of their names."""
     visited = {root}
     pending: list[tuple[Path, Gitignore]] = [(root, Gitignore.above(root))]
+    yield from _unreadable(pending[0][1])
     while pending and not is_given_up():
         folder, ignored = pending.pop()
         try:
@@ -138,8 +140,11 @@ def _walk(root: Path, is_given_up: Callable[[], bool]) -> Iterator[Source | Refu
             yield Refusal(folder, reason_of(error))
             continue
         ignored = ignored.inside(folder)
+        yield from _unreadable(ignored)
         below = []
         for entry in entries:
+            if is_given_up():
+                return
             # To git, a link is a file, wherever it leads.
             if entry.name.startswith(".") or ignored.matches(
                 Path(entry.path), entry.is_dir(follow_symlinks=False)
@@ -154,6 +159,12 @@ def _walk(root: Path, is_given_up: Callable[[], bool]) -> Iterator[Source | Refu
                 visited.add(found)
                 below.append((found, ignored))
         pending.extend(reversed(below))
+
+
+def _unreadable(ignored: Gitignore) -> Iterator[Refusal]:
+    """Git goes on without a .gitignore that cannot be read; so do we, and say so."""
+    for error in ignored.unreadable:
+        yield Refusal(Path(error.filename), reason_of(error), failed=False)
 
 
 def _resolve(entry: os.DirEntry[str], root: Path) -> Path | Refusal:

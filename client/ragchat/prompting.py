@@ -20,7 +20,11 @@ from ragchat.conversation import history_messages, newest_that_fit
 from ragchat.errors import PromptUnreadable, QuestionTooLong
 from ragchat.types import Candidate, Hit, Message, Turn
 from ragchat.wording import names
+from ragmcp.regular_files import read_regular
 from ragmcp.settings import Settings
+
+# Of a prompt file: far more than any model can hold.
+LARGEST_BYTES = 1 << 20
 
 
 class PromptSettings(Struct):
@@ -74,9 +78,13 @@ def _read(name: str, file: str) -> str:
     if not file:
         return resources.files("ragconfig").joinpath(f"{name}.md").read_text(encoding="utf-8").strip()
     try:
-        return Path(file).expanduser().read_text(encoding="utf-8-sig").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise PromptUnreadable(f"prompts.{name}", file, str(error)) from error
+        return read_regular(Path(file).expanduser(), LARGEST_BYTES).decode("utf-8-sig").strip()
+    except OSError as error:
+        raise PromptUnreadable(f"prompts.{name}", file, error.strerror or str(error)) from error
+    except RuntimeError as error:  # `~name` of a user that does not exist
+        raise PromptUnreadable(f"prompts.{name}", file, "there is no such home folder") from error
+    except UnicodeDecodeError as error:
+        raise PromptUnreadable(f"prompts.{name}", file, "it is not text in UTF-8") from error
 
 
 def build(

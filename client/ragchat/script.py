@@ -38,8 +38,10 @@ import msgspec
 from msgspec import Struct, field
 
 from ragchat.errors import ScriptInvalid
+from ragmcp.toml_files import NotToml, read_toml
 
 FRESH = "fresh"
+LARGEST_BYTES = 1 << 22
 VARIABLE = re.compile(r"\$\{([^}]*)\}")
 UNKNOWN_FIELD = re.compile(r"Object contains unknown field `(.*?)`")
 WRONG_TYPE = re.compile(r"Expected `(.*?)`, got `(.*?)`")
@@ -113,10 +115,10 @@ class Script(Struct, forbid_unknown_fields=True):
 def load_script(path: Path) -> Script:
     """Read and check a script. Raises ScriptInvalid, whose sentence names the place."""
     try:
-        tree = msgspec.toml.decode(path.read_text(encoding="utf-8-sig"))
+        tree = read_toml(path, LARGEST_BYTES)
     except OSError as error:
         raise ScriptInvalid(str(path), f"it cannot be read: {error.strerror}") from None
-    except (UnicodeDecodeError, msgspec.DecodeError) as error:
+    except NotToml as error:
         raise ScriptInvalid(str(path), f"it is not valid TOML: {error}") from None
     try:
         tree["step"] = _with_paths(tree.get("step", []))
@@ -232,8 +234,10 @@ def _flaw(step: Step) -> str:
     for pattern in listed(step.expect.matches):
         try:
             re.compile(pattern)
-        except re.error as error:
+        except (re.error, OverflowError) as error:
             return f"has a bad regular expression {pattern!r}: {error}"
+        except RecursionError:
+            return f"has a regular expression that is nested too deeply: {pattern[:40]!r} …"
     return ""
 
 

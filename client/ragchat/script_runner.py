@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import re
+import json
+import sys
 import time
 from collections.abc import Callable
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+import anyio
 from msgspec import Struct, field
 
 from ragchat.app import App
@@ -17,6 +19,14 @@ from ragchat.inject import InjectReport, Memory, inject_one, run_inject
 from ragchat.script import Expectation, InjectStep, Script, Step, listed
 from ragchat.settings import RetrievalSettings
 from ragchat.types import Finished
+
+# A program of its own, which can be ended: Python does not interrupt a search, and `(a+)+$` may take years.
+SEARCH = """
+import json, re, sys
+pattern, text = json.load(sys.stdin)
+print("found" if re.search(pattern, text, re.MULTILINE) else "not found")
+"""
+SEARCH_SECONDS = 5.0
 
 
 class Outcome(Struct):
@@ -68,7 +78,7 @@ async def run_script(
         except RagChatError as error:
             outcome = Outcome("", errors=[str(error)])
         seconds = time.perf_counter() - started
-        failures = outcome.errors or check(step.expect, outcome, seconds)
+        failures = outcome.errors or await check(step.expect, outcome, seconds)
         done = StepReport(
             number, step.kind, step.title, not failures, failures, seconds, outcome.text, outcome.uris
         )
@@ -116,15 +126,13 @@ async def _query(text: str, app: App) -> Outcome:
     )
 
 
-def check(expect: Expectation, outcome: Outcome, seconds: float) -> list[str]:
+async def check(expect: Expectation, outcome: Outcome, seconds: float) -> list[str]:
     """A sentence for each expectation that does not hold."""
     text = _folded(outcome.text)
     failures = [f"does not contain {part!r}" for part in listed(expect.contains) if _folded(part) not in text]
     failures += [f"contains {part!r}" for part in listed(expect.not_contains) if _folded(part) in text]
     failures += [
-        f"does not match {pattern!r}"
-        for pattern in listed(expect.matches)
-        if not re.search(pattern, outcome.text, re.MULTILINE)
+        failure for pattern in listed(expect.matches) if (failure := await _mismatch(pattern, outcome.text))
     ]
     failures += [
         f"does not cite {wanted!r}"
@@ -136,6 +144,22 @@ def check(expect: Expectation, outcome: Outcome, seconds: float) -> list[str]:
     if expect.max_seconds is not None and seconds > expect.max_seconds:
         failures.append(f"took {seconds:.2f} s, more than {expect.max_seconds:g} s")
     return failures
+
+
+async def _mismatch(pattern: str, text: str) -> str:
+    """Why the regular expression is not found in the text; "" if it is."""
+    # -I and -S: nothing of the user's is imported, and it starts in 20 ms.
+    command = [sys.executable, "-I", "-S", "-c", SEARCH]
+    try:
+        with anyio.fail_after(SEARCH_SECONDS):
+            done = await anyio.run_process(command, input=json.dumps([pattern, text]).encode(), check=False)
+    except TimeoutError:
+        return f"is not matched with {pattern!r} within {SEARCH_SECONDS:g} s"
+    except OSError as error:
+        return f"cannot be matched with {pattern!r}: {error.strerror}"
+    if done.returncode:
+        return f"cannot be matched with {pattern!r}: the search ended with exit code {done.returncode}"
+    return "" if done.stdout.split() == [b"found"] else f"does not match {pattern!r}"
 
 
 def _folded(text: str) -> str:

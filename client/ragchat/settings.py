@@ -1,14 +1,11 @@
-"""The chat's own tables of the settings. Light: `query` reads them too."""
+"""The chat's own tables of the settings. Light: `query` reads them too.
+
+The ranges of the numbers are in `ragconfig/ranges.toml`: loading checks those of both programs.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated, TypeAlias
-
-from msgspec import Meta, Struct
-
-Count: TypeAlias = Annotated[int, Meta(ge=1)]
-CountOrNone: TypeAlias = Annotated[int, Meta(ge=0)]
-Seconds: TypeAlias = Annotated[float, Meta(gt=0)]
+from msgspec import Struct
 
 
 class ModelSettings(Struct):
@@ -19,25 +16,25 @@ class ModelSettings(Struct):
     key_file: str
     openai_model: str
     ollama_url: str
-    ollama_seconds: Seconds
-    context_tokens: Count
-    answer_tokens: Count
-    timeout_seconds: Seconds
-    retries: CountOrNone
+    ollama_seconds: float
+    context_tokens: int
+    answer_tokens: int
+    timeout_seconds: float
+    retries: int
 
 
 class RetrievalSettings(Struct):
     """The table [retrieval]."""
 
-    top_k: Annotated[int, Meta(ge=1, le=100)]
+    top_k: int
     min_score: float
-    deadline_seconds: Seconds
-    passage_tokens: Count
+    deadline_seconds: float
+    passage_tokens: int
 
 
 class ToolSettings(Struct):
     """The table [tools]."""
 
     offered: list[str]
-    rounds: CountOrNone
-    timeout_seconds: Seconds
+    rounds: int
+    timeout_seconds: float

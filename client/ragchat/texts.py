@@ -8,6 +8,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from ragchat.files import LARGEST_BYTES
+from ragmcp.regular_files import read_regular
+
 MARKDOWN = frozenset({".md", ".markdown", ".mdown", ".mkd"})
 # Long marks first: UTF-32's little-endian mark begins with UTF-16's.
 BYTE_ORDER_MARKS = (
@@ -21,7 +24,8 @@ BYTE_ORDER_MARKS = (
 GUESSED = ("cp1252", "latin-1")
 SNIFFED_BYTES = 8192
 CONTROL_CHARACTERS = bytes(set(range(32)) - set(b"\t\n\f\r\x1b"))
-HEADING = re.compile(r"^#{1,6}\s+(.+?)\s*#*\s*$", re.MULTILINE)
+HEADING = re.compile(r"^#{1,6}[ \t]+(.*)", re.MULTILINE)
+CLOSING = re.compile(r"(?:^|[ \t])#+$")
 
 
 class NotText(Exception):
@@ -41,7 +45,7 @@ class Text(NamedTuple):
 
 def read_text(path: Path) -> Text:
     """What is in a file. Raises NotText, OSError."""
-    return decode(path.read_bytes())
+    return decode(read_regular(path, LARGEST_BYTES))
 
 
 def decode(data: bytes) -> Text:
@@ -71,6 +75,9 @@ def _decode(data: bytes) -> tuple[str, str]:
 
 def title_of(path: Path, text: str) -> str:
     """A Markdown document's first heading, else the file's name."""
-    if path.suffix.lower() in MARKDOWN and (heading := HEADING.search(text)):
-        return heading[1]
+    if path.suffix.lower() in MARKDOWN:
+        for heading in HEADING.finditer(text):
+            # Not one expression for the whole line: with the blanks in it that would be cubic.
+            if title := CLOSING.sub("", heading[1].strip()).rstrip():
+                return title
     return path.name

@@ -20,7 +20,7 @@ _TOKEN = re.compile(r"[\x21-\x7e]+")
 
 def find_token(token_file: str) -> str | None:
     """What is in the file, else in the environment, else None. Raises SettingsError."""
-    token = read_key(token_file, TOKEN_VARIABLE)
+    token = read_key(token_file, TOKEN_VARIABLE, kind="token file")
     if not token and not token_file:
         return None
     if not _TOKEN.fullmatch(token):

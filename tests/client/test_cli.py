@@ -7,12 +7,16 @@ import sys
 from importlib import import_module
 from importlib.metadata import version
 from inspect import signature
+from io import TextIOWrapper
+from pathlib import Path
 
 import pytest
 
 from ragchat import __version__
 from ragchat.arguments import COMMANDS, GROUPS, Command, make_parser
 from ragchat.cli import main
+from ragchat.commands import read_stdin
+from ragchat.errors import StdinUnusable
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
@@ -104,3 +108,12 @@ def test_help_loads_nothing_heavy() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     heavy = {"anyio", "asyncio", "dataclasses", "importlib.metadata", "msgspec", "numpy", "openai", "rich"}
     assert not heavy & set(done.stderr.split())
+
+
+def test_stdin_without_an_end_is_refused_at_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ragchat.files.LARGEST_BYTES", 1000)
+    with Path("/dev/zero" if sys.platform != "win32" else __file__).open("rb") as endless:
+        monkeypatch.setattr(sys, "stdin", TextIOWrapper(endless))
+        with pytest.raises(StdinUnusable) as caught:
+            read_stdin()
+    assert str(caught.value) == "What came from stdin is larger than 1,000 bytes."

@@ -109,6 +109,7 @@ async def test_a_name_that_no_ollama_has_goes_to_openai_if_there_is_a_key() -> N
 async def test_the_key_comes_from_a_file_where_one_is_named(tmp_path: Path) -> None:
     file = tmp_path / "key"
     file.write_text("from-file\n", encoding="utf-8")
+    file.chmod(0o600)
     async with resolved("gpt-5", {"OPENAI_API_KEY": "k"}, key_file=str(file)) as model:
         assert model
         assert model.place.key == "from-file"

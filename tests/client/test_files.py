@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ragchat.files import Collected, collect, references
+from ragchat.files import LARGEST_BYTES, Collected, collect, references
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="POSIX file kinds")
 
@@ -150,9 +150,16 @@ def test_a_document_may_be_named_by_its_id_its_uri_or_its_path(tmp_path: Path) -
     assert references("~nobody-has-this-name/x") == ("~nobody-has-this-name/x",)
 
 
-def test_a_walk_that_is_given_up_ends_at_the_next_folder(tmp_path: Path) -> None:
-    for folder in ("a", "b", "c"):
-        (tmp_path / folder).mkdir()
-        (tmp_path / folder / "note.md").write_text("x", "utf-8")
-    answers = iter([False, False, True, True])
-    assert names(collect([tmp_path], lambda: next(answers)), tmp_path) == ["a/note.md"]
+def test_a_walk_that_is_given_up_ends_at_the_next_entry(tmp_path: Path) -> None:
+    write(tmp_path, {"a.md": "x", "b.md": "x", "c/d.md": "x"})
+    answers = iter([False, False, True, True])  # at the folder, at its first entry, at its second one
+    assert names(collect([tmp_path], lambda: next(answers)), tmp_path) == ["a.md"]
+
+
+def test_a_file_above_the_limit_is_refused_with_both_sizes(tmp_path: Path) -> None:
+    path = tmp_path / "large.md"
+    with path.open("wb") as file:
+        file.truncate(LARGEST_BYTES + 1)
+    reason = "cannot be read: it is larger than 134,217,728 bytes (134,217,729)"
+    assert reasons(collect([tmp_path])) == {"large.md": (reason, False)}
+    assert reasons(collect([path])) == {"large.md": (reason, True)}

@@ -47,6 +47,7 @@ def test_verbose_logs_more_of_ours_and_nothing_more_of_others(tmp_path: Path) ->
 
 def test_no_key_that_was_read_is_in_the_log_not_even_in_a_traceback(tmp_path: Path) -> None:
     (tmp_path / "key").write_text("sk-from-a-file\n", encoding="utf-8")
+    (tmp_path / "key").chmod(0o600)
     keys = read_key(str(tmp_path / "key")), read_key("", environ={"OPENAI_API_KEY": "sk-from-a-file-longer"})
     path = start_log(tmp_path, verbose=False)
     logging.getLogger("ragchat").error("keys: %s", keys, exc_info=ValueError(f"wrong: {' '.join(keys)}"))

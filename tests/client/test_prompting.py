@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ragchat.errors import PromptUnreadable, QuestionTooLong
-from ragchat.prompting import Budget, Prompt, Prompts, build, load_prompts, number, quote
+from ragchat.prompting import LARGEST_BYTES, Budget, Prompt, Prompts, build, load_prompts, number, quote
 from ragchat.retrieval import judge
 from ragchat.types import Hit, Turn
 from tests.support.turns import hit, settings_in, turn
@@ -123,7 +124,20 @@ def test_a_prompt_file_of_the_user_replaces_the_packaged_one(tmp_path: Path) -> 
     assert "quoted data" in packaged.passages
 
 
-def test_a_prompt_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("file", "reason"),
+    [
+        ("none.md", "No such file or directory"),
+        (os.devnull, "it is not a regular file"),
+        ("large.md", "it is larger than 1,048,576 bytes (1,048,577)"),
+        ("latin.md", "it is not text in UTF-8"),
+        ("~nobody-has-this-name/a.md", "there is no such home folder"),
+    ],
+)
+def test_a_prompt_file_that_cannot_be_read_is_named(tmp_path: Path, file: str, reason: str) -> None:
+    (tmp_path / "large.md").write_bytes(b"x" * (LARGEST_BYTES + 1))
+    (tmp_path / "latin.md").write_bytes(b"\xff")
+    path = file if file.startswith("~") else str(tmp_path / file)
     with pytest.raises(PromptUnreadable) as caught:
-        load_prompts(settings_in(tmp_path, prompts__passages=str(tmp_path / "none.md")))
-    assert (caught.value.key, Path(caught.value.path).name) == ("prompts.passages", "none.md")
+        load_prompts(settings_in(tmp_path, prompts__passages=path))
+    assert (caught.value.key, caught.value.path, caught.value.reason) == ("prompts.passages", path, reason)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
+import anyio
 import pytest
 
+from ragchat import script_runner
 from ragchat.errors import ScriptInvalid
 from ragchat.script import Expectation, listed, load_script
 from ragchat.script_runner import Outcome, check
+from tests.support.processes import LONGEST_SECONDS
 
 
 def write(tmp_path: Path, text: str) -> Path:
@@ -140,6 +144,18 @@ IN_EXPECT = "contains belongs in expect = { … }."
             "",
         ),
         ("[[step]]\nask = 'x'\nexpect = { matches = '(' }", "step 1 has a bad regular expression '('", ""),
+        (
+            "[[step]]\nask = 'x'\nexpect = { matches = 'a{99999999999}' }",
+            "step 1 has a bad regular expression 'a{99999999999}': the repetition number is too large",
+            "",
+        ),
+        (
+            f"[[step]]\nask = 'x'\nexpect = {{ matches = '{'(' * 5000}' }}",
+            "step 1 has a regular expression that is nested too deeply: '((((",
+            "",
+        ),
+        (f"a = {'[' * 5000}", "it is not valid TOML: it is nested too deeply.", ""),
+        ("a" + ".a" * 5000 + " = 1", "it is not valid TOML: a key has more than 16 parts (at line 1).", ""),
         ("[[step]", "it is not valid TOML", ""),
     ],
 )
@@ -156,6 +172,12 @@ def test_a_script_that_is_not_there_is_told(tmp_path: Path) -> None:
         load_script(tmp_path / "gone.toml")
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX file kinds")
+def test_a_script_is_a_regular_file() -> None:
+    with pytest.raises(ScriptInvalid, match="cannot be read: it is not a regular file"):
+        load_script(Path("/dev/zero"))
+
+
 OUTCOME = Outcome("The capital  of\nFrance is Paris.", ["file:///docs/france.md"], grounded=True)
 
 
@@ -169,8 +191,8 @@ OUTCOME = Outcome("The capital  of\nFrance is Paris.", ["file:///docs/france.md"
         Expectation(grounded=True, max_seconds=2),
     ],
 )
-def test_what_is_as_expected_gives_no_failure(expect: Expectation) -> None:
-    assert check(expect, OUTCOME, 1.0) == []
+async def test_what_is_as_expected_gives_no_failure(expect: Expectation) -> None:
+    assert await check(expect, OUTCOME, 1.0) == []
 
 
 @pytest.mark.parametrize(
@@ -185,5 +207,18 @@ def test_what_is_as_expected_gives_no_failure(expect: Expectation) -> None:
         (Expectation(max_seconds=0.5), "took 1.00 s, more than 0.5 s"),
     ],
 )
-def test_what_is_not_as_expected_is_one_sentence(expect: Expectation, failure: str) -> None:
-    assert check(expect, OUTCOME, 1.0) == [failure]
+async def test_what_is_not_as_expected_is_one_sentence(expect: Expectation, failure: str) -> None:
+    assert await check(expect, OUTCOME, 1.0) == [failure]
+
+
+async def test_an_expression_that_would_take_years_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(script_runner, "SEARCH_SECONDS", 0.5)
+    with anyio.fail_after(LONGEST_SECONDS):
+        failures = await check(Expectation(matches=["(a+)+$", "^Paris"]), Outcome("a" * 60 + "!"), 1.0)
+    assert failures[0] == "is not matched with '(a+)+$' within 0.5 s"
+    assert len(failures) == 2
+
+
+async def test_any_text_can_be_matched() -> None:
+    outcome = Outcome("caf\xe9 \U0001f600 \udcff\0")
+    assert await check(Expectation(matches=["^café . \udcff\0$"]), outcome, 1.0) == []

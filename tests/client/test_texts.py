@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 
 import pytest
 
-from ragchat.texts import EmptyText, NotText, decode, title_of
+from ragchat.files import LARGEST_BYTES
+from ragchat.texts import EmptyText, NotText, decode, read_text, title_of
+from ragmcp.regular_files import FileTooLarge, NotARegularFile
 
 
 @pytest.mark.parametrize(
@@ -44,3 +48,27 @@ def test_the_title_is_the_first_heading_of_markdown_and_else_the_name() -> None:
     assert title_of(Path("a.md"), "text\n\n## The *first* ##\n# Second") == "The *first*"
     assert title_of(Path("a.md"), "no heading") == "a.md"
     assert title_of(Path("a.txt"), "# no heading either") == "a.txt"
+    assert title_of(Path("a.md"), "##\n\ntext\n# ##\n# C#\n") == "C#"
+
+
+def test_a_heading_full_of_blanks_takes_no_time() -> None:
+    spent = os.times().user
+    assert title_of(Path("a.md"), "# a" + " " * 100_000 + "b").startswith("a  ")
+    assert title_of(Path("a.md"), ("#" + " \t" * 50 + "\n") * 10_000) == "a.md"
+    assert title_of(Path("a.md"), "# " + "#" * 100_000 + "b").startswith("##")
+    assert title_of(Path("a.md"), "# " + "# " * 100_000 + "b").startswith("# #")
+    assert os.times().user - spent < 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX file kinds")
+def test_a_file_that_has_become_a_pipe_since_the_walk_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a.md")
+    with pytest.raises(NotARegularFile):
+        read_text(tmp_path / "a.md")
+
+
+def test_a_file_that_has_grown_since_the_walk_is_not_read(tmp_path: Path) -> None:
+    with (tmp_path / "a.md").open("wb") as file:
+        file.truncate(LARGEST_BYTES + 1)
+    with pytest.raises(FileTooLarge):
+        read_text(tmp_path / "a.md")

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import json
+import math
+import os
+import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import resources
 from itertools import pairwise
 from pathlib import Path
@@ -13,16 +17,22 @@ from typing import Any
 import msgspec
 import pytest
 
+from ragchat.commands.config import template
 from ragmcp.home import Home, private_folder
 from ragmcp.settings import (
-    NOT_FROM_A_PROJECT,
+    FROM_A_PROJECT,
+    LARGEST_BYTES,
     PACKAGED,
     Settings,
     SettingsError,
     known_keys,
     load_settings,
+    ranges,
     read_key,
 )
+
+ROOT = Path(__file__).resolve().parents[2]
+DEFAULTS = load_settings(environ={"RAGCHAT_HOME": str(ROOT / "nowhere")}, folder=ROOT)
 
 
 class Limits(msgspec.Struct):
@@ -138,16 +148,152 @@ def test_a_value_of_the_wrong_type_is_named_with_its_file(home: Path, text: str,
     assert str(caught.value).endswith(f"(from {path}).")
 
 
-@pytest.mark.parametrize("key", sorted(NOT_FROM_A_PROJECT))
-def test_a_project_may_not_decide_where_text_and_keys_go(home: Path, key: str) -> None:
+@pytest.mark.parametrize("key", known_keys(DEFAULTS))
+def test_a_project_may_set_a_few_keys_and_no_others(home: Path, key: str) -> None:
     table, _, name = key.partition(".")
-    project_file(home, f"[{table}]\n{name} = 'x'")
-    with pytest.raises(SettingsError, match=f"sets {key}, which a project may not decide for you"):
+    value = DEFAULTS.tables[table][name]
+    project = project_file(home, f"[{table}]\n{name} = {json.dumps(value)}")
+    if key in FROM_A_PROJECT:
+        assert load(home).origins[key] == str(project)
+        return
+    with pytest.raises(SettingsError) as caught:
+        load(home)
+    assert str(caught.value) == f"{project} sets {key}, which a project may not decide for you."
+    assert caught.value.hint.startswith(
+        "It may set retrieval.min_score, retrieval.passage_tokens, retrieval.top_k."
+    )
+    assert str(home / "config" / "config.toml") in caught.value.hint
+
+
+def test_a_project_cannot_shorten_the_history_of_memory(home: Path) -> None:
+    project_file(home, "[memory]\nundo_depth = 1")
+    with pytest.raises(SettingsError, match=r"sets memory\.undo_depth, which a project may not decide"):
         load(home)
 
 
-def test_what_a_project_may_not_decide_are_keys_that_exist(home: Path) -> None:
-    assert set(known_keys(load(home))) >= NOT_FROM_A_PROJECT
+def test_a_key_that_a_project_misspells_is_unknown(home: Path) -> None:
+    project = project_file(home, "[retrieval]\ntop_kk = 3")
+    with pytest.raises(SettingsError, match=re.escape(f"Unknown setting retrieval.top_kk in {project}.")):
+        load(home)
+
+
+def test_the_readme_names_what_a_project_may_set() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    paragraph = next(part for part in readme.split("\n\n") if part.startswith("A project's `ragchat.toml`"))
+    assert set(re.findall(r"`(\w+\.\w+)`", paragraph)) - {"ragchat.toml"} == FROM_A_PROJECT
+
+
+NUMBERS = [
+    (table, name)
+    for table, values in DEFAULTS.tables.items()
+    for name, value in values.items()
+    if type(value) in (int, float)
+]
+
+
+def test_every_number_has_a_range_that_holds_its_default() -> None:
+    assert {(table, name) for table, names in ranges().items() for name in names} == set(NUMBERS)
+    for table, name in NUMBERS:
+        least, greatest = ranges()[table][name]
+        assert least <= DEFAULTS.tables[table][name] <= greatest, name
+
+
+def beyond(table: str, name: str) -> list[float]:
+    """Values outside of a number's range."""
+    least, greatest = ranges()[table][name]
+    if isinstance(DEFAULTS.tables[table][name], int):
+        return [int(least) - 1, int(greatest) + 1, -(2**63), 2**64]
+    return [least - 0.001, greatest * 2 + 1, math.inf, -math.inf, math.nan]
+
+
+@pytest.mark.parametrize(("table", "name"), NUMBERS, ids=lambda word: word)
+def test_a_number_out_of_its_range_is_refused_wherever_it_comes_from(
+    home: Path, table: str, name: str
+) -> None:
+    key = f"{table}.{name}"
+    variable = f"RAGCHAT_{table}_{name}".upper()
+    for value in beyond(table, name):
+        file = user_file(home, f"[{table}]\n{name} = {value!r}")
+        refused(home, key, str(file))
+        file.unlink()
+        refused(home, key, f"the environment variable {variable}", environ={variable: repr(value)})
+        refused(home, key, "the command line", flags={key: value})
+
+
+def refused(home: Path, key: str, origin: str, **layers: Any) -> None:
+    with pytest.raises(SettingsError) as caught:
+        load(home, **layers)
+    assert str(caught.value).startswith(f"{key} is not usable: it takes a")
+    assert str(caught.value).endswith(f"(from {origin}).")
+
+
+@pytest.mark.parametrize(("table", "name"), NUMBERS, ids=lambda word: word)
+def test_both_ends_of_a_range_are_in_it(home: Path, table: str, name: str) -> None:
+    kind = type(DEFAULTS.tables[table][name])
+    for end in ranges()[table][name]:
+        user_file(home, f"[{table}]\n{name} = {kind(end)!r}")
+        assert load(home).tables[table][name] == end
+
+
+def test_the_file_to_start_from_shows_the_ranges() -> None:
+    text = template()
+    assert "\n#top_k = 8  # 1 to 100\n" in text
+    assert "\n#requests_per_second = 1000.0  # 0 to 1000000\n" in text
+    assert '\n#name = "auto"\n' in text
+
+
+def test_the_sentence_names_key_range_value_and_origin(home: Path) -> None:
+    sentence = "retrieval.top_k is not usable: it takes a whole number from 1 to 100, not 101"
+    with pytest.raises(SettingsError, match=re.escape(f"{sentence} (from the command line).")):
+        load(home, flags={"retrieval.top_k": 101})
+    sentence = "tools.timeout_seconds is not usable: it takes a number from 0.1 to 86400, not nan"
+    with pytest.raises(SettingsError, match=re.escape(sentence)):
+        load(home, {"RAGCHAT_TOOLS_TIMEOUT_SECONDS": "nan"})
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("[tools]\nrounds = " + "9" * 9000, "is not valid TOML: Exceeds the limit"),
+        ("a" + ".a" * 100_000 + " = 1", "is not valid TOML: a key has more than 16 parts"),
+        ("a = " + "[" * 100_000, "is not valid TOML: it is nested too deeply"),
+        ("a" * 100_000 + " = 1", "Unknown setting aaa"),
+        ("#" * (LARGEST_BYTES + 1), "it is larger than 262,144 bytes (262,145)"),
+    ],
+    ids=lambda text: text[:20],
+)
+@pytest.mark.parametrize("file", [user_file, project_file])
+def test_a_hostile_file_is_refused_in_a_short_sentence(
+    home: Path, file: Callable[[Path, str], Path], text: str, reason: str
+) -> None:
+    file(home, text)
+    with pytest.raises(SettingsError) as caught:
+        load(home)
+    assert len(str(caught.value)) < 1000
+    assert reason in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [("0x" + "f" * 9000, "a number of thousands of digits"), ("'" + "x" * 9000 + "'", f"'{'x' * 79}…")],
+    ids=["number", "text"],
+)
+def test_a_long_value_is_shown_in_short(home: Path, value: str, shown: str) -> None:
+    user_file(home, f"[tools]\nrounds = {value}")
+    with pytest.raises(SettingsError, match=re.escape(f", not {shown} (from ")):
+        load(home)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX file kinds")
+@pytest.mark.parametrize("name", ["config/config.toml", "../project/ragchat.toml"])
+def test_only_a_regular_file_is_read(home: Path, name: str) -> None:
+    os.mkfifo(home / name)
+    with pytest.raises(SettingsError, match=r"toml cannot be read: it is not a regular file\.$"):
+        load(home)
+    (home / name).unlink()
+    (home / name).symlink_to("/dev/zero")
+    with pytest.raises(SettingsError, match=r"toml cannot be read: it is not a regular file\.$"):
+        load(home)
 
 
 def test_a_projects_file_that_the_user_names_is_the_users_own(home: Path) -> None:
@@ -161,9 +307,9 @@ def test_a_named_settings_file_replaces_the_users_and_must_exist(home: Path, tmp
     other = tmp_path / "other.toml"
     with pytest.raises(SettingsError, match="does not exist"):
         load(home, config_file=other)
-    other.write_bytes(b"\xef\xbb\xbf[limits]\r\nmessage_bytes = 5\r\n")
+    other.write_bytes(b"\xef\xbb\xbf[limits]\r\nmessage_bytes = 70_000\r\n")
     settings = load(home, config_file=other)
-    assert settings.table("limits", Limits) == Limits(5)
+    assert settings.table("limits", Limits) == Limits(70_000)
     assert settings.tables["tools"]["rounds"] == 4
 
 
@@ -182,6 +328,7 @@ def test_without_it_the_platform_says_where(monkeypatch: pytest.MonkeyPatch, tmp
 def test_a_key_comes_from_its_file_else_from_the_environment(tmp_path: Path) -> None:
     path = tmp_path / "key"
     path.write_text(" secret\n", encoding="utf-8")
+    path.chmod(0o600)
     environ = {"OPENAI_API_KEY": "other"}
     assert read_key(str(path), environ=environ) == "secret"
     assert read_key("", environ=environ) == "other"
@@ -191,6 +338,30 @@ def test_a_key_comes_from_its_file_else_from_the_environment(tmp_path: Path) -> 
     path.write_bytes(b"\xff")
     with pytest.raises(SettingsError, match=r"cannot be read: it is not text in UTF-8\.$"):
         read_key(str(path))
+    for name in ("a\0b", "~nobody-has-this-name/key"):
+        with pytest.raises(SettingsError, match=r"^The key file .* cannot be read: "):
+            read_key(name)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="file modes")
+def test_a_key_file_that_others_may_read_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "key"
+    path.write_text("secret", encoding="utf-8")
+    path.chmod(0o644)
+    with pytest.raises(SettingsError) as caught:
+        read_key(str(path))
+    reason = "other users have access to it (mode 644)"
+    assert str(caught.value) == f"The key file {path} cannot be read: {reason}."
+    assert caught.value.hint == f"Make it yours alone: chmod 600 {path}"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX file kinds")
+def test_a_key_file_is_a_small_regular_file(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"cannot be read: it is not a regular file\.$"):
+        read_key("/dev/zero")
+    os.mkfifo(tmp_path / "fifo", 0o600)
+    with pytest.raises(SettingsError, match=r"cannot be read: it is not a regular file\.$"):
+        read_key(str(tmp_path / "fifo"))
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="file modes")

@@ -169,6 +169,7 @@ def test_everything_but_page_and_health_needs_the_token(tmp_path: Path) -> None:
     secret = "correct-horse"
     file = tmp_path / "token"
     file.write_text(f"{secret}\n", encoding="utf-8")
+    file.chmod(0o600)
     with http_memory(tmp_path, "--token-file", str(file)) as server:
         assert server.told["authorization"] == "bearer"
         for path in ("/mcp", "/metrics", "/.well-known/mcp", "/sse", "/messages", "/nothing"):
@@ -192,6 +193,31 @@ def test_an_address_that_others_can_reach_makes_a_token_and_shows_it_once(tmp_pa
             secret = kept.read_text(encoding="utf-8").strip()
             assert get(f"{url}/metrics", authorization=f"Bearer {secret}").status_code == 200
     assert server.log.read_text(encoding="utf-8").count(secret) == 1
+
+
+@posix
+@pytest.mark.parametrize("mode", [0o604, 0o640, 0o644])
+def test_a_token_file_that_others_can_read_is_refused(tmp_path: Path, mode: int) -> None:
+    file = tmp_path / "token"
+    file.write_text("correct-horse\n", encoding="utf-8")
+    file.chmod(mode)
+    done = run(tmp_path, "--port", "0", "--token-file", str(file))
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == (
+        f"The token file {file} cannot be read: other users have access to it (mode {mode:o}). "
+        f"Make it yours alone: chmod 600 {file}\n"
+    )
+
+
+@posix
+def test_a_kept_token_that_others_can_read_is_refused(tmp_path: Path) -> None:
+    kept = tmp_path / "home" / "data" / "http-token"
+    kept.parent.mkdir(parents=True)
+    kept.write_text("correct-horse\n", encoding="utf-8")
+    kept.chmod(0o644)
+    done = run(tmp_path, "--port", "0", "--host", "0.0.0.0")
+    assert done.returncode == 1
+    assert f"chmod 600 {kept}" in done.stderr
 
 
 def test_only_reading_is_offered_where_that_is_wanted(tmp_path: Path) -> None:
@@ -238,7 +264,11 @@ def test_a_port_in_use_is_a_sentence(tmp_path: Path, server: HttpMemory) -> None
     [
         (["--host", "no.such.host.invalid"], {}, "cannot listen at no.such.host.invalid"),
         (["--host", ""], {}, "it is no name or address"),
-        (["--token-file", "nowhere"], {}, "The key file nowhere cannot be read: no such file or directory."),
+        (
+            ["--token-file", "nowhere"],
+            {},
+            "The token file nowhere cannot be read: no such file or directory.",
+        ),
         ([], {"RAGMEMORY_TOKEN": "two words"}, "no bearer token in the environment variable RAGMEMORY_TOKEN"),
         ([], {"RAGCHAT_HTTP_PORTS": "1"}, "Did you mean http.port?"),
         (["--toolsets", "blocks"], {}, "no toolset 'blocks'"),

@@ -124,6 +124,7 @@ async def test_fewer_vectors_than_texts_are_refused(
 
 async def test_the_key_comes_from_its_file(server: EmbeddingsServer, tmp_path: Path) -> None:
     (tmp_path / "key").write_text("secret\n", encoding="utf-8")
+    (tmp_path / "key").chmod(0o600)
     embedder = OpenAIEmbedder(settings(server.url, key_file=str(tmp_path / "key")))
     await embedder.embed_query("hello", alike)
     await embedder.aclose()

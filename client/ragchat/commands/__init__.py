@@ -110,18 +110,25 @@ class Run:
 def read_stdin() -> str:
     """All of stdin as text, in any encoding that files may have. Raises StdinUnusable."""
     from ragchat.errors import StdinUnusable
+    from ragchat.files import LARGEST_BYTES
     from ragchat.texts import NotText, decode
 
+    data = _stdin(LARGEST_BYTES + 1)
+    if len(data) > LARGEST_BYTES:
+        raise StdinUnusable(f"is larger than {LARGEST_BYTES:,} bytes")
     try:
-        return decode(_all_of_stdin())[0]
+        return decode(data)[0]
     except NotText as error:
         raise StdinUnusable(str(error)) from None
 
 
-def _all_of_stdin() -> bytes:
-    """Ctrl-C ends it: the event loop's own handler would wait for the loop, and the loop waits for us."""
+def _stdin(most: int) -> bytes:
+    """Up to `most` bytes.
+
+    Ctrl-C ends it: the event loop's own handler would wait for the loop, and the loop waits for us.
+    """
     handler = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        return sys.stdin.buffer.read()
+        return sys.stdin.buffer.read(most)
     finally:
         signal.signal(signal.SIGINT, handler)

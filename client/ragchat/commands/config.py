@@ -14,7 +14,7 @@ from ragchat.log import LOG_FILE
 from ragchat.memory_process import STDERR_FILE, memory_path
 from ragchat.sessions import sessions_path
 from ragmcp.home import Home, private_folder
-from ragmcp.settings import PACKAGED, PROJECT_FILE, USER_FILE, known_keys
+from ragmcp.settings import PACKAGED, PROJECT_FILE, USER_FILE, known_keys, range_of
 
 DEFAULT_ORIGIN = "default"
 KEY_VARIABLES = ("OPENAI_API_KEY",)
@@ -85,11 +85,19 @@ def init(run: Run) -> int:
 
 
 def template() -> str:
-    """The packaged files as one, with every line that sets something commented out."""
+    """The packaged files as one, with every line that sets something commented out, and with the ranges."""
     packaged = (resources.files("ragconfig").joinpath(name).read_text(encoding="utf-8") for name in PACKAGED)
     # The first paragraph of each file speaks of the file itself.
     lines = [line for text in packaged for line in [*text.partition("\n\n")[2].splitlines(), ""]]
-    return PREAMBLE + "\n".join(f"#{line}" if line and line[0] not in "#[" else line for line in lines)
+    table, written = "", []
+    for line in lines:
+        if line.startswith("["):
+            table = line.strip("[]")
+        if line and line[0] not in "#[":
+            allowed = range_of(table, line.partition(" =")[0])
+            line = f"#{line}  # {allowed}" if allowed else f"#{line}"
+        written.append(line)
+    return PREAMBLE + "\n".join(written)
 
 
 def without_password(value: Any) -> Any:

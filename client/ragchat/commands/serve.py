@@ -7,7 +7,8 @@ import subprocess
 import sys
 
 from ragchat.commands import Run
-from ragchat.memory_process import program
+from ragchat.memory_process import environment, program
+from ragmcp.hosts import TOKEN_VARIABLE
 
 
 def serve(run: Run) -> int:
@@ -19,15 +20,18 @@ def serve(run: Run) -> int:
             words += [f"--{option.replace('_', '-')}", str(value)]
     words += ["--read-only"] if arguments.read_only else []
     words += ["--json"] if arguments.json else []
-    return _become(words)
+    environ = environment(run.settings)
+    if token := os.environ.get(TOKEN_VARIABLE):
+        environ[TOKEN_VARIABLE] = token
+    return _become(words, environ)
 
 
-def _become(command: list[str]) -> int:
+def _become(command: list[str], environ: dict[str, str]) -> int:
     """Be that program from here on, so that terminal, signals and exit code are its own."""
     if sys.platform != "win32":
-        os.execv(command[0], command)
+        os.execve(command[0], command, environ)
     # There, to become a program is to leave before it has ended.
-    process = subprocess.Popen(command)
+    process = subprocess.Popen(command, env=environ)
     while True:
         try:
             return process.wait()
