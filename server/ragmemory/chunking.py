@@ -27,10 +27,10 @@ SENTENCE = re.compile(r"""(?=[.!?…。！？｡])(?:(?<![.!?…])[.!?…]++["'�
 LINE = re.compile(r"\n")
 # A chunk has no more characters for each token allowed: blank or invisible ones may have no tokens at all.
 MOST_CHARACTERS = 16
-# A chunk costs some kilobytes to store, however short it is. So a text of so many, each of so few characters
-# on average, is packed without regard to its sections.
-MANY_CHUNKS = 1_000
-FEW_CHARACTERS = 50
+# A chunk takes a kilobyte to store, however short it is. So where a run has so many, of so few characters each
+# on average, it is packed without regard to its sections.
+MANY_CHUNKS = 4_000
+FEW_CHARACTERS = 20
 # Characters counted and packed at a time: enough that counting is fast, and of a long text so few that it is
 # embedded while its words are remembered.
 RUN = 250_000
@@ -88,10 +88,12 @@ class Piece(Struct, frozen=True, gc=False):
     tokens: float
 
 
-def split(sources: Iterable[Source], *, max_tokens: int, count: TokenCounter) -> Iterator[tuple[int, Chunk]]:
+def split(
+    sources: Iterable[Source], *, max_tokens: int, count: TokenCounter
+) -> Iterator[list[tuple[int, Chunk]]]:
     """Chunks in order, each with the number of its text; joined, the ranges of a text are the whole of it.
 
-    None for an empty text.
+    None for an empty text. They come in lists, each of some 0.1 s of work, however long the texts are.
     """
     fragment = fragments(max_tokens)
     for group in groups(runs(sources)):
@@ -99,9 +101,11 @@ def split(sources: Iterable[Source], *, max_tokens: int, count: TokenCounter) ->
         pieces = counted(ranges, max_tokens, count)
         for prose, code in ((SENTENCE, LINE), (LINE, fragment), (fragment, fragment)):
             pieces = cut_long(pieces, prose, code, max_tokens, count)
-        for _, of_run in groupby(pieces, key=lambda piece: piece.run.number):
-            for packet in packets(list(of_run), max_tokens):
-                yield packet[0].run.source, chunk_of(packet)
+        yield [
+            (packet[0].run.source, chunk_of(packet))
+            for _, of_run in groupby(pieces, key=lambda piece: piece.run.number)
+            for packet in packets(list(of_run), max_tokens)
+        ]
 
 
 def groups(runs: Iterable[Run]) -> Iterator[list[Run]]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import shutil
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
@@ -168,6 +168,7 @@ class Indexing:
         allowed: list[int] | None,
         boosted: set[int],
         top_k: int,
+        hidden: Sequence[tuple[int, int]] = (),
     ) -> list[Scored]:
         """The best `top_k` chunks as the index stands, best first; see `Retriever.search`."""
         async with self._one_at_a_time:
@@ -176,7 +177,7 @@ class Indexing:
                 return []
             if vector is not None and len(vector) != retriever.dimensions:
                 raise EmbedderMismatch(self._identity, retriever.dimensions, self._identity, len(vector))
-            search = partial(_search, query, vector, allowed, boosted, top_k)
+            search = partial(_search, query, vector, allowed, boosted, top_k, hidden)
             return await self._sound(partial(to_thread.run_sync, search), retriever)
 
     async def _sound(self, work: Callable[[Retriever], Awaitable[T]], retriever: Retriever) -> T:
@@ -198,9 +199,10 @@ def _search(
     allowed: list[int] | None,
     boosted: set[int],
     top_k: int,
+    hidden: Sequence[tuple[int, int]],
     retriever: Retriever,
 ) -> list[Scored]:
     import numpy as np
 
     ids = None if allowed is None else np.array(allowed, np.int64)
-    return retriever.search(query, vector, ids, boosted, top_k)
+    return retriever.search(query, vector, ids, boosted, top_k, hidden)

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from itertools import chain
 
 import pytest
 from hypothesis import given
@@ -20,7 +22,11 @@ def cut(text: str, max_tokens: int = 20, *, markdown: bool = True) -> list[Chunk
 
 def cut_counted(text: str, max_tokens: int, count: TokenCounter, *, markdown: bool = True) -> list[Chunk]:
     found = split([Source(text, markdown)], max_tokens=max_tokens, count=count)
-    return [chunk for _, chunk in found]
+    return flat(found)
+
+
+def flat(found: Iterable[list[tuple[int, Chunk]]]) -> list[Chunk]:
+    return [chunk for chunks in found for _, chunk in chunks]
 
 
 def texts(text: str, chunks: list[Chunk]) -> list[str]:
@@ -207,7 +213,7 @@ def test_one_very_long_line_is_counted_run_by_run(line: str) -> None:
     found = split([Source(line, is_markdown=False)], max_tokens=500, count=count)
     first = next(found)
     assert sum(asked) < len(line) / 3
-    assert "".join(texts(line, [chunk for _, chunk in (first, *found)])) == line
+    assert "".join(texts(line, flat([first, *found]))) == line
 
 
 def test_a_very_long_text_is_counted_run_by_run() -> None:
@@ -221,7 +227,7 @@ def test_a_very_long_text_is_counted_run_by_run() -> None:
     found = split([Source(text, is_markdown=True)], max_tokens=100, count=count)
     first = next(found)
     assert sum(asked) < len(text) / 2
-    assert "".join(texts(text, [chunk for _, chunk in (first, *found)])) == text
+    assert "".join(texts(text, flat([first, *found]))) == text
 
 
 def test_texts_are_cut_the_same_alone_and_together_and_counted_together() -> None:
@@ -233,7 +239,7 @@ def test_texts_are_cut_the_same_alone_and_together_and_counted_together() -> Non
 
     given = ["# One\n\n", "", "words. " * 30, "# Two\n\n" + "words\n\n" * 9, "  "]
     sources = [Source(text, number != 2) for number, text in enumerate(given)]
-    found = list(split(sources, max_tokens=20, count=count))
+    found = list(chain.from_iterable(split(sources, max_tokens=20, count=count)))
     assert len(asked) == 2
     for number, text in enumerate(given):
         chunks = [chunk for source, chunk in found if source == number]

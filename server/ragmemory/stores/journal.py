@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 _COLUMNS = "seq, at, action, document_id, uri, client, session, undone"
 # The newest lines, as many as the parameter says.
 _WITHIN_REACH = "seq > (SELECT max(seq) FROM journal) - ?"
+_NOTHING_BEFORE = "before_text = NULL, before_metadata = NULL, before_added_at = NULL, before_document = NULL"
 
 
 class Before(NamedTuple):
@@ -25,6 +26,7 @@ class Before(NamedTuple):
     text: str
     metadata: str  # JSON
     added_at: str  # ISO 8601, UTC
+    document: int | None = None  # the number of the hidden document whose chunks hold the text; it is "" then
 
 
 class Line(NamedTuple):
@@ -46,17 +48,17 @@ async def record(
     await _mark_undone(connection, [line.undoes for line in lines if line.undoes is not None], undo_depth)
     rows = [
         (iso(at), line.action, line.document_id, line.uri, line.origin.client, line.origin.session)
-        + (line.before or (None, None, None))
+        + (line.before or (None, None, None, None))
         for line in lines
     ]
     await connection.executemany(
         "INSERT INTO journal(at, action, document_id, uri, client, session,"
-        " before_text, before_metadata, before_added_at) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        " before_text, before_metadata, before_added_at, before_document)"
+        " VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         rows,
     )
     await connection.execute(
-        "UPDATE journal SET before_text = NULL, before_metadata = NULL, before_added_at = NULL"
-        f" WHERE before_text IS NOT NULL AND NOT {_WITHIN_REACH}",
+        f"UPDATE journal SET {_NOTHING_BEFORE} WHERE before_text IS NOT NULL AND NOT {_WITHIN_REACH}",
         [undo_depth],
     )
 
@@ -90,7 +92,7 @@ async def last_undoable(
     None also where it lies more than `undo_depth` lines back.
     """
     rows = await connection.execute_fetchall(
-        f"SELECT {_COLUMNS}, before_text, before_metadata, before_added_at FROM journal"
+        f"SELECT {_COLUMNS}, before_text, before_metadata, before_added_at, before_document FROM journal"
         f" WHERE undone = 0 AND action <> 'restored' AND {_WITHIN_REACH} ORDER BY seq DESC LIMIT 1",
         [undo_depth],
     )
