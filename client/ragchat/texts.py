@@ -21,7 +21,7 @@ BYTE_ORDER_MARKS = (
 GUESSED = ("cp1252", "latin-1")
 SNIFFED_BYTES = 8192
 CONTROL_CHARACTERS = bytes(set(range(32)) - set(b"\t\n\f\r\x1b"))
-HEADING = re.compile(r"^#{1,6}\s+(.+?)\s*#*\s*$", re.MULTILINE)
+HEADING = re.compile(r"^#{1,6}[ \t]++(.+)$", re.MULTILINE)
 
 
 class NotText(Exception):
@@ -72,5 +72,5 @@ def _decode(data: bytes) -> tuple[str, str]:
 def title_of(path: Path, text: str) -> str:
     """A Markdown document's first heading, else the file's name."""
     if path.suffix.lower() in MARKDOWN and (heading := HEADING.search(text)):
-        return heading[1]
+        return heading[1].rstrip().rstrip("#").rstrip() or path.name
     return path.name

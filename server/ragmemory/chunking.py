@@ -27,8 +27,8 @@ SENTENCE = re.compile(r"""(?=[.!?…。！？｡])(?:(?<![.!?…])[.!?…]++["'�
 LINE = re.compile(r"\n")
 # A chunk has no more characters for each token allowed: blank or invisible ones may have no tokens at all.
 MOST_CHARACTERS = 16
-# A chunk takes a kilobyte to store, however short it is. So where a run has so many, of so few characters each
-# on average, it is packed without regard to its sections.
+# A chunk takes a kilobyte to store, however short it is. So where a run has so many, of so few characters
+# each on average, it is packed without regard to its sections.
 MANY_CHUNKS = 4_000
 FEW_CHARACTERS = 20
 # Characters counted and packed at a time: enough that counting is fast, and of a long text so few that it is

@@ -63,7 +63,7 @@ class Intake:
         self._waiting: deque[_Job] = deque()
         self._under_way: set[str] = set()
         self._preparing: list[_Job] = []
-        self._preparation = anyio.CancelScope()
+        self._preparation: anyio.CancelScope | None = None
         self._changed = anyio.Event()
         self._finished = anyio.Event()
 
@@ -77,14 +77,13 @@ class Intake:
         self._changed.set()
         try:
             await job.done.wait()
-        finally:
-            if not job.is_done:
-                self._withdraw(job)
-        if job.outcome == LONG:
-            try:
+            if job.outcome == LONG:
                 return await self._submit_long(write)
-            finally:
+        finally:
+            if job.outcome == LONG:
                 self._leave(write)
+            elif not job.is_done:
+                self._withdraw(job)
         if isinstance(job.outcome, Injected):
             return job.outcome
         assert isinstance(job.outcome, Exception)
@@ -99,8 +98,7 @@ class Intake:
                 [outcome] = await self._commit([prepared])
             finally:
                 if prepared.built:
-                    with anyio.move_on_after(1, shield=True):
-                        await self._abandon(prepared.built)
+                    await self._abandon(prepared.built)
             if isinstance(outcome, Exception):
                 raise outcome
             if outcome is not None:
@@ -108,12 +106,10 @@ class Intake:
 
     def _withdraw(self, job: _Job) -> None:
         """The caller was cancelled: stop what is done for this job alone."""
+        job.done.set()
         if job in self._waiting:
             self._waiting.remove(job)
-            job.done.set()
-        else:
-            self._finish(job, None)
-        if all(other.is_done for other in self._preparing):
+        if self._preparation and all(other.is_done for other in self._preparing):
             self._preparation.cancel()
 
     @property
@@ -161,20 +157,20 @@ class Intake:
 
     async def _prepare_batch(self, batch: list[_Job]) -> list[_Job]:
         """Those that are to be committed."""
-        outcomes: Sequence[Prepared] = ()
-        self._preparing = batch
-        with anyio.CancelScope() as self._preparation:
+        outcomes: Sequence[Prepared] = [None] * len(batch)
+        with anyio.CancelScope() as scope:
+            self._preparing, self._preparation = batch, scope
             try:
                 outcomes = await self._prepare([job.asked for job in batch])
             except Exception as error:
                 logger.exception("a batch could not be prepared")
                 outcomes = [error] * len(batch)
-        self._preparing = []
+        self._preparation = None
         ready, full = [], []
-        for job, outcome in zip(batch, outcomes, strict=False):  # none if all were withdrawn
-            if job.is_done:
-                continue
-            if isinstance(outcome, Write):
+        for job, outcome in zip(batch, outcomes, strict=True):
+            if job.is_done:  # withdrawn
+                self._leave(job.asked)
+            elif isinstance(outcome, Write):
                 job.prepared = outcome
                 ready.append(job)
             elif outcome is None:
@@ -194,15 +190,21 @@ class Intake:
 
     async def _commit_batch(self, batch: list[_Job]) -> None:
         outcomes: Sequence[Injected | Exception | None]
+        for job in batch:
+            if job.is_done:  # withdrawn
+                self._leave(job.asked)
         batch = [job for job in batch if not job.is_done]
         try:
             outcomes = await self._commit([job.prepared for job in batch])
         except Exception as error:
             outcomes = [error] * len(batch)
+        again = []
         for job, outcome in zip(batch, outcomes, strict=True):
-            if outcome is not None:
+            if outcome is None and not job.is_done:
+                again.append(job)
+            else:
                 self._finish(job, outcome)
-        self._hand_back([job for job in batch if not job.is_done])
+        self._hand_back(again)
 
     def _hand_back(self, jobs: list[_Job]) -> None:
         """They wait again, before all others."""
@@ -214,7 +216,7 @@ class Intake:
         if not job.is_done:
             job.outcome = outcome
             job.done.set()
-            self._leave(job.asked)
+        self._leave(job.asked)
 
     def _leave(self, write: Write) -> None:
         """The next document of this uri may be worked on."""

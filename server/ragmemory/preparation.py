@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import suppress
 
 import anyio
 from anyio import to_thread
@@ -74,15 +75,15 @@ class Preparation:
                     return None
                 built = added
         except BaseException:
-            # What cannot be given up now is swept later.
-            with anyio.move_on_after(1, shield=True):
-                await self._store.abandon(built)
+            await self.abandon(built)
             raise
         return replace(write, built=built)
 
     async def abandon(self, built: Built) -> None:
-        """Give up what `build` has written, unless it is visible by now."""
-        await self._store.abandon(built)
+        """Give up what `build` has written, unless it is visible by now. Cannot be cancelled."""
+        # If this fails, a later sweep removes it all the same.
+        with anyio.move_on_after(1, shield=True), suppress(RagMemoryError):
+            await self._store.abandon(built)
 
     async def _pages(self, write: Write) -> AsyncIterator[Page]:
         """All chunks of a text, so many at a time as are written in one transaction."""
