@@ -101,11 +101,12 @@ def split(
         pieces = counted(ranges, max_tokens, count)
         for prose, code in ((SENTENCE, LINE), (LINE, fragment), (fragment, fragment)):
             pieces = cut_long(pieces, prose, code, max_tokens, count)
-        yield [
-            (packet[0].run.source, chunk_of(packet))
+        found = [
+            packet
             for _, of_run in groupby(pieces, key=lambda piece: piece.run.number)
             for packet in packets(list(of_run), max_tokens)
         ]
+        yield [(packet[0].run.source, chunk_of(packet)) for packet in fitting(found, max_tokens, count)]
 
 
 def groups(runs: Iterable[Run]) -> Iterator[list[Run]]:
@@ -203,7 +204,8 @@ def rooms(pieces: list[Piece], max_tokens: int) -> Iterator[tuple[Piece, float]]
         if piece.run.number != run:
             above, run = 0.0, piece.run.number
         yield piece, max_tokens - above if 2 * above <= max_tokens else max_tokens
-        above = above + piece.tokens if piece.block.is_heading else 0.0
+        if piece.tokens:  # blank lines below a heading change nothing
+            above = above + piece.tokens if piece.block.is_heading else 0.0
 
 
 def packets(pieces: list[Piece], max_tokens: int) -> Iterable[list[Piece]]:
@@ -241,8 +243,30 @@ def evenly(pieces: list[Piece], max_tokens: int) -> Iterator[list[Piece]]:
             group, tokens, has_text = [], 0.0, False
         group.append(piece)
         tokens += piece.tokens
-        has_text = has_text or not piece.block.is_heading
+        has_text = has_text or (piece.tokens > 0 and not piece.block.is_heading)
     yield group
+
+
+def fitting(packets: list[list[Piece]], max_tokens: int, count: TokenCounter) -> Iterator[list[Piece]]:
+    """The same, in halves where it has too many tokens: a word may have more than its parts together."""
+    joined = [is_cut_in_a_word(packet) for packet in packets]
+    suspects = [packet for packet, is_suspect in zip(packets, joined, strict=True) if is_suspect]
+    texts = [packet[0].run.text[packet[0].start : packet[-1].end] for packet in suspects]
+    counts = iter(count(texts) if texts else ())
+    for packet, is_suspect in zip(packets, joined, strict=True):
+        if is_suspect and next(counts) > max_tokens:
+            yield packet[: len(packet) // 2]
+            yield packet[len(packet) // 2 :]
+        else:
+            yield packet
+
+
+def is_cut_in_a_word(packet: list[Piece]) -> bool:
+    """Whether one of the pieces ends where there is no white space."""
+    text = packet[0].run.text
+    return any(
+        not text[piece.start - 1].isspace() and not text[piece.start].isspace() for piece in packet[1:]
+    )
 
 
 def chunk_of(group: list[Piece]) -> Chunk:

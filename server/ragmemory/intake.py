@@ -194,6 +194,8 @@ class Intake:
             if job.is_done:  # withdrawn
                 self._leave(job.asked)
         batch = [job for job in batch if not job.is_done]
+        if not batch:
+            return
         try:
             outcomes = await self._commit([job.prepared for job in batch])
         except Exception as error:

@@ -111,10 +111,12 @@ class Preparation:
             count += len(group)
             for number, chunk in group:
                 chunks[number].append(chunk)
-        outcomes: list[Prepared] = [
-            replace(write, chunks=found) if found and found[-1].end == len(write.draft.text) else None
-            for write, found in zip(writes, chunks, strict=True)
-        ]
+        outcomes: list[Prepared] = []
+        total = 0
+        for write, found in zip(writes, chunks, strict=True):
+            total += len(found)
+            is_whole = bool(found) and found[-1].end == len(write.draft.text)
+            outcomes.append(replace(write, chunks=found) if is_whole and total <= _BATCH else None)
         if outcomes[0] is None:
             outcomes[0] = LONG
         whole = [write for write in outcomes if isinstance(write, Write)]

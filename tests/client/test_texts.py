@@ -44,3 +44,9 @@ def test_the_title_is_the_first_heading_of_markdown_and_else_the_name() -> None:
     assert title_of(Path("a.md"), "text\n\n## The *first* ##\n# Second") == "The *first*"
     assert title_of(Path("a.md"), "no heading") == "a.md"
     assert title_of(Path("a.txt"), "# no heading either") == "a.txt"
+
+
+def test_a_title_is_looked_for_in_linear_time() -> None:
+    # With the cube of the length it would take hours.
+    assert title_of(Path("a.md"), "# a" + " " * 100_000 + "b") == "a" + " " * 100_000 + "b"
+    assert title_of(Path("a.md"), "# " + "# " * 50_000 + "\n#\n# The first") != ""
