@@ -15,11 +15,18 @@ HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+|$)(.*)")
 UNDERLINE = re.compile(r" {0,3}(?:={3,}|-{3,})$")
 # What an underline makes a heading of: a line with a letter or digit that is no code, quotation or table.
 TITLE = re.compile(r" {0,3}(?![ \t>|]).*?[^\W_]")
-# A longer line is no heading: all chunks under it would repeat it.
+# A longer line is no heading, no underline and no closing fence: all chunks under a heading repeat it.
 LONGEST_HEADING = 300
+# Of a path of headings; the outer ones are left out of a longer one.
+LONGEST_PATH = 600
+# A longer block is cut, so that a caller gets control back after every so many characters.
+LONGEST_BLOCK = 250_000
 FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 ITEM = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s")
-BLANK_LINES = re.compile(r"\n(?:[ \t\r]*\n)+")
+BLANK_LINES = re.compile(r"\n[ \t\r\n]*\n")
+# The lines of `str.splitlines`, one at a time: a list of all would take ten times the memory of the text.
+_ENDS = r"\n\r\v\f\x1c-\x1e\x85\u2028\u2029"
+LINE = re.compile(rf"[^{_ENDS}]*+(?:\r\n|[{_ENDS}])|[^{_ENDS}]++")
 
 
 class Block(Struct, frozen=True, gc=False):
@@ -47,15 +54,19 @@ def markdown_blocks(text: str) -> Iterator[Block]:
     """Every heading, list item, table, fenced code and paragraph, each with the blank lines after it."""
     path: list[tuple[int, str]] = []
     heading, section = "", 0
-    start = offset = 0
+    start = 0
     fence = above = ""  # `above`: the only line of the block so far
     is_new = is_code = False  # the next visible line begins a block; the block is code or a table
 
     def block(end: int, *, is_heading: bool = False) -> Block:
         return Block(start, end, section, heading, is_heading, is_code)
 
-    for line in text.splitlines(keepends=True):
-        begin, offset = offset, offset + len(line)
+    for match in LINE.finditer(text):
+        begin, offset = match.span()
+        line = text[begin : min(offset, begin + LONGEST_HEADING + 1)]
+        if begin - start >= LONGEST_BLOCK:
+            yield block(begin)
+            start, above = begin, ""
         if fence:
             if closes(line, fence):
                 fence, is_new = "", True
@@ -79,11 +90,17 @@ def markdown_blocks(text: str) -> Iterator[Block]:
             fence = opening[1]
         if title := title or underlined:
             path = [*(higher for higher in path if higher[0] < title[0]), title]
-            heading, section = " > ".join(name for _, name in path if name), section + 1
+            heading, section = joined([name for _, name in path if name]), section + 1
             yield block(offset, is_heading=True)
             start, above = offset, ""
     if start < len(text):
         yield block(len(text))
+
+
+def joined(names: list[str]) -> str:
+    """A path of headings as one text: the innermost heading, and as many above it as there is room for."""
+    path = " > ".join(names)
+    return path if len(path) <= LONGEST_PATH else joined(names[1:])
 
 
 def after_signs(line: str) -> tuple[int, str] | None:
@@ -98,7 +115,7 @@ def after_signs(line: str) -> tuple[int, str] | None:
 
 def above_line(above: str, line: str) -> tuple[int, str] | None:
     """Level and text of a heading that `line` underlines; None if it is none."""
-    if not UNDERLINE.match(line.rstrip()) or len(above) > LONGEST_HEADING:
+    if max(len(above), len(line)) > LONGEST_HEADING or not UNDERLINE.match(line.rstrip()):
         return None
     is_title = TITLE.match(above) and not ITEM.match(above)
     return (1 if "=" in line else 2, above.strip()) if is_title else None
@@ -107,4 +124,4 @@ def above_line(above: str, line: str) -> tuple[int, str] | None:
 def closes(line: str, fence: str) -> bool:
     """Whether a line ends fenced code: the mark that opened it, as often at least, and nothing else."""
     mark = line.strip()
-    return mark.startswith(fence) and not mark.strip(fence[0])
+    return len(line) <= LONGEST_HEADING and mark.startswith(fence) and not mark.strip(fence[0])

@@ -15,6 +15,9 @@ from ragmemory.stores.filters import timestamp
 from ragmemory.types import Draft, Metadata
 from ragmemory.values import check_object, check_unicode, check_uri
 
+# Characters in which a title is looked for: a later heading is of a section, not of the document.
+_BEGINNING = 100_000
+
 # Where "#" at the start of a line is no heading. All else is Markdown: plain prose loses nothing by it.
 # fmt: off
 _PLAIN = frozenset((
@@ -70,8 +73,8 @@ def is_markdown(uri: str) -> bool:
 
 
 def first_heading(text: str) -> str:
-    """The first Markdown heading that is not empty, or ""."""
-    return next((block.heading for block in markdown_blocks(text) if block.heading), "")
+    """The first Markdown heading near the beginning that is not empty, or ""."""
+    return next((block.heading for block in markdown_blocks(text[:_BEGINNING]) if block.heading), "")
 
 
 def _is_texts(value: Any) -> bool:

@@ -106,6 +106,13 @@ class EmbedderUnavailable(RagMemoryError):
         return f"The embedder {self.embedder} is not available: {self.reason}."
 
 
+class TextRefused(EmbedderUnavailable):
+    """The embedder refused these texts; others it may accept."""
+
+    def __str__(self) -> str:
+        return f"The embedder {self.embedder} refused the text: {self.reason}."
+
+
 class EmbedderMismatch(RagMemoryError):
     """The memory was embedded by another embedder; vectors of two are never mixed."""
 

@@ -6,7 +6,7 @@ The work on the index is done in threads, one piece at a time; files are written
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
 from threading import Event
@@ -272,6 +272,7 @@ class Indexing:
         allowed: list[int] | None,
         boosted: set[int],
         top_k: int,
+        hidden: Sequence[tuple[int, int]] = (),
     ) -> list[Scored]:
         """The best `top_k` chunks as the index stands, best first; see `Retriever.search`."""
         while True:
@@ -281,7 +282,9 @@ class Indexing:
                 dimensions = self._index.dimensions
                 if vector is not None and len(vector) != dimensions:
                     raise EmbedderMismatch(self._identity, dimensions, self._identity, len(vector))
-                search = partial(_search, Retriever(self._index), query, vector, allowed, boosted, top_k)
+                search = partial(
+                    _search, Retriever(self._index), query, vector, allowed, boosted, top_k, hidden
+                )
                 try:
                     return await to_thread.run_sync(search)
                 except DamagedFile as error:
@@ -296,8 +299,9 @@ def _search(
     allowed: list[int] | None,
     boosted: set[int],
     top_k: int,
+    hidden: Sequence[tuple[int, int]],
 ) -> list[Scored]:
     import numpy as np
 
     ids = None if allowed is None else np.array(allowed, np.int64)
-    return retriever.search(query, vector, ids, boosted, top_k)
+    return retriever.search(query, vector, ids, boosted, top_k, hidden)

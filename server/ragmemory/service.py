@@ -25,9 +25,11 @@ from ragmemory.queries import LONGEST, parse
 from ragmemory.reembedding import OnProgress, reembed
 from ragmemory.stores.filters import compile_filter
 from ragmemory.stores.sqlite import Store
+from ragmemory.sweeping import Sweeping
 from ragmemory.types import (
     Change,
     DocumentInfo,
+    Draft,
     Entry,
     Forgotten,
     Found,
@@ -45,6 +47,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+# Characters that are hashed before a thread could be woken for them.
+_SHORT = 100_000
+
+
 class MemoryService:
     """An async context manager. Every method raises RagMemoryErrors; anything else is a fault of our own."""
 
@@ -52,7 +58,9 @@ class MemoryService:
         self._store = store
         self._embedder = embedder
         self._indexing = indexing
-        self._intake = Intake(Preparation(store, embedder, max_tokens).prepare, self._commit)
+        self._sweeping = Sweeping(store)
+        preparation = Preparation(store, embedder, max_tokens)
+        self._intake = Intake(preparation.prepare, self._commit, preparation.build, preparation.abandon)
         self._opening = anyio.Lock()
         self._reembedding = anyio.Lock()
         self._is_open = False
@@ -64,6 +72,7 @@ class MemoryService:
         self._tasks.start_soon(self._intake.run)
         self._tasks.start_soon(self._indexing.follow, self._intake.idle)
         self._tasks.start_soon(self._indexing.maintain)
+        self._tasks.start_soon(self._sweeping.run)
         return self
 
     async def __aexit__(
@@ -118,7 +127,7 @@ class MemoryService:
 
         Raises BadArgument, EmbedderUnavailable, EmbedderMismatch.
         """
-        draft = make_draft(text, metadata)
+        draft = await _drafted(make_draft, text, metadata)
         await self._open()
         return await self._intake.submit(Write(draft, origin))
 
@@ -127,16 +136,20 @@ class MemoryService:
         # Two bytes a number.
         embedder = (self._embedder.identity, len(vectors[0]) // 2) if vectors else None
         outcomes = await self._store.write(writes, embedder)
-        self._indexing.note_write()
+        self._note_write()
         for outcome in outcomes:
             if isinstance(outcome, Injected) and outcome.status != "unchanged":
                 self.on_change(outcome.document_id, outcome.status)
         return outcomes
 
+    def _note_write(self) -> None:
+        self._indexing.note_write()
+        self._sweeping.note_write()
+
     async def _remove(self, uri: str, origin: Origin, undoes: int | None = None) -> Forgotten | None:
         forgotten = await self._store.remove(uri, origin, undoes)
         if forgotten:
-            self._indexing.note_write()
+            self._note_write()
             self.on_change(forgotten.document_id, "removed")
         return forgotten
 
@@ -164,7 +177,8 @@ class MemoryService:
         boosted: set[int] = set()
         if parsed.phrases or parsed.prefixes:
             boosted = await self._store.holding(parsed.phrases, parsed.prefixes)
-        scored = await self._indexing.search(parsed, vector, allowed, boosted, top_k)
+        hidden = await self._store.hidden_chunks() if allowed is None else []
+        scored = await self._indexing.search(parsed, vector, allowed, boosted, top_k, hidden)
         return Found(await self._store.hits({one.chunk_id: one.score for one in scored}), notice)
 
     async def _embed(self, text: str) -> tuple[NDArray[np.float32] | None, str]:
@@ -240,7 +254,14 @@ class MemoryService:
         elif before is None:
             raise NotUndoable(entry.seq, entry.action, entry.uri)
         else:
-            draft = complete(before.text, msgspec.json.decode(before.metadata))
+            draft = await _drafted(complete, before.text, msgspec.json.decode(before.metadata))
             write = Write(draft, origin, undoes=entry.seq, added_at=before.added_at)
             await self._intake.submit(write)
         return replace(entry, undone=True)
+
+
+async def _drafted(make: Callable[[str, Metadata], Draft], text: str, metadata: Metadata) -> Draft:
+    """`make(text, metadata)`, in a thread where that takes long."""
+    if len(text) <= _SHORT:
+        return make(text, metadata)
+    return await to_thread.run_sync(make, text, metadata)

@@ -42,6 +42,14 @@ class Draft(Struct, frozen=True):
     created: float | None = None  # metadata.created_at in seconds since 1970
 
 
+class Built(Struct, frozen=True):
+    """A long document whose chunks are in the store already, hidden until it is written."""
+
+    number: int
+    uri: str
+    chunks: int = 0
+
+
 class Write(Struct, frozen=True):
     """A draft on its way into the store. Without chunks only its metadata can be written."""
 
@@ -49,6 +57,7 @@ class Write(Struct, frozen=True):
     origin: Origin
     chunks: list[Chunk] | None = None
     embeddings: list[Embedding] = []
+    built: Built | None = None  # instead of chunks and embeddings
     undoes: int | None = None  # the journal entry that this write takes back
     added_at: str = ""  # ISO 8601, UTC; "": now, unless the document is there already
 

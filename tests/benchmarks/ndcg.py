@@ -13,6 +13,7 @@ import time
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from ragmcp.settings import load_settings
@@ -82,7 +83,8 @@ async def load(collection: Collection) -> Loaded:
         batch = collection.documents[start : start + BATCH]
         sources = [Source(document["text"], is_markdown=True) for document in batch]
         ids, titles, headings, texts = [], [], [], []
-        for source, chunk in split(sources, max_tokens=max_tokens, count=embedder.count_tokens):
+        found = split(sources, max_tokens=max_tokens, count=embedder.count_tokens)
+        for source, chunk in chain.from_iterable(found):
             document = batch[source]
             owners.append(document["id"])
             ids.append(len(owners))

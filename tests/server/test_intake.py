@@ -6,8 +6,8 @@ import anyio
 import pytest
 from msgspec.structs import replace
 
-from ragmemory.intake import Intake
-from ragmemory.types import Chunk, Injected, Write
+from ragmemory.intake import Intake, Prepared
+from ragmemory.types import Built, Chunk, Injected, Write
 from tests.support.memories import write_of
 
 
@@ -22,11 +22,17 @@ class Recorder:
         self.fail: Exception | None = None
         self.hand_back: set[str] = set()
 
-    async def prepare(self, writes: Sequence[Write]) -> list[Write | Injected | Exception]:
+    async def prepare(self, writes: Sequence[Write]) -> list[Prepared]:
         self.prepared.append([write.draft.text for write in writes])
         if self.fail:
             raise self.fail
         return [replace(write, chunks=[Chunk(0, 1, 1, 1, "")]) for write in writes]
+
+    async def build(self, write: Write) -> Write | None:
+        raise NotImplementedError
+
+    async def abandon(self, built: Built) -> None:
+        raise NotImplementedError
 
     async def commit(self, writes: Sequence[Write]) -> list[Injected | None]:
         await self.gate.wait()
@@ -37,6 +43,10 @@ class Recorder:
             self.hand_back.discard(write.draft.text)
             outcomes.append(None if back else Injected(write.draft.document_id, write.draft.uri, "added", 1))
         return outcomes
+
+
+def intake_of(recorder: Recorder) -> Intake:
+    return Intake(recorder.prepare, recorder.commit, recorder.build, recorder.abandon)
 
 
 def ask(text: str, uri: str = "") -> Write:
@@ -55,7 +65,7 @@ async def submit_all(intake: Intake, writes: Sequence[Write], answers: list[str]
 
 async def test_what_waits_during_a_commit_becomes_one_batch() -> None:
     recorder, answers = Recorder(), list[str]()
-    intake = Intake(recorder.prepare, recorder.commit)
+    intake = intake_of(recorder)
     recorder.gate = anyio.Event()
     with anyio.fail_after(60):
         async with anyio.create_task_group() as tasks:
@@ -78,7 +88,7 @@ async def test_what_waits_during_a_commit_becomes_one_batch() -> None:
 
 async def test_documents_of_one_uri_are_written_in_order_and_never_in_one_batch() -> None:
     recorder, answers = Recorder(), list[str]()
-    intake = Intake(recorder.prepare, recorder.commit)
+    intake = intake_of(recorder)
     with anyio.fail_after(60):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(
@@ -94,7 +104,7 @@ async def test_documents_of_one_uri_are_written_in_order_and_never_in_one_batch(
 async def test_a_write_that_is_handed_back_is_prepared_again() -> None:
     recorder, answers = Recorder(), list[str]()
     recorder.hand_back = {"a"}
-    intake = Intake(recorder.prepare, recorder.commit)
+    intake = intake_of(recorder)
     with anyio.fail_after(60):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(intake.run)
@@ -107,7 +117,7 @@ async def test_a_write_that_is_handed_back_is_prepared_again() -> None:
 async def test_a_failed_batch_fails_its_callers_and_the_next_one_is_well() -> None:
     recorder = Recorder()
     recorder.fail = OSError("broken")
-    intake = Intake(recorder.prepare, recorder.commit)
+    intake = intake_of(recorder)
     with anyio.fail_after(60):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(intake.run)
@@ -120,7 +130,7 @@ async def test_a_failed_batch_fails_its_callers_and_the_next_one_is_well() -> No
 
 async def test_a_caller_that_went_away_is_not_worked_for() -> None:
     recorder = Recorder()
-    intake = Intake(recorder.prepare, recorder.commit)
+    intake = intake_of(recorder)
     with anyio.fail_after(60):
         with anyio.move_on_after(0):
             await intake.submit(ask("gone"))
@@ -133,7 +143,7 @@ async def test_a_caller_that_went_away_is_not_worked_for() -> None:
 
 async def test_idle_is_when_nothing_waits_and_nothing_is_under_way() -> None:
     recorder, answers = Recorder(), list[str]()
-    intake = Intake(recorder.prepare, recorder.commit)
+    intake = intake_of(recorder)
     recorder.gate = anyio.Event()
     with anyio.fail_after(60):
         await intake.idle()

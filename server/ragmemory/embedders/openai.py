@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from ragmcp.discretion import discreet
 from ragmcp.settings import read_key
-from ragmemory.errors import EmbedderUnavailable
+from ragmemory.errors import EmbedderUnavailable, TextRefused
 from ragmemory.types import Embedding
 
 if TYPE_CHECKING:
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 DEFAULT_URL = "https://api.openai.com/v1"
 # A rough count is enough to size chunks, and an endpoint offers no exact one: four bytes a token.
 BYTES_PER_TOKEN = 4
+# Statuses that are about what was sent: a text is too long, or cannot be embedded.
+REFUSED = (400, 413, 422)
 
 
 class OpenAIEmbedder:
@@ -118,5 +120,6 @@ def unavailable(identity: str, base_url: str, error: OpenAIError) -> EmbedderUna
                 identity, f"{base_url} asks for a slower pace or a paid plan", "Try again later."
             )
         case openai.APIStatusError(status_code=status, message=message):
-            return EmbedderUnavailable(identity, f"{base_url} answered {status}: {discreet(message)}")
+            kind = TextRefused if status in REFUSED else EmbedderUnavailable
+            return kind(identity, f"{base_url} answered {status}: {discreet(message)}")
     return EmbedderUnavailable(identity, discreet(str(error)))

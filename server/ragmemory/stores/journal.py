@@ -18,6 +18,7 @@ _COLUMNS = "seq, at, action, document_id, uri, client, session, undone"
 # A write that undo may still take back. An undo is recorded as "restored" and is not itself undone. The
 # same condition as in the index journal_undoable, so that SQLite uses it.
 _PENDING = "undone = 0 AND action <> 'restored'"
+_NOTHING_BEFORE = "before_text = NULL, before_metadata = NULL, before_added_at = NULL, before_document = NULL"
 
 
 class Before(NamedTuple):
@@ -26,6 +27,7 @@ class Before(NamedTuple):
     text: str
     metadata: str  # JSON
     added_at: str  # ISO 8601, UTC
+    document: int | None = None  # the number of the hidden document whose chunks hold the text; it is "" then
 
 
 class Line(NamedTuple):
@@ -52,17 +54,17 @@ async def record(
             await mark_undone(connection, line.undoes)
     rows = [
         (iso(at), line.action, line.document_id, line.uri, line.origin.client, line.origin.session)
-        + (line.before or (None, None, None))
+        + (line.before or (None, None, None, None))
         for line in lines
     ]
     await connection.executemany(
         "INSERT INTO journal(at, action, document_id, uri, client, session,"
-        " before_text, before_metadata, before_added_at) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        " before_text, before_metadata, before_added_at, before_document)"
+        " VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         rows,
     )
     await connection.execute(
-        "UPDATE journal SET before_text = NULL, before_metadata = NULL, before_added_at = NULL"
-        " WHERE before_text IS NOT NULL"
+        f"UPDATE journal SET {_NOTHING_BEFORE} WHERE before_text IS NOT NULL"
         f" AND seq <= (SELECT seq FROM journal WHERE {_PENDING} ORDER BY seq DESC LIMIT 1 OFFSET ?)",
         [undo_depth],
     )
@@ -100,7 +102,7 @@ async def last_write(connection: aiosqlite.Connection) -> tuple[Entry, Before | 
     no longer kept.
     """
     rows = await connection.execute_fetchall(
-        f"SELECT {_COLUMNS}, before_text, before_metadata, before_added_at FROM journal"
+        f"SELECT {_COLUMNS}, before_text, before_metadata, before_added_at, before_document FROM journal"
         f" WHERE {_PENDING} ORDER BY seq DESC LIMIT 1",
     )
     found = [(_entry(row), None if row[8] is None else Before(*row[8:])) for row in rows]

@@ -36,7 +36,7 @@ async def switch(connection: aiosqlite.Connection, mark: Mark, identity: str, at
     None, with nothing done, if chunks were added after the mark.
     """
     newer = await connection.execute_fetchall(
-        "SELECT 1 FROM chunks WHERE chunk_id > ? LIMIT 1", [mark.chunk_id]
+        "SELECT 1 FROM embeddings WHERE chunk_id > ? LIMIT 1", [mark.chunk_id]
     )
     if newer:
         return None

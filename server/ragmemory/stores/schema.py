@@ -75,4 +75,24 @@ _FIRST = (
     "CREATE INDEX journal_texts ON journal(seq) WHERE before_text IS NOT NULL",
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST,)
+# A long document is written and removed in several transactions; until the last one it is hidden.
+_HIDDEN = (
+    # See `stores.hidden`. A hidden document has a random uri and id.
+    "ALTER TABLE documents ADD COLUMN hidden INTEGER NOT NULL DEFAULT 0",
+    "CREATE INDEX documents_hidden ON documents(hidden) WHERE hidden <> 0",
+    # The ids, without gaps, of those of its chunks that have embeddings and full text. Visible documents that
+    # were written in one transaction have no pages.
+    """
+    CREATE TABLE pages(
+        first INTEGER PRIMARY KEY,
+        last INTEGER NOT NULL, -- inclusive
+        document INTEGER NOT NULL REFERENCES documents(number) ON DELETE CASCADE
+    ) STRICT
+    """,
+    "CREATE INDEX pages_of_document ON pages(document)",
+    # The hidden document whose chunks hold the text that undo puts back; before_text is '' then.
+    "ALTER TABLE journal ADD COLUMN before_document INTEGER",
+    "CREATE INDEX journal_documents ON journal(before_document) WHERE before_document IS NOT NULL",
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _HIDDEN)

@@ -17,13 +17,16 @@ import msgspec
 
 from ragmemory.errors import DocumentNotFound, MemoryUnusable
 from ragmemory.stores import connection as connections
-from ragmemory.stores import journal, reembedding, writing
+from ragmemory.stores import hidden, journal, reembedding, writing
 from ragmemory.stores.filters import Condition
 from ragmemory.stores.fulltext import fulltext_query
 from ragmemory.stores.sharing import SharedLock
 from ragmemory.types import (
+    Built,
     Changes,
+    Chunk,
     DocumentInfo,
+    Draft,
     Embedding,
     Entry,
     Forgotten,
@@ -128,6 +131,46 @@ class Store:
         async with self._transaction() as connection:
             return await writing.remove(connection, uri, origin, datetime.now(UTC), self._undo_depth, undoes)
 
+    # Writing long documents: see `stores.hidden`
+
+    async def begin(self, draft: Draft) -> Built:
+        """Make a hidden document, to which chunks are added."""
+        async with self._transaction() as connection:
+            return await hidden.begin(connection, draft, datetime.now(UTC))
+
+    async def add(
+        self,
+        built: Built,
+        draft: Draft,
+        chunks: Sequence[Chunk],
+        embeddings: Sequence[Embedding],
+        embedder: str,
+    ) -> Built | None:
+        """Add the next chunks, a page at most; `embedder` is the identity behind the embeddings.
+
+        None if the hidden document is gone: the file was replaced. Raises EmbedderMismatch.
+        """
+        async with self._transaction() as connection:
+            return await hidden.add(connection, built, draft, chunks, embeddings, embedder, datetime.now(UTC))
+
+    async def abandon(self, built: Built) -> None:
+        """Give up a hidden document, unless it is visible by now."""
+        async with self._transaction() as connection:
+            await hidden.abandon(connection, built)
+
+    async def sweep(self) -> bool:
+        """Remove a page of what is hidden for good; False if there is nothing left to remove."""
+        async with self._reading() as connection:
+            if not await hidden.has_garbage(connection, datetime.now(UTC)):
+                return False
+        async with self._transaction() as connection:
+            return await hidden.sweep(connection, datetime.now(UTC))
+
+    async def hidden_chunks(self) -> list[tuple[int, int]]:
+        """Ranges of chunk ids, first and last, that the index follows but no reader may see."""
+        async with self._reading() as connection:
+            return await hidden.ranges(connection)
+
     # Making the embeddings anew
 
     async def begin_reembedding(self) -> None:
@@ -163,7 +206,14 @@ class Store:
     async def has_passed(self, mark: Mark) -> bool:
         """Whether this store ever was at the mark, and so can go on from it."""
         async with self._reading() as connection:
-            return mark == Mark() or await journal.holds(connection, mark.entry, mark.entry_at)
+            if mark == Mark():
+                return True
+            # Pages of hidden documents are written without a line in the journal.
+            [(last_id,)] = await connection.execute_fetchall(
+                "SELECT ifnull(max(seq), 0) FROM sqlite_sequence WHERE name = 'chunks'"
+            )
+            is_held = await journal.holds(connection, mark.entry, mark.entry_at)
+            return is_held and mark.chunk_id <= last_id
 
     async def changes_since(self, mark: Mark, limit: int, upto: int = MOST_INTEGER) -> Changes:
         """At most `limit` chunks added after the mark, up to the id `upto`, and all removals.
@@ -215,7 +265,7 @@ class Store:
         condition, parameters = filter
         rows = await self._read(
             "SELECT chunk_id FROM chunks WHERE document IN"
-            f" (SELECT number FROM documents WHERE {condition}) ORDER BY chunk_id",
+            f" (SELECT number FROM documents WHERE hidden = 0 AND {condition}) ORDER BY chunk_id",
             parameters,
         )
         return [row[0] for row in rows]
@@ -232,7 +282,7 @@ class Store:
         rows = await self._read(
             "SELECT chunk_id, document_id, uri, title, heading, start_line, end_line, text, metadata"
             " FROM chunks JOIN documents ON number = document"
-            " WHERE chunk_id IN (SELECT value FROM json_each(?))",
+            " WHERE chunk_id IN (SELECT value FROM json_each(?)) AND hidden = 0",
             [msgspec.json.encode(list(scores)).decode()],
         )
         found = {row[0]: row for row in rows}
@@ -244,17 +294,19 @@ class Store:
     async def documents(self, limit: int, offset: int, uri_glob: str) -> tuple[list[DocumentInfo], int]:
         """A page of the documents whose uri matches, by uri; and how many match in all."""
         rows = await self._read(
-            f"SELECT {_INFO} FROM documents WHERE uri GLOB ? ORDER BY uri LIMIT ? OFFSET ?",
+            f"SELECT {_INFO} FROM documents WHERE hidden = 0 AND uri GLOB ? ORDER BY uri LIMIT ? OFFSET ?",
             [uri_glob, limit, offset],
         )
-        [(total,)] = await self._read("SELECT count(*) FROM documents WHERE uri GLOB ?", [uri_glob])
+        [(total,)] = await self._read(
+            "SELECT count(*) FROM documents WHERE hidden = 0 AND uri GLOB ?", [uri_glob]
+        )
         return [DocumentInfo(*_decoded(row)) for row in rows], total
 
     async def document(self, document: str) -> DocumentInfo:
         """One document by its id or uri. Raises DocumentNotFound."""
         # The uri of one may be the id of another: an id names one document for certain.
         rows = await self._read(
-            f"SELECT {_INFO} FROM documents WHERE document_id = ?1 OR uri = ?1"
+            f"SELECT {_INFO} FROM documents WHERE hidden = 0 AND (document_id = ?1 OR uri = ?1)"
             " ORDER BY document_id = ?1 DESC",
             [document],
         )
@@ -265,7 +317,7 @@ class Store:
     async def document_ids(self, prefix: str) -> list[str]:
         """The ids that begin so, of the documents last changed first."""
         rows = await self._read(
-            "SELECT document_id FROM documents WHERE substr(document_id, 1, length(?1)) = ?1"
+            "SELECT document_id FROM documents WHERE hidden = 0 AND substr(document_id, 1, length(?1)) = ?1"
             " ORDER BY updated_at DESC, document_id",
             [prefix],
         )
@@ -273,12 +325,11 @@ class Store:
 
     async def text(self, document_id: str) -> str:
         """The whole text of a document."""
-        rows = await self._read(
-            "SELECT text FROM chunks WHERE document ="
-            " (SELECT number FROM documents WHERE document_id = ?) ORDER BY chunk_id",
-            [document_id],
-        )
-        return "".join(row[0] for row in rows)
+        async with self._reading() as connection:
+            rows = await connection.execute_fetchall(
+                "SELECT number FROM documents WHERE document_id = ?", [document_id]
+            )
+            return "".join([await writing.text(connection, row[0]) for row in rows])
 
     async def entries(self, limit: int) -> list[Entry]:
         """The newest lines of the journal, newest first."""
@@ -288,7 +339,13 @@ class Store:
     async def last_write(self) -> tuple[Entry, journal.Before | None] | None:
         """The last write that is not undone, and the document before it: see `journal.last_write`."""
         async with self._reading() as connection:
-            return await journal.last_write(connection)
+            last = await journal.last_write(connection)
+            if last is None:
+                return None
+            entry, before = last
+            if before and before.document is not None:
+                before = before._replace(text=await writing.text(connection, before.document))
+            return entry, before
 
     async def embedder(self) -> tuple[str, int] | None:
         """The identity and the dimensions of the embedder that filled this memory; None before the first."""
@@ -299,6 +356,7 @@ class Store:
         """Counts and sizes."""
         [row] = await self._read(
             "SELECT count(*), ifnull(sum(chunks), 0), ifnull(sum(characters), 0) FROM documents"
+            " WHERE hidden = 0"
         )
         files = (self.path, self.path.with_name(self.path.name + "-wal"))
         size = sum(file.stat().st_size for file in files if file.exists())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import sqlite3
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -14,14 +15,14 @@ import msgspec
 from ragmemory.errors import EmbedderMismatch, NotStored, RagMemoryError, UndoConflict
 from ragmemory.stores import journal
 from ragmemory.stores.fulltext import searchable
-from ragmemory.types import Draft, Forgotten, Injected, Origin, Status, Write
+from ragmemory.types import Chunk, Draft, Embedding, Forgotten, Injected, Origin, Status, Write
 
 if TYPE_CHECKING:
     import aiosqlite
 
 _FULLTEXT = "INSERT INTO fulltext(rowid, title, heading, text) VALUES(?, ?, ?, ?)"
 # A contentless FTS5 table forgets a row only when it is told what the row held.
-_FULLTEXT_DELETE = "INSERT INTO fulltext(fulltext, rowid, title, heading, text) VALUES('delete', ?, ?, ?, ?)"
+FULLTEXT_DELETE = "INSERT INTO fulltext(fulltext, rowid, title, heading, text) VALUES('delete', ?, ?, ?, ?)"
 
 
 logger = logging.getLogger(__name__)
@@ -33,6 +34,12 @@ _OF_THE_FILE = frozenset(
         *(sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH, sqlite3.SQLITE_PROTOCOL),
     )
 )
+
+# Chunks written or removed in one transaction: more would keep other writers waiting. A longer document is
+# hidden first, and removed page by page: see `stores.hidden`.
+PAGE = 250
+# Values of documents.hidden; 0: visible.
+BUILDING, REMOVED = 1, 2
 
 Outcome = Injected | Exception | None
 
@@ -49,13 +56,18 @@ class Known(NamedTuple):
     chunks: int
     added_at: str
 
+    @property
+    def is_long(self) -> bool:
+        """Whether it takes several transactions to remove it."""
+        return self.chunks > PAGE
+
 
 async def find(connection: aiosqlite.Connection, uris: Sequence[str]) -> dict[str, Known]:
     """What the store holds under these uris."""
     # Not through json_each: it cuts a text at its first NUL, and older releases stored such uris.
     rows = await connection.execute_fetchall(
         "SELECT uri, number, document_id, title, digest, metadata, chunks, added_at"
-        f" FROM documents WHERE uri IN ({', '.join('?' * len(uris))})",
+        f" FROM documents WHERE uri IN ({', '.join('?' * len(uris))}) AND hidden = 0",
         uris,
     )
     return {row[0]: Known(*row) for row in rows}
@@ -82,9 +94,9 @@ class _Step(NamedTuple):
 
     @property
     def chunks(self) -> int:
-        if self.rewritten or self.known is None:
-            return len(self.write.chunks or ())
-        return self.known.chunks
+        if not self.rewritten and self.known is not None:
+            return self.known.chunks
+        return self.write.built.chunks if self.write.built else len(self.write.chunks or ())
 
 
 async def write_each(
@@ -149,11 +161,17 @@ async def write_batch(
             outcomes.append(UndoConflict(undoes))
         elif missing == "nothing" and old and write.undoes is None:
             outcomes.append(Injected(draft.document_id, draft.uri, "unchanged", old.chunks))
-        elif missing == "everything" and write.chunks is None:
+        elif missing == "everything" and not await _has_chunks(connection, write):
             outcomes.append(None)
         else:
-            last_number += old is None
-            step = _Step(write, old, missing == "everything", old.number if old else last_number)
+            rewritten = missing == "everything"
+            if rewritten and write.built:
+                number = write.built.number
+            elif old and not (rewritten and old.is_long):
+                number = old.number
+            else:
+                number = last_number = last_number + 1
+            step = _Step(write, old, rewritten, number)
             steps.append(step)
             outcomes.append(Injected(draft.document_id, draft.uri, step.status, step.chunks))
     if steps:
@@ -161,27 +179,49 @@ async def write_batch(
     return outcomes
 
 
+async def _has_chunks(connection: aiosqlite.Connection, write: Write) -> bool:
+    if write.built is None:
+        return write.chunks is not None
+    # It is gone if the file was replaced, or if it was taken for one that a killed process left behind.
+    return bool(
+        await connection.execute_fetchall(
+            f"SELECT 1 FROM documents WHERE number = ? AND uri = ? AND hidden = {BUILDING}",
+            [write.built.number, write.built.uri],
+        )
+    )
+
+
 async def _write(connection: aiosqlite.Connection, steps: list[_Step], at: datetime, undo_depth: int) -> None:
+    replaced = [step.known for step in steps if step.known and step.number != step.known.number]
     texts = await _texts(connection, [step.known for step in steps if step.known])
     await journal.record(connection, (_line(step, texts) for step in steps), at, undo_depth)
     await _clear(connection, [step.known for step in steps if step.known and step.rewritten], texts)
+    await _drop(connection, replaced)
     await connection.executemany(
         "INSERT INTO documents(number, document_id, uri, title, digest, metadata, chunks, characters,"
         " created, added_at, updated_at) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
         " ON CONFLICT(number) DO UPDATE SET"
+        " document_id = excluded.document_id, uri = excluded.uri, hidden = 0,"
         " title = excluded.title, digest = excluded.digest, metadata = excluded.metadata,"
         " chunks = excluded.chunks, characters = excluded.characters, created = excluded.created,"
-        " updated_at = excluded.updated_at",
+        " added_at = excluded.added_at, updated_at = excluded.updated_at",
         (_document_row(step, at) for step in steps),
     )
-    await _write_chunks(connection, [step for step in steps if step.rewritten])
+    await insert_chunks(
+        connection,
+        [
+            Part(step.number, step.write.draft, step.write.chunks, step.write.embeddings)
+            for step in steps
+            if step.rewritten and step.write.chunks
+        ],
+    )
 
 
 def _line(step: _Step, texts: Texts) -> journal.Line:
     draft, known, undoes = step.write.draft, step.known, step.write.undoes
     if undoes is not None:
         return journal.Line("restored", draft.document_id, draft.uri, step.write.origin, None, undoes)
-    before = known and journal.Before(_joined(texts, known), known.metadata, known.added_at)
+    before = known and _before(texts, known)
     return journal.Line(step.status, draft.document_id, draft.uri, step.write.origin, before)
 
 
@@ -197,67 +237,114 @@ def _document_row(step: _Step, at: datetime) -> tuple[object, ...]:
     )
 
 
-async def _write_chunks(connection: aiosqlite.Connection, steps: list[_Step]) -> None:
+class Part(NamedTuple):
+    """Chunks of a document, some or all."""
+
+    number: int
+    draft: Draft
+    chunks: Sequence[Chunk]
+    embeddings: Sequence[Embedding]
+
+
+async def insert_chunks(connection: aiosqlite.Connection, parts: Sequence[Part]) -> int:
+    """Insert chunks with embeddings and full text. Their ids have no gaps; returns the first."""
     rows = await connection.execute_fetchall("SELECT seq FROM sqlite_sequence WHERE name = 'chunks'")
     last_id = next((int(row[0]) for row in rows), 0)
     # Where the ids of each document's chunks begin.
-    firsts = list(accumulate((step.chunks for step in steps), initial=last_id + 1))
+    firsts = list(accumulate((len(part.chunks) for part in parts), initial=last_id + 1))
 
     def chunk_rows() -> Iterator[tuple[object, ...]]:
-        for first, step in zip(firsts, steps, strict=False):
-            text = step.write.draft.text
-            for chunk_id, chunk in enumerate(step.write.chunks or (), first):
-                part = text[chunk.start : chunk.end]
-                yield chunk_id, step.number, chunk.heading, chunk.start_line, chunk.end_line, part
+        for first, part in zip(firsts, parts, strict=False):
+            for chunk_id, chunk in enumerate(part.chunks, first):
+                text = part.draft.text[chunk.start : chunk.end]
+                yield chunk_id, part.number, chunk.heading, chunk.start_line, chunk.end_line, text
 
     def fulltext_rows() -> Iterator[tuple[object, ...]]:
-        for first, step in zip(firsts, steps, strict=False):
-            title, text = searchable(step.write.draft.title), step.write.draft.text
-            for chunk_id, chunk in enumerate(step.write.chunks or (), first):
+        for first, part in zip(firsts, parts, strict=False):
+            title, text = searchable(part.draft.title), part.draft.text
+            for chunk_id, chunk in enumerate(part.chunks, first):
                 yield chunk_id, title, searchable(chunk.heading), searchable(text[chunk.start : chunk.end])
 
-    embeddings = (embedding for step in steps for embedding in step.write.embeddings)
+    embeddings = (embedding for part in parts for embedding in part.embeddings)
     await connection.executemany("INSERT INTO chunks VALUES(?, ?, ?, ?, ?, ?)", chunk_rows())
     await connection.executemany(
         "INSERT INTO embeddings VALUES(?, ?)",
         enumerate(embeddings, last_id + 1),
     )
     await connection.executemany(_FULLTEXT, fulltext_rows())
+    return last_id + 1
 
 
 Texts = dict[int, list[tuple[int, str, str]]]  # number → (chunk_id, heading, text)
 
 
 async def _texts(connection: aiosqlite.Connection, documents: Sequence[Known]) -> Texts:
+    numbers = [known.number for known in documents if not known.is_long]
     rows = await connection.execute_fetchall(
         "SELECT document, chunk_id, heading, text FROM chunks"
         " WHERE document IN (SELECT value FROM json_each(?)) ORDER BY chunk_id",
-        [msgspec.json.encode([known.number for known in documents]).decode()],
+        [msgspec.json.encode(numbers).decode()],
     )
-    texts: Texts = {known.number: [] for known in documents}
+    texts: Texts = {number: [] for number in numbers}
     for number, *rest in rows:
         texts[number].append((rest[0], rest[1], rest[2]))
     return texts
 
 
-def _joined(texts: Texts, known: Known) -> str:
-    return "".join(text for _, _, text in texts[known.number])
+def _before(texts: Texts, known: Known) -> journal.Before:
+    """What undo needs of a document. The text of a long one is not copied: its chunks are kept."""
+    if known.is_long:
+        return journal.Before("", known.metadata, known.added_at, known.number)
+    text = "".join(text for _, _, text in texts[known.number])
+    return journal.Before(text, known.metadata, known.added_at)
 
 
 async def _clear(connection: aiosqlite.Connection, documents: Sequence[Known], texts: Texts) -> None:
-    """Delete the chunks of documents, with all that hangs on them."""
+    """Delete the chunks of documents, with all that hangs on them; long documents are hidden instead."""
     if not documents:
         return
+    short = [known for known in documents if not known.is_long]
     await connection.executemany(
-        _FULLTEXT_DELETE,
+        FULLTEXT_DELETE,
         (
             (chunk_id, searchable(known.title), searchable(heading), searchable(text))
-            for known in documents
+            for known in short
             for chunk_id, heading, text in texts[known.number]
         ),
     )
     await connection.executemany(
-        "DELETE FROM chunks WHERE document = ?", [(known.number,) for known in documents]
+        "DELETE FROM chunks WHERE document = ?", [(known.number,) for known in short]
+    )
+    for known in documents:
+        if known.is_long:
+            await _hide(connection, known.number)
+
+
+async def _hide(connection: aiosqlite.Connection, number: int) -> None:
+    """Take a document out of everyone's sight; `stores.hidden` removes it later."""
+    # Without pages it was written in one transaction, which leaves no gaps.
+    await connection.execute(
+        "INSERT INTO pages SELECT min(chunk_id), max(chunk_id), document FROM chunks"
+        " WHERE document = ?1 AND NOT EXISTS (SELECT 1 FROM pages WHERE document = ?1) GROUP BY document",
+        [number],
+    )
+    await connection.execute(
+        f"UPDATE documents SET hidden = {REMOVED}, document_id = ?1, uri = ?1 WHERE number = ?2",
+        [hidden_name(), number],
+    )
+
+
+def hidden_name() -> str:
+    """A uri and id for a hidden document."""
+    return f"hidden:{os.urandom(16).hex()}"
+
+
+async def _drop(connection: aiosqlite.Connection, documents: Sequence[Known]) -> None:
+    """Delete the rows of documents whose chunks are deleted, but not of hidden ones."""
+    if not documents:
+        return
+    await connection.executemany(
+        "DELETE FROM documents WHERE number = ? AND hidden = 0", [(known.number,) for known in documents]
     )
 
 
@@ -277,14 +364,21 @@ async def remove(
         return None
     texts = await _texts(connection, [known])
     if undoes is None:
-        before = journal.Before(_joined(texts, known), known.metadata, known.added_at)
-        line = journal.Line("removed", known.document_id, uri, origin, before)
+        line = journal.Line("removed", known.document_id, uri, origin, _before(texts, known))
     else:
         line = journal.Line("restored", known.document_id, uri, origin, None, undoes)
     await journal.record(connection, [line], at, undo_depth)
     await _clear(connection, [known], texts)
-    await connection.execute("DELETE FROM documents WHERE number = ?", [known.number])
+    await _drop(connection, [known])
     return Forgotten(known.document_id, uri, known.chunks)
+
+
+async def text(connection: aiosqlite.Connection, number: int) -> str:
+    """The whole text of a document, also of a hidden one."""
+    rows = await connection.execute_fetchall(
+        "SELECT text FROM chunks WHERE document = ? ORDER BY chunk_id", [number]
+    )
+    return "".join(row[0] for row in rows)
 
 
 async def settle_embedder(connection: aiosqlite.Connection, identity: str, dimensions: int) -> None:
