@@ -1,10 +1,10 @@
-# make chat | test | lint | bench | conformance: each sets up what it needs in .venv and .peers, nothing global.
+# make chat | test | lint | bench | bench-million | conformance: each sets up what it needs in .venv and .peers, nothing global.
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: chat test lint bench conformance clean
+.PHONY: chat test lint bench bench-million conformance clean
 
 chat: $(VENV)/.chat
 	@$(BIN)/ragchat
@@ -23,6 +23,10 @@ conformance: $(VENV)/.test .peers/typescript/.done
 
 bench: $(VENV)/.test .peers/fastmcp/.done
 	@$(BIN)/python -m tests.benchmarks
+
+# CHUNKS=100000 makes a smaller one.
+bench-million: $(VENV)/.test
+	@$(BIN)/python -m tests.benchmarks million
 
 clean:
 	rm -rf $(VENV) .peers

@@ -13,22 +13,26 @@ WORDS = 110  # of one paragraph: what fills most of one chunk
 
 
 def paragraphs() -> Iterator[str]:
-    """Paragraphs of about WORDS words, without end; the sources start again when they are used up."""
-    return itertools.chain.from_iterable(_paragraphs_once() for _ in itertools.count())
+    """Paragraphs of about WORDS words, without end.
+
+    When the sources are used up they start again, cut at other places: no paragraph comes twice.
+    """
+    return itertools.chain.from_iterable(_paragraphs_once(37 * turn % WORDS) for turn in itertools.count())
 
 
-def _paragraphs_once() -> Iterator[str]:
+def _paragraphs_once(skipped: int) -> Iterator[str]:
+    """All paragraphs of the sources; the first `skipped` words of each file are left out."""
     for corpus in sorted(COLLECTIONS.glob("*/corpus.jsonl")):
         for line in corpus.read_text(encoding="utf-8").splitlines():
-            yield from _pieces(json.loads(line)["text"])
+            yield from _pieces(json.loads(line)["text"], skipped)
     for folder in (sysconfig.get_path("purelib"), sysconfig.get_path("stdlib")):
         for path in sorted(Path(folder).rglob("*")):
             if path.suffix in {".py", ".md", ".rst", ".txt"} and path.is_file():
-                yield from _pieces(path.read_text(encoding="utf-8", errors="ignore"))
+                yield from _pieces(path.read_text(encoding="utf-8", errors="ignore"), skipped)
 
 
-def _pieces(text: str) -> Iterator[str]:
-    words = text.split()
+def _pieces(text: str, skipped: int) -> Iterator[str]:
+    words = text.split()[skipped:]
     for start in range(0, len(words), WORDS):
         piece = words[start : start + WORDS]
         if len(piece) > 5:

@@ -6,7 +6,7 @@ import itertools
 import json
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -43,35 +43,44 @@ class RawClient:
         return self
 
     def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
-        self.process.communicate(timeout=30)
+        self.process.communicate(timeout=120)
 
     def _send(self, message: dict[str, Any]) -> None:
         assert self.process.stdin is not None
         self.process.stdin.write(json.dumps(message).encode() + b"\n")
         self.process.stdin.flush()
 
-    def request(self, method: str, params: dict[str, Any] | None = None) -> Any:
-        """The result of one request. Raises RuntimeError for a wire error."""
+    def begin(self, method: str, params: dict[str, Any] | None = None) -> int:
+        """Send a request and return its id; `results` brings what is answered."""
         request_id = next(self.ids)
         params = dict(params or {})
         if not self.legacy:
             params["_meta"] = META
         self._send({"jsonrpc": "2.0", "id": request_id, "method": method, "params": params})
+        return request_id
+
+    def results(self) -> Iterator[tuple[int, Any]]:
+        """The id and result of each answer as it comes. Raises RuntimeError for an error."""
         assert self.process.stdout is not None
         for line in self.process.stdout:
             answer = json.loads(line)
-            if answer.get("id") == request_id:
-                if "error" in answer:
-                    raise RuntimeError(answer["error"])
-                return answer["result"]
-        raise RuntimeError(f"{self.command} left before it answered {method}")
+            if "id" not in answer or "method" in answer:
+                continue
+            if "error" in answer:
+                raise RuntimeError(answer["error"])
+            if answer["result"].get("isError"):
+                raise RuntimeError(answer["result"]["content"])
+            yield answer["id"], answer["result"]
+        raise RuntimeError(f"{self.command} left before it answered")
+
+    def request(self, method: str, params: dict[str, Any] | None = None) -> Any:
+        """The result of one request. Raises RuntimeError for an error."""
+        request_id = self.begin(method, params)
+        return next(result for answered, result in self.results() if answered == request_id)
 
     def call(self, tool: str, arguments: dict[str, Any]) -> Any:
         """The result of one tool call. Raises RuntimeError when the tool failed."""
-        result = self.request("tools/call", {"name": tool, "arguments": arguments})
-        if result.get("isError"):
-            raise RuntimeError(result["content"])
-        return result
+        return self.request("tools/call", {"name": tool, "arguments": arguments})
 
     def peak_mebibytes(self) -> float | None:
         """The server's peak resident memory."""
@@ -88,10 +97,15 @@ def resident_mebibytes(pid: int) -> float | None:
     return _mebibytes(pid, "VmRSS")
 
 
+def anonymous_mebibytes(pid: int) -> float | None:
+    """A process's own memory, without the files that it maps, where /proc tells it."""
+    return _mebibytes(pid, "RssAnon")
+
+
 def _mebibytes(pid: int, field: str) -> float | None:
     try:
         with Path(f"/proc/{pid}/status").open(encoding="utf-8") as status:
             lines = dict(line.split(":", 1) for line in status)
-    except OSError:
+        return int(lines[field].split()[0]) / 1024
+    except (OSError, KeyError):  # No such process or no /proc; one that has ended has no memory left.
         return None
-    return int(lines[field].split()[0]) / 1024
