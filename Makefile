@@ -1,10 +1,11 @@
-# make chat | test | lint | bench | bench-million | conformance: each sets up what it needs in .venv and .peers, nothing global.
+# make chat | test | lint | bench | bench-million | fuzz | faults | conformance: each sets up what it needs in
+# .venv and .peers, nothing global.
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: chat test lint bench bench-million conformance clean
+.PHONY: chat test lint bench bench-million fuzz faults conformance clean
 
 chat: $(VENV)/.chat
 	@$(BIN)/ragchat
@@ -17,6 +18,14 @@ lint: $(VENV)/.test
 	@$(BIN)/ruff format --check
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo
+
+# FUZZ_MINUTES=60 goes on for longer; what fails is kept in .hypothesis and tried first the next time.
+fuzz: $(VENV)/.test
+	@$(BIN)/python -m tests.fuzz
+
+# FAULTS=1000 is the number of kills; the other campaigns are in proportion.
+faults: $(VENV)/.test
+	@$(BIN)/python -m tests.faults
 
 conformance: $(VENV)/.test .peers/typescript/.done
 	@$(BIN)/python -m tests.conformance

@@ -2,12 +2,35 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis.database import DirectoryBasedExampleDatabase
 
 from ragmcp.home import HOME_VARIABLE
+
+# No deadlines: a machine that runs something else beside the tests would miss them.
+settings.register_profile(
+    "short",  # the same examples in every run: a change that breaks one is to blame for it
+    derandomize=True,
+    database=None,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.register_profile(
+    "long",  # other examples in every run; those that fail are kept and come first in the next one
+    max_examples=1_000,
+    database=DirectoryBasedExampleDatabase(Path(__file__).parent.parent / ".hypothesis" / "examples"),
+    print_blob=True,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+# Taken out of the environment: the programs refuse a variable that looks like a setting and is none.
+settings.load_profile(os.environ.pop("RAGCHAT_TEST_PROFILE", "short"))
 
 
 @pytest.fixture(scope="session", autouse=True)
