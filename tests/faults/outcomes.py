@@ -30,3 +30,5 @@ class Outcome:
             self.lost.append(f"{what}: refused with {error}")
         except Ended as error:
             self.lost.append(f"{what}: the process ended before it answered {error}")
+        except Exception as error:  # a long run goes on, and says at its end what happened
+            self.lost.append(f"{what}: {error!r}")

@@ -247,7 +247,8 @@ async def _undo(folder: Path) -> None:
 
 
 async def _back_up(folder: Path) -> None:
-    shutil.copy(folder / MEMORY, folder / "backup")
+    with suppress(FileNotFoundError):
+        shutil.copy(folder / MEMORY, folder / "backup")
 
 
 async def _replace(folder: Path) -> None:
