@@ -4,37 +4,19 @@ from __future__ import annotations
 
 import signal
 import sqlite3
-import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import AsyncExitStack, closing, contextmanager
+from contextlib import AsyncExitStack, closing
 from pathlib import Path
-from typing import Any
 
 import anyio
-import msgspec
 import pytest
-from msgspec.structs import replace
 
 from ragmcp.client import Client
-from ragmcp.eras import LATEST_MODERN, modern_meta
-from ragmcp.schema import Implementation
-from tests.support.processes import (
-    LONGEST_SECONDS,
-    Held,
-    called,
-    memory_command,
-    memory_environment,
-    memory_process,
-    uris,
-)
+from tests.support.processes import called, memory_process, uris
+from tests.support.raw_memory import check_integrity, raw_memory, text_of
 
 PROCESSES = 8
 DOCUMENTS = 25
-
-
-def text_of(name: str) -> str:
-    return f"# Report {name}\n\nThe finding of report {name} is written down here.\n\n" + "More of it. " * 200
 
 
 async def test_eight_processes_write_at_once_and_none_loses_anything(tmp_path: Path) -> None:
@@ -90,52 +72,6 @@ async def test_a_second_process_finds_what_the_first_has_just_written(tmp_path: 
             assert uris(await called(one, "Query", query="report a")) == []
 
 
-def check_integrity(folder: Path) -> None:
-    with closing(sqlite3.connect(folder / "memory.db")) as connection:
-        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-        assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
-        connection.execute("INSERT INTO fulltext(fulltext) VALUES('integrity-check')")
-
-
-class RawMemory:
-    """A process spoken to line by line, so that it can be killed between two lines."""
-
-    def __init__(self, process: Held) -> None:
-        self.process = process
-
-    def inject(self, name: str) -> None:
-        self.call(name, "Inject", {"text": text_of(name), "metadata": {"uri": name}})
-
-    def call(self, id: str, tool: str, arguments: dict[str, Any]) -> None:
-        meta = modern_meta(Implementation(name="tests", version="1"), LATEST_MODERN, {})
-        params = {"name": tool, "arguments": arguments, "_meta": replace(meta, progress_token=id)}
-        request = {"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}
-        assert self.process.stdin is not None
-        self.process.stdin.write(msgspec.json.encode(request) + b"\n")
-        self.process.stdin.flush()
-
-    def answers(self) -> Iterator[dict[str, Any]]:
-        while (line := self.process.line()).endswith(b"\n"):
-            yield msgspec.json.decode(line)
-
-    def kill(self) -> None:
-        self.process.send_signal(signal.SIGKILL if sys.platform != "win32" else signal.SIGTERM)
-        self.process.wait(LONGEST_SECONDS)
-
-
-@contextmanager
-def raw_memory(folder: Path) -> Iterator[RawMemory]:
-    process = Held(
-        memory_command(folder, "--toolsets", "memory,documents"),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env=memory_environment(folder),
-    )
-    with process:
-        yield RawMemory(process)
-
-
 @pytest.mark.parametrize("kill_after", [1, 7, 40])
 async def test_what_was_acknowledged_survives_a_kill_and_a_repeat_brings_no_duplicate(
     tmp_path: Path, kill_after: int
@@ -180,7 +116,7 @@ def test_a_server_that_waits_for_the_lock_of_another_ends_when_it_is_told_to(tmp
         with closing(sqlite3.connect(tmp_path / "memory.db", isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
             memory.inject("second")
-            memory.call("count", "MemoryStats", {})
+            memory.send("count", "MemoryStats", {})
             assert next(memory.answers())["id"] == "count"
             memory.process.send_signal(signal.SIGTERM)
             assert memory.process.wait(20) == 0  # busy_seconds are 30
@@ -198,7 +134,7 @@ async def test_a_memory_killed_while_it_is_embedded_anew_has_all_old_or_all_new_
         connection.execute("UPDATE meta SET value = 'old:one' WHERE key = 'embedder'")
         connection.execute("UPDATE embeddings SET vector = zeroblob(512)")
     with raw_memory(tmp_path) as memory:
-        memory.call("all", "ReembedAll", {})
+        memory.send("all", "ReembedAll", {})
         assert next(memory.answers())["method"] == "notifications/progress"
         memory.kill()
     check_integrity(tmp_path)

@@ -1,0 +1,33 @@
+"""All campaigns, and in what number each is tried: in a test run, and for 1,000 faults of a long run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from typing import NamedTuple
+
+from tests.faults.damage import database_pages, index_files
+from tests.faults.kills import kills, kills_while_closing, several_writers
+from tests.faults.outcomes import Outcome
+from tests.faults.writes import bad_writes, own_files, undo
+
+
+class Campaign(NamedTuple):
+    """`run` takes an empty folder, a number, and where chance comes from."""
+
+    run: Callable[[Path, int, Random], Outcome]
+    few: int
+    many: int
+
+
+CAMPAIGNS = [
+    Campaign(kills, 3, 1_000),
+    Campaign(several_writers, 2, 50),
+    Campaign(kills_while_closing, 4, 100),
+    Campaign(index_files, 6, 200),
+    Campaign(database_pages, 3, 200),
+    Campaign(own_files, 2, 50),
+    Campaign(undo, 16, 500),
+    Campaign(bad_writes, 25, 1_000),
+]

@@ -1,0 +1,195 @@
+"""Files damaged on the disk: those of the index, which can be made again, and the memory, which cannot."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import time
+from collections.abc import Callable
+from contextlib import closing, suppress
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from tests.faults.outcomes import Outcome
+from tests.support.raw_memory import INDEX, LOG, MEMORY, RawMemory, Refused, raw_memory
+
+DOCUMENTS = 60
+SECTIONS = 12
+PAGE = 4_096
+# Seconds in which damage is noticed: the index may be checked in the background.
+NOTICED_SECONDS = 5.0
+QUESTIONS = [f"what does part {number} of report d{number * 5} tell" for number in range(SECTIONS)]
+
+Damage = Callable[[bytes, Random], bytes]
+
+
+def flipped(content: bytes, chance: Random) -> bytes:
+    """Eight bytes changed, anywhere."""
+    changed = bytearray(content)
+    for _ in range(8):
+        changed[chance.randrange(len(changed))] ^= chance.randint(1, 255)
+    return bytes(changed)
+
+
+def zeroed(content: bytes, chance: Random) -> bytes:
+    """One page of zeros."""
+    start = chance.randrange(max(1, len(content) // PAGE)) * PAGE
+    end = min(len(content), start + PAGE)
+    return content[:start] + bytes(end - start) + content[end:]
+
+
+def overwritten(content: bytes, chance: Random) -> bytes:
+    """64 bytes of 0xFF, anywhere."""
+    start = chance.randrange(max(1, len(content) - 64))
+    return content[:start] + b"\xff" * min(64, len(content) - start) + content[start + 64 :]
+
+
+def truncated(content: bytes, chance: Random) -> bytes:
+    """The end is missing."""
+    return content[: chance.randrange(len(content))]
+
+
+def header_lost(content: bytes, chance: Random) -> bytes:
+    """The beginning of one page overwritten, where SQLite keeps what is in it."""
+    start = chance.randrange(len(content) // PAGE) * PAGE
+    return content[:start] + chance.randbytes(64) + content[start + 64 :]
+
+
+INDEX_DAMAGES: list[Damage] = [flipped, zeroed, overwritten, truncated]
+DATABASE_DAMAGES: list[Damage] = [header_lost, zeroed, overwritten]
+
+
+def fill(folder: Path) -> None:
+    """A memory of DOCUMENTS with SECTIONS chunks each, and its index; nothing runs afterwards."""
+    with raw_memory(folder) as memory:
+        for number in range(DOCUMENTS):
+            sections = [
+                f"# Part {part}\n\nPart {part} of report d{number} tells of {number * part}.\n"
+                for part in range(SECTIONS)
+            ]
+            text = "\n".join(sections)
+            memory.send(f"d{number}", "Inject", {"text": text, "metadata": {"uri": f"d{number}"}})
+        assert len(memory.results(DOCUMENTS)) == DOCUMENTS
+        memory.end()
+    with raw_memory(folder) as memory:  # what the first process could not save any more
+        answers(memory)
+        memory.end()
+
+
+def answers(memory: RawMemory) -> list[list[tuple[str, int]]]:
+    """What is found for each question."""
+    found = [memory.call("Query", query=question, top_k=5)["hits"] for question in QUESTIONS]
+    return [[(hit["uri"], hit["start_line"]) for hit in hits] for hits in found]
+
+
+def index_files(folder: Path, count: int, chance: Random) -> Outcome:
+    """Damage one file of the index: soon the answers are right, and the log says that a file is damaged."""
+    outcome = Outcome("damaged index files")
+    fill(folder)
+    with raw_memory(folder) as memory:
+        right = answers(memory)
+        memory.end()
+    sound = folder / "sound"
+    shutil.copytree(folder / INDEX, sound)
+    paths = sorted(path.relative_to(sound) for path in sound.rglob("*") if path.is_file())
+    cases = [(path, damage) for path in paths for damage in INDEX_DAMAGES if (sound / path).stat().st_size]
+    for path, damage in chance.sample(cases * (count // len(cases) + 1), count):
+        content = (sound / path).read_bytes()
+        harmed = damage(content, chance)
+        if harmed == content:
+            continue
+        shutil.rmtree(folder / INDEX)
+        shutil.copytree(sound, folder / INDEX)
+        (folder / LOG).write_bytes(b"")
+        (folder / INDEX / path).write_bytes(harmed)
+        what = f"{path.name} {damage.__name__}"
+        with outcome.attempt(what), raw_memory(folder) as memory:
+            _notices(memory, folder / LOG, right, what, outcome)
+    return outcome
+
+
+def _notices(
+    memory: RawMemory, log: Path, right: list[list[tuple[str, int]]], what: str, outcome: Outcome
+) -> None:
+    until = time.monotonic() + NOTICED_SECONDS
+    while True:
+        wrong = sum(one != other for one, other in zip(answers(memory), right, strict=True))
+        is_told = "damaged" in log.read_text(encoding="utf-8")
+        if is_told and not wrong:
+            break
+        if time.monotonic() > until:
+            said = "the log says so" if is_told else "the log says nothing"
+            outcome.lost.append(f"{what}: {wrong} of {len(right)} answers are wrong, {said}")
+            break
+    memory.end()
+
+
+def database_pages(folder: Path, count: int, chance: Random) -> Outcome:
+    """Damage one page of the memory: an answer is right, or an error says that the file is damaged."""
+    outcome = Outcome("damaged database pages")
+    fill(folder)
+    with raw_memory(folder) as memory:
+        right = looked_at(memory)
+        memory.end()
+    sound = folder / "sound"
+    sound.mkdir()
+    shutil.copy(folder / MEMORY, sound)
+    shutil.copytree(folder / INDEX, sound / INDEX)
+    for number in range(count):
+        damage = DATABASE_DAMAGES[number % len(DATABASE_DAMAGES)]
+        for path in folder.glob(f"{MEMORY}-*"):
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+        if chance.random() < 0.5:  # else the index is made again, of all that is in the file
+            shutil.copytree(sound / INDEX, folder / INDEX)
+        (folder / MEMORY).write_bytes(damage((sound / MEMORY).read_bytes(), chance))
+        what = f"page {damage.__name__} {number}"
+        is_visible = not is_sound(folder / MEMORY)
+        with outcome.attempt(what), raw_memory(folder) as memory:
+            wrong = [
+                f"{name}: {answer if isinstance(answer, Refused) else 'wrong without a word'}"
+                for name, answer in looked_at(memory).items()
+                if not is_fair(answer, right[name], is_visible)
+            ]
+            if wrong:
+                outcome.lost.append(f"{what}: {len(wrong)} of {len(right)} looks, first {wrong[0]}")
+            with suppress(Refused):
+                memory.call("Inject", text="Something new.", metadata={"uri": "new"})
+            memory.end()
+    return outcome
+
+
+def looked_at(memory: RawMemory) -> dict[str, Any]:
+    """What each way to look at a memory brings: an answer or a Refused."""
+    looks: dict[str, tuple[str, dict[str, Any]]] = {
+        "ListDocuments": ("ListDocuments", {"limit": 1_000}),
+        "ListJournal": ("ListJournal", {"limit": 1_000}),
+        **{f"ShowDocument {n}": ("ShowDocument", {"document": f"d{n}"}) for n in range(DOCUMENTS)},
+        **{f"Query {question}": ("Query", {"query": question, "top_k": 5}) for question in QUESTIONS},
+        'Query "phrase"': ("Query", {"query": '"part 3 of report d30 tells"', "top_k": 5}),
+        "Query with filter": ("Query", {"query": QUESTIONS[0], "filter": {"uri": "d1*"}}),
+    }
+    found: dict[str, Any] = {}
+    for name, (tool, arguments) in looks.items():
+        try:
+            found[name] = memory.call(tool, **arguments)
+        except Refused as error:
+            found[name] = error
+    return found
+
+
+def is_fair(answer: Any, right: Any, is_visible: bool) -> bool:
+    """Whether an answer is right, or says what is the matter; `is_visible`: SQLite can tell the damage."""
+    if isinstance(answer, Refused):
+        return answer.code == "NOT_A_MEMORY" or "damaged" in str(answer)
+    # A page of text that was overwritten is a sound page: SQLite has no checksums.
+    return bool(answer == right) or not is_visible
+
+
+def is_sound(path: Path) -> bool:
+    """Whether SQLite finds nothing wrong with a file."""
+    try:
+        with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro&immutable=1", uri=True)) as connection:
+            return connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+    except sqlite3.DatabaseError:
+        return False
