@@ -25,6 +25,8 @@ GUESSED = ("cp1252", "latin-1")
 SNIFFED_BYTES = 8192
 CONTROL_CHARACTERS = bytes(set(range(32)) - set(b"\t\n\f\r\x1b"))
 HEADING = re.compile(r"^#{1,6}[ \t]+(.*)", re.MULTILINE)
+# A longer line is no title: memory keeps the title with every chunk.
+LONGEST_TITLE = 300
 CLOSING = re.compile(r"(?:^|[ \t])#+$")
 
 
@@ -74,10 +76,11 @@ def _decode(data: bytes) -> tuple[str, str]:
 
 
 def title_of(path: Path, text: str) -> str:
-    """A Markdown document's first heading, else the file's name."""
+    """A Markdown document's first heading of at most LONGEST_TITLE characters, else the file's name."""
     if path.suffix.lower() in MARKDOWN:
         for heading in HEADING.finditer(text):
             # Not one expression for the whole line: with the blanks in it that would be cubic.
-            if title := CLOSING.sub("", heading[1].strip()).rstrip():
+            title = CLOSING.sub("", heading[1].strip()).rstrip()
+            if 0 < len(title) <= LONGEST_TITLE:
                 return title
     return path.name
