@@ -15,6 +15,7 @@ from ragmemory.errors import (
     DocumentNotFound,
     EmbedderMismatch,
     MemoryBusy,
+    MemoryDamaged,
     MemoryTooNew,
     MemoryUnusable,
     NotAMemory,
@@ -141,7 +142,7 @@ async def test_a_damaged_memory_is_named_so(tmp_path: Path) -> None:
     data = bytearray(path.read_bytes())
     data[4096:] = b"\xff" * (len(data) - 4096)
     path.write_bytes(data)
-    with pytest.raises(MemoryUnusable, match="damaged"):
+    with pytest.raises(MemoryDamaged, match=r"is damaged at .*chunks"):
         async with opened(path) as store:
             await store.stats()
 
