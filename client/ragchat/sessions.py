@@ -24,13 +24,16 @@ from ragchat.fulltext import any_of, searchable, snippet, terms
 from ragchat.neutral import one_line
 from ragchat.types import Session, SessionInfo, SessionMatch, Turn
 from ragmcp.home import private_folder
-from ragmcp.readable import Readable, obstacle_of, readable
+from ragmcp.readable import Obstacle, Readable, obstacle_of, readable
 from ragmcp.settings import Settings
 
 if TYPE_CHECKING:
     import aiosqlite
 
-_REASONS = {"full": "the disk is full", "read-only": "it is on a read-only disk, or not yours to write"}
+_REASONS: dict[Obstacle | None, str] = {
+    "full": "the disk is full",
+    "read-only": "it is on a read-only disk, or not yours to write",
+}
 BUSY_SECONDS = 10.0
 # Between attempts where SQLite answers "locked" without asking its own busy handler.
 RETRY_SECONDS = 0.02
@@ -217,7 +220,7 @@ class SessionStore:
         return _Mapped(self.path)
 
     async def _open(self, *, to_write: bool = False) -> aiosqlite.Connection:
-        """A connection, for reading alone where the disk is full or read-only. Raises sqlite3.Error, OSError."""
+        """A connection: for reading alone where the disk is full or read-only, unless it is to write."""
         async with self._lock:
             if self._way is not None and (to_write or self._way.is_outdated()):
                 await self._close()

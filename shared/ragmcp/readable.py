@@ -66,7 +66,7 @@ class Readable:
 def readable(path: Path, version: int) -> Readable:
     """The way to read `path` that needs least. Blocking. Raises sqlite3.Error, OSError.
 
-    A file with a `user_version` below `version` is copied: its tables cannot be brought up to date where it is.
+    A file with a `user_version` below `version` is copied, for the caller to bring its tables up to date.
     """
     state = _state_of(path)
     if state[0] is None:
