@@ -132,7 +132,7 @@ def folders(settings: Settings) -> Check:
 
 
 def _room(settings: Settings) -> Check:
-    """Whether there is room for what is written next: an index that is built again is as large as the memory."""
+    """Whether there is room for the next writes: an index built again may be as large as the memory."""
     home, memory = settings.home, memory_path(settings)
     needed = max(LEAST_ROOM, memory.stat().st_size if memory.exists() else 0)
     for folder in (memory.parent, home.data, home.state):

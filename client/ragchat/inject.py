@@ -125,8 +125,8 @@ async def run_inject(
     """Load every file that `paths` mean; a bad one never stops the rest.
 
     `report` is filled on the way, for a caller that may be cancelled: what it does not call failed is stored.
-    Raises RagChatError when memory itself cannot go on. No further file is begun then, but those under way are
-    waited for: each has its own answer, and some are stored.
+    Raises RagChatError when memory itself cannot go on. No further file is begun then, but those under way
+    are waited for: each has its own answer, and some are stored.
     """
     report = report or InjectReport()
     collected = await _collected(list(paths))

@@ -61,6 +61,8 @@ def mapped_errors(path: Path, busy_seconds: float) -> Iterator[None]:
         raise _ours(error, path, busy_seconds) from error
     except OSError as error:
         raise _ours_of_disk(error, path) from error
+    except UnicodeDecodeError as error:  # even the name of a table, in the sentence of an error
+        raise MemoryDamaged(str(path), "a stored text is not UTF-8") from error
 
 
 def _ours(error: sqlite3.Error, path: Path, busy_seconds: float) -> RagMemoryError:

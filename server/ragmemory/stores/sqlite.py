@@ -433,5 +433,5 @@ class Store:
         """The row with its last column, the metadata, read from JSON. Raises MemoryDamaged."""
         try:
             return [*row[:-1], msgspec.json.decode(row[-1])]
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise MemoryDamaged(str(self.path), str(error), "the metadata of a document") from error

@@ -56,17 +56,17 @@ async def verify(path: Path, busy_seconds: float, on_progress: OnProgress) -> Ve
                 await on_progress(number, len(checks), name)
                 try:
                     await check(connection, problems.append)
-                except sqlite3.Error as error:
+                except (sqlite3.Error, UnicodeDecodeError) as error:
                     problems.append(f"{name} cannot be read: {_words(error)}. {_BACKUP}")
             await on_progress(len(checks), len(checks), None)
-    except (sqlite3.Error, OSError) as error:
+    except (sqlite3.Error, OSError, UnicodeDecodeError) as error:
         problems.append(f"{path} cannot be opened: {_words(error)}. {_BACKUP}")
     return Verified(ok=not problems, problems=list(dict.fromkeys(problems)))
 
 
 async def place_of_damage(path: Path) -> str:
     """Such as "page 7 of the table chunks"; "" where it is not found within a second."""
-    with suppress(sqlite3.Error, OSError), anyio.move_on_after(_LOCATING_SECONDS):
+    with suppress(sqlite3.Error, OSError, UnicodeDecodeError), anyio.move_on_after(_LOCATING_SECONDS):
         async with _opened(path, _LOCATING_SECONDS) as connection:
             async for table, finding in _damaged_tables(connection, "quick_check"):
                 page = _PAGE_NUMBER.search(finding)
@@ -174,7 +174,7 @@ async def _texts(connection: aiosqlite.Connection, numbers: Sequence[int]) -> di
             [msgspec.json.encode(numbers).decode()],
         )
         for number, text in rows:
-            texts[number].append(text)
+            texts.setdefault(number, []).append(text)
     except sqlite3.DatabaseError:
         if len(numbers) == 1:
             return {}
@@ -189,17 +189,21 @@ def _differing(page: Sequence[sqlite3.Row], texts: dict[int, list[bytes]]) -> li
     return [
         _text(uri)
         for number, uri, digest, chunks, metadata in page
-        if number not in texts
-        or len(texts[number]) != chunks
-        or hashlib.sha256(b"".join(texts[number])).digest() != digest
-        or not _is_json(metadata)
+        if not (_is_text(texts.get(number), chunks, digest) and _is_json(metadata))
     ]
 
 
-def _is_json(value: bytes) -> bool:
+def _is_text(parts: list[bytes] | None, count: int, digest: bytes) -> bool:
+    """Whether the parts are those of which this is the digest; a damaged part may even be no text."""
+    if parts is None or len(parts) != count or not all(isinstance(part, bytes) for part in parts):
+        return False
+    return hashlib.sha256(b"".join(parts)).digest() == digest
+
+
+def _is_json(value: object) -> bool:
     try:
-        msgspec.json.decode(value)
-    except msgspec.DecodeError:
+        msgspec.json.decode(value if isinstance(value, bytes) else b"")
+    except (msgspec.DecodeError, UnicodeDecodeError):
         return False
     return True
 
@@ -228,16 +232,16 @@ async def _journal(connection: aiosqlite.Connection, report: _Report) -> None:
         "SELECT seq, uri, before_metadata FROM journal WHERE before_text IS NOT NULL"
     )
     for seq, uri, metadata in rows:
-        if metadata is None or not _is_json(metadata):
+        if not _is_json(metadata):
             report(f"Entry {seq} of the journal is damaged: {_text(uri)} cannot be restored from it.")
     await connection.execute_fetchall("SELECT count(length(action) + length(client)) FROM journal")
 
 
-def _text(value: bytes | str) -> str:
-    return value.decode(errors="replace") if isinstance(value, bytes) else value
+def _text(value: object) -> str:
+    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
 
 
-def _words(error: sqlite3.Error | OSError) -> str:
+def _words(error: sqlite3.Error | OSError | UnicodeDecodeError) -> str:
     return (isinstance(error, OSError) and error.strerror) or str(error)
 
 
