@@ -24,16 +24,12 @@ from ragchat.fulltext import any_of, searchable, snippet, terms
 from ragchat.neutral import one_line
 from ragchat.types import Session, SessionInfo, SessionMatch, Turn
 from ragmcp.home import private_folder
-from ragmcp.readable import Obstacle, Readable, obstacle_of, readable
+from ragmcp.readable import Readable, obstacle_of, readable, reason_of
 from ragmcp.settings import Settings
 
 if TYPE_CHECKING:
     import aiosqlite
 
-_REASONS: dict[Obstacle | None, str] = {
-    "full": "the disk is full",
-    "read-only": "it is on a read-only disk, or not yours to write",
-}
 BUSY_SECONDS = 10.0
 # Between attempts where SQLite answers "locked" without asking its own busy handler.
 RETRY_SECONDS = 0.02
@@ -258,7 +254,8 @@ class _Mapped:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if isinstance(error, (sqlite3.Error, OSError)):
-            reason = _REASONS.get(obstacle_of(error, self.path)) or str(error)
+            obstacle = obstacle_of(error, self.path)
+            reason = reason_of(obstacle, self.path) if obstacle else str(error)
             raise SessionsUnavailable(str(self.path), reason) from error
 
 

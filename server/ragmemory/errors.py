@@ -52,7 +52,7 @@ class MemoryReadOnly(RagMemoryError):
     code = "MEMORY_READ_ONLY"
     hint = "Make the file and its folder writable, or name another file with --memory."
 
-    def __init__(self, path: str, reason: str = "it is on a read-only disk, or not yours to write") -> None:
+    def __init__(self, path: str, reason: str) -> None:
         self.path = path
         self.reason = reason
 

@@ -19,6 +19,7 @@ import errno
 import os
 import shutil
 import sqlite3
+import sys
 from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -137,11 +138,20 @@ def obstacle_of(error: Exception, path: Path) -> Obstacle | None:
             return "read-only"
         case sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_IOERR:
             # The code alone does not say whether -wal or -shm could not be created, or the disk is broken.
-            if code == sqlite3.SQLITE_IOERR_SHMSIZE or is_full(path.parent):
+            if code == sqlite3.SQLITE_IOERR_SHMSIZE or is_full(_folder_of(path)):
                 return "full"
             if code & 0xFF == sqlite3.SQLITE_CANTOPEN and not may_write(path):
                 return "read-only"
     return None
+
+
+def reason_of(obstacle: Obstacle, path: Path) -> str:
+    """The obstacle in words, for the end of a sentence."""
+    if obstacle == "full":
+        return "the disk is full"
+    if sys.platform != "win32" and os.statvfs(_folder_of(path)).f_flag & os.ST_RDONLY:
+        return "it is on a read-only disk"
+    return "your user may not write there"
 
 
 _OBSTACLES: dict[int, Obstacle] = {
@@ -155,8 +165,13 @@ _OBSTACLES: dict[int, Obstacle] = {
 
 def may_write(path: Path) -> bool:
     """Whether this user may write the file, if it exists, and create files beside it."""
-    folder = next(folder for folder in path.absolute().parents if os.access(folder, os.F_OK))
+    folder = _folder_of(path)
     return os.access(folder, os.W_OK) and (os.access(path, os.W_OK) or not os.access(path, os.F_OK))
+
+
+def _folder_of(path: Path) -> Path:
+    """The folder that it is in, or the nearest above that exists."""
+    return next(folder for folder in path.absolute().parents if os.access(folder, os.F_OK))
 
 
 def is_full(folder: Path) -> bool:

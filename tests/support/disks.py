@@ -1,11 +1,11 @@
-"""A small disk for a test, which can be filled, freed and made read-only: a tmpfs, where mounting is allowed."""
+"""A small disk for a test, to be filled, freed and made read-only: a tmpfs, where mounting is allowed."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -21,7 +21,7 @@ class SmallDisk:
 
     def fill(self) -> None:
         """Leave no byte free."""
-        with (self.path / _BALLAST).open("ab", buffering=0) as file, pytest.raises(OSError, match="No space"):
+        with suppress(OSError), (self.path / _BALLAST).open("ab", buffering=0) as file:
             while True:
                 file.write(bytes(4096))
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal
 
 import anyio
 
-from ragmcp.readable import may_write, obstacle_of
+from ragmcp.readable import may_write, obstacle_of, reason_of
 from ragmemory.errors import (
     MemoryBusy,
     MemoryDamaged,
@@ -66,11 +66,8 @@ def mapped_errors(path: Path, busy_seconds: float) -> Iterator[None]:
 
 
 def _ours(error: sqlite3.Error, path: Path, busy_seconds: float) -> RagMemoryError:
-    match obstacle_of(error, path):
-        case "full":
-            return MemoryFull(str(path))
-        case "read-only":
-            return MemoryReadOnly(str(path))
+    if unwritable := _unwritable(error, path):
+        return unwritable
     code = getattr(error, "sqlite_errorcode", 0)
     # The low byte is the primary code.
     match code & 0xFF:
@@ -89,12 +86,16 @@ def _ours(error: sqlite3.Error, path: Path, busy_seconds: float) -> RagMemoryErr
 
 
 def _ours_of_disk(error: OSError, path: Path) -> RagMemoryError:
+    return _unwritable(error, path) or MemoryUnusable(str(path), error.strerror or str(error))
+
+
+def _unwritable(error: sqlite3.Error | OSError, path: Path) -> RagMemoryError | None:
     match obstacle_of(error, path):
         case "full":
             return MemoryFull(str(path))
         case "read-only":
-            return MemoryReadOnly(str(path))
-    return MemoryUnusable(str(path), error.strerror or str(error))
+            return MemoryReadOnly(str(path), reason_of("read-only", path))
+    return None
 
 
 def create_private(path: Path) -> None:

@@ -101,7 +101,7 @@ class Store:
                 await connections.prepare(writer, self.path, self._busy_seconds)
                 reader = await connections.connect(self.path, self._busy_seconds, read_only=True)
                 undo.pop_all()
-        await self._opened(reader, writer)
+        self._opened(reader, writer)
 
     async def _open_to_read(self) -> None:
         async with AsyncExitStack() as undo:
@@ -116,9 +116,9 @@ class Store:
                     await connections.check(reader, self.path)
                 await reader.execute("PRAGMA query_only = ON")
             undo.pop_all()
-        await self._opened(reader, None, way)
+        self._opened(reader, None, way)
 
-    async def _opened(
+    def _opened(
         self, reader: aiosqlite.Connection, writer: aiosqlite.Connection | None, way: Readable | None = None
     ) -> None:
         self._reader, self._writer, self._readable = reader, writer, way
@@ -406,7 +406,7 @@ class Store:
         await self._ensure_writer()
         async with self._using(), self._writing:
             if self._writer is None:  # reopened meanwhile
-                raise MemoryReadOnly(str(self.path))
+                raise MemoryUnusable(str(self.path), "it was opened again for reading alone")
             yield self._writer
 
     @asynccontextmanager

@@ -52,6 +52,8 @@ async def verify(path: Path, busy_seconds: float, on_progress: OnProgress) -> Ve
     problems: list[str] = []
     try:
         async with _opened(path, busy_seconds) as connection:
+            if await connections.pragma(connection, "schema_version") == 0:
+                return Verified(ok=True, problems=[])  # nothing was ever stored
             for number, (name, check) in enumerate(checks):
                 await on_progress(number, len(checks), name)
                 try:
@@ -98,17 +100,17 @@ _Check: TypeAlias = "Callable[[aiosqlite.Connection, _Report], Awaitable[None]]"
 
 
 async def _file(connection: aiosqlite.Connection, report: _Report) -> None:
-    rows = await connection.execute_fetchall(f"PRAGMA integrity_check({_NAMED})")
-    findings = [_text(row[0]) for row in rows]
+    findings = await _findings(connection, f"integrity_check({_NAMED})")
     if findings == ["ok"]:
         return
+    # Each table by itself: a finding names a page, not the table, and one damaged table can end the whole check.
     named = False
     async for table, finding in _damaged_tables(connection, "integrity_check"):
         named = True
         report(f"The table {table} is damaged: {finding}. {_BACKUP}")
     if not named:
         for finding in findings:
-            report(f"The file is damaged: {_one_line(finding)}. {_BACKUP}")
+            report(f"The file is damaged: {finding}. {_BACKUP}")
 
 
 async def _damaged_tables(connection: aiosqlite.Connection, check: str) -> AsyncIterator[tuple[str, str]]:
@@ -117,16 +119,21 @@ async def _damaged_tables(connection: aiosqlite.Connection, check: str) -> Async
         "SELECT name FROM sqlite_schema WHERE type = 'table' AND rootpage > 0 ORDER BY name"
     )
     for [name] in rows:
-        table = _text(name)
-        quoted = table.replace("'", "''")
-        try:
-            found = [
-                _text(row[0]) for row in await connection.execute_fetchall(f"PRAGMA {check}('{quoted}')")
-            ]
-        except sqlite3.DatabaseError as error:
-            found = [_words(error)]
+        quoted = _text(name).replace("'", "''")
+        found = await _findings(connection, f"{check}('{quoted}')")
         if found != ["ok"]:
-            yield table, _one_line(found[0])
+            yield _text(name), found[0]
+
+
+async def _findings(connection: aiosqlite.Connection, check: str) -> list[str]:
+    """What SQLite's check says; the error with which it ends is a finding too."""
+    try:
+        rows = await connection.execute_fetchall(f"PRAGMA {check}")
+    except sqlite3.DatabaseError as error:
+        return [_words(error)]
+    # The first line of a finding may be the schema's name.
+    lines = (_text(row[0]).splitlines() for row in rows)
+    return [" ".join(line for line in finding if not line.startswith("***")) for finding in lines]
 
 
 async def _references(connection: aiosqlite.Connection, report: _Report) -> None:
@@ -243,8 +250,3 @@ def _text(value: object) -> str:
 
 def _words(error: sqlite3.Error | OSError | UnicodeDecodeError) -> str:
     return (isinstance(error, OSError) and error.strerror) or str(error)
-
-
-def _one_line(finding: str) -> str:
-    """SQLite puts the schema's name on a line of its own."""
-    return " ".join(line for line in finding.splitlines() if not line.startswith("***")) or finding
