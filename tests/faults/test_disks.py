@@ -15,7 +15,7 @@ import pytest
 
 from tests.support.disks import SmallDisk, small_disk
 from tests.support.processes import attempt, called, memory_process, uris
-from tests.support.program import Program
+from tests.support.program import Program, program_in
 
 FULL = "the disk is full"
 READ_ONLY = "it is on a read-only disk"
@@ -66,6 +66,20 @@ def check_that_writing_is_refused(ragchat: Program, code: str, why: str) -> None
     assert (refused.code, refused.json["error"]["code"]) == (1, code)
     kept = ragchat("memory", "rm", "tea.md")
     assert (kept.code, kept.out, why in kept.err) == (1, "", True)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+def test_logs_on_a_full_disk_stop_nothing_and_are_not_on_the_screen(tmp_path: Path) -> None:
+    ragchat = program_in(tmp_path)
+    state = ragchat.home / "state"
+    state.mkdir(parents=True)
+    for name in ("ragchat.log", "ragmemory.log"):
+        (state / name).symlink_to("/dev/full")
+    failed = ragchat("memory", "show", "nothing.md")
+    assert (failed.code, failed.out) == (1, "")
+    assert failed.err == (
+        "ragchat: There is no document nothing.md in memory.\n  `ragchat memory ls` lists the documents.\n"
+    )
 
 
 def test_on_a_full_disk_reading_goes_on_and_writing_does_so_when_there_is_room(

@@ -103,7 +103,7 @@ async def _file(connection: aiosqlite.Connection, report: _Report) -> None:
     findings = await _findings(connection, f"integrity_check({_NAMED})")
     if findings == ["ok"]:
         return
-    # Each table by itself: a finding names a page, not the table, and one damaged table can end the whole check.
+    # Each table by itself: a finding names a page, not the table, and one damaged table can end the check.
     named = False
     async for table, finding in _damaged_tables(connection, "integrity_check"):
         named = True
