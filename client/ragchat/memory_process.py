@@ -12,9 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ragchat import __version__
-from ragchat.errors import MemoryUnavailable
-from ragchat.log import prepare
-from ragmcp.home import private_folder
+from ragchat.log import server_log
 from ragmcp.settings import Settings
 
 if TYPE_CHECKING:
@@ -24,7 +22,9 @@ CLIENT_NAME = "ragchat"
 STDERR_FILE = "ragmemory.log"
 TOOLSETS = "memory,documents"
 # What may be sent again when the server died over it: reading changes nothing, and Inject is an upsert.
-REPEATABLE = frozenset({"Query", "Inject", "ListDocuments", "ShowDocument", "ListJournal", "MemoryStats"})
+REPEATABLE = frozenset(
+    {"Query", "Inject", "ListDocuments", "ShowDocument", "ListJournal", "MemoryStats", "VerifyMemory"}
+)
 
 # What the server gets of our environment. Not all of it: keys and tokens of other programs are often there.
 # The lists are those of MCP's own SDKs, and what changes where Python and its libraries find things, how they
@@ -84,23 +84,14 @@ def environment(settings: Settings, environ: Mapping[str, str] = os.environ) -> 
 
 
 def supervised(settings: Settings, config_file: Path | None, *, verbose: bool) -> Supervised:
-    """The server: entered, it starts in the background, and again when it dies.
-
-    Raises MemoryUnavailable where there is no place for its log.
-    """
+    """The server: entered, it starts in the background, and again when it dies."""
     from ragmcp.supervisor import Supervised
     from ragmcp.transports.stdio import open_stdio
 
-    try:
-        log = private_folder(settings.home.state) / STDERR_FILE
-        prepare(log)
-    except OSError as error:
-        reason = f"its log cannot be in {settings.home.state} ({error.strerror})"
-        raise MemoryUnavailable(reason) from error
     start = partial(
         open_stdio,
         command(settings, config_file, verbose),
-        stderr=log,
+        stderr=server_log(settings.home.state / STDERR_FILE),
         env=environment(settings),
         message_bytes=settings.tables["limits"]["message_bytes"],
         era="modern",

@@ -23,6 +23,7 @@ from ragmemory.intake import Intake
 from ragmemory.preparation import Preparation
 from ragmemory.queries import LONGEST, parse
 from ragmemory.reembedding import OnProgress, reembed
+from ragmemory.stores import verifying
 from ragmemory.stores.filters import compile_filter
 from ragmemory.stores.sqlite import Store
 from ragmemory.sweeping import Sweeping
@@ -38,6 +39,7 @@ from ragmemory.types import (
     Origin,
     Reembedded,
     Stats,
+    Verified,
     Write,
 )
 from ragmemory.values import check_uri
@@ -217,6 +219,10 @@ class MemoryService:
         """Counts and sizes."""
         await self._open()
         return await self._store.stats()
+
+    async def verify(self, on_progress: verifying.OnProgress) -> Verified:
+        """Check the whole file, also one that cannot be opened."""
+        return await self._store.verify(on_progress)
 
     # Embedding anew
 

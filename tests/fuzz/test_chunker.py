@@ -22,7 +22,7 @@ PROCESSOR_SECONDS = 4.0
 
 def cut(text: str, max_tokens: int = MAX_TOKENS, *, markdown: bool = True) -> list[Chunk]:
     found = split([Source(text, markdown)], max_tokens=max_tokens, count=LOCAL.count_tokens)
-    return [chunk for _, chunk in found]
+    return [chunk for group in found for _, chunk in group]
 
 
 def check(text: str, chunks: list[Chunk], max_tokens: int) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from ragmemory.errors import NotAnIndex
-from ragmemory.indexes.columns import ColumnWriter
+from ragmemory.indexes.columns import ColumnWriter, DamagedFile
 from ragmemory.indexes.folder import FORM, MANIFEST, IndexFolder, Listed, Manifest
 from ragmemory.types import Mark
 
@@ -40,19 +40,27 @@ def test_a_manifest_is_read_as_it_was_written_and_its_version_changes_with_it(tm
 
 
 @pytest.mark.parametrize("damage", [b"", b"{}", b"\xff" * 30, b'{"manifest":{},"checksum":0}'])
-def test_a_damaged_manifest_is_none(tmp_path: Path, damage: bytes) -> None:
+def test_a_damaged_manifest_is_refused(tmp_path: Path, damage: bytes) -> None:
     folder = IndexFolder(tmp_path)
     (tmp_path / MANIFEST).write_bytes(damage)
-    assert folder.read() is None
+    with pytest.raises(DamagedFile):
+        folder.read()
 
 
-def test_a_manifest_with_one_other_digit_is_none(tmp_path: Path) -> None:
+def test_a_manifest_with_one_other_digit_is_refused(tmp_path: Path) -> None:
     folder = IndexFolder(tmp_path / "index")
     with folder.locked():
         folder.replace(manifest_of())
     path = tmp_path / "index" / MANIFEST
     path.write_bytes(path.read_bytes().replace(b'"chunk_id":3', b'"chunk_id":4'))
-    assert folder.read() is None
+    with pytest.raises(DamagedFile, match="checksum"):
+        folder.read()
+
+
+def test_a_manifest_that_is_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / MANIFEST)
+    with pytest.raises(OSError, match="not a regular file"):
+        IndexFolder(tmp_path).read()
 
 
 def test_one_process_writes_at_a_time(tmp_path: Path) -> None:
@@ -95,7 +103,7 @@ def test_the_last_damaged_file_is_kept_apart(tmp_path: Path) -> None:
     assert {path.name for path in folder.path.iterdir()} == {"CACHEDIR.TAG", "lock", "damaged.index"}
 
 
-@pytest.mark.parametrize("name", ["myproject", "notes.txt", "1-0.backup00"])
+@pytest.mark.parametrize("name", ["myproject", "notes.txt", "1-0.backup", "12-3.abcdefgh"])
 def test_a_folder_that_something_else_made_is_refused_and_left_as_it_is(tmp_path: Path, name: str) -> None:
     (tmp_path / name).mkdir()
     (tmp_path / name / "thesis.txt").touch()

@@ -191,6 +191,8 @@ def open_columns(path: Path) -> tuple[dict[str, Column], dict[str, Any]]:
     """Map a file: its arrays by name, and its facts. Raises OSError, DamagedFile."""
     import numpy as np
 
+    if path.exists() and not path.is_file():
+        raise DamagedFile(path, "it is not a regular file")
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         if size < len(MAGIC) + TRAILER.size:

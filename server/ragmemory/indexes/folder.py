@@ -19,8 +19,9 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from ragmcp.regular_files import read_regular
 from ragmemory.errors import NotAnIndex
-from ragmemory.indexes.columns import MAGIC
+from ragmemory.indexes.columns import MAGIC, DamagedFile
 from ragmemory.types import Mark
 
 # Marks the folder as ours, and tells backup programs that it can be made again (https://bford.info/cachedir/).
@@ -66,7 +67,7 @@ class _Signed(Struct):
 
 
 class IndexFolder:
-    """Reading raises nothing: what cannot be read is not there. Writing raises OSError."""
+    """Writing raises OSError."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -88,15 +89,18 @@ class IndexFolder:
         return found.st_ino, found.st_mtime_ns
 
     def read(self) -> Manifest | None:
-        """The manifest, if there is one that can be used."""
+        """The manifest; None where there is none of this form. Raises DamagedFile, OSError."""
+        path = self.path / MANIFEST
         try:
-            with (self.path / MANIFEST).open("rb") as file:
-                signed = msgspec.json.decode(file.read(MOST_MANIFEST_BYTES), type=_Signed)
-            if zlib.crc32(signed.manifest) != signed.checksum:
-                return None
+            signed = msgspec.json.decode(read_regular(path, MOST_MANIFEST_BYTES), type=_Signed)
+            is_whole = zlib.crc32(signed.manifest) == signed.checksum
             manifest = msgspec.json.decode(signed.manifest, type=Manifest)
-        except (OSError, msgspec.DecodeError):
+        except FileNotFoundError:
             return None
+        except msgspec.DecodeError as error:
+            raise DamagedFile(path, str(error)) from None
+        if not is_whole:
+            raise DamagedFile(path, "its checksum is not the one written")
         return manifest if manifest.form == FORM else None
 
     @contextmanager
@@ -169,10 +173,11 @@ def _begins_as_ours(path: Path) -> bool:
 
 
 def _is_old_snapshot(path: Path) -> bool:
-    """Whether it is a folder that an index of form 2 was saved in, and holds nothing else."""
+    """Whether it is a folder that an index of form 2 was saved in, and holds that alone."""
     if not OLD_NAME.fullmatch(path.name) or path.is_symlink() or not path.is_dir():
         return False
-    return all(OLD_FILES.fullmatch(file.name) and file.is_file() for file in path.iterdir())
+    files = list(path.iterdir())
+    return bool(files) and all(OLD_FILES.fullmatch(file.name) and file.is_file() for file in files)
 
 
 def _try_lock(descriptor: int) -> bool:

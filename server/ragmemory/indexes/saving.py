@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec.structs import replace
 
 from ragmemory.indexes.columns import ColumnWriter, DamagedFile, open_columns
-from ragmemory.indexes.folder import FORM, IndexFolder, Listed, Manifest
+from ragmemory.indexes.folder import FORM, MANIFEST, IndexFolder, Listed, Manifest
 from ragmemory.indexes.postings import MOST_ROWS
 from ragmemory.indexes.segments import MergeStopped, Segment
 from ragmemory.types import Mark
@@ -69,7 +69,10 @@ class SavedIndex:
         """
         while True:
             self._version = self.folder.version()
-            manifest = self._committed = self.folder.read()
+            manifest = None
+            with self._tolerant(self.folder.path / MANIFEST):
+                manifest = self.folder.read()
+            self._committed = manifest
             saved = self._open(manifest, {segment.path: segment for segment in known})
             # Where another process has just merged files, those of the manifest that was read are gone.
             if self.is_current:
