@@ -17,9 +17,12 @@ def check_object(path: str, value: dict[str, Any]) -> None:
     SQLite's JSON functions cut a text at a NUL, and JSON knows neither infinities nor half characters.
     """
     # The size comes first: `_check` is Python, and takes a second for some megabytes.
-    if _size(value) > METADATA_BYTES:
+    size = _size(value)
+    if size > METADATA_BYTES:
         raise BadArgument(path, f"is longer than {METADATA_BYTES:,} bytes of JSON")
     _check(path, value, 0)
+    if not size:
+        raise BadArgument(path, "has no form in JSON")
 
 
 def check_uri(path: str, uri: str) -> None:
@@ -39,7 +42,7 @@ def check_unicode(path: str, text: str) -> None:
 
 
 def _size(value: Any) -> int:
-    """Bytes as JSON; 0 if it has no such form: `_check` says why."""
+    """Bytes as JSON; 0 if it has no such form."""
     try:
         return len(msgspec.json.encode(value))
     except (ValueError, TypeError, RecursionError):
@@ -53,8 +56,8 @@ def _check(path: str, value: Any, depth: int) -> None:
     match value:
         case str():
             _check_text(path, value)
-        case int() | float():
-            _check_number(path, value)
+        case float() if not math.isfinite(value):
+            raise BadArgument(path, "is not a finite number")
         case dict():
             for key, item in value.items():
                 _check_text(path, key, "has a key that ")
@@ -62,22 +65,9 @@ def _check(path: str, value: Any, depth: int) -> None:
         case list():
             for index, item in enumerate(value):
                 _check(f"{path}[{index}]", item, depth + 1)
-        case None:
-            pass
-        case _:
-            raise BadArgument(path, f"is of the type {type(value).__name__}, which JSON does not have")
 
 
 def _check_text(path: str, text: str, where: str = "") -> None:
     check_unicode(path, text)
     if "\0" in text:
         raise BadArgument(path, f"{where}holds a NUL character")
-
-
-def _check_number(path: str, value: float) -> None:
-    try:
-        is_finite = math.isfinite(value)
-    except OverflowError:  # a whole number beyond all floats: SQLite would take it for infinite
-        is_finite = False
-    if not is_finite:
-        raise BadArgument(path, "is not a finite number, or is too large for one")

@@ -90,7 +90,7 @@ def nested(levels: int) -> Any:
 
 
 def test_what_lies_at_the_limits_is_taken() -> None:
-    metadata = {"uri": "u" * 4096, "deep": nested(63), "n": 10**300, "note": "x" * 50_000}
+    metadata = {"uri": "u" * 4096, "deep": nested(63), "n": 10**4000, "note": "x" * 50_000}
     assert make_draft("text", metadata).uri == "u" * 4096
 
 
@@ -116,14 +116,13 @@ def test_a_text_without_a_utf_8_form_is_refused() -> None:
         ({"title": "half \ud83d"}, "metadata.title holds half a character, the lone surrogate U+D83D."),
         ({"tags": ["red", "a\0b"]}, "metadata.tags[1] holds a NUL character."),
         ({"from": {"a\0b": 1}}, "metadata.from has a key that holds a NUL character."),
-        ({"n": [1, float("inf")]}, "metadata.n[1] is not a finite number, or is too large for one."),
-        ({"n": 10**400}, "metadata.n is not a finite number, or is too large for one."),
-        ({"n": 10**5000}, "metadata.n is not a finite number, or is too large for one."),
+        ({"n": [1, float("inf")]}, "metadata.n[1] is not a finite number."),
+        ({"n": 10**5000}, "metadata has no form in JSON."),
+        ({"n": object()}, "metadata has no form in JSON."),
         ({"deep": nested(64)}, "metadata.deep is nested more than 64 levels deep."),
         ({"deep": nested(5000)}, "metadata.deep is nested more than 64 levels deep."),
         ({"note": "x" * 65_536}, "metadata is longer than 65,536 bytes of JSON."),
         ({"n": list(range(1_000_000))}, "metadata is longer than 65,536 bytes of JSON."),
-        ({"n": {1, 2}}, "metadata.n is of the type set, which JSON does not have."),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

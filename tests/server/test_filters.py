@@ -86,7 +86,7 @@ async def test_without_a_date_of_its_own_a_document_has_the_one_it_was_added(tmp
         ({str(key): 1 for key in range(101)}, "filter has more than 100 conditions."),
         ({"a": {"b\0": 1}}, "filter.a has a key that holds a NUL character."),
         ({"a": ["\ud800"]}, "filter.a[0] holds half a character, the lone surrogate U+D800."),
-        ({"a": -(10**400)}, "filter.a is not a finite number, or is too large for one."),
+        ({"a": float("nan")}, "filter.a is not a finite number."),
         ({"a": "x" * 70_000}, "filter is longer than 65,536 bytes of JSON."),
     ],
     ids=lambda value: value if isinstance(value, str) else "",

@@ -172,12 +172,10 @@ def test_a_heading_is_not_written_twice() -> None:
         ("Query", {"query": "x", "filter": {"tags": ["t"] * 900}}, "$.filter.tags"),
         ("Query", {"query": "x", "filter": {"uri": "*" * 60_000}}, "$.filter.uri"),
         ("Query", {"query": "x", "filter": {str(key): 1 for key in range(1000)}}, "$.filter"),
-        ("Query", {"query": "x", "filter": {"a": 10**400}}, "$.filter.a"),
         ("Query", {"query": "x", "filter": {"a": nested(100)}}, "$.filter.a"),
         ("Inject", {"text": "x", "metadata": {"a": nested(100)}}, "$.metadata.a"),
         ("Inject", {"text": "x", "metadata": {"uri": "u" * 60_000}}, "$.metadata.uri"),
         ("Inject", {"text": "x", "metadata": {"uri": "a\0b"}}, "$.metadata.uri"),
-        ("Inject", {"text": "x", "metadata": {"n": 10**400}}, "$.metadata.n"),
         ("Inject", {"text": "x", "metadata": {"note": "x" * 70_000}}, "$.metadata"),
     ],
     ids=lambda value: str(value)[:60],
@@ -210,10 +208,10 @@ async def test_the_schemas_state_the_limits(client: Client) -> None:
 
 
 async def test_what_lies_at_the_limits_is_answered(client: Client) -> None:
-    await called(client, "Inject", text="Foxes jump.", metadata={"uri": "u" * 4096, "n": 10**300})
+    await called(client, "Inject", text="Foxes jump.", metadata={"uri": "u" * 4096, "n": 10**400})
     listed = await called(client, "ListDocuments", limit=10_000, offset=10**12, uri_glob="*" * 4096)
     assert (listed["documents"], listed["total"]) == ([], 1)
-    found = await called(client, "Query", query="foxes", top_k=100, filter={"uri": "u" * 4096, "n": 10**300})
+    found = await called(client, "Query", query="foxes", top_k=100, filter={"uri": "u" * 4096, "n": 10**400})
     assert len(found["hits"]) == 1
     assert (await called(client, "ShowDocument", document="u" * 4096))["text"] == "Foxes jump."
 

@@ -66,7 +66,7 @@ _FIRST = (
         client TEXT NOT NULL,
         session TEXT NOT NULL,
         undone INTEGER NOT NULL DEFAULT 0,
-        before_text TEXT, -- what undo puts back; NULL: there was no document ('added'), or no longer kept
+        before_text TEXT, -- what undo puts back; NULL where there was no such document, or it is too long ago
         before_metadata TEXT,
         before_added_at TEXT
     ) STRICT
