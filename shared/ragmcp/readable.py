@@ -17,13 +17,14 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
 import sqlite3
 import sys
 from contextlib import closing
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    from tempfile import TemporaryDirectory
 
 _EMPTY = "file::memory:"
 _COMPANIONS = ("-wal", "-journal")
@@ -96,6 +97,9 @@ def _user_version(uri: str) -> int:
 def _copy(path: Path) -> Readable:
     # Reading a file that this process has open in SQLite would drop SQLite's POSIX locks on it when it is
     # closed here. A caller that needs a copy cannot have it open.
+    import shutil
+    from tempfile import TemporaryDirectory
+
     folder = TemporaryDirectory(prefix="ragchat-copy-", ignore_cleanup_errors=True)
     try:
         copy = Path(folder.name) / "copy.db"
@@ -176,6 +180,8 @@ def _folder_of(path: Path) -> Path:
 
 def is_full(folder: Path) -> bool:
     """Whether the disk has no room for what SQLite must create to write."""
+    import shutil
+
     try:
         return shutil.disk_usage(folder).free < _LEAST_BYTES
     except OSError:

@@ -239,7 +239,7 @@ async def test_what_is_under_way_when_the_loading_ends_is_counted_by_its_own_ans
             if text == "7":
                 await self.full.wait()
                 self.go.set()
-                raise MemoryRefused("MEMORY_FULL", "The disk is full.")
+                raise MemoryRefused("MEMORY_UNUSABLE", "The disk is full.")
             self.most += 1
             if self.most == IN_FLIGHT - 1:
                 self.full.set()

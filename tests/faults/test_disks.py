@@ -133,6 +133,10 @@ def test_a_load_that_fills_the_disk_counts_what_is_stored_and_is_gone_on_with(
     assert (load.code, load.json["error"]["code"], load.err) == (1, "MEMORY_FULL", "")
     assert counts["failed"] > 0
     assert all(FULL in document["error"] for document in load.json["documents"] if document["error"])
+    # The log of what is stored cannot be written back; neither is there room for a copy of it.
+    disk.fill()
+    ragchat.environ["TMPDIR"] = str(disk.path)
+    assert ragchat("query", "w1 w2", "--json").json["hits"]
     disk.remount("size=64m")
     with closing(sqlite3.connect(ragchat.home / "data" / "memory.db")) as memory:
         [(stored,)] = memory.execute("SELECT count(*) FROM documents")
