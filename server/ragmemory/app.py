@@ -18,7 +18,7 @@ def make_service(settings: Settings, embedder: Embedder | None = None) -> Memory
     ranking = settings.table("ranking", RankingSettings)
     path = memory_path(settings)
     memory = settings.table("memory", MemorySettings)
-    store = Store(path, memory.busy_seconds, memory.undo_depth)
+    store = Store(path, memory.busy_seconds, memory.undo_depth, read_only=memory.read_only)
     embedder = embedder or make_embedder(settings)
     # Derived from the memory, so beside it; whoever deletes it loses nothing but time.
     index = path.with_name(path.name + "-index")

@@ -59,6 +59,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _start_log(level: int) -> None:
     from ragmcp.discretion import DiscreetFormatter
 
+    # What cannot be logged, because the disk of the log is full, is lost.
+    logging.raiseExceptions = False
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(DiscreetFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(level=level, handlers=[handler])

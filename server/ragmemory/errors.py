@@ -33,11 +33,58 @@ class MemoryUnusable(RagMemoryError):
         return f"The memory {self.path} cannot be used: {self.reason}."
 
 
+class MemoryFull(RagMemoryError):
+    """The disk has no room for a write. What is stored can still be read."""
+
+    code = "MEMORY_FULL"
+    hint = "Free some space, then try again; what is stored is still there."
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def __str__(self) -> str:
+        return f"The memory {self.path} cannot be written: the disk is full."
+
+
+class MemoryReadOnly(RagMemoryError):
+    """The file may be read but not written."""
+
+    code = "MEMORY_READ_ONLY"
+    hint = "Make the file and its folder writable, or name another file with --memory."
+
+    def __init__(self, path: str, reason: str) -> None:
+        self.path = path
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"The memory {self.path} cannot be written: {self.reason}."
+
+
+class MemoryDamaged(RagMemoryError):
+    """The file, or what is stored in it, was changed or cut off by something other than this program."""
+
+    code = "MEMORY_DAMAGED"
+    hint = "`ragchat memory verify` says what is damaged and what to do."
+
+    def __init__(self, path: str, reason: str, place: str = "") -> None:
+        self.path = path
+        self.reason = reason
+        # Such as "page 7 of the table chunks"; "" where it is not known.
+        self.place = place
+
+    def __str__(self) -> str:
+        place = f" at {self.place}" if self.place else ""
+        return f"The memory {self.path} is damaged{place}: {self.reason}."
+
+
 class NotAMemory(RagMemoryError):
     """The file is something else: no SQLite database, or another program's."""
 
     code = "NOT_A_MEMORY"
-    hint = "Name another file with --memory; this one was left as it is."
+    hint = (
+        "Name another file with --memory; this one was left as it is. If it was a memory, its first page is "
+        "damaged: put a backup in its place."
+    )
 
     def __init__(self, path: str, reason: str) -> None:
         self.path = path

@@ -23,6 +23,7 @@ from ragmemory.intake import Intake
 from ragmemory.preparation import Preparation
 from ragmemory.queries import LONGEST, parse
 from ragmemory.reembedding import OnProgress, reembed
+from ragmemory.stores import verifying
 from ragmemory.stores.sqlite import Store
 from ragmemory.types import (
     Change,
@@ -35,6 +36,7 @@ from ragmemory.types import (
     Origin,
     Reembedded,
     Stats,
+    Verified,
     Write,
 )
 
@@ -195,6 +197,10 @@ class MemoryService:
         """Counts and sizes."""
         await self._open()
         return await self._store.stats()
+
+    async def verify(self, on_progress: verifying.OnProgress) -> Verified:
+        """Check the whole file, also one that cannot be opened."""
+        return await self._store.verify(on_progress)
 
     # Embedding anew
 

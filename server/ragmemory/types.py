@@ -129,6 +129,13 @@ class Reembedded(Struct, frozen=True):
     embedder: str
 
 
+class Verified(Struct, frozen=True):
+    """The outcome of one `verify`. Each problem is a sentence, and what to do about it."""
+
+    ok: bool
+    problems: list[str]
+
+
 class Stats(Struct, frozen=True):
     path: str
     documents: int

@@ -9,6 +9,9 @@ from ragmemory.errors import (
     EmbedderMismatch,
     EmbedderUnavailable,
     MemoryBusy,
+    MemoryDamaged,
+    MemoryFull,
+    MemoryReadOnly,
     MemoryTooNew,
     MemoryUnusable,
     NotAMemory,
@@ -19,6 +22,10 @@ from ragmemory.errors import (
 
 SENTENCES = [
     (MemoryUnusable("/m.db", "disk full"), "The memory /m.db cannot be used: disk full."),
+    (MemoryFull("/m.db"), "The memory /m.db cannot be written: the disk is full."),
+    (MemoryReadOnly("/m.db", "its disk is"), "The memory /m.db cannot be written: its disk is."),
+    (MemoryDamaged("/m.db", "malformed"), "The memory /m.db is damaged: malformed."),
+    (MemoryDamaged("/m.db", "malformed", "page 7"), "The memory /m.db is damaged at page 7: malformed."),
     (NotAMemory("/m.db", "it is no SQLite database"), "/m.db is not a memory: it is no SQLite database."),
     (MemoryTooNew("/m.db", 9, 1), "The memory /m.db has version 9; this release knows up to 1."),
     (MemoryBusy("/m.db", 30.0), "Another process has been writing to the memory /m.db for over 30 s."),

@@ -8,7 +8,7 @@ import pytest
 from ragmcp.errors import WireError
 from tests.support.processes import attempt, called, memory_process, uris
 
-READING = ["Query", "ListDocuments", "ShowDocument", "ListJournal", "MemoryStats"]
+READING = ["Query", "ListDocuments", "ShowDocument", "ListJournal", "MemoryStats", "VerifyMemory"]
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
 import sys
@@ -15,12 +16,17 @@ from ragmemory.errors import (
     DocumentNotFound,
     EmbedderMismatch,
     MemoryBusy,
+    MemoryDamaged,
+    MemoryFull,
+    MemoryReadOnly,
     MemoryTooNew,
     MemoryUnusable,
     NotAMemory,
     RagMemoryError,
     UndoConflict,
 )
+from ragmemory.stores.connection import identity
+from ragmemory.stores.schema import MIGRATIONS
 from ragmemory.stores.sqlite import Store
 from ragmemory.types import Changes, Injected, Mark
 from tests.support.memories import EMBEDDER, ORIGIN, write_of
@@ -134,6 +140,104 @@ async def test_a_place_where_no_file_can_be_is_named_in_the_error(tmp_path: Path
         await Store(tmp_path / place, 5, 100).open()
 
 
+async def test_a_memory_that_is_only_to_be_read_is_not_made_and_is_found_once_it_is_there(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "m.db"
+    reader = Store(path, 5, 100, read_only=True)
+    await reader.open()
+    try:
+        assert ((await reader.stats()).documents, identity(path)) == (0, None)
+        with pytest.raises(MemoryReadOnly, match="read_only is set"):
+            await put(reader, "one")
+        assert not reader.is_replaced()
+        async with opened(path) as store:
+            await put(store, "one")
+            assert reader.is_replaced()
+            await reader.reopen()
+            assert (await reader.stats()).documents == 1
+            await store.write([write_of("two", {"uri": "b"})], EMBEDDER)
+            assert (await reader.stats()).documents == 2
+    finally:
+        await reader.close()
+
+
+async def test_a_memory_of_an_earlier_release_that_is_only_to_be_read_is_left_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "m.db"
+    async with opened(path) as store:
+        await put(store, "one")
+    before = content_of(path)
+    later = (*MIGRATIONS, ("ALTER TABLE documents ADD COLUMN later INTEGER NOT NULL DEFAULT 7",))
+    for module in ("connection", "sqlite"):
+        monkeypatch.setattr(f"ragmemory.stores.{module}.MIGRATIONS", later)
+    reader = Store(path, 5, 100, read_only=True)
+    await reader.open()
+    try:
+        assert await reader.text((await reader.document("doc")).document_id) == "one"
+        assert await reader._read("SELECT later FROM documents") == [(7,)]
+    finally:
+        await reader.close()
+    assert content_of(path) == before
+
+
+def content_of(path: Path) -> bytes:
+    return path.read_bytes()
+
+
+async def test_where_the_disk_is_full_reading_goes_on_and_writing_tries_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: Path) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    path = tmp_path / "m.db"
+    async with opened(path) as store:
+        await put(store, "one")
+    with monkeypatch.context() as patch:
+        patch.setattr("ragmemory.stores.connection.create_private", full)
+        store = Store(path, 5, 100)
+        await store.open()
+        with pytest.raises(MemoryFull):
+            await put(store, "two")
+        with pytest.raises(MemoryFull):
+            await store.begin_reembedding()
+        assert (await store.stats()).documents == 1
+    try:
+        assert status(await put(store, "two")) == "updated"
+    finally:
+        await store.close()
+
+
+async def test_a_stored_value_that_cannot_be_decoded_is_damage(tmp_path: Path) -> None:
+    path = tmp_path / "m.db"
+    async with opened(path) as store:
+        await put(store, "one")
+        with closing(sqlite3.connect(path)) as other, other:
+            other.execute("UPDATE documents SET metadata = '{'")
+        with pytest.raises(MemoryDamaged, match="at the metadata of a document"):
+            await store.document("doc")
+        with closing(sqlite3.connect(path)) as other, other:
+            other.execute("UPDATE chunks SET text = CAST(x'ff' AS TEXT)")
+        with pytest.raises(MemoryDamaged, match="a stored text is not UTF-8"):
+            await store.changes_since(Mark(), 10)
+
+
+async def test_a_chunk_whose_embedding_is_lost_or_cut_off_is_like_no_text_to_the_vectors(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "m.db"
+    async with opened(path) as store:
+        await store.write([write_of("a" * 60, {"uri": "doc"}, size=20)], EMBEDDER)
+        with closing(sqlite3.connect(path)) as other, other:
+            other.execute("UPDATE embeddings SET vector = x'0102' WHERE chunk_id = 1")
+            other.execute("DELETE FROM embeddings WHERE chunk_id = 2")
+            other.execute("UPDATE embeddings SET vector = x'01020304' WHERE chunk_id = 3")
+        changes = await store.changes_since(Mark(), 10)
+    assert changes.embeddings == [bytes(4), bytes(4), b"\1\2\3\4"]
+
+
 async def test_a_damaged_memory_is_named_so(tmp_path: Path) -> None:
     path = tmp_path / "m.db"
     async with opened(path) as store:
@@ -141,7 +245,7 @@ async def test_a_damaged_memory_is_named_so(tmp_path: Path) -> None:
     data = bytearray(path.read_bytes())
     data[4096:] = b"\xff" * (len(data) - 4096)
     path.write_bytes(data)
-    with pytest.raises(MemoryUnusable, match="damaged"):
+    with pytest.raises(MemoryDamaged, match=r"is damaged at .*chunks"):
         async with opened(path) as store:
             await store.stats()
 

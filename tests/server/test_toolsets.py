@@ -50,11 +50,11 @@ async def test_the_tools_have_the_promised_names_and_hints(client: Client) -> No
     assert list(tools) == [
         *("Inject", "Query"),
         *("ListDocuments", "ShowDocument", "ForgetDocument", "ListJournal", "UndoLast", "MemoryStats"),
-        "ReembedAll",
+        *("VerifyMemory", "ReembedAll"),
     ]
     hints = {name: tool["annotations"] for name, tool in tools.items()}
     assert {name for name, hint in hints.items() if hint["readOnlyHint"]} == {
-        *("Query", "ListDocuments", "ShowDocument", "ListJournal", "MemoryStats")
+        *("Query", "ListDocuments", "ShowDocument", "ListJournal", "MemoryStats", "VerifyMemory")
     }
     assert {name for name, hint in hints.items() if hint["destructiveHint"]} == {"ForgetDocument", "UndoLast"}
     assert hints["Inject"]["idempotentHint"]

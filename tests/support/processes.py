@@ -50,16 +50,20 @@ def memory_environment(folder: Path, **variables: str) -> dict[str, str]:
 
 @asynccontextmanager
 async def memory_process(
-    folder: Path, *arguments: str, toolsets: str = "memory,documents", variables: dict[str, str] | None = None
+    folder: Path,
+    *arguments: str,
+    toolsets: str = "memory,documents",
+    variables: dict[str, str] | None = None,
+    log: Path | None = None,
 ) -> AsyncIterator[Client]:
-    """A running `ragmemory` and its client; its log is `folder`/log."""
+    """A running `ragmemory` and its client; its log is `folder`/log, unless another is named."""
     command = memory_command(folder, "--toolsets", toolsets, *arguments)
     async with open_stdio(
         command,
         client_name="tests",
         client_version="1",
         message_bytes=MESSAGE_BYTES,
-        stderr=folder / "log",
+        stderr=log or folder / "log",
         env=memory_environment(folder, **(variables or {})),
         era="modern",
     ) as client:

@@ -6,6 +6,7 @@ one hop to aiosqlite's thread costs about as much as ten rows.
 
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
 from collections.abc import AsyncIterator, Iterator
@@ -15,7 +16,17 @@ from typing import TYPE_CHECKING, Literal
 
 import anyio
 
-from ragmemory.errors import MemoryBusy, MemoryTooNew, MemoryUnusable, NotAMemory, RagMemoryError
+from ragmcp.readable import may_write, obstacle_of, reason_of
+from ragmemory.errors import (
+    MemoryBusy,
+    MemoryDamaged,
+    MemoryFull,
+    MemoryReadOnly,
+    MemoryTooNew,
+    MemoryUnusable,
+    NotAMemory,
+    RagMemoryError,
+)
 from ragmemory.stores.schema import APPLICATION_ID, MIGRATIONS
 
 if TYPE_CHECKING:
@@ -30,37 +41,76 @@ _DEAF = 0.25
 Identity = tuple[int, int]
 
 
+# Result codes for a disk that no longer gives back what was written: https://www.sqlite.org/rescode.html
+_UNREADABLE = frozenset(
+    {
+        sqlite3.SQLITE_IOERR_READ,
+        sqlite3.SQLITE_IOERR_SHORT_READ,
+        sqlite3.SQLITE_IOERR_DATA,
+        sqlite3.SQLITE_IOERR_CORRUPTFS,
+    }
+)
+
+
 @contextmanager
 def mapped_errors(path: Path, busy_seconds: float) -> Iterator[None]:
-    """sqlite3's errors as RagMemoryErrors."""
+    """Errors of sqlite3 and of the disk, as RagMemoryErrors."""
     try:
         yield
     except sqlite3.Error as error:
         raise _ours(error, path, busy_seconds) from error
+    except OSError as error:
+        raise _ours_of_disk(error, path) from error
+    except UnicodeDecodeError as error:  # even the name of a table, in the sentence of an error
+        raise MemoryDamaged(str(path), "a stored text is not UTF-8") from error
 
 
 def _ours(error: sqlite3.Error, path: Path, busy_seconds: float) -> RagMemoryError:
-    # The low byte is the primary code: https://www.sqlite.org/rescode.html
-    match getattr(error, "sqlite_errorcode", 0) & 0xFF:
+    if unwritable := _unwritable(error, path):
+        return unwritable
+    code = getattr(error, "sqlite_errorcode", 0)
+    # The low byte is the primary code.
+    match code & 0xFF:
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
             return MemoryBusy(str(path), busy_seconds)
         case sqlite3.SQLITE_NOTADB:
             return NotAMemory(str(path), "it is no SQLite database")
         case sqlite3.SQLITE_CORRUPT:
-            return MemoryUnusable(str(path), f"the file is damaged ({error})")
+            return MemoryDamaged(str(path), str(error))
+    if code in _UNREADABLE:
+        return MemoryDamaged(str(path), f"the disk does not give it back ({error})")
+    if not code and str(error).startswith("Could not decode"):
+        # The sentence goes on with the text itself.
+        return MemoryDamaged(str(path), "a stored text is not UTF-8")
     return MemoryUnusable(str(path), str(error))
 
 
+def _ours_of_disk(error: OSError, path: Path) -> RagMemoryError:
+    return _unwritable(error, path) or MemoryUnusable(str(path), error.strerror or str(error))
+
+
+def _unwritable(error: sqlite3.Error | OSError, path: Path) -> RagMemoryError | None:
+    match obstacle_of(error, path):
+        case "full":
+            return MemoryFull(str(path))
+        case "read-only":
+            return MemoryReadOnly(str(path), reason_of("read-only", path))
+    return None
+
+
 def create_private(path: Path) -> None:
-    """Make the file, and folders above it, for the owner only; SQLite gives -wal and -shm the same mode."""
+    """Make the file, and folders above it, for the owner only; SQLite gives -wal and -shm the same mode.
+
+    Raises MemoryUnusable, OSError.
+    """
     if path.is_dir():
         raise MemoryUnusable(str(path), "it is a folder")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with suppress(FileExistsError):
-            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-    except OSError as error:
-        raise MemoryUnusable(str(path), error.strerror or str(error)) from error
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    # SQLite opens a file that may only be read, and fails at the first write.
+    if not may_write(path):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
 
 
 def identity(path: Path) -> Identity | None:
@@ -86,12 +136,14 @@ def remove_companions(known: dict[Path, Identity | None]) -> None:
                 companion.unlink()
 
 
-async def connect(path: Path, busy_seconds: float, *, read_only: bool = False) -> aiosqlite.Connection:
-    """Open the file. Raises sqlite3.Error."""
+async def connect(place: Path | str, busy_seconds: float, *, read_only: bool = False) -> aiosqlite.Connection:
+    """Open a file, or what a `file:` URI names. Raises sqlite3.Error."""
     import aiosqlite
 
     # isolation_level None: sqlite3 opens no transactions behind our back.
-    connection = await aiosqlite.connect(path, timeout=busy_seconds, isolation_level=None)
+    connection = await aiosqlite.connect(
+        place, uri=isinstance(place, str), timeout=busy_seconds, isolation_level=None
+    )
     try:
         await connection.execute("PRAGMA foreign_keys = ON")
         await connection.execute("PRAGMA synchronous = FULL")
@@ -150,7 +202,7 @@ async def prepare(connection: aiosqlite.Connection, path: Path, busy_seconds: fl
 
     Raises NotAMemory, MemoryTooNew, sqlite3.Error.
     """
-    version = await _check(connection, path)
+    version = await check(connection, path)
     # The switch needs the file for itself for a moment, and SQLite does not wait for that by itself.
     await _patiently(connection, "PRAGMA journal_mode = WAL", busy_seconds)
     for number in range(version, len(MIGRATIONS)):
@@ -165,7 +217,8 @@ async def prepare(connection: aiosqlite.Connection, path: Path, busy_seconds: fl
     await connection.execute(f"PRAGMA busy_timeout = {min(busy_seconds, _DEAF) * 1000:.0f}")
 
 
-async def _check(connection: aiosqlite.Connection, path: Path) -> int:
+async def check(connection: aiosqlite.Connection, path: Path) -> int:
+    """The version of the tables, once it is known that they are ours. Raises NotAMemory, MemoryTooNew."""
     # In this order: another process that makes the tables right now sets its mark in the same transaction.
     has_tables = await pragma(connection, "schema_version") > 0
     if has_tables and await pragma(connection, "application_id") != APPLICATION_ID:

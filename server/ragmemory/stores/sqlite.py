@@ -6,6 +6,7 @@ processes may have the same file open. Rank and score are made elsewhere; this o
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime
@@ -14,12 +15,15 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
 import msgspec
+from anyio import to_thread
 
-from ragmemory.errors import DocumentNotFound, MemoryUnusable
+from ragmcp.readable import Readable, readable
+from ragmemory.errors import DocumentNotFound, MemoryDamaged, MemoryFull, MemoryReadOnly, MemoryUnusable
 from ragmemory.stores import connection as connections
-from ragmemory.stores import journal, reembedding, writing
+from ragmemory.stores import journal, reembedding, verifying, writing
 from ragmemory.stores.filters import compile_filter
 from ragmemory.stores.fulltext import fulltext_query
+from ragmemory.stores.schema import MIGRATIONS
 from ragmemory.stores.sharing import SharedLock
 from ragmemory.types import (
     Changes,
@@ -31,6 +35,7 @@ from ragmemory.types import (
     Mark,
     Origin,
     Stats,
+    Verified,
     Write,
 )
 
@@ -39,37 +44,84 @@ if TYPE_CHECKING:
 
     import aiosqlite
 
+logger = logging.getLogger(__name__)
+
 _INFO = "document_id, uri, title, chunks, characters, added_at, updated_at, metadata"
 
 
 class Store:
-    """Everything raises MemoryUnusable, MemoryBusy or NotAMemory when the file does not play along."""
+    """Every method raises MemoryUnusable, MemoryBusy, MemoryDamaged or NotAMemory if the file does not work.
 
-    def __init__(self, path: Path, busy_seconds: float, undo_depth: int) -> None:
+    A file that cannot be written because the disk is full or read-only is opened for reading alone. A write
+    then tries to open it again, and raises MemoryFull or MemoryReadOnly. `read_only`: nothing is written.
+    """
+
+    def __init__(self, path: Path, busy_seconds: float, undo_depth: int, *, read_only: bool = False) -> None:
         self.path = path
         self._busy_seconds = busy_seconds
         self._undo_depth = undo_depth
+        self._read_only = read_only
         self._openings = 0
         self._is_open = False
         self._use = SharedLock()
         self._file: connections.Identity | None = None
         self._companions: dict[Path, connections.Identity | None] = {}
-        self._writer: aiosqlite.Connection
+        # Without a writer the file is open for reading alone, in the way that `_readable` says.
+        self._writer: aiosqlite.Connection | None = None
         self._reader: aiosqlite.Connection
+        self._readable: Readable | None = None
         self._writing = anyio.Lock()
+        self._damage: str | None = None  # its place, once it was looked for
 
     async def open(self) -> None:
         """Open the file, or make it. Raises also MemoryTooNew."""
-        connections.create_private(self.path)
         # A connection whose opening is cancelled half-way would leave its thread behind.
-        with self._mapped(), anyio.CancelScope(shield=True):
+        with anyio.CancelScope(shield=True):
+            try:
+                await self._open()
+            except MemoryDamaged as error:
+                raise await self._located(error) from error
+
+    async def _open(self) -> None:
+        if self._read_only:
+            await self._open_to_read()
+            return
+        try:
+            await self._open_to_write()
+        except (MemoryFull, MemoryReadOnly) as error:
+            await self._open_to_read()
+            logger.warning("%s It is opened for reading alone.", error)
+
+    async def _open_to_write(self) -> None:
+        with self._mapped():
+            connections.create_private(self.path)
             async with AsyncExitStack() as undo:
-                self._writer = await connections.connect(self.path, self._busy_seconds)
-                undo.push_async_callback(self._writer.close)
-                await connections.prepare(self._writer, self.path, self._busy_seconds)
-                self._reader = await connections.connect(self.path, self._busy_seconds, read_only=True)
-                undo.push_async_callback(self._reader.close)
+                writer = await connections.connect(self.path, self._busy_seconds)
+                undo.push_async_callback(writer.close)
+                await connections.prepare(writer, self.path, self._busy_seconds)
+                reader = await connections.connect(self.path, self._busy_seconds, read_only=True)
                 undo.pop_all()
+        self._opened(reader, writer)
+
+    async def _open_to_read(self) -> None:
+        async with AsyncExitStack() as undo:
+            with self._mapped():
+                way = await to_thread.run_sync(readable, self.path, len(MIGRATIONS))
+                undo.callback(way.close)
+                reader = await connections.connect(way.uri, self._busy_seconds)
+                undo.push_async_callback(reader.close)
+                if way.is_private:
+                    await connections.prepare(reader, self.path, self._busy_seconds)
+                else:
+                    await connections.check(reader, self.path)
+                await reader.execute("PRAGMA query_only = ON")
+            undo.pop_all()
+        self._opened(reader, None, way)
+
+    def _opened(
+        self, reader: aiosqlite.Connection, writer: aiosqlite.Connection | None, way: Readable | None = None
+    ) -> None:
+        self._reader, self._writer, self._readable = reader, writer, way
         self._file = connections.identity(self.path)
         self._companions = connections.companions(self.path)
         self._openings += 1
@@ -85,20 +137,42 @@ class Store:
         try:
             await connections.close(self._reader)
         finally:
-            await connections.close(self._writer)
+            if self._writer is not None:
+                await connections.close(self._writer)
+            if self._readable is not None:
+                self._readable.close()
 
     def is_replaced(self) -> bool:
-        """Whether another file, or none, lies where this one was opened."""
-        return self._file is None or self._file != connections.identity(self.path)
+        """Whether another file, or none, lies where this one was opened, or it changed unseen by SQLite."""
+        if not self._is_open or self._file != connections.identity(self.path):
+            return True
+        return self._readable is not None and self._readable.is_outdated()
 
     async def reopen(self) -> None:
         """Go on with the file that lies there now. Raises what `open` does."""
         async with self._use.exclusive():
-            self._file = None
-            await self._close()
-            # SQLite leaves the replaced file's write-ahead log behind, and would play it into the new one.
-            connections.remove_companions(self._companions)
+            is_another = self._file != connections.identity(self.path)
+            if self._is_open:
+                await self._close()
+            if is_another:
+                # SQLite leaves the replaced file's write-ahead log behind, and would play it into the new.
+                connections.remove_companions(self._companions)
             await self.open()
+
+    async def _ensure_writer(self) -> None:
+        """Open the file for writing if it was opened for reading alone. Raises MemoryFull, MemoryReadOnly."""
+        if self._writer is not None or not self._is_open:
+            return
+        if self._read_only:
+            raise MemoryReadOnly(str(self.path), "memory.read_only is set")
+        async with self._use.exclusive():
+            if self._is_open and self._writer is None:
+                reader, way = self._reader, self._readable
+                with anyio.CancelScope(shield=True):
+                    await self._open_to_write()
+                    await connections.close(reader)
+                    if way is not None:
+                        way.close()
 
     # Writing
 
@@ -128,8 +202,8 @@ class Store:
 
     async def begin_reembedding(self) -> None:
         """Nothing is gathered yet."""
-        async with self._using(), self._writing:
-            await reembedding.begin(self._writer)
+        async with self._using_writer() as connection:
+            await reembedding.begin(connection)
 
     async def gather(self, chunk_ids: Sequence[int], embeddings: Sequence[Embedding]) -> None:
         """Keep new embeddings aside until the switch."""
@@ -171,7 +245,7 @@ class Store:
             rows = list(
                 await connection.execute_fetchall(
                     "SELECT chunk_id, title, heading, text, vector"
-                    " FROM chunks JOIN documents ON number = document JOIN embeddings USING(chunk_id)"
+                    " FROM chunks JOIN documents ON number = document LEFT JOIN embeddings USING(chunk_id)"
                     " WHERE chunk_id > ? ORDER BY chunk_id LIMIT ?",
                     [mark.chunk_id, limit],
                 )
@@ -181,6 +255,7 @@ class Store:
                     "SELECT seq, chunk_id FROM removals WHERE seq > ?", [mark.removal]
                 )
             )
+            _, dimensions = await writing.embedder(connection) or ("", 0)
             # Last of all: whoever has come to this line has all of the above.
             entry = await journal.last(connection)
         return Changes(
@@ -193,7 +268,11 @@ class Store:
             titles=[row[1] for row in rows],
             headings=[row[2] for row in rows],
             texts=[row[3] for row in rows],
-            embeddings=[row[4] for row in rows],
+            # One that is lost or cut off is like no text at all: the chunk is still found by its words.
+            embeddings=[
+                row[4] if row[4] is not None and len(row[4]) == 2 * dimensions else bytes(2 * dimensions)
+                for row in rows
+            ],
             removed=[row[1] for row in removals],
         )
 
@@ -231,7 +310,7 @@ class Store:
         )
         found = {row[0]: row for row in rows}
         present = [found[chunk_id] for chunk_id in scores if chunk_id in found]
-        return [Hit(rank, scores[row[0]], *_decoded(row)) for rank, row in enumerate(present, 1)]
+        return [Hit(rank, scores[row[0]], *self._decoded(row)) for rank, row in enumerate(present, 1)]
 
     # Looking
 
@@ -242,7 +321,7 @@ class Store:
             [uri_glob, limit, offset],
         )
         [(total,)] = await self._read("SELECT count(*) FROM documents WHERE uri GLOB ?", [uri_glob])
-        return [DocumentInfo(*_decoded(row)) for row in rows], total
+        return [DocumentInfo(*self._decoded(row)) for row in rows], total
 
     async def document(self, document: str) -> DocumentInfo:
         """One document by its id or uri. Raises DocumentNotFound."""
@@ -251,7 +330,7 @@ class Store:
         )
         if not rows:
             raise DocumentNotFound(document)
-        return DocumentInfo(*_decoded(rows[0]))
+        return DocumentInfo(*self._decoded(rows[0]))
 
     async def document_ids(self, prefix: str) -> list[str]:
         """The ids that begin so, of the documents last changed first."""
@@ -296,6 +375,10 @@ class Store:
         identity, dimensions = await self.embedder() or ("", 0)
         return Stats(str(self.path), *(*row, size, identity, dimensions))
 
+    async def verify(self, on_progress: verifying.OnProgress) -> Verified:
+        """Check the whole file; it need not be open, nor fit to be opened."""
+        return await verifying.verify(self.path, self._busy_seconds, on_progress)
+
     def _mapped(self) -> AbstractContextManager[None]:
         return connections.mapped_errors(self.path, self._busy_seconds)
 
@@ -313,10 +396,17 @@ class Store:
         self, kind: Literal["IMMEDIATE", "DEFERRED"] = "IMMEDIATE"
     ) -> AsyncIterator[aiosqlite.Connection]:
         async with (
-            self._using(),
-            self._writing,
-            connections.transaction(self._writer, self._busy_seconds, kind),
+            self._using_writer() as connection,
+            connections.transaction(connection, self._busy_seconds, kind),
         ):
+            yield connection
+
+    @asynccontextmanager
+    async def _using_writer(self) -> AsyncIterator[aiosqlite.Connection]:
+        await self._ensure_writer()
+        async with self._using(), self._writing:
+            if self._writer is None:  # reopened meanwhile
+                raise MemoryUnusable(str(self.path), "it was opened again for reading alone")
             yield self._writer
 
     @asynccontextmanager
@@ -325,10 +415,23 @@ class Store:
         async with self._use.shared():
             if not self._is_open:
                 raise MemoryUnusable(str(self.path), "what lies there now could not be opened")
-            with self._mapped():
-                yield
+            try:
+                with self._mapped():
+                    yield
+            except MemoryDamaged as error:
+                raise await self._located(error) from error
+            if self._readable is not None and self._readable.is_outdated():
+                raise MemoryUnusable(str(self.path), "another process wrote to it while it was read")
 
+    async def _located(self, error: MemoryDamaged) -> MemoryDamaged:
+        """The error with the place of the damage, if that is found within a second."""
+        if self._damage is None:
+            self._damage = await verifying.place_of_damage(self.path)
+        return MemoryDamaged(error.path, error.reason, self._damage)
 
-def _decoded(row: sqlite3.Row) -> list[Any]:
-    """The row with its last column, the metadata, read from JSON."""
-    return [*row[:-1], msgspec.json.decode(row[-1])]
+    def _decoded(self, row: sqlite3.Row) -> list[Any]:
+        """The row with its last column, the metadata, read from JSON. Raises MemoryDamaged."""
+        try:
+            return [*row[:-1], msgspec.json.decode(row[-1])]
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise MemoryDamaged(str(self.path), str(error), "the metadata of a document") from error

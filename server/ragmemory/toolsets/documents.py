@@ -10,7 +10,7 @@ from msgspec.structs import asdict
 from ragmcp.server import Call
 from ragmcp.tools import Tool, tool
 from ragmemory.toolsets.border import Memory, origin_of, wire_errors
-from ragmemory.types import DocumentInfo, Entry, Forgotten, Reembedded, Stats
+from ragmemory.types import DocumentInfo, Entry, Forgotten, Reembedded, Stats, Verified
 
 Name = Annotated[str, Meta(description="A document's id or uri.")]
 Limit = Annotated[int, Meta(description="How many at most.", ge=1, le=10_000)]
@@ -77,6 +77,12 @@ def document_tools(memory: Memory) -> list[Tool]:
         with wire_errors():
             return await (await memory()).stats()
 
+    @tool(read_only=True)
+    async def VerifyMemory(call: Call) -> Verified:
+        """Check the memory's file for damage; say what is damaged and what to do about it."""
+        with wire_errors():
+            return await (await memory()).verify(call.progress)
+
     @tool(idempotent=True, background=True)
     async def ReembedAll(call: Call) -> Reembedded:
         """Embed everything in memory anew with the configured embedder, which may be another than before."""
@@ -84,4 +90,7 @@ def document_tools(memory: Memory) -> list[Tool]:
         with wire_errors():
             return await (await memory()).reembed(call.progress)
 
-    return [ListDocuments, ShowDocument, ForgetDocument, ListJournal, UndoLast, MemoryStats, ReembedAll]
+    return [
+        *(ListDocuments, ShowDocument, ForgetDocument, ListJournal, UndoLast),
+        *(MemoryStats, VerifyMemory, ReembedAll),
+    ]

@@ -1,0 +1,252 @@
+"""The check of a whole memory file, made to be used on a damaged one: each part fails alone.
+
+It has a connection of its own, because the store may not be able to open the file at all. It only reads.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import sqlite3
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+import anyio
+import msgspec
+from anyio import to_thread
+
+from ragmcp.readable import readable
+from ragmemory.stores import connection as connections
+from ragmemory.types import Verified
+
+if TYPE_CHECKING:
+    import aiosqlite
+
+OnProgress = Callable[[float, float | None, str | None], Awaitable[None]]
+
+# Problems of one kind that are named; of more, only the number is said.
+_NAMED = 20
+# Documents whose texts are read in one query.
+_PAGE = 100
+# Seconds that an error waits for the place of the damage: a check reads a few hundred MB in that time.
+_LOCATING_SECONDS = 1.0
+
+_BACKUP = "Put a backup of the file in its place."
+
+# "Tree 5 page 7 cell 1: …" from SQLite 3.42 on, "Page 7: …" and "On tree page 7 cell 1: …" before.
+_PAGE_NUMBER = re.compile(r"\bpage (\d+)", re.IGNORECASE)
+
+
+async def verify(path: Path, busy_seconds: float, on_progress: OnProgress) -> Verified:
+    """Check everything in the file; the problems are sentences that end with what to do."""
+    checks: Sequence[tuple[str, _Check]] = (
+        ("The file", _file),
+        ("References", _references),
+        ("Full text", _fulltext),
+        ("Documents", _documents),
+        ("Embeddings", _embeddings),
+        ("Journal", _journal),
+    )
+    problems: list[str] = []
+    try:
+        async with _opened(path, busy_seconds) as connection:
+            if await connections.pragma(connection, "schema_version") == 0:
+                return Verified(ok=True, problems=[])  # nothing was ever stored
+            for number, (name, check) in enumerate(checks):
+                await on_progress(number, len(checks), name)
+                try:
+                    await check(connection, problems.append)
+                except (sqlite3.Error, UnicodeDecodeError) as error:
+                    problems.append(f"{name} cannot be read: {_words(error)}. {_BACKUP}")
+            await on_progress(len(checks), len(checks), None)
+    except (sqlite3.Error, OSError, UnicodeDecodeError) as error:
+        problems.append(f"{path} cannot be opened: {_words(error)}. {_BACKUP}")
+    return Verified(ok=not problems, problems=list(dict.fromkeys(problems)))
+
+
+async def place_of_damage(path: Path) -> str:
+    """Such as "page 7 of the table chunks"; "" where it is not found within a second."""
+    with suppress(sqlite3.Error, OSError, UnicodeDecodeError), anyio.move_on_after(_LOCATING_SECONDS):
+        async with _opened(path, _LOCATING_SECONDS) as connection:
+            async for table, finding in _damaged_tables(connection, "quick_check"):
+                page = _PAGE_NUMBER.search(finding)
+                return f"page {page[1]} of the table {table}" if page else f"the table {table}"
+    return ""
+
+
+@asynccontextmanager
+async def _opened(path: Path, busy_seconds: float) -> AsyncIterator[aiosqlite.Connection]:
+    way = await to_thread.run_sync(readable, path, 0)
+    try:
+        connection = await connections.connect(way.uri, busy_seconds)
+        try:
+            # Texts that are no longer UTF-8 are problems to report, not errors.
+            connection.text_factory = bytes
+            yield connection
+        finally:
+            # A check that is cancelled still runs in the connection's thread, and closing waits for it.
+            await connection.interrupt()
+            await connections.close(connection)
+    finally:
+        way.close()
+
+
+# Each check reports what it finds; a sqlite3.Error that it raises is one more problem.
+
+_Report: TypeAlias = Callable[[str], None]
+_Check: TypeAlias = "Callable[[aiosqlite.Connection, _Report], Awaitable[None]]"
+
+
+async def _file(connection: aiosqlite.Connection, report: _Report) -> None:
+    findings = await _findings(connection, f"integrity_check({_NAMED})")
+    if findings == ["ok"]:
+        return
+    # Each table by itself: a finding names a page, not the table, and one damaged table can end the check.
+    named = False
+    async for table, finding in _damaged_tables(connection, "integrity_check"):
+        named = True
+        report(f"The table {table} is damaged: {finding}. {_BACKUP}")
+    if not named:
+        for finding in findings:
+            report(f"The file is damaged: {finding}. {_BACKUP}")
+
+
+async def _damaged_tables(connection: aiosqlite.Connection, check: str) -> AsyncIterator[tuple[str, str]]:
+    """Each damaged table with the first finding of SQLite's check."""
+    rows = await connection.execute_fetchall(
+        "SELECT name FROM sqlite_schema WHERE type = 'table' AND rootpage > 0 ORDER BY name"
+    )
+    for [name] in rows:
+        quoted = _text(name).replace("'", "''")
+        found = await _findings(connection, f"{check}('{quoted}')")
+        if found != ["ok"]:
+            yield _text(name), found[0]
+
+
+async def _findings(connection: aiosqlite.Connection, check: str) -> list[str]:
+    """What SQLite's check says; the error with which it ends is a finding too."""
+    try:
+        rows = await connection.execute_fetchall(f"PRAGMA {check}")
+    except sqlite3.DatabaseError as error:
+        return [_words(error)]
+    # The first line of a finding may be the schema's name.
+    lines = (_text(row[0]).splitlines() for row in rows)
+    return [" ".join(line for line in finding if not line.startswith("***")) for finding in lines]
+
+
+async def _references(connection: aiosqlite.Connection, report: _Report) -> None:
+    lost: dict[str, int] = {}
+    for row in await connection.execute_fetchall("PRAGMA foreign_key_check"):
+        lost[_text(row[0])] = lost.get(_text(row[0]), 0) + 1
+    for table, count in lost.items():
+        report(f"{count:,} rows of the table {table} belong to nothing. {_BACKUP}")
+
+
+async def _fulltext(connection: aiosqlite.Connection, _: _Report) -> None:
+    # FTS5's own 'integrity-check' is an INSERT, which needs the write lock. Counting the words reads the
+    # whole index too; the table of the words is a temporary one.
+    await connection.execute("CREATE VIRTUAL TABLE temp.words_of USING fts5vocab(main, fulltext, row)")
+    await connection.execute_fetchall("SELECT count(*), sum(cnt) FROM temp.words_of")
+
+
+async def _documents(connection: aiosqlite.Connection, report: _Report) -> None:
+    number = damaged = 0
+    remedy = "Inject it again, or put a backup of the file in its place."
+    while page := list(
+        await connection.execute_fetchall(
+            "SELECT number, uri, digest, chunks, metadata FROM documents WHERE number > ?"
+            " ORDER BY number LIMIT ?",
+            [number, _PAGE],
+        )
+    ):
+        number = page[-1][0]
+        texts = await _texts(connection, [row[0] for row in page])
+        for uri in await to_thread.run_sync(_differing, page, texts):
+            damaged += 1
+            if damaged <= _NAMED:
+                report(f"The document {uri} is damaged. {remedy}")
+    if damaged > _NAMED:
+        report(f"{damaged - _NAMED:,} more documents are damaged. {_BACKUP}")
+
+
+async def _texts(connection: aiosqlite.Connection, numbers: Sequence[int]) -> dict[int, list[bytes]]:
+    """The texts of the documents' chunks; without those of a document whose chunks cannot be read."""
+    texts: dict[int, list[bytes]] = {number: [] for number in numbers}
+    try:
+        rows = await connection.execute_fetchall(
+            "SELECT document, text FROM chunks WHERE document IN (SELECT value FROM json_each(?))"
+            " ORDER BY chunk_id",
+            [msgspec.json.encode(numbers).decode()],
+        )
+        for number, text in rows:
+            texts.setdefault(number, []).append(text)
+    except sqlite3.DatabaseError:
+        if len(numbers) == 1:
+            return {}
+        return {
+            key: value for number in numbers for key, value in (await _texts(connection, [number])).items()
+        }
+    return texts
+
+
+def _differing(page: Sequence[sqlite3.Row], texts: dict[int, list[bytes]]) -> list[str]:
+    """The uris of the documents that are not what was stored."""
+    return [
+        _text(uri)
+        for number, uri, digest, chunks, metadata in page
+        if not (_is_text(texts.get(number), chunks, digest) and _is_json(metadata))
+    ]
+
+
+def _is_text(parts: list[bytes] | None, count: int, digest: bytes) -> bool:
+    """Whether the parts are those of which this is the digest; a damaged part may even be no text."""
+    if parts is None or len(parts) != count or not all(isinstance(part, bytes) for part in parts):
+        return False
+    return hashlib.sha256(b"".join(parts)).digest() == digest
+
+
+def _is_json(value: object) -> bool:
+    try:
+        msgspec.json.decode(value if isinstance(value, bytes) else b"")
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return False
+    return True
+
+
+async def _embeddings(connection: aiosqlite.Connection, report: _Report) -> None:
+    rows = await connection.execute_fetchall("SELECT value FROM meta WHERE key = 'dimensions'")
+    dimensions = next((_text(row[0]) for row in rows), "0")
+    if not dimensions.isdecimal():
+        report(f"The number of dimensions is stored as {dimensions!r}. {_BACKUP}")
+        return
+    # Two bytes a number; `length` looks at the size that is stored, not at the vector.
+    [(count,)] = await connection.execute_fetchall(
+        "SELECT count(*) FROM chunks LEFT JOIN embeddings USING(chunk_id)"
+        " WHERE vector IS NULL OR length(vector) <> ?",
+        [2 * int(dimensions)],
+    )
+    if count:
+        report(
+            f"{count:,} embeddings are missing or of a wrong length; their passages are found by their words "
+            "alone. `ragchat memory reembed` makes them again."
+        )
+
+
+async def _journal(connection: aiosqlite.Connection, report: _Report) -> None:
+    rows = await connection.execute_fetchall(
+        "SELECT seq, uri, before_metadata FROM journal WHERE before_text IS NOT NULL"
+    )
+    for seq, uri, metadata in rows:
+        if not _is_json(metadata):
+            report(f"Entry {seq} of the journal is damaged: {_text(uri)} cannot be restored from it.")
+    await connection.execute_fetchall("SELECT count(length(action) + length(client)) FROM journal")
+
+
+def _text(value: object) -> str:
+    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
+
+
+def _words(error: sqlite3.Error | OSError | UnicodeDecodeError) -> str:
+    return (isinstance(error, OSError) and error.strerror) or str(error)

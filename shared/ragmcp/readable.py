@@ -1,0 +1,188 @@
+"""A SQLite file opened for reading wherever it lies: on a read-only or full disk, in another user's folder.
+
+Both programs keep their data in SQLite files in WAL mode. Reading such a file needs its -wal and -shm. Where
+SQLite can neither find nor create them, it prescribes `immutable=1` or a copy
+(https://www.sqlite.org/wal.html#readonly):
+
+- `immutable` ignores a -wal and takes no locks. It is right only if no -wal with content exists, and only as
+  long as nothing writes to the file. On a read-only disk nothing does. On a full disk another process may,
+  once there is room; therefore `Readable.is_outdated` compares the files with what they were when opened.
+- Where the -wal has content, the file and its -wal are copied to a temporary folder.
+
+Rejected: exclusive locking with the index of the -wal in memory. It does without -shm too, but shuts out
+every other process for as long as the file is open.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sqlite3
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    from tempfile import TemporaryDirectory
+
+_EMPTY = "file::memory:"
+_COMPANIONS = ("-wal", "-journal")
+# A copy is made again when the file changed meanwhile.
+_ATTEMPTS = 3
+# With less room than this SQLite cannot create the -shm (32 KiB) and the first pages of a -wal.
+_LEAST_BYTES = 1 << 17
+
+Obstacle: TypeAlias = Literal["full", "read-only"]
+_FileState: TypeAlias = tuple[int, int, int] | None
+# The file, its -wal, its -journal: (inode, bytes, time of the last change); None where there is no content.
+State: TypeAlias = tuple[_FileState, ...]
+
+
+class Readable:
+    """How a file can be read now: `uri` is for `sqlite3.connect(uri, uri=True)`.
+
+    `is_private`: `uri` is a copy, or an empty database in memory because there is no file yet; the caller may
+    write it, and must, to bring its tables up to date.
+    """
+
+    def __init__(
+        self, path: Path, uri: str, state: State | None = None, folder: TemporaryDirectory[str] | None = None
+    ) -> None:
+        self.uri = uri
+        self.is_private = folder is not None or uri == _EMPTY
+        self._path = path
+        self._state = state
+        self._folder = folder
+
+    def is_outdated(self) -> bool:
+        """Whether the file has changed since, where SQLite itself does not notice that."""
+        return self._state is not None and self._state != _state_of(self._path)
+
+    def close(self) -> None:
+        """Remove the copy, if there is one. The connections to it must be closed."""
+        if self._folder is not None:
+            self._folder.cleanup()
+
+
+def readable(path: Path, version: int) -> Readable:
+    """The way to read `path` that needs least. Blocking. Raises sqlite3.Error, OSError.
+
+    A file with a `user_version` below `version` is copied, for the caller to bring its tables up to date.
+    """
+    state = _state_of(path)
+    if state[0] is None:
+        return Readable(path, _EMPTY, state)
+    if not os.access(path, os.R_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+    way = Readable(path, f"{path.absolute().as_uri()}?mode=ro")
+    try:
+        found = _user_version(way.uri)
+    except sqlite3.OperationalError as error:
+        if obstacle_of(error, path) is None:
+            raise
+        if any(state[1:]):
+            return _copy(path)
+        way = Readable(path, f"{way.uri}&immutable=1", state)
+        found = _user_version(way.uri)
+    return way if found >= version else _copy(path)
+
+
+def _user_version(uri: str) -> int:
+    with closing(sqlite3.connect(uri, uri=True)) as connection:
+        [(version,)] = connection.execute("PRAGMA user_version")
+        return int(version)
+
+
+def _copy(path: Path) -> Readable:
+    # Reading a file that this process has open in SQLite would drop SQLite's POSIX locks on it when it is
+    # closed here. A caller that needs a copy cannot have it open.
+    import shutil
+    from tempfile import TemporaryDirectory
+
+    folder = TemporaryDirectory(prefix="ragchat-copy-", ignore_cleanup_errors=True)
+    try:
+        copy = Path(folder.name) / "copy.db"
+        for _ in range(_ATTEMPTS):
+            state = _state_of(path)
+            for suffix, there in zip(("", *_COMPANIONS), state, strict=True):
+                if there:
+                    shutil.copyfile(f"{path}{suffix}", f"{copy}{suffix}")
+                else:
+                    Path(f"{copy}{suffix}").unlink(missing_ok=True)
+            if state == _state_of(path):
+                return Readable(path, copy.as_uri(), state, folder)
+        raise OSError(errno.EBUSY, "another process is writing to it", str(path))
+    except BaseException:
+        folder.cleanup()
+        raise
+
+
+def _state_of(path: Path) -> State:
+    return tuple(_file_state(f"{path}{suffix}") for suffix in ("", *_COMPANIONS))
+
+
+def _file_state(path: str) -> _FileState:
+    try:
+        found = os.stat(path)  # noqa: PTH116 (a path with a suffix appended)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return (found.st_ino, found.st_size, found.st_mtime_ns) if found.st_size else None
+
+
+def obstacle_of(error: Exception, path: Path) -> Obstacle | None:
+    """Why `path` cannot be written, if that is what the error means; `error` is SQLite's or an OSError."""
+    if isinstance(error, OSError):
+        return _OBSTACLES.get(error.errno or 0)
+    code = getattr(error, "sqlite_errorcode", 0)
+    match code & 0xFF:
+        case sqlite3.SQLITE_FULL:
+            return "full"
+        case sqlite3.SQLITE_READONLY:
+            return "read-only"
+        case sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_IOERR:
+            # The code alone does not say whether -wal or -shm could not be created, or the disk is broken.
+            if code == sqlite3.SQLITE_IOERR_SHMSIZE or is_full(_folder_of(path)):
+                return "full"
+            if code & 0xFF == sqlite3.SQLITE_CANTOPEN and not may_write(path):
+                return "read-only"
+    return None
+
+
+def reason_of(obstacle: Obstacle, path: Path) -> str:
+    """The obstacle in words, for the end of a sentence."""
+    if obstacle == "full":
+        return "the disk is full"
+    if sys.platform != "win32" and os.statvfs(_folder_of(path)).f_flag & os.ST_RDONLY:
+        return "it is on a read-only disk"
+    return "your user may not write there"
+
+
+_OBSTACLES: dict[int, Obstacle] = {
+    errno.ENOSPC: "full",
+    getattr(errno, "EDQUOT", errno.ENOSPC): "full",
+    errno.EROFS: "read-only",
+    errno.EACCES: "read-only",
+    errno.EPERM: "read-only",
+}
+
+
+def may_write(path: Path) -> bool:
+    """Whether this user may write the file, if it exists, and create files beside it."""
+    folder = _folder_of(path)
+    return os.access(folder, os.W_OK) and (os.access(path, os.W_OK) or not os.access(path, os.F_OK))
+
+
+def _folder_of(path: Path) -> Path:
+    """The folder that it is in, or the nearest above that exists."""
+    return next(folder for folder in path.absolute().parents if os.access(folder, os.F_OK))
+
+
+def is_full(folder: Path) -> bool:
+    """Whether the disk has no room for what SQLite must create to write."""
+    import shutil
+
+    try:
+        return shutil.disk_usage(folder).free < _LEAST_BYTES
+    except OSError:
+        return False
