@@ -148,6 +148,7 @@ COMMANDS = (
     Command("memory undo", "memory:undo", "take the last change back"),
     Command("memory stats", "memory:stats", "how much memory holds"),
     Command("memory reembed", "memory:reembed", "embed everything anew, as after a change of the embedder"),
+    Command("memory verify", "memory:verify", "check the memory's file for damage"),
     Command("session ls", "session:ls", "list past conversations", (LIMIT,)),
     Command("session show", "session:show", "show a conversation", (SESSION,)),
     Command(

@@ -29,12 +29,15 @@ from ragchat.settings import ModelSettings, RetrievalSettings, ToolSettings
 from ragchat.types import OFFLINE
 from ragchat.wording import counted
 from ragmcp.home import private_folder
+from ragmcp.readable import obstacle_of, readable
 from ragmcp.settings import USER_FILE, Settings, SettingsError
 
 Status: TypeAlias = Literal["ok", "warning", "fault"]
 
 OLDEST_PYTHON = (3, 11)
 PROJECT_NAME = re.compile(r"[\w.-]+")  # the `anyio` of `anyio>=4.9`
+# Bytes. A large load makes the write-ahead log grow to some 100 MB before it is written back.
+LEAST_ROOM = 200_000_000
 # A server that is only slow is no fault; one that says nothing for so long is.
 SERVER_SECONDS = 60.0
 PROBE = "A sentence of the doctor's."
@@ -113,16 +116,32 @@ def settings_files(settings: Settings, config_file: Path | None) -> Check:
 def folders(settings: Settings) -> Check:
     home = settings.home
     for folder in (home.data, home.state, memory_path(settings).parent):
+        probe = folder / ".ragchat-doctor"
         try:
             private_folder(folder)
-            probe = folder / ".ragchat-doctor"
             probe.touch()
             probe.unlink()
         except OSError as error:
+            if obstacle_of(error, probe) == "full":
+                break  # it is said how much room is needed
             hint = "Give it to your user, or move everything with RAGCHAT_HOME."
-            return Check("folders", "fault", f"{folder} cannot be written: {error.strerror}", hint)
-    free = shutil.disk_usage(home.data).free
-    return Check("folders", "ok", f"{home.data} ({free / 1e9:.1f} GB free)")
+            # What only reads works all the same.
+            status: Status = "warning" if obstacle_of(error, probe) else "fault"
+            return Check("folders", status, f"{folder} cannot be written: {error.strerror}", hint)
+    return _room(settings)
+
+
+def _room(settings: Settings) -> Check:
+    """Whether there is room for the next writes: an index built again may be as large as the memory."""
+    home, memory = settings.home, memory_path(settings)
+    needed = max(LEAST_ROOM, memory.stat().st_size if memory.exists() else 0)
+    for folder in (memory.parent, home.data, home.state):
+        free = shutil.disk_usage(next(one for one in (folder, *folder.parents) if one.exists())).free
+        if free < needed:
+            detail = f"{folder} has only {free / 1e6:,.0f} MB free"
+            hint = f"Free some space: at least {needed / 1e6:,.0f} MB. Only reading works without."
+            return Check("folders", "warning", detail, hint)
+    return Check("folders", "ok", f"{home.data} ({shutil.disk_usage(home.data).free / 1e9:.1f} GB free)")
 
 
 def database(name: str, path: Path) -> Check:
@@ -131,9 +150,9 @@ def database(name: str, path: Path) -> Check:
         return Check(name, "ok", f"{path} (not there yet)")
     hint = "Put a copy from a backup in its place, or try `sqlite3 FILE .recover`."
     try:
-        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as db:
+        with closing(readable(path, 0)) as way, closing(sqlite3.connect(way.uri, uri=True)) as db:
             [(verdict,)] = db.execute("PRAGMA quick_check(1)").fetchall()
-    except sqlite3.Error as error:
+    except (sqlite3.Error, OSError) as error:
         return Check(name, "fault", f"{path}: {error}", hint)
     if verdict != "ok":
         return Check(name, "fault", f"{path}: {verdict}", hint)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias
 
@@ -31,7 +31,10 @@ MOST_BYTES = 16 << 20
 READ_AT_ONCE = 16
 # Errors that every further file would meet as well.
 HOPELESS = frozenset(
-    {"EMBEDDER_MISMATCH", "EMBEDDER_UNAVAILABLE", "MEMORY_TOO_NEW", "MEMORY_UNUSABLE", "NOT_A_MEMORY"}
+    {
+        *("EMBEDDER_MISMATCH", "EMBEDDER_UNAVAILABLE", "NOT_A_MEMORY"),
+        *("MEMORY_DAMAGED", "MEMORY_FULL", "MEMORY_READ_ONLY", "MEMORY_TOO_NEW", "MEMORY_UNUSABLE"),
+    }
 )
 
 
@@ -122,7 +125,8 @@ async def run_inject(
     """Load every file that `paths` mean; a bad one never stops the rest.
 
     `report` is filled on the way, for a caller that may be cancelled: what it does not call failed is stored.
-    Raises RagChatError when memory itself cannot go on; the files that were under way have failed with it.
+    Raises RagChatError when memory itself cannot go on. No further file is begun then, but those under way
+    are waited for: each has its own answer, and some are stored.
     """
     report = report or InjectReport()
     collected = await _collected(list(paths))
@@ -131,15 +135,18 @@ async def run_inject(
     report.files = len(collected.sources)
     progress = Progress(len(collected.sources), sum(source.size for source in collected.sources))
     reader = _Reader(collected.sources)
-    under_way: dict[str, None] = {}
+    ends: list[RagChatError] = []
 
     async def work() -> None:
-        while item := await reader.next():
+        while not ends and (item := await reader.next()):
             source, found = item
-            report.begun += 1
-            under_way[source.uri] = None
-            await _load(memory, source, found, report)
-            del under_way[source.uri]
+            if not ends:
+                report.begun += 1
+                try:
+                    await _load(memory, source, found, report)
+                except RagChatError as error:
+                    report.documents.append(failed(source.uri, error))
+                    ends.append(error)
             reader.done(source)
             progress.done_files += 1
             progress.done_bytes += source.size
@@ -149,13 +156,14 @@ async def run_inject(
     if on_progress is not None:
         on_progress(progress)
     try:
-        await _together(work, min(IN_FLIGHT, len(collected.sources)))
-    except RagChatError as error:
-        report.documents += [failed(uri, error) for uri in under_way]
-        raise
+        async with anyio.create_task_group() as tasks:
+            for _ in range(min(IN_FLIGHT, len(collected.sources))):
+                tasks.start_soon(work)
     finally:
         order = {source.uri: index for index, source in enumerate(collected.sources)}
         report.documents.sort(key=lambda document: order.get(document.uri, -1))
+    if ends:
+        raise ends[0]
     report.gone = await _gone(memory, collected)
     return report
 
@@ -167,16 +175,6 @@ async def _collected(paths: Sequence[str | Path]) -> Collected:
         return await to_thread.run_sync(collect, paths, given_up.is_set)
     finally:
         given_up.set()
-
-
-async def _together(work: Callable[[], Coroutine[Any, Any, None]], workers: int) -> None:
-    """Run `workers` of them; the first error ends all, and comes out as itself."""
-    try:
-        async with anyio.create_task_group() as tasks:
-            for _ in range(workers):
-                tasks.start_soon(work)
-    except BaseExceptionGroup as group:
-        raise group.exceptions[0] from None
 
 
 class _Reader:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from contextlib import suppress
 from pathlib import Path
 
@@ -15,6 +16,8 @@ LOG_BYTES = 1 << 20  # a log above this is begun anew
 
 def start_log(folder: Path, *, verbose: bool) -> Path | None:
     """Log to `folder`; None where it cannot be written, for a full disk must not stop an answer."""
+    # What cannot be logged is lost; else every failed line would be a traceback on the screen.
+    logging.raiseExceptions = False
     path = folder / LOG_FILE
     try:
         private_folder(folder)
@@ -29,6 +32,16 @@ def start_log(folder: Path, *, verbose: bool) -> Path | None:
     # Ours alone: at this level, packages that talk to a model log what is sent, and with which headers.
     for name in ("ragchat", "ragmcp"):
         logging.getLogger(name).setLevel(logging.DEBUG if verbose else logging.INFO)
+    return path
+
+
+def server_log(path: Path) -> Path:
+    """Where a server's log is written: `path`, or nowhere if that cannot be written."""
+    try:
+        private_folder(path.parent)
+        prepare(path)
+    except OSError:
+        return Path(os.devnull)
     return path
 
 

@@ -25,6 +25,7 @@ from ragchat.memory_types import (
     Reembedded,
     Stats,
     Undone,
+    Verified,
 )
 from ragmcp.client import OnProgress, ToolCallResult
 from ragmcp.errors import (
@@ -103,6 +104,10 @@ class MemoryClient:
     async def reembed(self, on_progress: OnProgress | None = None) -> Reembedded:
         """Embed everything anew, however long it takes; progress is counted in chunks."""
         return await self._typed("ReembedAll", {}, Reembedded, timeout=None, on_progress=on_progress)
+
+    async def verify(self, on_progress: OnProgress | None = None) -> Verified:
+        """Check the whole file for damage, however long it takes."""
+        return await self._typed("VerifyMemory", {}, Verified, timeout=None, on_progress=on_progress)
 
     async def tools(self) -> list[ToolInfo]:
         with _mapped("tools/list"):

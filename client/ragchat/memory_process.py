@@ -10,9 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ragchat import __version__
-from ragchat.errors import MemoryUnavailable
-from ragchat.log import prepare
-from ragmcp.home import private_folder
+from ragchat.log import server_log
 from ragmcp.settings import Settings
 
 if TYPE_CHECKING:
@@ -22,7 +20,9 @@ CLIENT_NAME = "ragchat"
 STDERR_FILE = "ragmemory.log"
 TOOLSETS = "memory,documents"
 # What may be sent again when the server died over it: reading changes nothing, and Inject is an upsert.
-REPEATABLE = frozenset({"Query", "Inject", "ListDocuments", "ShowDocument", "ListJournal", "MemoryStats"})
+REPEATABLE = frozenset(
+    {"Query", "Inject", "ListDocuments", "ShowDocument", "ListJournal", "MemoryStats", "VerifyMemory"}
+)
 
 
 def memory_path(settings: Settings) -> Path:
@@ -44,23 +44,14 @@ def command(settings: Settings, config_file: Path | None, verbose: bool) -> list
 
 
 def supervised(settings: Settings, config_file: Path | None, *, verbose: bool) -> Supervised:
-    """The server: entered, it starts in the background, and again when it dies.
-
-    Raises MemoryUnavailable where there is no place for its log.
-    """
+    """The server: entered, it starts in the background, and again when it dies."""
     from ragmcp.supervisor import Supervised
     from ragmcp.transports.stdio import open_stdio
 
-    try:
-        log = private_folder(settings.home.state) / STDERR_FILE
-        prepare(log)
-    except OSError as error:
-        reason = f"its log cannot be in {settings.home.state} ({error.strerror})"
-        raise MemoryUnavailable(reason) from error
     start = partial(
         open_stdio,
         command(settings, config_file, verbose),
-        stderr=log,
+        stderr=server_log(settings.home.state / STDERR_FILE),
         message_bytes=settings.tables["limits"]["message_bytes"],
         era="modern",
         client_name=CLIENT_NAME,

@@ -95,3 +95,10 @@ class Stats(Struct, frozen=True):
     bytes: int
     embedder: str
     dimensions: int
+
+
+class Verified(Struct, frozen=True):
+    """Each problem is a sentence, and what to do about it."""
+
+    ok: bool
+    problems: list[str]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from types import TracebackType
@@ -24,6 +24,7 @@ from ragchat.fulltext import any_of, searchable, snippet, terms
 from ragchat.neutral import one_line
 from ragchat.types import Session, SessionInfo, SessionMatch, Turn
 from ragmcp.home import private_folder
+from ragmcp.readable import Readable, obstacle_of, readable, reason_of
 from ragmcp.settings import Settings
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ class SessionStore:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._connection: aiosqlite.Connection | None = None
+        self._way: Readable | None = None  # how it is read, where it cannot be written
         self._saving: asyncio.Task[None] | None = None
         self._lock = anyio.Lock()
 
@@ -81,9 +83,7 @@ class SessionStore:
         with anyio.CancelScope(shield=True):
             if self._saving is not None:
                 await asyncio.wait([self._saving])
-            if self._connection is not None:
-                await self._connection.close()
-                self._connection = None
+            await self._close()
 
     async def save_turn(self, turn: Turn, *, replaces: str | None = None) -> None:
         """Add a turn, and its session with the first one; the turn with the id `replaces` goes.
@@ -200,7 +200,7 @@ class SessionStore:
     async def _writing(self) -> AsyncIterator[aiosqlite.Connection]:
         """One transaction, one at a time in this process; another process is waited for."""
         with self._mapped():
-            db = await self._open()
+            db = await self._open(to_write=True)
             async with self._lock:
                 try:
                     # Inside: when the user stops this, SQLite may still begin what is no longer waited for.
@@ -215,11 +215,30 @@ class SessionStore:
     def _mapped(self) -> _Mapped:
         return _Mapped(self.path)
 
-    async def _open(self) -> aiosqlite.Connection:
+    async def _open(self, *, to_write: bool = False) -> aiosqlite.Connection:
+        """A connection: for reading alone where the disk is full or read-only, unless it is to write."""
         async with self._lock:
+            if self._way is not None and (to_write or self._way.is_outdated()):
+                await self._close()
             if self._connection is None:
-                self._connection = await _connect(self.path)
+                await self._reopen(to_write=to_write)
+            assert self._connection is not None
             return self._connection
+
+    async def _reopen(self, *, to_write: bool) -> None:
+        try:
+            self._connection = await _connect(self.path)
+        except (sqlite3.Error, OSError) as error:
+            if to_write or obstacle_of(error, self.path) is None:
+                raise
+            self._connection, self._way = await _connect_to_read(self.path)
+
+    async def _close(self) -> None:
+        if self._connection is not None:
+            await self._connection.close()
+        if self._way is not None:
+            self._way.close()
+        self._connection = self._way = None
 
 
 class _Mapped:
@@ -235,22 +254,49 @@ class _Mapped:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if isinstance(error, (sqlite3.Error, OSError)):
-            raise SessionsUnavailable(str(self.path), str(error)) from error
+            obstacle = obstacle_of(error, self.path)
+            reason = reason_of(obstacle, self.path) if obstacle else str(error)
+            raise SessionsUnavailable(str(self.path), reason) from error
+
+
+async def _connect_to_read(path: Path) -> tuple[aiosqlite.Connection, Readable]:
+    import aiosqlite
+
+    way = await anyio.to_thread.run_sync(readable, path, len(MIGRATIONS))
+    try:
+        db = await aiosqlite.connect(way.uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None)
+        if way.is_private:
+            await _prepared(db, _migrate)
+        return db, way
+    except BaseException:
+        way.close()
+        raise
 
 
 async def _connect(path: Path) -> aiosqlite.Connection:
     connect = await anyio.to_thread.run_sync(_prepare, path)
     db = await connect(path, timeout=BUSY_SECONDS, isolation_level=None)
+    await _prepared(db, _prepare_to_write)
+    return db
+
+
+async def _prepare_to_write(db: aiosqlite.Connection) -> None:
+    await db.execute("PRAGMA synchronous = FULL")
+    await db.execute("PRAGMA foreign_keys = ON")
+    await _switch_to_wal(db)
+    await _migrate(db)
+
+
+async def _prepared(
+    db: aiosqlite.Connection, prepare: Callable[[aiosqlite.Connection], Awaitable[None]]
+) -> None:
+    """`prepare` the connection; where that fails, close it."""
     try:
-        await db.execute("PRAGMA synchronous = FULL")
-        await db.execute("PRAGMA foreign_keys = ON")
-        await _switch_to_wal(db)
-        await _migrate(db)
+        await prepare(db)
     except BaseException:
         with anyio.CancelScope(shield=True):
             await db.close()
         raise
-    return db
 
 
 def _prepare(path: Path) -> Callable[..., aiosqlite.Connection]:

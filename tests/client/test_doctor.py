@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections import namedtuple
 from contextlib import closing
 from importlib import metadata
 from pathlib import Path
@@ -45,6 +46,19 @@ def test_a_folder_that_cannot_be_written_is_a_fault(tmp_path: Path) -> None:
     check = doctor.folders(load_settings(environ={"RAGCHAT_HOME": str(tmp_path)}, folder=tmp_path))
     assert check.status == "fault"
     assert check.detail.startswith(f"{tmp_path / 'data'} cannot be written")
+
+
+def test_a_disk_that_is_almost_full_is_a_warning_that_says_how_much_is_needed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = load_settings(environ={"RAGCHAT_HOME": str(tmp_path)}, folder=tmp_path)
+    usage = namedtuple("usage", "free")
+    monkeypatch.setattr("shutil.disk_usage", lambda _: usage(doctor.LEAST_ROOM))
+    assert doctor.folders(settings).status == "ok"
+    monkeypatch.setattr("shutil.disk_usage", lambda _: usage(doctor.LEAST_ROOM - 1))
+    check = doctor.folders(settings)
+    assert (check.status, check.detail) == ("warning", f"{tmp_path / 'data'} has only 200 MB free")
+    assert "200 MB" in check.hint
 
 
 def test_python_sqlite_and_terminal_are_seen() -> None:

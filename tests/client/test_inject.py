@@ -216,16 +216,54 @@ async def test_a_refused_file_fails_alone(docs: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "error", [MemoryUnavailable("it is gone"), MemoryRefused("EMBEDDER_MISMATCH", "Another embedder.")]
+    "error", [MemoryUnavailable("it is gone"), MemoryRefused("MEMORY_FULL", "The disk is full.")]
 )
 async def test_what_every_file_would_meet_ends_the_loading_at_once(docs: Path, error: Exception) -> None:
     memory, report = Scripted(error), InjectReport()
     memory.go.set()
     with pytest.raises(type(error)):
         await run_inject(memory, [docs], report=report)
-    assert [(document.status, document.error) for document in report.documents] == [
-        ("failed", str(error))
-    ] * 3
+    failed = [("failed", str(error))] * report.begun
+    assert [(document.status, document.error) for document in report.documents] == failed
+    assert 0 < report.begun <= report.files == 3
+
+
+async def test_what_is_under_way_when_the_loading_ends_is_counted_by_its_own_answer(tmp_path: Path) -> None:
+    for number in range(IN_FLIGHT + 10):
+        (tmp_path / f"{number}.txt").write_text(f"{number}", encoding="utf-8")
+
+    class Filling(Scripted):
+        """One call finds no room, the others do."""
+
+        async def inject(self, text: str, metadata: dict[str, Any] | None = None) -> Injected:
+            if text == "7":
+                await self.full.wait()
+                self.go.set()
+                raise MemoryRefused("MEMORY_UNUSABLE", "The disk is full.")
+            self.most += 1
+            if self.most == IN_FLIGHT - 1:
+                self.full.set()
+            await self.go.wait()
+            await anyio.lowlevel.checkpoint()
+            return Injected(text, (metadata or {})["uri"], "added", 1)
+
+    memory, report = Filling(), InjectReport()
+    with anyio.fail_after(60), pytest.raises(MemoryRefused):
+        await run_inject(memory, [tmp_path], report=report)
+    assert (report.count("added"), report.count("failed")) == (IN_FLIGHT - 1, 1)
+    assert (report.begun, report.files) == (IN_FLIGHT, IN_FLIGHT + 10)
+
+
+async def test_a_loading_that_ends_leaves_nobody_waiting_for_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ragchat.inject.MOST_BYTES", 1000)
+    for number in range(20):
+        (tmp_path / f"{number}.txt").write_text("x" * 300, encoding="utf-8")
+    memory = Scripted(MemoryRefused("MEMORY_FULL", "The disk is full."))
+    memory.go.set()
+    with anyio.fail_after(20), pytest.raises(MemoryRefused):
+        await run_inject(memory, [tmp_path])
 
 
 async def test_a_cancelled_loading_does_not_walk_on(

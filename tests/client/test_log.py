@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from ragchat.log import LOG_BYTES, LOG_FILE, start_log
+from ragchat.log import LOG_BYTES, LOG_FILE, server_log, start_log
 from ragmcp.settings import read_key
 
 
@@ -18,7 +19,9 @@ def loggers_as_they_were() -> Iterator[None]:
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
     root.handlers = []
+    raising = logging.raiseExceptions
     yield
+    logging.raiseExceptions = raising
     for handler in root.handlers:
         handler.close()
     root.handlers, root.level = handlers, level
@@ -79,3 +82,9 @@ def test_a_log_that_cannot_be_written_stops_nothing(
     assert start_log(tmp_path / "state", verbose=False) is None
     logging.getLogger("ragchat").error("it failed", exc_info=KeyError("x"))
     assert capsys.readouterr().err == ""
+
+
+def test_a_server_whose_log_cannot_be_written_has_none(tmp_path: Path) -> None:
+    assert server_log(tmp_path / "state" / "server.log") == tmp_path / "state" / "server.log"
+    (tmp_path / "file").touch()
+    assert server_log(tmp_path / "file" / "server.log") == Path(os.devnull)

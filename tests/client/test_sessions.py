@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import sqlite3
 import stat
 import subprocess
@@ -232,3 +233,22 @@ async def test_a_long_question_makes_a_short_title_on_one_line(tmp_path: Path) -
         [info] = await store.list()
         assert info.title.startswith("Why is this? word word")
         assert len(info.title) == 80
+
+
+async def test_where_the_disk_is_full_past_sessions_are_read_and_a_turn_is_saved_once_there_is_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: Path) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    async with store_in(tmp_path) as store:
+        await store.save_turn(turn("What is tea?", turn_id="1"))
+    async with store_in(tmp_path) as store:
+        with monkeypatch.context() as patch:
+            patch.setattr("ragchat.sessions._prepare", full)
+            assert [info.title for info in await store.list()] == ["What is tea?"]
+            with pytest.raises(SessionsUnavailable, match="cannot be used: the disk is full"):
+                await store.save_turn(turn("And coffee?", turn_id="2"))
+            assert len((await store.load("s1")).turns) == 1
+        await store.save_turn(turn("And coffee?", turn_id="2"))
+        assert len((await store.load("s1")).turns) == 2

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -12,12 +12,13 @@ from ragchat.commands import Run, read_stdin
 from ragchat.console import Failure, describe, is_styled
 from ragchat.errors import RagChatError, StdinUnusable
 from ragchat.inject import InjectReport, OnProgress, failed, inject_one, run_inject
+from ragchat.ui.places import short_uri
 from ragchat.wording import counted
 
 if TYPE_CHECKING:
     from ragchat.memory_client import MemoryClient
 
-# Skipped files beyond this number are only counted; --json lists them all.
+# Skipped and failed files beyond this number are only counted; --json lists them all.
 LISTED = 20
 
 
@@ -77,12 +78,10 @@ def _show(run: Run, report: InjectReport, stopped: str = "", failure: Failure | 
 
 
 def _remarks(report: InjectReport, end: str) -> Iterator[str]:
-    """All but the sentence of what ended the loading, which many files may share."""
-    errors = (document.error for document in report.documents if document.error)
-    yield from (f"failed: {error}" for error in errors if error != end)
-    yield from (f"skipped: {skipped.path} {skipped.reason}" for skipped in report.skipped[:LISTED])
-    if len(report.skipped) > LISTED:
-        yield f"skipped: {len(report.skipped) - LISTED:,} more (--json lists them)"
+    """All but the sentence of what ended the loading, which many files may share: these are only named."""
+    errors = ((document.uri, document.error) for document in report.documents if document.error)
+    yield from _listed("failed", [short_uri(uri) if error == end else error for uri, error in errors])
+    yield from _listed("skipped", [f"{skipped.path} {skipped.reason}" for skipped in report.skipped])
     yield from report.notes
     if report.gone:
         files, it = counted(len(report.gone), "file"), "it" if len(report.gone) == 1 else "them"
@@ -90,6 +89,12 @@ def _remarks(report: InjectReport, end: str) -> Iterator[str]:
             f"Memory holds {files} that these folders no longer have, like {report.gone[0]}; "
             f"`ragchat memory rm` takes {it} out."
         )
+
+
+def _listed(what: str, lines: Sequence[str]) -> Iterator[str]:
+    yield from (f"{what}: {line}" for line in lines[:LISTED])
+    if len(lines) > LISTED:
+        yield f"{what}: {len(lines) - LISTED:,} more (--json lists them)"
 
 
 @contextmanager

@@ -99,7 +99,7 @@ async def undo(run: Run) -> int:
 async def reembed(run: Run) -> int:
     console = run.console
     async with run.memory() as memory:
-        with _chunks_bar(console) as on_progress:
+        with _bar(console, "Embedding") as on_progress:
             done = await memory.reembed(on_progress)
     if console.json:
         console.document(done)
@@ -109,7 +109,7 @@ async def reembed(run: Run) -> int:
 
 
 @contextmanager
-def _chunks_bar(console: Console) -> Iterator[OnProgress | None]:
+def _bar(console: Console, what: str) -> Iterator[OnProgress | None]:
     """A bar on stderr, where there is a terminal to draw it on."""
     if console.json or not is_styled(console.stderr):
         yield None
@@ -119,12 +119,28 @@ def _chunks_bar(console: Console) -> Iterator[OnProgress | None]:
     from ragchat.ui.screen import Screen
 
     with Progress(console=Screen.open().err, transient=True) as bar:
-        task = bar.add_task("Embedding", total=None)
+        task = bar.add_task(what, total=None)
 
         def on_progress(done: float, total: float | None, _: str | None) -> None:
             bar.update(task, completed=done, total=total)
 
         yield on_progress
+
+
+async def verify(run: Run) -> int:
+    """Exit code 1 when something is damaged."""
+    console = run.console
+    async with run.memory() as memory:
+        with _bar(console, "Checking") as on_progress:
+            found = await memory.verify(on_progress)
+    if console.json:
+        console.document(found)
+    elif found.ok:
+        console.print("The memory is whole.")
+    else:
+        for problem in found.problems:
+            console.print(problem)
+    return 0 if found.ok else 1
 
 
 async def stats(run: Run) -> int:
