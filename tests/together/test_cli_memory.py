@@ -166,7 +166,7 @@ def test_a_home_that_cannot_be_made_is_one_sentence_with_a_hint(tmp_path: Path) 
     ragchat.home.write_text("in the way", encoding="utf-8")
     run = ragchat("query", "tea")
     assert run.code == 1
-    assert run.err.startswith("ragchat: Memory does not answer: its log cannot be in")
+    assert run.err.startswith(f"ragchat: The memory {ragchat.home / 'data' / 'memory.db'} cannot be used:")
     assert "Traceback" not in run.err
 
 

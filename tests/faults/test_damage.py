@@ -1,0 +1,130 @@
+"""A memory file with damaged pages: typed errors, what can be read is read, and the check says what to do."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+from collections import Counter
+from collections.abc import Awaitable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ragmemory.errors import RagMemoryError
+from ragmemory.service import MemoryService
+from tests.support.memories import ORIGIN, service_for
+from tests.support.program import program_in
+
+PAGE = 4096
+# Every page is damaged by the campaign of `make faults`; here, every third.
+STEP = 3
+
+
+@pytest.fixture
+async def whole(tmp_path: Path) -> bytes:
+    """The file of a memory that holds some of everything."""
+    words = random.Random(1)
+    async with service_for(tmp_path) as service:
+        for number in [*range(20), *range(5)]:
+            text = " ".join(f"w{words.randrange(900)}é" for _ in range(300))
+            await service.inject(text, {"uri": f"u{number}", "tags": ["a"]}, ORIGIN)
+    return (tmp_path / "memory.db").read_bytes()
+
+
+async def outcome(work: Awaitable[Any]) -> str:
+    """ "" or the code of the error; any other exception than the memory's own comes out."""
+    try:
+        await work
+    except RagMemoryError as error:
+        return error.code
+    return ""
+
+
+async def used(service: MemoryService) -> list[str]:
+    return [
+        await outcome(service.query("w1 w2 w3", 8)),
+        await outcome(service.documents(100)),
+        await outcome(service.document("u4")),
+        await outcome(service.log(50)),
+        await outcome(service.stats()),
+        await outcome(service.undo(ORIGIN)),
+        await outcome(service.inject("a new text", {"uri": "new"}, ORIGIN)),
+        await outcome(service.inject("a new text", {"uri": "u12"}, ORIGIN)),
+        await outcome(service.forget("u13", ORIGIN)),
+    ]
+
+
+@pytest.mark.parametrize("kind", ["zeros", "ones", "noise", "bytes", "cut off"])
+async def test_a_damaged_page_is_told_as_such_whatever_is_asked(
+    tmp_path: Path, whole: bytes, kind: str
+) -> None:
+    noise, outcomes = random.Random(2), Counter[str]()
+    path = tmp_path / "memory.db"
+    for page in range(0, len(whole) // PAGE, STEP):
+        path.write_bytes(damaged(whole, page, kind, noise))
+        async with service_for(tmp_path) as service:
+            outcomes.update(await used(service))
+    assert outcomes["MEMORY_DAMAGED"] > 0
+    assert set(outcomes) <= {"", "MEMORY_DAMAGED", "NOT_A_MEMORY", "RESOURCE_NOT_FOUND", "NOTHING_TO_UNDO"}
+
+
+def damaged(whole: bytes, page: int, kind: str, noise: random.Random) -> bytes:
+    content = bytearray(whole[page * PAGE : (page + 1) * PAGE])
+    match kind:
+        case "zeros":
+            content[:] = bytes(PAGE)
+        case "ones":
+            content[:] = b"\xff" * PAGE
+        case "noise":
+            content[:] = noise.randbytes(PAGE)
+        case "bytes":
+            for _ in range(8):
+                content[noise.randrange(PAGE)] = noise.randrange(256)
+        case _:
+            return whole[: page * PAGE + PAGE // 2]
+    return whole[: page * PAGE] + bytes(content) + whole[(page + 1) * PAGE :]
+
+
+def test_a_damaged_page_is_one_sentence_with_its_place_and_what_to_do(tmp_path: Path) -> None:
+    ragchat = program_in(tmp_path)
+    text = "The garden gate is green. " * 2000
+    (ragchat.folder / "gate.md").write_text(text, encoding="utf-8")
+    assert ragchat("inject", ".").code == 0
+    path = ragchat.home / "data" / "memory.db"
+    with closing(sqlite3.connect(path)) as memory:
+        [(page,)] = memory.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'chunks'")
+    with path.open("r+b") as file:
+        file.seek((page - 1) * PAGE)
+        file.write(bytes(PAGE))
+    told = ragchat("memory", "show", "gate.md", "--json")
+    assert (told.code, told.json["error"]["code"]) == (1, "MEMORY_DAMAGED")
+    assert told.json["error"]["message"] == (
+        f"The memory {path} is damaged at the table chunks: database disk image is malformed."
+    )
+    assert told.json["error"]["hint"].startswith("`ragchat memory verify`")
+    assert ragchat("memory", "ls", "--json").json["total"] == 1
+    checked = ragchat("memory", "verify")
+    assert checked.code == 1
+    assert checked.out.startswith("The table chunks is damaged: ")
+
+
+async def test_the_check_names_what_is_damaged_and_its_advice_mends_it(tmp_path: Path, whole: bytes) -> None:
+    path = tmp_path / "memory.db"
+    assert whole
+    with closing(sqlite3.connect(path)) as memory, memory:
+        memory.execute("UPDATE chunks SET text = 'x' WHERE document = 8")
+        memory.execute("DELETE FROM embeddings WHERE chunk_id = 30")
+    async with service_for(tmp_path) as service:
+        assert (await service.query("w1 w2 w3", 8)).hits
+        [document, embeddings] = (await service.verify(noted)).problems
+        assert document.startswith("The document u7 is damaged. Inject it again")
+        assert "`ragchat memory reembed`" in embeddings
+        await service.reembed(noted)
+        await service.inject("a new text", {"uri": "u7"}, ORIGIN)
+        assert (await service.verify(noted)).ok
+
+
+async def noted(*_: object) -> None:
+    """No progress is looked at."""
