@@ -6,7 +6,7 @@ import shutil
 import sqlite3
 import time
 from collections.abc import Callable
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -20,6 +20,15 @@ PAGE = 4_096
 # Seconds in which damage is noticed: the index may be checked in the background.
 NOTICED_SECONDS = 5.0
 QUESTIONS = [f"what does part {number} of report d{number * 5} tell" for number in range(SECTIONS)]
+
+# Changes of a damaged memory: they are made, or refused for the damage.
+WRITES: list[tuple[str, dict[str, Any]]] = [
+    ("Inject", {"text": "Something new.", "metadata": {"uri": "new"}}),
+    ("Inject", {"text": "Another text.", "metadata": {"uri": "d1"}}),
+    ("ForgetDocument", {"document": "d2"}),
+    ("UndoLast", {}),
+    ("ReembedAll", {}),
+]
 
 Damage = Callable[[bytes, Random], bytes]
 
@@ -144,7 +153,8 @@ def database_pages(folder: Path, count: int, chance: Random) -> Outcome:
             shutil.copytree(sound / INDEX, folder / INDEX)
         (folder / MEMORY).write_bytes(damage((sound / MEMORY).read_bytes(), chance))
         what = f"page {damage.__name__} {number}"
-        is_visible = not is_sound(folder / MEMORY)
+        # SQLite has no checksums: it tells a broken page when it reads it, not what was written over in one.
+        is_visible = damage is not overwritten and not is_sound(folder / MEMORY)
         with outcome.attempt(what), raw_memory(folder) as memory:
             wrong = [
                 f"{name}: {answer if isinstance(answer, Refused) else 'wrong without a word'}"
@@ -153,8 +163,12 @@ def database_pages(folder: Path, count: int, chance: Random) -> Outcome:
             ]
             if wrong:
                 outcome.lost.append(f"{what}: {len(wrong)} of {len(right)} looks, first {wrong[0]}")
-            with suppress(Refused):
-                memory.call("Inject", text="Something new.", metadata={"uri": "new"})
+            for tool, arguments in WRITES:
+                try:
+                    memory.call(tool, **arguments)
+                except Refused as error:
+                    if not is_told(error):
+                        outcome.lost.append(f"{what}: {tool} is refused with {error}")
             memory.end()
     return outcome
 
@@ -178,11 +192,15 @@ def looked_at(memory: RawMemory) -> dict[str, Any]:
     return found
 
 
+def is_told(error: Refused) -> bool:
+    """Whether an error says that the file is damaged, or so much so that it is no database."""
+    return error.code == "NOT_A_MEMORY" or "damaged" in str(error)
+
+
 def is_fair(answer: Any, right: Any, is_visible: bool) -> bool:
-    """Whether an answer is right, or says what is the matter; `is_visible`: SQLite can tell the damage."""
+    """Whether an answer is right, or says what is the matter; `is_visible`: SQLite can see the damage."""
     if isinstance(answer, Refused):
-        return answer.code == "NOT_A_MEMORY" or "damaged" in str(answer)
-    # A page of text that was overwritten is a sound page: SQLite has no checksums.
+        return is_told(answer)
     return bool(answer == right) or not is_visible
 
 
