@@ -18,7 +18,7 @@ from anyio import TASK_STATUS_IGNORED
 from anyio.abc import TaskStatus
 
 # What a server may take to close its memory once it has nothing more to answer.
-CLOSE_SECONDS = 0.75
+CLOSE_SECONDS = 0.6
 
 
 def exit_within(seconds: float = CLOSE_SECONDS) -> None:

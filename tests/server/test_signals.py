@@ -114,6 +114,20 @@ def test_a_bridge_ends_when_the_host_closes_stdout_and_keeps_stdin_open(tmp_path
 
 
 @posix
+def test_a_bridge_without_a_server_does_not_outlive_its_host_by_every_notification(tmp_path: Path) -> None:
+    """Each of them waits for the server to come back."""
+    python, _, _, *words = memory_command(tmp_path, "bridge", f"http://127.0.0.1:{free_port()}/mcp")
+    set_limit = "from ragmcp.transports import stdio; stdio.FINISH_SECONDS = 0.5"
+    code = f"{set_limit}; from ragmemory.cli import main; raise SystemExit(main())"
+    process = Held([python, "-c", code, *words], stdin=subprocess.PIPE, env=memory_environment(tmp_path))
+    with process:
+        assert process.stdin is not None
+        process.stdin.write(b'{"jsonrpc":"2.0","method":"notifications/initialized"}\n' * 9)
+        process.stdin.close()
+        assert process.wait(ENDING_SECONDS) == 0
+
+
+@posix
 def test_a_signal_ends_a_process_whose_event_loop_is_blocked() -> None:
     code = """
         import time

@@ -16,7 +16,7 @@ HTTP, the server's half: ASGI applications
     answering   what calls have in common in both eras
     modern      one POST, one request, one response (2026-07-28)
     plain       the same without JSON-RPC around it, for scripts
-    sessions    legacy sessions, each an `http_session` with streams that `replay`
+    sessions    legacy sessions in a `session_table`, each an `http_session` with streams that `replay`
     sse         GET /sse and POST /messages (2024-11-05)
 HTTP, the client's half
     http        `open_http`: finds the way a server knows, the newest first

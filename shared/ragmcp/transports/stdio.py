@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 
 WATCH_SECONDS = 0.2
 # A host that has closed stdin may leave answers unread for so long: a server is to end within a second.
-UNREAD_SECONDS = 0.4
+UNREAD_SECONDS = 0.3
 # What an ordinary host does to stdout when it leaves.
 _HANGUPS = frozenset({errno.EPIPE, errno.ECONNRESET, errno.EIO})
 
@@ -113,7 +113,8 @@ class _Host:
         self._read_fd = read_fd
         self._write_fd = write_fd
         self._stream = stream
-        self._ended_at = self._took_at = anyio.current_time()
+        # When it took an answer, or had nothing to take; when it did that, or could still ask.
+        self._took_at = self._busy_at = anyio.current_time()
         self._sent = 0
 
     async def gone(self) -> str:
@@ -132,13 +133,15 @@ class _Host:
             return "stdout cannot be written"
         if not has_reader(self._write_fd):
             return "the host has closed stdout"
-        if not stream.queued or stream.sent != self._sent:
-            self._took_at, self._sent = now, stream.sent
-        if not stream.ended:
-            self._ended_at = now
-        if now - self._took_at >= UNREAD_SECONDS and (stream.ended or not has_writer(self._read_fd)):
+        has_ended = stream.ended or not has_writer(self._read_fd)
+        takes, self._sent = stream.sent != self._sent, stream.sent
+        if takes or not stream.queued:
+            self._took_at = now
+        if takes or not has_ended:
+            self._busy_at = now
+        if has_ended and now - self._took_at >= UNREAD_SECONDS:
             return "the host has closed stdin and does not read the answers"
-        if now - self._ended_at > FINISH_SECONDS + WATCH_SECONDS:
+        if now - self._busy_at > FINISH_SECONDS + WATCH_SECONDS:
             return "the host has closed stdin, and there is no more time for the answers"
         return ""
 
