@@ -808,28 +808,3 @@ async def test_a_text_that_the_embedder_refuses_fails_alone(tmp_path: Path) -> N
                     tasks.start_soon(try_to_put, memory, text)
             assert failed == ["is refused"]
             assert (await memory.stats()).documents == 4
-
-
-async def test_an_embedder_that_is_down_is_asked_once_for_a_batch(tmp_path: Path) -> None:
-    class Down(SwitchableEmbedder):
-        async def embed_documents(self, texts: Sequence[str], titles: Sequence[str]) -> list[Embedding]:  # noqa: ARG002
-            self.calls += 1
-            raise EmbedderUnavailable(self.identity, "it was turned off")
-
-    embedder = Down()
-    failed: list[str] = []
-
-    async def try_to_put(memory: MemoryService, text: str) -> None:
-        try:
-            await put(memory, text, uri=text)
-        except EmbedderUnavailable:
-            failed.append(text)
-
-    with anyio.fail_after(60):
-        async with service_for(tmp_path, embedder) as memory:
-            await memory.stats()
-            async with anyio.create_task_group() as tasks:
-                for number in range(50):
-                    tasks.start_soon(try_to_put, memory, f"text {number}")
-    assert len(failed) == 50
-    assert embedder.calls <= 2  # the first may be alone in its batch
