@@ -15,7 +15,7 @@ HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+|$)(.*)")
 UNDERLINE = re.compile(r" {0,3}(?:={3,}|-{3,})$")
 # What an underline makes a heading of: a line with a letter or digit that is no code, quotation or table.
 TITLE = re.compile(r" {0,3}(?![ \t>|]).*?[^\W_]")
-# A longer line is no heading, no underline and no closing fence: all chunks under a heading repeat it.
+# A longer line is no heading: all chunks under it would repeat it.
 LONGEST_HEADING = 300
 # Of a path of headings; the outer ones are left out of a longer one.
 LONGEST_PATH = 600
@@ -24,9 +24,8 @@ LONGEST_BLOCK = 250_000
 FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 ITEM = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s")
 BLANK_LINES = re.compile(r"\n[ \t\r\n]*\n")
-# The lines of `str.splitlines`, one at a time: a list of all would take ten times the memory of the text.
-_ENDS = r"\n\r\v\f\x1c-\x1e\x85\u2028\u2029"
-LINE = re.compile(rf"[^{_ENDS}]*+(?:\r\n|[{_ENDS}])|[^{_ENDS}]++")
+# Characters that are cut into lines at a time: a list of all lines would take more memory than the text.
+WINDOW = 64_000
 
 
 class Block(Struct, frozen=True, gc=False):
@@ -54,16 +53,15 @@ def markdown_blocks(text: str) -> Iterator[Block]:
     """Every heading, list item, table, fenced code and paragraph, each with the blank lines after it."""
     path: list[tuple[int, str]] = []
     heading, section = "", 0
-    start = 0
+    start = offset = 0
     fence = above = ""  # `above`: the only line of the block so far
     is_new = is_code = False  # the next visible line begins a block; the block is code or a table
 
     def block(end: int, *, is_heading: bool = False) -> Block:
         return Block(start, end, section, heading, is_heading, is_code)
 
-    for match in LINE.finditer(text):
-        begin, offset = match.span()
-        line = text[begin : min(offset, begin + LONGEST_HEADING + 1)]
+    for line in lines(text):
+        begin, offset = offset, offset + len(line)
         if begin - start >= LONGEST_BLOCK:
             yield block(begin)
             start, above = begin, ""
@@ -97,6 +95,15 @@ def markdown_blocks(text: str) -> Iterator[Block]:
         yield block(len(text))
 
 
+def lines(text: str) -> Iterator[str]:
+    """As `str.splitlines` does it, with line ends; a very long line in several parts."""
+    start = 0
+    while start < len(text):
+        end = text.find("\n", start + WINDOW, start + 2 * WINDOW) + 1 or start + 2 * WINDOW
+        yield from text[start:end].splitlines(keepends=True)
+        start = end
+
+
 def joined(names: list[str]) -> str:
     """A path of headings as one text: the innermost heading, and as many above it as there is room for."""
     path = " > ".join(names)
@@ -124,4 +131,4 @@ def above_line(above: str, line: str) -> tuple[int, str] | None:
 def closes(line: str, fence: str) -> bool:
     """Whether a line ends fenced code: the mark that opened it, as often at least, and nothing else."""
     mark = line.strip()
-    return len(line) <= LONGEST_HEADING and mark.startswith(fence) and not mark.strip(fence[0])
+    return mark.startswith(fence) and not mark.strip(fence[0])

@@ -120,7 +120,7 @@ class Preparation:
         if outcomes[0] is None:
             outcomes[0] = LONG
         whole = [write for write in outcomes if isinstance(write, Write)]
-        embedded = iter(await self._with_embeddings(whole))
+        embedded = iter(await self._with_embeddings(whole) if whole else ())
         return [next(embedded) if isinstance(one, Write) else one for one in outcomes]
 
     async def _with_embeddings(self, writes: Sequence[Write]) -> list[Write | Exception]:

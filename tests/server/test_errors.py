@@ -20,6 +20,7 @@ from ragmemory.errors import (
     NotStored,
     NotUndoable,
     RagMemoryError,
+    TextRefused,
     UndoConflict,
 )
 
@@ -37,6 +38,7 @@ SENTENCES = [
     (MemoryTooNew("/m.db", 9, 1), "The memory /m.db has version 9; this release knows up to 1."),
     (MemoryBusy("/m.db", 30.0), "Another process has been writing to the memory /m.db for over 30 s."),
     (EmbedderUnavailable("openai:x", "refused"), "The embedder openai:x is not available: refused."),
+    (TextRefused("openai:x", "it is too long"), "The embedder openai:x refused the text: it is too long."),
     (
         EmbedderMismatch("local:a", 256, "openai:b"),
         "The memory was embedded with local:a (256 dimensions), but openai:b is configured.",
@@ -71,8 +73,9 @@ def test_an_error_writes_its_own_sentence(error: RagMemoryError, sentence: str) 
 
 
 def test_the_table_holds_every_error() -> None:
-    leaves = set(RagMemoryError.__subclasses__())
-    assert {type(error) for error, _ in SENTENCES} == leaves
+    errors = RagMemoryError.__subclasses__()
+    errors += [kind for error in errors for kind in error.__subclasses__()]
+    assert {type(error) for error, _ in SENTENCES} == set(errors)
 
 
 def test_the_details_of_an_error_are_its_data_without_the_hint() -> None:

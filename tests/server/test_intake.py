@@ -6,7 +6,7 @@ import anyio
 import pytest
 from msgspec.structs import replace
 
-from ragmemory.intake import Intake, Prepared
+from ragmemory.intake import LONG, Intake, Prepared
 from ragmemory.types import Built, Chunk, Injected, Write
 from tests.support.memories import write_of
 
@@ -21,18 +21,32 @@ class Recorder:
         self.prepared: list[list[str]] = []
         self.fail: Exception | None = None
         self.hand_back: set[str] = set()
+        self.is_slow = False
+        self.long: set[str] = set()
+        self.built: list[str] = []
+        self.given_up: list[str] = []
+        self.vanishes = False
 
     async def prepare(self, writes: Sequence[Write]) -> list[Prepared]:
         self.prepared.append([write.draft.text for write in writes])
         if self.fail:
             raise self.fail
-        return [replace(write, chunks=[Chunk(0, 1, 1, 1, "")]) for write in writes]
+        if self.is_slow:
+            await anyio.sleep_forever()
+        return [
+            LONG if write.draft.text in self.long else replace(write, chunks=[Chunk(0, 1, 1, 1, "")])
+            for write in writes
+        ]
 
     async def build(self, write: Write) -> Write | None:
-        raise NotImplementedError
+        self.built.append(write.draft.text)
+        if self.vanishes:
+            self.vanishes = False
+            return None
+        return replace(write, built=Built(1, write.draft.text))
 
     async def abandon(self, built: Built) -> None:
-        raise NotImplementedError
+        self.given_up.append(built.uri)
 
     async def commit(self, writes: Sequence[Write]) -> list[Injected | None]:
         await self.gate.wait()
@@ -158,3 +172,77 @@ async def test_idle_is_when_nothing_waits_and_nothing_is_under_way() -> None:
             await intake.idle()
             tasks.cancel_scope.cancel()
     assert recorder.batches == [["a", "b"]]
+
+
+async def test_a_preparation_that_is_for_cancelled_callers_alone_ends() -> None:
+    recorder = Recorder()
+    recorder.is_slow = True
+    intake = intake_of(recorder)
+    with anyio.fail_after(60):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(intake.run)
+            async with anyio.create_task_group() as callers:
+                callers.start_soon(submit_all, intake, [ask("a"), ask("b")], list[str]())
+                await anyio.wait_all_tasks_blocked()
+                callers.cancel_scope.cancel()
+            recorder.is_slow = False
+            assert (await intake.submit(ask("a"))).status == "added"
+            await intake.idle()
+            tasks.cancel_scope.cancel()
+    assert recorder.prepared == [["a", "b"], ["a"]]
+    assert recorder.batches == [["a"]]
+
+
+async def test_what_was_cancelled_before_the_commit_is_not_written() -> None:
+    recorder, answers = Recorder(), list[str]()
+    recorder.gate = anyio.Event()
+    intake = intake_of(recorder)
+    with anyio.fail_after(60):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(intake.run)
+            tasks.start_soon(submit_all, intake, [ask("first")], answers)
+            await anyio.wait_all_tasks_blocked()
+            async with anyio.create_task_group() as callers:
+                callers.start_soon(submit_all, intake, [ask("gone")], answers)
+                await anyio.wait_all_tasks_blocked()
+                callers.cancel_scope.cancel()
+            recorder.gate.set()
+            await intake.idle()
+            tasks.cancel_scope.cancel()
+    assert recorder.batches == [["first"]]
+
+
+async def test_a_uri_is_free_only_after_the_commit_of_a_cancelled_write() -> None:
+    recorder, answers = Recorder(), list[str]()
+    recorder.gate = anyio.Event()
+    intake = intake_of(recorder)
+    with anyio.fail_after(60):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(intake.run)
+            async with anyio.create_task_group() as callers:
+                callers.start_soon(submit_all, intake, [ask("1", "x")], answers)
+                await anyio.wait_all_tasks_blocked()
+                callers.cancel_scope.cancel()
+            tasks.start_soon(submit_all, intake, [ask("2", "x")], answers)
+            await anyio.wait_all_tasks_blocked()
+            assert recorder.prepared == [["1"]]
+            recorder.gate.set()
+            await intake.idle()
+            tasks.cancel_scope.cancel()
+    assert recorder.batches == [["1"], ["2"]]
+
+
+async def test_a_long_document_is_written_by_itself_and_begun_again_where_it_vanished() -> None:
+    recorder, answers = Recorder(), list[str]()
+    recorder.long = {"long"}
+    recorder.vanishes = True
+    intake = intake_of(recorder)
+    with anyio.fail_after(60):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(intake.run)
+            await submit_all(intake, [ask("a"), ask("long", "x"), ask("b", "x")], answers)
+            assert intake.waiting == 0
+            tasks.cancel_scope.cancel()
+    assert recorder.built == ["long", "long"]
+    assert recorder.given_up == ["long"]
+    assert recorder.batches.index(["long"]) < recorder.batches.index(["b"])

@@ -10,7 +10,7 @@ import pytest
 
 from ragmemory.embedders import EmbedderSettings
 from ragmemory.embedders.openai import OpenAIEmbedder
-from ragmemory.errors import EmbedderUnavailable
+from ragmemory.errors import EmbedderUnavailable, TextRefused
 from tests.support.embeddings_server import EmbeddingsServer, embeddings_server
 
 
@@ -139,3 +139,13 @@ async def test_the_identity_names_the_host_and_the_model(server: EmbeddingsServe
 @pytest.mark.parametrize(("text", "tokens"), [("", 0), ("four", 1), ("fives", 2), ("黑豹", 2)])
 def test_tokens_are_estimated_from_bytes(text: str, tokens: int) -> None:
     assert OpenAIEmbedder(settings("http://localhost/v1")).count_tokens([text]) == [tokens]
+
+
+@pytest.mark.parametrize(("status", "is_refused"), [(400, True), (413, True), (422, True), (404, False)])
+async def test_a_refusal_of_the_text_is_told_from_a_service_that_is_down(
+    server: EmbeddingsServer, embedder: OpenAIEmbedder, status: int, is_refused: bool
+) -> None:
+    server.script = [status]
+    with pytest.raises(EmbedderUnavailable) as caught:
+        await embedder.embed_documents(["a"], [""])
+    assert isinstance(caught.value, TextRefused) == is_refused

@@ -6,8 +6,9 @@ import sqlite3
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from ragmemory.errors import (
     NothingToUndo,
     NotStored,
     NotUndoable,
+    TextRefused,
     UndoConflict,
 )
 from ragmemory.indexes.saving import SavedIndex
@@ -39,6 +41,8 @@ from ragmemory.types import Embedding, Injected, Metadata, Reembedded
 from tests.support.memories import ORIGIN, SwitchableEmbedder, service_for
 
 FOX = "# Animals\n\nThe quick brown fox jumps over the lazy dog.\n"
+# A chunk for each section: more than are prepared in a batch.
+LONG = "".join(f"# Part {number}\n\nSentence{number} stands here alone.\n\n" for number in range(1_500))
 PIE = "# Kitchen\n\nBake the apple pie for forty minutes.\n"
 
 
@@ -52,6 +56,24 @@ async def memory(tmp_path: Path, embedder: SwitchableEmbedder) -> AsyncIterator[
     with anyio.fail_after(60):
         async with service_for(tmp_path, embedder) as memory:
             yield memory
+
+
+class GatedEmbedder(SwitchableEmbedder):
+    """Embeds the texts of LONG only while `gate` is open, and refuses texts with the word "refused"."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gate = anyio.Event()
+        self.reached = anyio.Event()
+
+    async def embed_documents(self, texts: Sequence[str], titles: Sequence[str]) -> list[Embedding]:
+        if any("refused" in text for text in texts):
+            self.calls += 1
+            raise TextRefused(self.identity, "it is too long")
+        if any("Sentence1200 " in text for text in texts):
+            self.reached.set()
+            await self.gate.wait()
+        return await super().embed_documents(texts, titles)
 
 
 async def put(memory: MemoryService, text: str, **metadata: object) -> Injected:
@@ -867,3 +889,90 @@ async def test_what_a_query_had_to_read_is_saved_without_waiting_for_the_end(
         assert (await uris(memory, "word2000"))[0] == "long"
         assert await to_thread.run_sync(saved.wait, 30)
         assert list((tmp_path / "memory.db-index").glob("segment-*"))
+
+
+# Long documents
+
+
+async def test_a_short_document_overtakes_a_long_one_which_nothing_finds_before_it_is_whole(
+    tmp_path: Path,
+) -> None:
+    embedder = GatedEmbedder()
+    with anyio.fail_after(60):
+        async with service_for(tmp_path, embedder) as memory, anyio.create_task_group() as tasks:
+            tasks.start_soon(partial(put, memory, LONG, uri="long"))
+            await embedder.reached.wait()
+            assert (await put(memory, FOX, uri="fox")).status == "added"
+            assert await uris(memory, "Sentence3 stands here alone") == ["fox"]
+            assert await uris(memory, '"Sentence3 stands"') == ["fox"]
+            assert (await memory.stats()).documents == 1
+            embedder.gate.set()
+    async with service_for(tmp_path, embedder) as memory:
+        assert (await uris(memory, "Sentence3 stands here alone"))[0] == "long"
+        assert (await memory.document("long"))[1] == LONG
+        assert (await put(memory, LONG, uri="long")).status == "unchanged"
+
+
+async def test_documents_of_one_uri_keep_their_order_also_behind_a_long_one(tmp_path: Path) -> None:
+    embedder = GatedEmbedder()
+    with anyio.fail_after(60):
+        async with service_for(tmp_path, embedder) as memory:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(partial(put, memory, LONG, uri="doc"))
+                await embedder.reached.wait()
+                tasks.start_soon(partial(put, memory, FOX, uri="doc"))
+                await put(memory, PIE, uri="other")
+                embedder.gate.set()
+            assert (await memory.document("doc"))[1] == FOX
+            assert [(entry.uri, entry.action) for entry in await memory.log(10)] == [
+                ("doc", "updated"),
+                ("doc", "added"),
+                ("other", "added"),
+            ]
+
+
+async def test_a_long_document_whose_caller_is_cancelled_is_worked_on_no_more(tmp_path: Path) -> None:
+    embedder = GatedEmbedder()
+    with anyio.fail_after(60):
+        async with service_for(tmp_path, embedder) as memory:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(partial(put, memory, LONG, uri="doc"))
+                await embedder.reached.wait()
+                tasks.cancel_scope.cancel()
+            calls = embedder.calls
+            assert memory.waiting == 0
+            assert (await put(memory, FOX, uri="doc")).status == "added"
+            assert embedder.calls == calls + 1
+            assert await uris(memory, "Sentence3 stands here alone") == ["doc"]
+            assert [entry.action for entry in await memory.log(10)] == ["added"]
+
+
+async def test_a_long_document_is_updated_forgotten_and_put_back(memory: MemoryService) -> None:
+    await put(memory, LONG, uri="doc")
+    assert (await put(memory, LONG + "And more.", uri="doc")).status == "updated"
+    await memory.undo(ORIGIN)
+    assert (await memory.document("doc"))[1] == LONG
+    assert (await memory.forget("doc", ORIGIN)).chunks == 1_500
+    assert await uris(memory, "Sentence3 stands here alone") == []
+    await memory.undo(ORIGIN)
+    assert (await memory.document("doc"))[1] == LONG
+    assert (await uris(memory, "Sentence3 stands here alone"))[0] == "doc"
+
+
+async def test_a_text_that_the_embedder_refuses_fails_alone(tmp_path: Path) -> None:
+    embedder = GatedEmbedder()
+    failed: list[str] = []
+
+    async def try_to_put(memory: MemoryService, text: str) -> None:
+        try:
+            await put(memory, text, uri=text)
+        except TextRefused:
+            failed.append(text)
+
+    with anyio.fail_after(60):
+        async with service_for(tmp_path, embedder) as memory:
+            async with anyio.create_task_group() as tasks:
+                for text in ["one", "two", "is refused", "three", "four"]:
+                    tasks.start_soon(try_to_put, memory, text)
+            assert failed == ["is refused"]
+            assert (await memory.stats()).documents == 4

@@ -71,6 +71,8 @@ class Segment:
         after, upto, chunk_ids = ids
         texts, titles = analysed
         vectors = np.frombuffer(b"".join(embeddings), "<f2").reshape(len(chunk_ids), dimensions)
+        # A damaged vector says nothing, and must not spoil the scores of others.
+        vectors = np.where(np.isfinite(vectors), vectors, np.float16(0))
         full = vectors.astype(np.float32)
         terms, weights = weighted(texts.terms, titles.terms, title_weight)
         lengths = np.bincount(terms.owners, weights, len(chunk_ids)).astype(np.float32)

@@ -1,0 +1,256 @@
+"""Long documents in the store: written and removed page by page, and hidden meanwhile."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import AsyncIterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from ragmemory.errors import DocumentNotFound, EmbedderMismatch
+from ragmemory.stores.sqlite import Store
+from ragmemory.stores.writing import PAGE
+from ragmemory.types import Built, Injected, Mark, Write
+from tests.support.memories import EMBEDDER, ORIGIN, write_of
+
+OLD = "".join(f"{number:019} " for number in range(3 * PAGE))
+NEW = "".join(f"{number:019};" for number in range(2 * PAGE))
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[Store]:
+    store = Store(tmp_path / "memory.db", 5, 100)
+    await store.open()
+    yield store
+    await store.close()
+
+
+async def built(store: Store, text: str, uri: str = "doc") -> Write:
+    """All chunks in the store, a page in each transaction, but hidden."""
+    write = write_of(text, {"uri": uri})
+    assert write.chunks is not None
+    one = await store.begin(write.draft)
+    for start in range(0, len(write.chunks), PAGE):
+        part = write.chunks[start : start + PAGE]
+        added = await store.add(one, write.draft, part, write.embeddings[: len(part)], EMBEDDER[0])
+        assert added is not None
+        one = added
+    return replace(write, chunks=None, embeddings=[], built=one)
+
+
+async def put(store: Store, write: Write) -> Injected:
+    [outcome] = await store.write([write], EMBEDDER)
+    assert isinstance(outcome, Injected)
+    return outcome
+
+
+async def put_long(store: Store, text: str, uri: str = "doc") -> Injected:
+    return await put(store, await built(store, text, uri))
+
+
+async def sweep(store: Store) -> int:
+    rounds = 0
+    while await store.sweep():
+        rounds += 1
+    return rounds
+
+
+def rows(store: Store, sql: str) -> list[tuple[object, ...]]:
+    with closing(sqlite3.connect(store.path)) as connection:
+        return connection.execute(sql).fetchall()
+
+
+def counts(store: Store) -> tuple[object, ...]:
+    """How many documents, chunks and embeddings there are, hidden ones as well."""
+    return rows(
+        store,
+        "SELECT (SELECT count(*) FROM documents), (SELECT count(*) FROM chunks),"
+        " (SELECT count(*) FROM embeddings)",
+    )[0]
+
+
+async def text_of(store: Store, uri: str = "doc") -> str:
+    return await store.text((await store.document(uri)).document_id)
+
+
+async def test_no_reader_sees_a_document_before_its_last_transaction(store: Store) -> None:
+    write = await built(store, OLD)
+    changes = await store.changes_since(Mark(), 10_000)
+    assert len(changes.chunk_ids) == 3 * PAGE
+    assert await store.documents(10, 0, "*") == ([], 0)
+    assert await store.document_ids("") == []
+    assert await store.find(["doc"]) == {}
+    [(name,)] = rows(store, "SELECT uri FROM documents")
+    with pytest.raises(DocumentNotFound):
+        await store.document(str(name))
+    assert await store.find([str(name)]) == {}
+    assert await store.allowed({"uri": "*"}) == []
+    assert await store.hits(dict.fromkeys(changes.chunk_ids, 1.0)) == []
+    stats = await store.stats()
+    assert (stats.documents, stats.chunks, stats.characters) == (0, 0, 0)
+    assert await store.hidden_chunks() == [(1, PAGE), (PAGE + 1, 2 * PAGE), (2 * PAGE + 1, 3 * PAGE)]
+
+    assert (await put(store, write)).chunks == 3 * PAGE
+    assert await store.hidden_chunks() == []
+    assert await text_of(store) == OLD
+    assert (await store.stats()).chunks == 3 * PAGE
+    assert await store.allowed({"uri": "*"}) == changes.chunk_ids
+
+
+@pytest.mark.parametrize("first", ["long", "short"])
+async def test_a_new_version_takes_the_place_of_the_old_one_in_one_transaction(
+    store: Store, first: str
+) -> None:
+    old, new = (OLD, NEW) if first == "long" else ("short", OLD)
+    await (put_long(store, old) if first == "long" else put(store, write_of(old, {"uri": "doc"})))
+    added_at = (await store.document("doc")).added_at
+    assert (await put_long(store, new)).status == "updated"
+    info = await store.document("doc")
+    assert (await text_of(store), info.added_at) == (new, added_at)
+    assert (await store.stats()).documents == 1
+    assert [entry.action for entry in await store.entries(10)] == ["updated", "added"]
+    last = await store.last_undoable()
+    assert last is not None
+    assert last[1] is not None
+    assert last[1].text == old
+
+
+async def test_a_short_version_takes_the_place_of_a_long_one(store: Store) -> None:
+    await put_long(store, OLD)
+    assert (await put(store, write_of("short", {"uri": "doc"}))).status == "updated"
+    assert await text_of(store) == "short"
+    assert len(await store.hidden_chunks()) == 3
+    await sweep(store)
+    assert await store.hidden_chunks() == []
+    last = await store.last_undoable()
+    assert last is not None
+    assert last[1] is not None
+    assert last[1].text == OLD
+
+
+async def test_a_removed_long_document_keeps_its_text_alone_for_undo(store: Store) -> None:
+    await put_long(store, OLD)
+    await store.remove("doc", ORIGIN)
+    assert (await store.stats()).documents == 0
+    assert await sweep(store) == 3  # a page in each transaction
+    assert counts(store) == (1, 3 * PAGE, 0)
+    assert (await store.changes_since(Mark(), 10)).removed == list(range(1, 3 * PAGE + 1))
+    last = await store.last_undoable()
+    assert last is not None
+    assert last[1] is not None
+    assert last[1].text == OLD
+
+
+async def test_a_text_that_undo_reaches_no_more_is_removed_page_by_page(tmp_path: Path) -> None:
+    store = Store(tmp_path / "m.db", 5, undo_depth=1)
+    await store.open()
+    await put_long(store, OLD)
+    await store.remove("doc", ORIGIN)
+    await sweep(store)
+    await put(store, write_of("other", {"uri": "other"}))
+    assert counts(store) == (2, 3 * PAGE + 1, 1)
+    assert await sweep(store) == 4
+    assert counts(store) == (1, 1, 1)
+    with closing(sqlite3.connect(store.path)) as connection:
+        connection.execute("INSERT INTO fulltext(fulltext) VALUES('integrity-check')")
+    await store.close()
+
+
+async def test_new_metadata_of_a_long_document_copies_no_text(store: Store) -> None:
+    write = await built(store, OLD)
+    await put(store, write)
+    other = write_of(OLD, {"uri": "doc", "year": 1})
+    assert (await put(store, replace(other, chunks=None, embeddings=[]))).chunks == 3 * PAGE
+    assert rows(store, "SELECT max(length(before_text)) FROM journal") == [(0,)]
+    await put_long(store, NEW)
+    await sweep(store)
+    # Both lines of the journal need the same hidden document.
+    assert [text for (text,) in rows(store, "SELECT before_document FROM journal")] == [None, 1, 1]
+    assert counts(store) == (2, 5 * PAGE, 2 * PAGE)
+
+
+async def test_what_is_given_up_is_swept_and_what_is_visible_is_not_given_up(store: Store) -> None:
+    write = await built(store, OLD)
+    assert write.built is not None
+    await store.abandon(write.built)
+    assert await store.add(write.built, write.draft, [], [], EMBEDDER[0]) is None
+    assert await store.write([write], EMBEDDER) == [None]
+    await sweep(store)
+    assert counts(store) == (0, 0, 0)
+
+    write = await built(store, NEW)
+    await put(store, write)
+    assert write.built is not None
+    await store.abandon(write.built)
+    assert await sweep(store) == 0
+    assert await text_of(store) == NEW
+
+
+async def test_what_a_killed_process_left_is_swept_after_an_hour_and_no_sooner(tmp_path: Path) -> None:
+    killed, store = Store(tmp_path / "m.db", 5, 100), Store(tmp_path / "m.db", 5, 100)
+    await killed.open()
+    await store.open()
+    write = await built(killed, OLD)
+    assert await sweep(store) == 0
+    assert await store.documents(10, 0, "*") == ([], 0)
+    with closing(sqlite3.connect(store.path)) as connection, connection:
+        connection.execute("UPDATE documents SET updated_at = '2020-01-01T00:00:00.000+00:00'")
+    await sweep(store)
+    assert counts(store) == (0, 0, 0)
+    # It was only asleep: it notices, and begins again.
+    assert isinstance(write.built, Built)
+    assert await killed.add(write.built, write.draft, [], [], EMBEDDER[0]) is None
+    await killed.close()
+    await store.close()
+
+
+async def test_pages_of_two_embedders_are_not_mixed(store: Store) -> None:
+    write = write_of(NEW, {"uri": "doc"})
+    one = await store.begin(write.draft)
+    assert write.chunks is not None
+    page = write.chunks[:PAGE], write.embeddings[:PAGE]
+    assert await store.add(one, write.draft, *page, EMBEDDER[0])
+    with pytest.raises(EmbedderMismatch):
+        await store.add(one, write.draft, *page, "other")
+
+
+async def test_reembedding_passes_over_the_texts_that_are_kept_for_undo(store: Store) -> None:
+    await put(store, write_of("other", {"uri": "other"}))
+    await put_long(store, OLD)
+    await store.remove("doc", ORIGIN)
+    await sweep(store)
+    await store.begin_reembedding()
+    changes = await store.changes_since(Mark(), 10_000)
+    assert changes.texts == ["other"]
+    await store.gather(changes.chunk_ids, [b"\1" * 4])
+    assert await store.switch_embeddings(changes.mark, "new") == 1
+
+
+async def test_a_store_restored_from_a_copy_without_the_last_pages_was_never_at_their_mark(
+    store: Store, tmp_path: Path
+) -> None:
+    await put(store, write_of("other", {"uri": "other"}))
+    with (
+        closing(sqlite3.connect(store.path)) as source,
+        closing(sqlite3.connect(tmp_path / "copy.db")) as copy,
+    ):
+        source.backup(copy)
+    await built(store, NEW)
+    mark = (await store.changes_since(Mark(), 10_000)).mark
+    assert await store.has_passed(mark)
+    copied = Store(tmp_path / "copy.db", 5, 100)
+    await copied.open()
+    assert not await copied.has_passed(mark)
+    await copied.close()
+
+
+async def test_a_memory_of_the_first_release_gives_up_its_long_documents_page_by_page(store: Store) -> None:
+    # Written in one transaction, as before there were pages.
+    await put(store, write_of(OLD, {"uri": "doc"}))
+    await put(store, write_of("short", {"uri": "doc"}))
+    assert await store.hidden_chunks() == [(1, 3 * PAGE)]
+    assert await sweep(store) == 3
+    assert await store.hidden_chunks() == []
