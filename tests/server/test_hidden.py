@@ -11,6 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from ragmemory.errors import DocumentNotFound, EmbedderMismatch
+from ragmemory.stores.filters import compile_filter
 from ragmemory.stores.sqlite import Store
 from ragmemory.stores.writing import PAGE
 from ragmemory.types import Built, Injected, Mark, Write
@@ -87,7 +88,7 @@ async def test_no_reader_sees_a_document_before_its_last_transaction(store: Stor
     with pytest.raises(DocumentNotFound):
         await store.document(str(name))
     assert await store.find([str(name)]) == {}
-    assert await store.allowed({"uri": "*"}) == []
+    assert await store.allowed(compile_filter({"uri": "*"})) == []
     assert await store.hits(dict.fromkeys(changes.chunk_ids, 1.0)) == []
     stats = await store.stats()
     assert (stats.documents, stats.chunks, stats.characters) == (0, 0, 0)
@@ -97,7 +98,7 @@ async def test_no_reader_sees_a_document_before_its_last_transaction(store: Stor
     assert await store.hidden_chunks() == []
     assert await text_of(store) == OLD
     assert (await store.stats()).chunks == 3 * PAGE
-    assert await store.allowed({"uri": "*"}) == changes.chunk_ids
+    assert await store.allowed(compile_filter({"uri": "*"})) == changes.chunk_ids
 
 
 @pytest.mark.parametrize("first", ["long", "short"])
@@ -112,7 +113,7 @@ async def test_a_new_version_takes_the_place_of_the_old_one_in_one_transaction(
     assert (await text_of(store), info.added_at) == (new, added_at)
     assert (await store.stats()).documents == 1
     assert [entry.action for entry in await store.entries(10)] == ["updated", "added"]
-    last = await store.last_undoable()
+    last = await store.last_write()
     assert last is not None
     assert last[1] is not None
     assert last[1].text == old
@@ -125,7 +126,7 @@ async def test_a_short_version_takes_the_place_of_a_long_one(store: Store) -> No
     assert len(await store.hidden_chunks()) == 3
     await sweep(store)
     assert await store.hidden_chunks() == []
-    last = await store.last_undoable()
+    last = await store.last_write()
     assert last is not None
     assert last[1] is not None
     assert last[1].text == OLD
@@ -138,7 +139,7 @@ async def test_a_removed_long_document_keeps_its_text_alone_for_undo(store: Stor
     assert await sweep(store) == 3  # a page in each transaction
     assert counts(store) == (1, 3 * PAGE, 0)
     assert (await store.changes_since(Mark(), 10)).removed == list(range(1, 3 * PAGE + 1))
-    last = await store.last_undoable()
+    last = await store.last_write()
     assert last is not None
     assert last[1] is not None
     assert last[1].text == OLD
