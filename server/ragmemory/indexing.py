@@ -221,10 +221,11 @@ class Indexing:
                 return False
             if not saved.is_current:
                 await self._adopt(index)
-            segments, kept = await to_thread.run_sync(next_merge, index, least_unsaved, most_rows)
+            merge = await to_thread.run_sync(next_merge, index, least_unsaved, most_rows)
+        segments, _ = merge
         if not segments:
             return False
-        write = partial(saved.write, segments, kept, self._is_stopped.is_set)
+        write = partial(saved.write, index, merge, self._is_stopped.is_set)
         try:
             merged = await to_thread.run_sync(write)
         except DamagedFile as error:

@@ -85,7 +85,7 @@ def test_files_that_no_manifest_lists_are_removed_and_nothing_else(tmp_path: Pat
         linked.symlink_to(listed)
         for path in (own, of_this_name):
             os.utime(path, (0, 0))
-        folder.sweep(manifest_of(listed))
+        folder.sweep(manifest_of(listed).files)
     assert not old.exists()
     assert not half.exists()
     assert listed.exists()
@@ -99,7 +99,7 @@ def test_the_last_damaged_file_is_kept_apart(tmp_path: Path) -> None:
     with folder.locked():
         for _ in range(2):
             folder.quarantine(write_file(folder))
-        folder.sweep(manifest_of())
+        folder.sweep(set())
     assert {path.name for path in folder.path.iterdir()} == {"CACHEDIR.TAG", "lock", "damaged.index"}
 
 

@@ -38,10 +38,10 @@ def save(saved: SavedIndex, index: ChunkIndex, most_rows: int = ALL) -> None:
     with saved.folder.locked() as is_ours:
         assert is_ours
         while True:
-            segments, kept = next_merge(index, 1, most_rows)
-            if not segments:
+            merge = next_merge(index, 1, most_rows)
+            if not merge[0]:
                 break
-            assert index.replace(segments, saved.write(segments, kept, lambda: False))
+            assert index.replace(merge[0], saved.write(index, merge, lambda: False))
         saved.commit(*saved.describe(index))
 
 
@@ -176,9 +176,24 @@ def test_of_two_processes_the_second_goes_on_from_what_the_first_has_saved(saved
 
 def test_a_merge_whose_segments_were_replaced_meanwhile_is_thrown_away(saved: SavedIndex) -> None:
     index = grown(empty(), 5)
-    segments, kept = next_merge(index, 1, ALL)
+    merge = next_merge(index, 1, ALL)
     with saved.folder.locked():
-        merged = saved.write(segments, kept, lambda: False)
-        index.drop(Path("none"))
-        assert index.replace(segments, merged)
-        assert not index.replace(segments, merged)
+        merged = saved.write(index, merge, lambda: False)
+        assert index.replace(merge[0], merged)
+        assert not index.replace(merge[0], merged)
+
+
+def test_processes_that_are_killed_while_they_write_leave_one_file_at_most(saved: SavedIndex) -> None:
+    index = grown(empty(), 5)
+    save(saved, index)
+    for number in (6, 7, 8):
+        grown(index, number)
+        with saved.folder.locked():
+            killed = SavedIndex(saved.folder, "store")
+            left = load(killed)
+            left.apply(changes(5, number))
+            killed.write(left, next_merge(left, 1, ALL), lambda: False)  # and no commit
+        assert len(files(saved.folder.path)) == 2
+    save(saved, index)
+    assert len(files(saved.folder.path)) == 2
+    assert ids(load(saved)) == list(range(1, 9))

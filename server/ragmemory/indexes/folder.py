@@ -12,7 +12,7 @@ import secrets
 import stat
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -59,6 +59,11 @@ class Manifest(Struct, frozen=True):
     mark: Mark
     segments: list[Listed]
     removed: str = ""  # the file with the ids of chunks that are in a segment, but were removed since
+
+    @property
+    def files(self) -> set[str]:
+        """The names of all files that it lists."""
+        return {one.file for one in self.segments} | {self.removed}
 
 
 class _Signed(Struct):
@@ -143,14 +148,13 @@ class IndexFolder:
             finally:
                 os.close(folder)
 
-    def sweep(self, manifest: Manifest | None) -> None:
-        """Remove the files of an index that the manifest does not list, with the lock held.
+    def sweep(self, keep: Set[str]) -> None:
+        """Remove the files of an index that are not to be kept, with the lock held.
 
         Only regular files with a name and a beginning that this program gives them.
         """
-        listed = {one.file for one in manifest.segments} | {manifest.removed} if manifest else set()
         for path in self.path.iterdir():
-            if FILE_NAME.fullmatch(path.name) and path.name not in listed and _begins_as_ours(path):
+            if FILE_NAME.fullmatch(path.name) and path.name not in keep and _begins_as_ours(path):
                 # Windows keeps files that are mapped: a later sweep removes them.
                 with suppress(OSError):
                     path.unlink()

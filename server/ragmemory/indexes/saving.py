@@ -39,6 +39,10 @@ WIDEST_MERGE = 4
 MOST_REMOVED = 0.25
 
 
+# Neighbouring segments, and the rows of each that stay; None: all.
+Merge = tuple[Sequence["Segment"], Sequence["NDArray[np.int64] | None"]]
+
+
 class Saved(NamedTuple):
     """What a folder holds."""
 
@@ -73,6 +77,7 @@ class SavedIndex:
             with self._tolerant(self.folder.path / MANIFEST):
                 manifest = self.folder.read()
             self._committed = manifest
+            self._removed = "", b""
             saved = self._open(manifest, {segment.path: segment for segment in known})
             # Where another process has just merged files, those of the manifest that was read are gone.
             if self.is_current:
@@ -113,13 +118,12 @@ class SavedIndex:
         logger.warning("A part of the index is read from the memory instead: %s", error)
         self.folder.quarantine(path)
 
-    def write(
-        self,
-        segments: Sequence[Segment],
-        kept: Sequence[NDArray[np.int64] | None],
-        is_stopped: Callable[[], bool],
-    ) -> Segment:
+    def write(self, index: ChunkIndex, merge: Merge, is_stopped: Callable[[], bool]) -> Segment:
         """Merge neighbours into one new file. Raises OSError, DamagedFile, MergeStopped."""
+        segments, kept = merge
+        # What a killed process left half written goes first, so that there is never more than one such file.
+        own = {segment.path.name for segment in index.segments if segment.path}
+        self.folder.sweep(own | (self._committed.files if self._committed else set()))
         path = self.folder.new_file("segment")
         try:
             return Segment.write(path, segments, kept, is_stopped)
@@ -148,7 +152,7 @@ class SavedIndex:
         self.folder.replace(manifest)
         self._committed = manifest
         self._version = self.folder.version()
-        self.folder.sweep(manifest)
+        self.folder.sweep(manifest.files)
 
     def _write_removed(self, removed: NDArray[np.int64]) -> None:
         if removed.tobytes() == self._removed[1]:
@@ -162,9 +166,6 @@ class SavedIndex:
             finally:
                 writer.close()
         self._removed = path.name if len(removed) else "", removed.tobytes()
-
-
-Merge = tuple[Sequence["Segment"], Sequence["NDArray[np.int64] | None"]]
 
 
 def next_merge(index: ChunkIndex, least_unsaved: int, most_rows: int) -> Merge:
