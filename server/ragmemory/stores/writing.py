@@ -37,7 +37,7 @@ _OF_THE_FILE = frozenset(
 
 # Chunks written or removed in one transaction: more would keep other writers waiting. A longer document is
 # hidden first, and removed page by page: see `stores.hidden`.
-PAGE = 250
+PAGE = 400
 # Values of documents.hidden; 0: visible.
 BUILDING, REMOVED = 1, 2
 
