@@ -74,11 +74,7 @@ async def mark_undone(connection: aiosqlite.Connection, seq: int) -> None:
     """Mark a line and drop its text, which has no use any more. Raises UndoConflict."""
     if not await is_last_write(connection, seq):
         raise UndoConflict(seq)
-    await connection.execute(
-        "UPDATE journal SET undone = 1, before_text = NULL, before_metadata = NULL, before_added_at = NULL"
-        " WHERE seq = ?",
-        [seq],
-    )
+    await connection.execute(f"UPDATE journal SET undone = 1, {_NOTHING_BEFORE} WHERE seq = ?", [seq])
 
 
 async def is_last_write(connection: aiosqlite.Connection, seq: int) -> bool:
