@@ -101,7 +101,8 @@ def index_files(folder: Path, count: int, chance: Random) -> Outcome:
         memory.end()
     sound = folder / "sound"
     shutil.copytree(folder / INDEX, sound)
-    paths = sorted(path.relative_to(sound) for path in sound.rglob("*") if path.is_file())
+    # What marks the folder, and the lock, hold nothing that is searched.
+    paths = sorted(path.relative_to(sound) for path in sound.rglob("*") if path.suffix in {".index", ".json"})
     cases = [(path, damage) for path in paths for damage in INDEX_DAMAGES if (sound / path).stat().st_size]
     for path, damage in chance.sample(cases * (count // len(cases) + 1), count):
         content = (sound / path).read_bytes()

@@ -25,6 +25,8 @@ from tests.support.http_memory import Host, host, http_memory
 from tests.support.memories import LOCAL, ORIGIN, settings_for
 from tests.support.raw_memory import INDEX, MEMORY
 
+Step = Callable[[Path], Awaitable[None]]
+
 CLIENTS = 3
 TWO_HOURS = 7_200.0
 
@@ -169,15 +171,21 @@ def _said(speaker: Host, tool: str, **arguments: Any) -> str:
 
 
 def own_files(folder: Path, count: int, chance: Random) -> Outcome:
-    """Files that the user keeps beside the index, old ones too, are there after whatever the program does."""
+    """Files that the user keeps beside the index, old ones too, are there after everything the program does.
+
+    In every second run they are there before the index, which is then refused.
+    """
     outcome = Outcome("the user's own files beside the index")
     for number in range(count):
         within = folder / str(number)
+        within.mkdir()
         words = [*STEPS] if number == 0 else ["inject", *chance.choices([*STEPS], k=6)]
+        if number % 2 == 0:
+            anyio.run(_inject, within)
         kept = _keep_files(within / INDEX)
         for word in words:
-            with outcome.attempt(word), suppress(RagMemoryError):
-                anyio.run(STEPS[word], within)
+            with outcome.attempt(word):
+                _try(STEPS[word], within)
             gone = [
                 str(path.relative_to(within)) for path, content in kept.items() if not _holds(path, content)
             ]
@@ -185,6 +193,14 @@ def own_files(folder: Path, count: int, chance: Random) -> Outcome:
                 outcome.lost.append(f"{word} removed {', '.join(gone)}")
                 kept = _keep_files(within / INDEX)
     return outcome
+
+
+def _try(step: Step, folder: Path) -> None:
+    """A refusal is as good as an answer."""
+    try:
+        anyio.run(step, folder)
+    except* RagMemoryError:
+        pass
 
 
 # Folders and files that anyone could have made there, and their contents.
@@ -267,7 +283,7 @@ async def _damage(folder: Path) -> None:
 
 
 # What is done with a memory, in an order that makes sense.
-STEPS: dict[str, Callable[[Path], Awaitable[None]]] = {
+STEPS: dict[str, Step] = {
     "inject": _inject,
     "query": _query,
     "backup": _back_up,

@@ -39,7 +39,9 @@ def test_a_manifest_is_read_as_it_was_written_and_its_version_changes_with_it(tm
     assert len(versions) == 3
 
 
-@pytest.mark.parametrize("damage", [b"", b"{}", b"\xff" * 30, b'{"manifest":{},"checksum":0}'])
+@pytest.mark.parametrize(
+    "damage", [b"", b"{}", b"\xff" * 30, b'{"manifest":"\xff"}', b'{"manifest":{},"checksum":0}']
+)
 def test_a_damaged_manifest_is_refused(tmp_path: Path, damage: bytes) -> None:
     folder = IndexFolder(tmp_path)
     (tmp_path / MANIFEST).write_bytes(damage)

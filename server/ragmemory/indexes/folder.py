@@ -102,7 +102,7 @@ class IndexFolder:
             manifest = msgspec.json.decode(signed.manifest, type=Manifest)
         except FileNotFoundError:
             return None
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise DamagedFile(path, str(error)) from None
         if not is_whole:
             raise DamagedFile(path, "its checksum is not the one written")
