@@ -135,10 +135,10 @@ def visit(home: Path, note: str = "") -> Visit:
 
 
 def own_size(home: Path, chunks: int) -> float:
-    """MiB of vectors and postings without any overhead, as the index holds them.
+    """MiB of vectors and postings without any overhead.
 
-    Vectors of 256 float32 with a bit each beside them; 8 bytes a posting (row and frequency), and 2 bytes a
-    word with 8 a chunk for the order of the words. Postings and words are counted in a sample of the chunks.
+    Vectors of 256 float16, as the database holds them, and 8 bytes a posting (row and frequency). Postings are
+    counted in a sample of the chunks.
     """
     from ragmemory.indexes.terms import stems, terms
 
@@ -149,8 +149,7 @@ def own_size(home: Path, chunks: int) -> float:
             [chunks, SAMPLE],
         ).fetchall()
     postings = statistics.mean(len(set(terms(stems(" ".join(row))))) for row in rows)
-    words = statistics.mean(len(stems(row[2])) for row in rows)
-    return chunks * (256 * 4 + 256 / 8 + postings * 8 + words * 2 + 8) / 2**20
+    return chunks * (256 * 2 + postings * 8) / 2**20
 
 
 def run() -> None:
