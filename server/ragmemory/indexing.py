@@ -21,7 +21,7 @@ from ragmemory.indexes.chunk_index import ChunkIndex
 from ragmemory.indexes.columns import DamagedFile
 from ragmemory.indexes.folder import IndexFolder
 from ragmemory.indexes.postings import MOST_ROWS
-from ragmemory.indexes.saving import FLUSHED_ROWS, SavedIndex, next_merge
+from ragmemory.indexes.saving import FEW, FLUSHED_ROWS, MANY, SavedIndex, next_merge
 from ragmemory.indexes.segments import MergeStopped
 from ragmemory.ranking import RankingSettings, Scored
 from ragmemory.retriever import Retriever
@@ -37,9 +37,14 @@ logger = logging.getLogger(__name__)
 
 # Chunks read from the store at a time: a query that comes meanwhile waits for one page only.
 _PAGE = 2_000
+# Chunks by which the index may be behind before a large write waits for it: what is left to read at the next
+# start must not take longer than that.
+_MOST_BEHIND = 2 * _PAGE
+# Seconds without a change after which segments are merged further.
+_QUIET = 2.0
 # Seconds that writes go first, and seconds for the last changes at the end: the next start reads the rest.
 _PATIENCE = 0.5
-_FAREWELL = 0.2
+_FAREWELL = 0.25
 # Rows in memory at which reading from the store waits for the files: more than come during a large merge.
 _MOST_UNSAVED = 8 * FLUSHED_ROWS
 # What differs from every version of a store.
@@ -63,7 +68,9 @@ class Indexing:
         self._one_at_a_time = anyio.Lock()
         self._saving = anyio.Lock()
         self._written = anyio.Event()
-        self._grown = anyio.Event()
+        self._progress = anyio.Event()
+        self._changed = anyio.Event()
+        self._behind = 0  # chunks that this process has written since the index was last up to date
         self._has_written = False  # a process that only reads leaves at once
         self._is_stopped = Event()
         self._warned = ""
@@ -72,10 +79,16 @@ class Indexing:
         """Raises NotAnIndex where something else lies in the index's place."""
         self._folder.check()
 
-    def note_write(self) -> None:
+    def note_write(self, chunks: int = 0) -> None:
         """Something was committed: `follow` will take it in."""
         self._has_written = True
+        self._behind += chunks
         self._written.set()
+
+    async def keep_up(self) -> None:
+        """Returns when the index is not far behind what this process has written."""
+        while self._behind > _MOST_BEHIND:
+            await self._progress.wait()
 
     async def follow(self, idle: Callable[[], Awaitable[None]]) -> None:
         """Take in what is written, until cancelled.
@@ -85,19 +98,29 @@ class Indexing:
         """
         while True:
             await self._written.wait()
-            with anyio.move_on_after(_PATIENCE) as patience:
-                await idle()
+            if self._behind < _PAGE:
+                with anyio.move_on_after(_PATIENCE):
+                    await idle()
             self._written = anyio.Event()
             await self._log_errors(self.bring_up_to_date)
-            if not patience.cancelled_caught:
-                await self._save(_PAGE, FLUSHED_ROWS)
+            self._note_progress(self._behind)
 
     async def maintain(self) -> None:
         """Save what has grown and merge what is small, until cancelled."""
         while True:
-            await self._grown.wait()
-            self._grown = anyio.Event()
-            await self._save(FLUSHED_ROWS, MOST_ROWS)
+            await self._changed.wait()
+            self._changed = anyio.Event()
+            with anyio.move_on_after(_QUIET) as quiet:
+                await self._changed.wait()
+            if quiet.cancelled_caught:
+                await self._save(_PAGE, MOST_ROWS, FEW)
+            else:
+                await self._save(FLUSHED_ROWS, MOST_ROWS, MANY)
+
+    def _note_progress(self, chunks: int) -> None:
+        self._behind = max(0, self._behind - chunks)
+        self._progress.set()
+        self._progress = anyio.Event()
 
     async def _log_errors(self, work: Callable[[], Awaitable[object]]) -> None:
         try:
@@ -117,12 +140,8 @@ class Indexing:
                     is_current = await self._read_page()
                 except DamagedFile as error:
                     self._drop(error)
-            if not is_current:
-                self._written.set()  # `follow` may have to save it
-            if self._index and self._index.unsaved > FLUSHED_ROWS:
-                self._grown.set()
-                if self._index.unsaved > _MOST_UNSAVED:
-                    await self._save(FLUSHED_ROWS, FLUSHED_ROWS)
+            if self._index and self._index.unsaved > _MOST_UNSAVED:
+                await self._save(FLUSHED_ROWS, FLUSHED_ROWS, MANY)
         return self._index is not None and len(self._index) > 0
 
     async def _read_page(self) -> bool:
@@ -130,6 +149,7 @@ class Indexing:
         version = await self._store.version()
         if version == self._version:
             return True
+        self._changed.set()
         index = await self._fitting_index()
         if index is None:
             self._version = version
@@ -141,6 +161,7 @@ class Indexing:
         changes = await self._store.changes_since(index.mark, _PAGE)
         if changes.mark != index.mark:
             await to_thread.run_sync(index.apply, changes)
+        self._note_progress(len(changes.chunk_ids))
         is_whole = len(changes.chunk_ids) < _PAGE
         if is_whole:
             self._version = version
@@ -193,7 +214,9 @@ class Indexing:
 
     # Saving
 
-    async def _save(self, least_unsaved: int, most_rows: int, *, at_the_end: bool = False) -> None:
+    async def _save(
+        self, least_unsaved: int, most_rows: int, most_segments: int, *, at_the_end: bool = False
+    ) -> None:
         """Write and merge files while something is due (see `next_merge`), if no other process does so."""
         async with self._saving:
             if self._index is None or self._read_only:
@@ -202,7 +225,7 @@ class Indexing:
                 with self._folder.locked() as is_ours:
                     is_due = is_ours
                     while is_due:
-                        is_due = await self._write_next(least_unsaved, most_rows)
+                        is_due = await self._write_next(least_unsaved, most_rows, most_segments)
                         if is_due or at_the_end:
                             await self._commit()
             except MergeStopped:
@@ -213,7 +236,7 @@ class Indexing:
                     logger.warning("The index is kept in memory only: %s", error, exc_info=not ours)
                 self._warned = str(error)
 
-    async def _write_next(self, least_unsaved: int, most_rows: int) -> bool:
+    async def _write_next(self, least_unsaved: int, most_rows: int, most_segments: int) -> bool:
         """Write one file, if one is due. Raises OSError, MergeStopped."""
         async with self._one_at_a_time:
             saved, index = self._saved, self._index
@@ -221,7 +244,7 @@ class Indexing:
                 return False
             if not saved.is_current:
                 await self._adopt(index)
-            merge = await to_thread.run_sync(next_merge, index, least_unsaved, most_rows)
+            merge = await to_thread.run_sync(next_merge, index, least_unsaved, most_rows, most_segments)
         segments, _ = merge
         if not segments:
             return False
@@ -255,7 +278,7 @@ class Indexing:
                 await self._log_errors(self.bring_up_to_date)
             self._is_stopped.clear()
             # No large merges: a host does not wait for long.
-            await self._save(1, FLUSHED_ROWS, at_the_end=True)
+            await self._save(1, FLUSHED_ROWS, MANY, at_the_end=True)
 
     # Searching
 

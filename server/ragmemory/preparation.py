@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
 
 import anyio
@@ -27,12 +27,22 @@ Page = tuple[list[Chunk], list[Embedding]]
 
 
 class Preparation:
-    """`max_tokens` is the longest chunk, in the embedder's tokens."""
+    """`max_tokens` is the longest chunk, in the embedder's tokens.
 
-    def __init__(self, store: Store, embedder: Embedder, max_tokens: int) -> None:
+    `on_page` is awaited with the number of chunks after each page of a long document that was written.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        embedder: Embedder,
+        max_tokens: int,
+        on_page: Callable[[int], Awaitable[None]],
+    ) -> None:
         self._store = store
         self._embedder = embedder
         self._max_tokens = max_tokens
+        self._on_page = on_page
         # First in, first out: long documents take turns, page by page.
         self._turn = anyio.Lock()
 
@@ -74,6 +84,7 @@ class Preparation:
                 if added is None:
                     return None
                 built = added
+                await self._on_page(len(chunks))
         except BaseException:
             await self.abandon(built)
             raise

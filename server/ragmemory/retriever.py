@@ -76,9 +76,9 @@ class Retriever:
         best = without_duplicates(passages, self.settings.duplicate_overlap, top_k)
         found = cosines[best] if cosines is not None else None
         usual = index.vectors.mean_cosine(vector) if vector is not None else 0.0
-        coverage = words.coverage(rows[best]) if is_telling(query.text) else np.zeros(len(best), np.float32)
+        coverage = words.coverage(rows)[best] if is_telling(query.text) else np.zeros(len(best), np.float32)
         scores = relevance(coverage, found, usual, held[best])
-        ids = index.rows.take(rows[best], lambda segment: segment.chunk_ids).tolist()
+        ids = index.rows.take(rows, lambda segment: segment.chunk_ids)[best].tolist()
         similar = found.tolist() if found is not None else [0.0] * len(best)
         return [Scored(*one) for one in zip(ids, scores.tolist(), similar, bm25[best].tolist(), strict=True)]
 

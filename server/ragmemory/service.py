@@ -49,6 +49,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+# Chunks of a batch that waits for the index where that is far behind; smaller ones do not wait.
+_MANY_CHUNKS = 250
 # Characters that are hashed before a thread could be woken for them.
 _SHORT = 100_000
 
@@ -61,7 +63,7 @@ class MemoryService:
         self._embedder = embedder
         self._indexing = indexing
         self._sweeping = Sweeping(store)
-        preparation = Preparation(store, embedder, max_tokens)
+        preparation = Preparation(store, embedder, max_tokens, self._note_page)
         self._intake = Intake(preparation.prepare, self._commit, preparation.build, preparation.abandon)
         self._opening = anyio.Lock()
         self._reembedding = anyio.Lock()
@@ -137,15 +139,22 @@ class MemoryService:
         vectors = [write.embeddings[0] for write in writes if write.embeddings]
         # Two bytes a number.
         embedder = (self._embedder.identity, len(vectors[0]) // 2) if vectors else None
+        chunks = sum(len(write.chunks or ()) for write in writes)
+        if chunks > _MANY_CHUNKS:
+            await self._indexing.keep_up()
         outcomes = await self._store.write(writes, embedder)
-        self._note_write()
+        self._note_write(chunks)
         for outcome in outcomes:
             if isinstance(outcome, Injected) and outcome.status != "unchanged":
                 self.on_change(outcome.document_id, outcome.status)
         return outcomes
 
-    def _note_write(self) -> None:
-        self._indexing.note_write()
+    async def _note_page(self, chunks: int) -> None:
+        self._indexing.note_write(chunks)
+        await self._indexing.keep_up()
+
+    def _note_write(self, chunks: int = 0) -> None:
+        self._indexing.note_write(chunks)
         self._sweeping.note_write()
 
     async def _remove(self, uri: str, origin: Origin, undoes: int | None = None) -> Forgotten | None:

@@ -137,7 +137,7 @@ def visit(home: Path, note: str = "") -> Visit:
 def own_size(home: Path, chunks: int) -> float:
     """MiB of vectors and postings without any overhead.
 
-    Vectors of 256 float16, as the database holds them, and 8 bytes a posting (row and frequency). Postings are
+    Vectors of 256 float16, as the database holds them, and 8 bytes a posting (row and frequency), which are
     counted in a sample of the chunks.
     """
     from ragmemory.indexes.terms import stems, terms

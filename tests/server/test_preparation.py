@@ -39,7 +39,11 @@ def embedder() -> PickyEmbedder:
 async def preparation(tmp_path: Path, embedder: PickyEmbedder) -> AsyncIterator[Preparation]:
     store = Store(tmp_path / "memory.db", 5, 100)
     await store.open()
-    yield Preparation(store, embedder, 512)
+
+    async def ignore(_: int) -> None:
+        pass
+
+    yield Preparation(store, embedder, 512, ignore)
     await store.close()
 
 

@@ -10,7 +10,7 @@ import pytest
 from ragmcp.settings import load_settings
 from ragmemory.indexes.chunk_index import ChunkIndex
 from ragmemory.indexes.folder import IndexFolder
-from ragmemory.indexes.saving import MOST_SMALL, SavedIndex, next_merge
+from ragmemory.indexes.saving import FEW, MANY, SavedIndex, next_merge
 from ragmemory.ranking import RankingSettings
 from ragmemory.types import Changes, Mark
 
@@ -34,11 +34,11 @@ def grown(index: ChunkIndex, upto: int, *removed: int, removal: int = 0) -> Chun
     return index
 
 
-def save(saved: SavedIndex, index: ChunkIndex, most_rows: int = ALL) -> None:
+def save(saved: SavedIndex, index: ChunkIndex, most_rows: int = ALL, most_segments: int = MANY) -> None:
     with saved.folder.locked() as is_ours:
         assert is_ours
         while True:
-            merge = next_merge(index, 1, most_rows)
+            merge = next_merge(index, 1, most_rows, most_segments)
             if not merge[0]:
                 break
             assert index.replace(merge[0], saved.write(index, merge, lambda: False))
@@ -97,7 +97,7 @@ def test_many_small_saves_leave_few_files(saved: SavedIndex) -> None:
     index = empty()
     for number in range(1, 60):
         save(saved, grown(index, number))
-    assert len(files(saved.folder.path)) <= MOST_SMALL + 1
+    assert len(files(saved.folder.path)) <= MANY + 1
     assert ids(load(saved)) == list(range(1, 60))
 
 
@@ -105,9 +105,18 @@ def test_large_merges_wait_where_there_is_no_time(saved: SavedIndex) -> None:
     index = empty()
     for number in range(1, 30):
         save(saved, grown(index, 10 * number), most_rows=20)
-    assert len(files(saved.folder.path)) > MOST_SMALL
+    assert len(files(saved.folder.path)) > MANY
     save(saved, index)
-    assert len(files(saved.folder.path)) <= MOST_SMALL
+    assert len(files(saved.folder.path)) <= MANY
+
+
+def test_in_quiet_times_more_is_merged(saved: SavedIndex) -> None:
+    index = empty()
+    for number in range(1, 10):
+        save(saved, grown(index, number))
+    save(saved, index, most_segments=FEW)
+    assert len(files(saved.folder.path)) <= FEW
+    assert ids(load(saved)) == list(range(1, 10))
 
 
 def test_removed_chunks_are_dropped_when_they_are_many(saved: SavedIndex) -> None:
@@ -176,7 +185,7 @@ def test_of_two_processes_the_second_goes_on_from_what_the_first_has_saved(saved
 
 def test_a_merge_whose_segments_were_replaced_meanwhile_is_thrown_away(saved: SavedIndex) -> None:
     index = grown(empty(), 5)
-    merge = next_merge(index, 1, ALL)
+    merge = next_merge(index, 1, ALL, MANY)
     with saved.folder.locked():
         merged = saved.write(index, merge, lambda: False)
         assert index.replace(merge[0], merged)
@@ -192,7 +201,7 @@ def test_processes_that_are_killed_while_they_write_leave_one_file_at_most(saved
             killed = SavedIndex(saved.folder, "store")
             left = load(killed)
             left.apply(changes(5, number))
-            killed.write(left, next_merge(left, 1, ALL), lambda: False)  # and no commit
+            killed.write(left, next_merge(left, 1, ALL, MANY), lambda: False)  # and no commit
         assert len(files(saved.folder.path)) == 2
     save(saved, index)
     assert len(files(saved.folder.path)) == 2

@@ -25,13 +25,17 @@ def nearest(rows: Rows, query: NDArray[np.float32], k: int, closed: NDArray[np.i
 
     words = codes_of(query[None])[0]
     distances = np.zeros(len(rows), np.uint16)
+    different, counts = np.empty(BLOCK, np.uint64), np.empty(BLOCK, np.uint8)
     for segment, where in rows:
         codes = segment.codes.all.reshape(len(words), len(segment))
         found = distances[where]
         for start in range(0, len(segment), BLOCK):
             block = found[start : start + BLOCK]
+            bits, count = different[: len(block)], counts[: len(block)]
             for column, word in zip(codes, words, strict=True):
-                block += np.bitwise_count(column[start : start + BLOCK] ^ word)
+                np.bitwise_xor(column[start : start + BLOCK], word, out=bits)
+                np.bitwise_count(bits, out=count)
+                np.add(block, count, out=block)
     distances[closed] = np.iinfo(np.uint16).max
     # There are few different distances: bisecting them is faster than counting, sorting or partitioning.
     most = 64 * len(words)

@@ -136,16 +136,16 @@ class _Checks:
             self._check(block)
             block = self._checked.find(0, block + 1, last)
 
-    def check_each(self, starts: NDArray[np.int64], size: int) -> None:
-        """Ranges of `size` bytes each. Raises DamagedFile."""
+    def check_each(self, starts: NDArray[np.int64], ends: NDArray[np.int64]) -> None:
+        """Several ranges, none empty. Raises DamagedFile."""
         import numpy as np
 
         checked = np.frombuffer(self._checked, np.uint8)
-        for blocks in (starts // BLOCK, (starts + size - 1) // BLOCK):
-            unchecked = blocks[checked[blocks] == 0]
-            if len(unchecked):
-                for block in np.unique(unchecked).tolist():
-                    self._check(block)
+        first, last = starts // BLOCK, (ends - 1) // BLOCK
+        # Few ranges are longer than a block.
+        unsure = np.flatnonzero((checked[first] & checked[last] == 0) | (last > first + 1))
+        for start, end in zip(starts[unsure].tolist(), ends[unsure].tolist(), strict=True):
+            self.check(start, end)
 
     def _check(self, block: int) -> None:
         if zlib.crc32(self._data[block * BLOCK : (block + 1) * BLOCK]) != self._sums[block]:
@@ -180,11 +180,28 @@ class Column:
             self._checks.check(self._offset + start * self._row_bytes, self._offset + stop * self._row_bytes)
         return self._array[start:stop]
 
-    def take(self, rows: NDArray[np.integer[Any]]) -> NDArray[Any]:
+    def take(self, rows: NDArray[np.int64]) -> NDArray[Any]:
         """Copies of some rows, in the order asked."""
-        if self._checks is not None and self._row_bytes:
-            self._checks.check_each(self._offset + rows.astype("i8") * self._row_bytes, self._row_bytes)
+        self._check_each(rows, rows + 1)
         return self._array.take(rows, axis=0)
+
+    def take_ranges(self, starts: NDArray[np.int64], stops: NDArray[np.int64]) -> NDArray[Any]:
+        """Copies of several ranges of rows, one after the other."""
+        import numpy as np
+
+        filled = np.flatnonzero(stops > starts)
+        self._check_each(starts[filled], stops[filled])
+        sizes = stops - starts
+        ends = np.cumsum(sizes)
+        total = int(ends[-1]) if len(ends) else 0
+        rows = np.arange(total) + np.repeat(starts - (ends - sizes), sizes)
+        taken: NDArray[Any] = self._array.take(rows, axis=0)
+        return taken
+
+    def _check_each(self, starts: NDArray[np.int64], stops: NDArray[np.int64]) -> None:
+        if self._checks is not None and len(starts):
+            size = self._row_bytes
+            self._checks.check_each(self._offset + starts * size, self._offset + stops * size)
 
 
 def open_columns(path: Path) -> tuple[dict[str, Column], dict[str, Any]]:

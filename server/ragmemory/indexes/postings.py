@@ -1,6 +1,6 @@
 """An inverted index in CSR form: sorted terms, and for each the rows that hold it and how often.
 
-A posting is one uint32: the row in the upper 18 bits, the weighted frequency in eighths in the lower 14. Half
+A posting is one uint32: the row in the upper 20 bits, the weighted frequency in eighths in the lower 12. Half
 the size of two arrays, and it can be searched and merged as it is, since postings ascend with their rows.
 """
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
     Packed = NDArray[np.uint32]
 
-FREQUENCY_BITS = 14
+FREQUENCY_BITS = 12
 MOST_ROWS = 1 << (32 - FREQUENCY_BITS)
-# A frequency is a multiple of this and at most 2,047.875. More occurrences hardly change a BM25 score.
+# A frequency is a multiple of this and at most 511.875. More occurrences hardly change a BM25 score.
 FREQUENCY_UNIT = 0.125
 # Postings that are merged at a time, which bounds the memory that a merge takes.
 MERGED_AT_ONCE = 1 << 20

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -36,26 +37,21 @@ class Rows:
         for number, segment in enumerate(self.segments):
             yield segment, slice(bounds[number], bounds[number + 1])
 
-    def split(self, rows: NDArray[np.int64]) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.int64]]]:
-        """For each segment that holds some of `rows`: its number, which of `rows`, and their rows in it."""
+    def split(self, rows: NDArray[np.int64]) -> Iterator[tuple[int, slice, NDArray[np.int64]]]:
+        """Of each segment that holds some of `rows`: its number, which, and their rows in it; `rows` ascend."""
         import numpy as np
 
-        numbers = np.searchsorted(self.starts, rows, side="right") - 1
-        for number in np.unique(numbers).tolist():
-            at = np.flatnonzero(numbers == number)
-            yield number, at, rows[at] - self.starts[number]
+        bounds = np.searchsorted(rows, self.starts).tolist()
+        for number, (start, stop) in enumerate(pairwise(bounds)):
+            if start < stop:
+                yield number, slice(start, stop), rows[start:stop] - self.starts[number]
 
     def take(self, rows: NDArray[np.int64], column: Callable[[Segment], Column]) -> NDArray[Any]:
-        """Copies of some rows of a column, in the order asked; of no rows, an empty array of float64."""
+        """Copies of some rows of a column; `rows` ascend. Of no rows, an empty array of float64."""
         import numpy as np
 
-        taken: NDArray[Any] | None = None
-        for number, at, own in self.split(rows):
-            part = column(self.segments[number]).take(own)
-            if taken is None:
-                taken = np.empty((len(rows), *part.shape[1:]), part.dtype)
-            taken[at] = part
-        return np.empty(0) if taken is None else taken
+        parts = [column(self.segments[number]).take(own) for number, _, own in self.split(rows)]
+        return np.concatenate(parts) if parts else np.empty(0)
 
     def with_ids(self, chunk_ids: NDArray[np.int64]) -> NDArray[np.int64]:
         """The rows, ascending, of those chunks that are there."""

@@ -31,8 +31,9 @@ logger = logging.getLogger(__name__)
 
 # Rows in memory that are worth a file of their own while the program runs: some 20 MB.
 FLUSHED_ROWS = 1 << 14
-# Segments up to half the largest size, above which some are merged. Each costs a query some 50 µs.
-MOST_SMALL = 8
+# Segments up to half the largest size, above which some are merged: while much is written, and when all is
+# quiet. Each costs a query some 0.4 ms; fewer of them mean that a chunk is copied more often.
+MANY, FEW = 12, 2
 # Neighbours that are merged at a time. More would copy a chunk less often, and take longer at a time.
 WIDEST_MERGE = 4
 # The share of removed rows above which a segment is written again without them.
@@ -168,17 +169,17 @@ class SavedIndex:
         self._removed = path.name if len(removed) else "", removed.tobytes()
 
 
-def next_merge(index: ChunkIndex, least_unsaved: int, most_rows: int) -> Merge:
+def next_merge(index: ChunkIndex, least_unsaved: int, most_rows: int, most_segments: int) -> Merge:
     """The neighbours that are to become one file next, and the rows of each that stay; none: all is well.
 
     Segments in memory come first, once they have `least_unsaved` rows; then, up to `most_rows` rows, one with
-    many removed chunks; then, if there are too many segments, those whose merging costs least.
+    many removed chunks; then, if there are more than `most_segments`, those whose merging costs least.
     """
-    segments = _due(index, least_unsaved, most_rows)
+    segments = _due(index, least_unsaved, most_rows, most_segments)
     return segments, [index.kept(segment) for segment in segments]
 
 
-def _due(index: ChunkIndex, least_unsaved: int, most_rows: int) -> Sequence[Segment]:
+def _due(index: ChunkIndex, least_unsaved: int, most_rows: int, most_segments: int) -> Sequence[Segment]:
     runs = list(_runs(index.segments))
     if index.unsaved >= least_unsaved:
         return next(part for run in runs if (part := _in_memory(run)))
@@ -186,7 +187,7 @@ def _due(index: ChunkIndex, least_unsaved: int, most_rows: int) -> Sequence[Segm
         kept = index.kept(segment) if len(segment) <= most_rows else None
         if kept is not None and len(kept) < (1 - MOST_REMOVED) * len(segment):
             return (segment,)
-    if sum(2 * len(segment) <= MOST_ROWS for segment in index.segments) <= MOST_SMALL:
+    if sum(2 * len(segment) <= MOST_ROWS for segment in index.segments) <= most_segments:
         return ()
     windows = [
         run[start : start + size]

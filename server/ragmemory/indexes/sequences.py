@@ -74,11 +74,9 @@ def words_of(segment: Segment, rows: NDArray[np.int64]) -> tuple[NDArray[np.uint
 
     ends = segment.word_ends.take(rows).astype(np.int64)
     begins = np.where(rows > 0, segment.word_ends.take(np.maximum(rows - 1, 0)), 0).astype(np.int64)
-    sizes = ends - begins
     if len(rows) and rows[-1] - rows[0] + 1 == len(rows):  # neighbours, as in most merges
-        return segment.words.slice(int(begins[0]), int(ends[-1])), sizes
-    places = np.arange(sizes.sum()) + np.repeat(begins - (np.cumsum(sizes) - sizes), sizes)
-    return segment.words.take(places), sizes
+        return segment.words.slice(int(begins[0]), int(ends[-1])), ends - begins
+    return segment.words.take_ranges(begins, ends), ends - begins
 
 
 def shortened(names: NDArray[np.uint64]) -> NDArray[np.uint16]:

@@ -102,7 +102,7 @@ class WordScores(DenseScores):
         self._covering = covering  # of each term its weight and its postings
 
     def coverage(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
-        """The share of the question's terms that each of `rows` holds, in [0, 1]; rare ones weigh more."""
+        """The share of the question's terms that each row holds, rare ones weighing more; `rows` ascend."""
         import numpy as np
 
         covered = np.zeros(len(rows), np.float32)
