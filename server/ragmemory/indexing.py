@@ -6,7 +6,7 @@ The work on the index is done in threads, one piece at a time; files are written
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
 from threading import Event
@@ -164,6 +164,9 @@ class Indexing:
         self._note_progress(len(changes.chunk_ids))
         is_whole = len(changes.chunk_ids) < _PAGE
         if is_whole:
+            hidden = await self._store.hidden_chunks()
+            if hidden != index.hidden:
+                await to_thread.run_sync(index.hide, hidden)
             self._version = version
         return is_whole
 
@@ -296,7 +299,6 @@ class Indexing:
         allowed: list[int] | None,
         boosted: set[int],
         top_k: int,
-        hidden: Sequence[tuple[int, int]] = (),
     ) -> list[Scored]:
         """The best `top_k` chunks as the index stands, best first; see `Retriever.search`."""
         while True:
@@ -306,9 +308,7 @@ class Indexing:
                 dimensions = self._index.dimensions
                 if vector is not None and len(vector) != dimensions:
                     raise EmbedderMismatch(self._identity, dimensions, self._identity, len(vector))
-                search = partial(
-                    _search, Retriever(self._index), query, vector, allowed, boosted, top_k, hidden
-                )
+                search = partial(_search, Retriever(self._index), query, vector, allowed, boosted, top_k)
                 try:
                     return await to_thread.run_sync(search)
                 except DamagedFile as error:
@@ -323,9 +323,8 @@ def _search(
     allowed: list[int] | None,
     boosted: set[int],
     top_k: int,
-    hidden: Sequence[tuple[int, int]],
 ) -> list[Scored]:
     import numpy as np
 
     ids = None if allowed is None else np.array(allowed, np.int64)
-    return retriever.search(query, vector, ids, boosted, top_k, hidden)
+    return retriever.search(query, vector, ids, boosted, top_k)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -42,21 +41,16 @@ class Retriever:
         allowed: NDArray[np.int64] | None,
         boosted: set[int],
         top_k: int,
-        hidden: Sequence[tuple[int, int]] = (),
     ) -> list[Scored]:
         """The best `top_k` chunks, best first, near copies left out.
 
         `vector` is (d,) float32 of unit length, None: by words alone; `allowed` are the chunk ids that pass
         the filter, None: all; `boosted` those that hold the quoted phrases or prefixes, which come first.
-        `hidden` are ranges of chunk ids, first and last, that no query may find.
         """
         import numpy as np
 
         index = self.index
         closed = index.closed
-        if hidden:
-            unseen = np.concatenate([np.arange(first, last + 1) for first, last in hidden])
-            closed = np.union1d(closed, index.rows.with_ids(unseen))
         if allowed is not None:
             closed = np.union1d(closed, np.delete(np.arange(len(index.rows)), index.rows.with_ids(allowed)))
         words = index.words.search(terms(query_stems(query.text)), closed)

@@ -188,8 +188,7 @@ class MemoryService:
         boosted: set[int] = set()
         if parsed.phrases or parsed.prefixes:
             boosted = await self._store.holding(parsed.phrases, parsed.prefixes)
-        hidden = await self._store.hidden_chunks() if allowed is None else []
-        scored = await self._indexing.search(parsed, vector, allowed, boosted, top_k, hidden)
+        scored = await self._indexing.search(parsed, vector, allowed, boosted, top_k)
         return Found(await self._store.hits({one.chunk_id: one.score for one in scored}), notice)
 
     async def _embed(self, text: str) -> tuple[NDArray[np.float32] | None, str]:

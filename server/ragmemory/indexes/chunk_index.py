@@ -44,15 +44,21 @@ class ChunkIndex:
         self.dimensions = dimensions
         self.settings = settings
         self.mark = Mark()
+        self.hidden: list[tuple[int, int]] = []
         self._lexicon = Lexicon()
         self._set((), np.empty(0, np.int64))
 
     def _set(self, segments: Iterable[Segment], removed: NDArray[np.int64]) -> None:
+        import numpy as np
+
         self.segments = tuple(sorted(segments, key=lambda segment: (segment.after, segment.upto)))
         self.rows = Rows(self.segments)
-        # Removed rows count in the statistics of words until a merge drops them; searches leave them out.
+        # Closed rows count in the statistics of words until a merge drops them; searches leave them out.
         self.closed = self.rows.with_ids(removed) if len(removed) else removed
         self.removed = self.rows.take(self.closed, _ids) if len(self.closed) else self.closed
+        if self.hidden:
+            ids = np.concatenate([np.arange(first, last + 1) for first, last in self.hidden])
+            self.closed = np.union1d(self.closed, self.rows.with_ids(ids))
         self.words = WordIndex(self.rows, self.settings.k1, self.settings.b)
         self.vectors = VectorIndex(self.rows)
         self.sequences = SequenceIndex(self.rows)
@@ -69,6 +75,11 @@ class ChunkIndex:
         removed = np.union1d(self.removed, np.array(changes.removed, np.int64))
         self._insert(self.mark.chunk_id, changes.mark.chunk_id, changes, removed)
         self.mark = changes.mark
+
+    def hide(self, ranges: list[tuple[int, int]]) -> None:
+        """Let no search find the chunks in these ranges of ids, first and last; all others may be found."""
+        self.hidden = ranges
+        self._set(self.segments, self.removed)
 
     def gaps(self) -> Iterator[tuple[int, int]]:
         """The ranges of ids, up to `mark`, that no segment covers: (after, upto)."""

@@ -38,7 +38,7 @@ class Rows:
             yield segment, slice(bounds[number], bounds[number + 1])
 
     def split(self, rows: NDArray[np.int64]) -> Iterator[tuple[int, slice, NDArray[np.int64]]]:
-        """Of each segment that holds some of `rows`: its number, which, and their rows in it; `rows` ascend."""
+        """Of each segment that holds some of `rows`, which ascend: its number, which, their rows in it."""
         import numpy as np
 
         bounds = np.searchsorted(rows, self.starts).tolist()
