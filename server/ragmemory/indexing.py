@@ -36,10 +36,10 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 # Chunks read from the store at a time: a query that comes meanwhile waits for one page only.
-_PAGE = 1_000
+_PAGE = 2_000
 # Chunks by which the index may be behind before a large write waits for it: what is left to read at the next
 # start must not take longer than that.
-_MOST_BEHIND = _PAGE
+_MOST_BEHIND = 2_500
 # Seconds without a change after which segments are merged further.
 _QUIET = 2.0
 # Seconds that writes go first, and seconds for the last changes at the end: the next start reads the rest.
