@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.database import DirectoryBasedExampleDatabase
 
-from ragmcp.home import HOME_VARIABLE
+from ragconfig.home import HOME_VARIABLE
 
 # No deadlines: a machine that runs something else beside the tests would miss them.
 settings.register_profile(

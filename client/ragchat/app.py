@@ -16,19 +16,19 @@ from types import TracebackType
 
 import anyio
 
-from ragchat import tokens
-from ragchat.conversation import newest_that_fit, turn_tokens
-from ragchat.draft import TurnLimits, iso
-from ragchat.endpoints import AUTO, names_beside, resolve, with_near_names
 from ragchat.errors import EmptyQuestion, NothingToRetry, SessionError, UnknownModel
-from ragchat.model import Model
-from ragchat.prompting import Budget, load_prompts, with_system
-from ragchat.retrieval import Memory, RetrievalLimits
-from ragchat.sessions import SessionStore, sessions_path
+from ragchat.llm import tokens
+from ragchat.llm.client import Model
+from ragchat.llm.discovery import AUTO, names_beside, resolve, with_near_names
+from ragchat.sessions.store import SessionStore, sessions_path
 from ragchat.settings import ModelSettings, RetrievalSettings, ToolSettings
-from ragchat.toolbox import Approve, Toolbox
+from ragchat.turn.conversation import newest_that_fit, turn_tokens
+from ragchat.turn.draft import TurnLimits, iso
+from ragchat.turn.prompt import Budget, load_prompts, with_system
+from ragchat.turn.retrieval import Memory, RetrievalLimits
+from ragchat.turn.tools import Approve, Toolbox
 from ragchat.types import OFFLINE, Event, Finished, Notice, Session, Turn
-from ragmcp.settings import Settings
+from ragconfig.settings import Settings
 
 
 class App:
@@ -80,7 +80,7 @@ class App:
 
         Raises ModelError when the configured model cannot be had; the next question raises it again.
         """
-        await anyio.to_thread.run_sync(import_module, "ragchat.turn")
+        await anyio.to_thread.run_sync(import_module, "ragchat.turn.turn")
         if model := await self._find_model():
             await model.load()
 
@@ -186,8 +186,8 @@ class App:
     async def _turn(
         self, question: str, approve: Approve | None, replaced: Turn | None
     ) -> AsyncGenerator[Event, None]:
-        from ragchat.generation import Answerer
-        from ragchat.turn import take_turn
+        from ragchat.turn.generation import Answerer
+        from ragchat.turn.turn import take_turn
 
         question = question.strip()
         if not question:

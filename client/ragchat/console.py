@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from io import TextIOWrapper
 from typing import Any, TextIO, cast
 
-from ragchat.neutral import neutral, one_line
-from ragmcp.streams import open_closed_streams
+from ragchat.sanitize import neutral, one_line
+from ragconfig.streams import open_closed_streams
 
 
 def is_styled(stream: TextIO, environ: Mapping[str, str] = os.environ) -> bool:
@@ -54,7 +54,7 @@ def leaf(error: BaseException) -> BaseException:
 
 def describe(error: BaseException) -> Failure:
     """Any exception in words, with no secret in them; the traceback is for the log only."""
-    from ragmcp.discretion import discreet
+    from ragconfig.redaction import discreet
 
     found = _described(error)
     return Failure(found.code, discreet(found.message), discreet(found.hint))
@@ -62,8 +62,8 @@ def describe(error: BaseException) -> Failure:
 
 def _described(error: BaseException) -> Failure:
     from ragchat.errors import RagChatError
+    from ragconfig.settings import SettingsError
     from ragmcp.errors import RagMcpError
-    from ragmcp.settings import SettingsError
 
     error = leaf(error)
     if isinstance(error, RagChatError | RagMcpError):

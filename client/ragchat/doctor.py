@@ -20,17 +20,17 @@ from anyio import to_thread
 from msgspec import Struct, structs
 
 from ragchat.console import is_styled, is_unicode
-from ragchat.endpoints import resolve
 from ragchat.errors import MemoryRefused, ModelError, RagChatError
-from ragchat.memory_client import open_memory
-from ragchat.memory_process import STDERR_FILE, memory_path
-from ragchat.sessions import sessions_path
+from ragchat.formatting import counted
+from ragchat.llm.discovery import resolve
+from ragchat.memory.client import open_memory
+from ragchat.memory.process import STDERR_FILE, memory_path
+from ragchat.sessions.store import sessions_path
 from ragchat.settings import ModelSettings
 from ragchat.types import OFFLINE
-from ragchat.wording import counted
-from ragmcp.home import private_folder
-from ragmcp.readable import obstacle_of, readable
-from ragmcp.settings import USER_FILE, Settings, SettingsError
+from ragconfig.home import private_folder
+from ragconfig.readable import obstacle_of, readable
+from ragconfig.settings import USER_FILE, Settings, SettingsError
 
 Status: TypeAlias = Literal["ok", "warning", "fault"]
 

@@ -7,8 +7,8 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from ragmcp.discretion import DiscreetFormatter
-from ragmcp.home import private_folder
+from ragconfig.home import private_folder
+from ragconfig.redaction import DiscreetFormatter
 
 LOG_FILE = "ragchat.log"
 LOG_BYTES = 1 << 20  # a log above this is begun anew

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ragmcp.settings import Settings
-from ragmemory.chunking import ChunkingSettings
+from ragconfig.settings import Settings
 from ragmemory.embedders import Embedder, make_embedder
-from ragmemory.indexing import Indexing
-from ragmemory.ranking import RankingSettings
+from ragmemory.ingest.chunking import ChunkingSettings
+from ragmemory.search.ranking import RankingSettings
+from ragmemory.search.sync import Indexing
 from ragmemory.service import MemoryService
 from ragmemory.settings import MemorySettings, memory_path
 from ragmemory.stores.sqlite import Store

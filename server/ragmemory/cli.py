@@ -16,11 +16,11 @@ from pathlib import Path
 from signal import SIG_DFL, SIGINT, default_int_handler, getsignal, signal
 from typing import TYPE_CHECKING, Any
 
-from ragmcp.streams import open_closed_streams
+from ragconfig.streams import open_closed_streams
 from ragmemory import __version__
 
 if TYPE_CHECKING:
-    from ragmcp.settings import Settings
+    from ragconfig.settings import Settings
 
 # New objects after which Python looks for garbage. Imports make many and drop none: with the usual 700,
 # looking takes 6 % of the time to the first answer.
@@ -39,7 +39,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = sys.argv[1:] if argv is None else argv
     arguments = _parser(commands=not COMMANDS.isdisjoint(words)).parse_args(words)
     _start_log(logging.INFO if arguments.verbose else logging.WARNING)
-    from ragmcp.settings import SettingsError, load_settings
+    from ragconfig.settings import SettingsError, load_settings
 
     try:
         settings = load_settings(arguments.config, _flags(arguments))
@@ -57,7 +57,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _start_log(level: int) -> None:
-    from ragmcp.discretion import DiscreetFormatter
+    from ragconfig.redaction import DiscreetFormatter
 
     # What cannot be logged, because the disk of the log is full, is lost.
     logging.raiseExceptions = False
@@ -79,7 +79,7 @@ def _failed(arguments: argparse.Namespace, code: str, error: Exception, hint: st
 
 
 def _serve_stdio(settings: Settings, _: argparse.Namespace) -> None:
-    from ragmemory import serving
+    from ragmemory.mcp import server as serving
 
     serving.run(settings)
 

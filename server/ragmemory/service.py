@@ -15,18 +15,19 @@ import msgspec
 from anyio import to_thread
 from msgspec.structs import replace
 
-from ragmemory.drafts import complete, make_draft
 from ragmemory.embedders import Embedder
 from ragmemory.errors import DocumentNotFound, EmbedderUnavailable, NothingToUndo, NotUndoable
-from ragmemory.indexing import Indexing
-from ragmemory.intake import Intake
-from ragmemory.preparation import Preparation
-from ragmemory.queries import LONGEST, parse
-from ragmemory.reembedding import OnProgress, reembed
+from ragmemory.ingest.documents import complete, make_draft
+from ragmemory.ingest.preparation import Preparation
+from ragmemory.ingest.reembedding import OnProgress, reembed
+from ragmemory.ingest.sweeping import Sweeping
+from ragmemory.ingest.values import check_uri
+from ragmemory.ingest.write_queue import Intake
+from ragmemory.search.queries import LONGEST, parse
+from ragmemory.search.sync import Indexing
 from ragmemory.stores import verifying
 from ragmemory.stores.filters import compile_filter
 from ragmemory.stores.sqlite import Store
-from ragmemory.sweeping import Sweeping
 from ragmemory.types import (
     Change,
     DocumentInfo,
@@ -42,7 +43,6 @@ from ragmemory.types import (
     Verified,
     Write,
 )
-from ragmemory.values import check_uri
 
 if TYPE_CHECKING:
     import numpy as np

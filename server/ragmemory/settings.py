@@ -6,7 +6,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from ragmcp.settings import Settings
+from ragconfig.settings import Settings
 
 
 class MemorySettings(Struct, frozen=True):

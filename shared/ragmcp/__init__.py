@@ -1,1 +1,5 @@
-"""The Model Context Protocol, both halves: a pure core (bytes in, events out) and thin shells around it."""
+"""MCP in five revisions, as server and as client, over stdio, HTTP and in memory.
+
+Start with `protocol`, which is pure; `server` and `client` are the two ends; `stdio` and `http` are the
+shells around them; `legacy` holds what only older revisions need. Imports neither of the two programs.
+"""

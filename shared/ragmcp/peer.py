@@ -14,11 +14,11 @@ import anyio
 import anyio.abc
 from msgspec import Raw
 
-from ragmcp import jsonrpc
 from ragmcp.concurrency import beside, watched
-from ragmcp.connection import Answered, Cancelled, Connection, Event, Garbage, Reply
 from ragmcp.errors import ConnectionClosed, RagMcpError, RemoteProtocolError, RequestTimedOut
-from ragmcp.jsonrpc import Id, Notification, Request
+from ragmcp.protocol import jsonrpc
+from ragmcp.protocol.connection import Answered, Cancelled, Connection, Event, Garbage, Reply
+from ragmcp.protocol.jsonrpc import Id, Notification, Request
 
 log = logging.getLogger(__name__)
 

@@ -140,7 +140,7 @@ def own_size(home: Path, chunks: int) -> float:
     Vectors of 256 float16, as the database holds them, and 8 bytes a posting (row and frequency), which are
     counted in a sample of the chunks.
     """
-    from ragmemory.indexes.terms import stems, terms
+    from ragmemory.text.analysis import stems, terms
 
     with closing(sqlite3.connect(home / "data" / "memory.db")) as db:
         rows: list[Any] = db.execute(

@@ -16,13 +16,13 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
-from ragmcp.settings import load_settings
-from ragmemory.chunking import ChunkingSettings, Source, split
+from ragconfig.settings import load_settings
 from ragmemory.embedders import Embedder, make_embedder
-from ragmemory.indexes.chunk_index import ChunkIndex
-from ragmemory.queries import parse
-from ragmemory.ranking import RankingSettings
-from ragmemory.retriever import Retriever
+from ragmemory.ingest.chunking import ChunkingSettings, Source, split
+from ragmemory.search.index.chunk_index import ChunkIndex
+from ragmemory.search.queries import parse
+from ragmemory.search.ranking import RankingSettings
+from ragmemory.search.retriever import Retriever
 from ragmemory.types import Changes, Mark
 from tests.benchmarks.report import table
 

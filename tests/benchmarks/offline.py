@@ -19,8 +19,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from ragchat.offline import compose
-from ragchat.retrieval import Retrieval, RetrievalLimits, retrieve
+from ragchat.offline.answer import compose
+from ragchat.turn.retrieval import Retrieval, RetrievalLimits, retrieve
 from ragchat.types import Citation
 from tests.benchmarks.ndcg import FOLDER
 from tests.benchmarks.report import table

@@ -11,7 +11,7 @@ import pytest
 
 from ragchat.console import Console, Failure, describe, is_styled
 from ragchat.errors import MemoryRefused, UnknownSession
-from ragmcp.settings import SettingsError
+from ragconfig.settings import SettingsError
 
 
 class Terminal(io.StringIO):

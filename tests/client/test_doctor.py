@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from ragchat import doctor
-from ragmcp.settings import load_settings
+from ragconfig.settings import load_settings
 
 
 def test_a_database_that_is_not_there_yet_is_well_and_stays_away(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from ragchat.log import LOG_BYTES, LOG_FILE, server_log, start_log
-from ragmcp.settings import read_key
+from ragconfig.settings import read_key
 
 
 @pytest.fixture(autouse=True)

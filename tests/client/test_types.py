@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from ragchat.citations import cite
+from ragchat.turn.citations import cite
 from ragchat.types import Candidate, ModelPlace, Trace, Turn
 from tests.support.turns import hit, turn
 

@@ -18,8 +18,8 @@ import msgspec
 import pytest
 
 from ragchat.commands.config import template
-from ragmcp.home import Home, private_folder
-from ragmcp.settings import (
+from ragconfig.home import Home, private_folder
+from ragconfig.settings import (
     FROM_A_PROJECT,
     LARGEST_BYTES,
     PACKAGED,

@@ -13,10 +13,10 @@ from typing import Any
 import anyio
 from msgspec import UNSET
 
-from ragmcp.client import Client
-from ragmcp.handlers import Handlers
-from ragmcp.inputs import Elicit, ElicitResult, Sample, SamplingResult
-from ragmcp.transports.http import open_http
+from ragmcp.client.client import Client
+from ragmcp.client.handlers import Handlers
+from ragmcp.http.connect import open_http
+from ragmcp.server.input_required import Elicit, ElicitResult, Sample, SamplingResult
 
 SECONDS = 20.0
 MESSAGE_BYTES = 2**24

@@ -8,8 +8,8 @@ import anyio
 from msgspec import Meta
 from msgspec.structs import replace
 
-from ragmcp.call import Call
-from ragmcp.schema import (
+from ragmcp.legacy.http_session import SessionChannel
+from ragmcp.protocol.schema import (
     AudioContent,
     Content,
     EmbeddedResource,
@@ -17,8 +17,8 @@ from ragmcp.schema import (
     ResourceContents,
     TextContent,
 )
-from ragmcp.tools import ToolError, tool
-from ragmcp.transports.http_session import SessionChannel
+from ragmcp.server.call import Call
+from ragmcp.server.tools import ToolError, tool
 
 # A red pixel, and a fraction of a second of silence.
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=="

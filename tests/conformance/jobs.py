@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import anyio
 
-from ragmcp.call import Call
 from ragmcp.errors import InvalidRequest
-from ragmcp.tools import ToolError, tool
+from ragmcp.server.call import Call
+from ragmcp.server.tools import ToolError, tool
 from tests.conformance.questions import form
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from ragmcp.call import Call
-from ragmcp.inputs import Elicit, ElicitResult, InputRequest, ListRoots, Sample
-from ragmcp.prompts import prompt
-from ragmcp.tools import tool
+from ragmcp.server.call import Call
+from ragmcp.server.input_required import Elicit, ElicitResult, InputRequest, ListRoots, Sample
+from ragmcp.server.prompts import prompt
+from ragmcp.server.tools import tool
 
 
 def form(message: str, **types: str) -> Elicit:

@@ -12,18 +12,18 @@ import anyio
 import msgspec
 from msgspec import UnsetType
 
-from ragmcp.call import Call
-from ragmcp.completion import Reference
 from ragmcp.errors import ResourceNotFound
-from ragmcp.pagination import page
-from ragmcp.prompts import PromptMessage, prompt
-from ragmcp.resources import ResourceInfo, ResourceTemplate
-from ragmcp.schema import EmbeddedResource, ImageContent, ResourceContents, TextContent
-from ragmcp.server import Server
-from ragmcp.subscriptions import list_changed
-from ragmcp.tools import tool
-from ragmcp.transports.access import Access, guarded
-from ragmcp.transports.asgi import Endpoint
+from ragmcp.http.access import Access, guarded
+from ragmcp.http.asgi import Endpoint
+from ragmcp.protocol.pagination import page
+from ragmcp.protocol.schema import EmbeddedResource, ImageContent, ResourceContents, TextContent
+from ragmcp.server.call import Call
+from ragmcp.server.completion import Reference
+from ragmcp.server.prompts import PromptMessage, prompt
+from ragmcp.server.resources import ResourceInfo, ResourceTemplate
+from ragmcp.server.server import Server
+from ragmcp.server.subscriptions import list_changed
+from ragmcp.server.tools import tool
 from tests.conformance import content, jobs, questions
 from tests.conformance.content import PNG
 from tests.support.http_server import LIMITS, served

@@ -11,7 +11,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from ragmcp.client import Client
+from ragmcp.client.client import Client
 from tests.support.processes import called, memory_process, uris
 from tests.support.raw_memory import check_integrity, raw_memory, text_of
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ragchat.texts import title_of
-from ragmemory.blocks import LONGEST_HEADING, Block, markdown_blocks, paragraphs
-from ragmemory.drafts import first_heading
+from ragchat.ingest.decoding import title_of
+from ragmemory.ingest.blocks import LONGEST_HEADING, Block, markdown_blocks, paragraphs
+from ragmemory.ingest.documents import first_heading
 from tests.fuzz.hostile import UNSHRUNK, few, processor_seconds, repeated, texts
 
 LONG = 500_000

@@ -11,11 +11,11 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ragmcp.server import Server
+from ragmcp.server.server import Server
 from ragmemory.errors import BadArgument
-from ragmemory.queries import parse
+from ragmemory.mcp.toolsets import make_tools
+from ragmemory.search.queries import parse
 from ragmemory.service import MemoryService
-from ragmemory.toolsets import make_tools
 from tests.fuzz.hostile import UNSHRUNK, few, json_values, numbers, processor_seconds, repeated, texts, words
 from tests.support.memories import ORIGIN, service_for
 from tests.support.raw_mcp import raw_client

@@ -13,14 +13,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ragchat.prompting import PromptSettings
-from ragchat.sessions import SessionSettings
+from ragchat.sessions.store import SessionSettings
 from ragchat.settings import ModelSettings, RetrievalSettings, ToolSettings
-from ragmcp.settings import SettingsError, known_keys, load_settings
-from ragmemory.chunking import ChunkingSettings
+from ragchat.turn.prompt import PromptSettings
+from ragconfig.settings import SettingsError, known_keys, load_settings
 from ragmemory.embedders import EmbedderSettings
 from ragmemory.http.serving import HttpSettings
-from ragmemory.ranking import RankingSettings
+from ragmemory.ingest.chunking import ChunkingSettings
+from ragmemory.search.ranking import RankingSettings
 from ragmemory.settings import LimitSettings, MemorySettings
 from tests.fuzz.hostile import UNSHRUNK, few, numbers, texts, words
 from tests.support.program import Program, program_in

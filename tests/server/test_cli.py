@@ -103,10 +103,10 @@ def test_a_signal_ends_it_in_order(tmp_path: Path, number: signal.Signals) -> No
 def test_ctrl_c_before_anything_runs_ends_it_without_a_word() -> None:
     code = """
 import os, signal
-import ragmcp.settings
+import ragconfig.settings
 from ragmemory.cli import main
 
-ragmcp.settings.load_settings = lambda *_: os.kill(os.getpid(), signal.SIGINT)
+ragconfig.settings.load_settings = lambda *_: os.kill(os.getpid(), signal.SIGINT)
 main()
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60, check=False)

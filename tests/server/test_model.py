@@ -20,8 +20,8 @@ from anyio.abc import TaskGroup, TaskStatus
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ragmemory.drafts import document_id
 from ragmemory.errors import BadArgument, DocumentNotFound, NothingToUndo, NotUndoable, RagMemoryError
+from ragmemory.ingest.documents import document_id
 from ragmemory.limits import LONGEST_URI
 from ragmemory.service import MemoryService
 from ragmemory.types import Metadata

@@ -18,7 +18,6 @@ import pytest
 from anyio import to_thread
 from anyio.abc import TaskStatus
 
-from ragmemory.drafts import document_id
 from ragmemory.errors import (
     BadArgument,
     DocumentNotFound,
@@ -33,8 +32,9 @@ from ragmemory.errors import (
     TextRefused,
     UndoConflict,
 )
-from ragmemory.indexes.saving import SavedIndex
-from ragmemory.indexing import Indexing
+from ragmemory.ingest.documents import document_id
+from ragmemory.search.index.saving import SavedIndex
+from ragmemory.search.sync import Indexing
 from ragmemory.service import MemoryService
 from ragmemory.stores.sqlite import Store
 from ragmemory.types import Embedding, Injected, Metadata, Reembedded
@@ -663,7 +663,7 @@ async def test_reembedding_an_empty_memory_leaves_it_free_for_any_embedder(
 async def test_two_that_embed_everything_anew_at_once_lose_nothing(
     memory: MemoryService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ragmemory.reembedding._PAGE", 1)
+    monkeypatch.setattr("ragmemory.ingest.reembedding._PAGE", 1)
     for name in ("one", "two", "three"):
         await put(memory, f"# {name}", uri=name)
     reembedded: list[Reembedded] = []

@@ -8,7 +8,7 @@ from typing import Any
 
 import anyio
 
-from ragmcp.transports.exchange import Receive
+from ragmcp.http.exchange import Receive
 from tests.support.http_server import ACCEPT
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import anyio
 import pytest
 
-from ragmcp.client import EraName
+from ragmcp.client.client import EraName
 from ragmcp.errors import WireError
-from ragmcp.transports.memory import memory_pair, open_memory
+from ragmcp.memory import memory_pair, open_memory
 from tests.support.mcp_server import make_server
 
 

@@ -11,11 +11,11 @@ import anyio
 import pytest
 
 from ragmcp.concurrency import beside
-from ragmcp.connection import Connection
 from ragmcp.errors import ConnectionClosed, MethodNotFound
-from ragmcp.jsonrpc import Request
+from ragmcp.memory import memory_pair
 from ragmcp.peer import Peer, Waiter
-from ragmcp.transports.memory import memory_pair
+from ragmcp.protocol.connection import Connection
+from ragmcp.protocol.jsonrpc import Request
 
 Handle = Callable[[Request], Coroutine[Any, Any, Any]]
 

@@ -7,12 +7,12 @@ import logging
 import pytest
 
 from ragmcp import tracing
-from ragmcp.call import Call
-from ragmcp.client import Client, EraName
-from ragmcp.schema import RequestMeta
-from ragmcp.server import Server
-from ragmcp.tools import tool
-from ragmcp.transports.memory import open_memory
+from ragmcp.client.client import Client, EraName
+from ragmcp.memory import open_memory
+from ragmcp.protocol.schema import RequestMeta
+from ragmcp.server.call import Call
+from ragmcp.server.server import Server
+from ragmcp.server.tools import tool
 
 PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
@@ -46,7 +46,7 @@ async def test_a_trace_is_handed_on(era: EraName) -> None:
 async def test_a_trace_is_logged_and_nothing_else_that_stands_in_its_place(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    caplog.set_level(logging.INFO, "ragmcp.server")
+    caplog.set_level(logging.INFO, "ragmcp.server.server")
     async with open_memory(Server("first", "1", [trace]), era="modern") as client:
         for parent in (PARENT, "my password\n"):
             meta = RequestMeta(traceparent=parent)

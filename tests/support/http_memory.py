@@ -12,7 +12,7 @@ from typing import Any
 
 import httpx2
 
-from ragmcp.framing import EventDecoder
+from ragmcp.protocol.framing import EventDecoder
 from tests.support.processes import LONGEST_SECONDS, Held, memory_command, memory_environment
 
 MESSAGE_BYTES = 2**24

@@ -10,9 +10,9 @@ from typing import Any
 import anyio
 from msgspec import Struct
 
-from ragmcp.client import Client, EraName
-from ragmcp.handlers import NO_HANDLERS, Handlers
-from ragmcp.transports.http import open_http
+from ragmcp.client.client import Client, EraName
+from ragmcp.client.handlers import NO_HANDLERS, Handlers
+from ragmcp.http.connect import open_http
 from tests.support.http_server import served
 
 

@@ -14,10 +14,10 @@ import httpx2
 import msgspec
 import uvicorn
 
-from ragmcp.headers import NAMED_BY, written
-from ragmcp.server import Server
-from ragmcp.transports.asgi import Endpoint, HttpLimits
-from ragmcp.transports.exchange import App
+from ragmcp.http.asgi import Endpoint, HttpLimits
+from ragmcp.http.exchange import App
+from ragmcp.protocol.headers import NAMED_BY, written
+from ragmcp.server.server import Server
 from tests.support.mcp_server import make_server
 
 LIMITS = HttpLimits(

@@ -6,8 +6,8 @@ import sys
 
 import anyio
 
-from ragmcp.transports.asgi import Endpoint
-from ragmcp.transports.exchange import App, Receive, Scope, Send
+from ragmcp.http.asgi import Endpoint
+from ragmcp.http.exchange import App, Receive, Scope, Send
 from tests.support.http_server import limits
 from tests.support.mcp_server import MESSAGE_BYTES, make_whole_server
 from tests.support.serving import serve_app

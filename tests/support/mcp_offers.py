@@ -7,18 +7,18 @@ from typing import Annotated
 
 from msgspec import Meta, UnsetType
 
-from ragmcp.call import Call
-from ragmcp.completion import Reference
 from ragmcp.errors import ResourceNotFound
-from ragmcp.inputs import Elicit, ListRoots, Sample
-from ragmcp.pagination import page
-from ragmcp.prompts import prompt
-from ragmcp.resources import ResourceInfo, ResourceTemplate
-from ragmcp.schema import ResourceContents
-from ragmcp.server import Server
-from ragmcp.subscriptions import resource_updated
-from ragmcp.tools import Tool, tool
-from ragmcp.transports.http_session import SessionChannel
+from ragmcp.legacy.http_session import SessionChannel
+from ragmcp.protocol.pagination import page
+from ragmcp.protocol.schema import ResourceContents
+from ragmcp.server.call import Call
+from ragmcp.server.completion import Reference
+from ragmcp.server.input_required import Elicit, ListRoots, Sample
+from ragmcp.server.prompts import prompt
+from ragmcp.server.resources import ResourceInfo, ResourceTemplate
+from ragmcp.server.server import Server
+from ragmcp.server.subscriptions import resource_updated
+from ragmcp.server.tools import Tool, tool
 
 WELCOME = "note://welcome"
 NOTES = {WELCOME: "Grüße, 世界", "note://second": "two", "note://third": "three"}

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import anyio
 
-from ragmcp.client import Client, EraName
-from ragmcp.transports.stdio import open_stdio
+from ragmcp.client.client import Client, EraName
+from ragmcp.stdio.stdio import open_stdio
 from tests.support.processes import LONGEST_SECONDS
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -10,9 +10,9 @@ from typing import Annotated, Any
 import anyio
 from msgspec import Meta, Struct
 
-from ragmcp.server import Call, Server
-from ragmcp.tools import TextContent, ToolError, ToolResult, tool
-from ragmcp.transports.stdio import serve_stdio
+from ragmcp.server.server import Call, Server
+from ragmcp.server.tools import TextContent, ToolError, ToolResult, tool
+from ragmcp.stdio.stdio import serve_stdio
 
 MESSAGE_BYTES = 200 * 2**20
 

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ragmcp.settings import Settings, load_settings
+from ragconfig.settings import Settings, load_settings
 from ragmemory.app import make_service
-from ragmemory.drafts import make_draft
 from ragmemory.embedders import Weigh
 from ragmemory.embedders.local import LocalEmbedder
 from ragmemory.errors import EmbedderUnavailable
+from ragmemory.ingest.documents import make_draft
 from ragmemory.service import MemoryService
 from ragmemory.types import Chunk, Embedding, Metadata, Origin, Write
 

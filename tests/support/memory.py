@@ -6,13 +6,13 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from ragchat.memory_client import MemoryClient
-from ragmcp.server import Server
-from ragmcp.settings import load_settings
-from ragmcp.transports.memory import open_memory as open_pair
+from ragchat.memory.client import MemoryClient
+from ragconfig.settings import load_settings
+from ragmcp.memory import open_memory as open_pair
+from ragmcp.server.server import Server
 from ragmemory.app import make_service
+from ragmemory.mcp.toolsets import make_tools
 from ragmemory.service import MemoryService
-from ragmemory.toolsets import make_tools
 
 
 @asynccontextmanager

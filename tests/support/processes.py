@@ -11,8 +11,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from ragmcp.client import Client, ToolCallResult
-from ragmcp.transports.stdio import open_stdio
+from ragmcp.client.client import Client, ToolCallResult
+from ragmcp.stdio.stdio import open_stdio
 
 MESSAGE_BYTES = 1 << 28
 # Far more than anything takes that a test waits for, on a busy machine too; what hangs fails its test.

@@ -13,8 +13,8 @@ from typing import Any
 import anyio
 
 from ragmcp.concurrency import beside
-from ragmcp.server import Server, serve
-from ragmcp.transports.memory import MemoryStream, memory_pair
+from ragmcp.memory import MemoryStream, memory_pair
+from ragmcp.server.server import Server, serve
 from tests.support import schemas
 
 MODERN_META = {

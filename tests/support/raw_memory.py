@@ -15,8 +15,8 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from ragmcp.eras import LATEST_MODERN, modern_meta
-from ragmcp.schema import Implementation
+from ragmcp.protocol.eras import LATEST_MODERN, modern_meta
+from ragmcp.protocol.schema import Implementation
 from tests.support.processes import LONGEST_SECONDS, Held, memory_command, memory_environment
 
 MEMORY, INDEX, LOG = "memory.db", "memory.db-index", "memory.log"

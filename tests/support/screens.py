@@ -8,7 +8,7 @@ import anyio
 import pyte
 from rich.console import Console
 
-from ragchat.ui.screen import Screen, make_console
+from ragchat.ui.render.screen import Screen, make_console
 
 
 class PyteFile(io.StringIO):

@@ -9,11 +9,11 @@ from typing import Any
 
 import anyio
 
-from ragmcp.client import Client, EraName, connect
+from ragmcp.client.client import Client, EraName, connect
+from ragmcp.client.handlers import NO_HANDLERS, Handlers
 from ragmcp.concurrency import beside
-from ragmcp.handlers import NO_HANDLERS, Handlers
-from ragmcp.schema import Implementation
-from ragmcp.transports.memory import memory_pair
+from ragmcp.memory import memory_pair
+from ragmcp.protocol.schema import Implementation
 
 Script = Callable[[dict[str, Any]], list[Any] | None]
 ME = Implementation(name="me", version="1")

@@ -9,11 +9,11 @@ from typing import Any, TypeVar
 import anyio
 
 from ragchat.errors import RagChatError
-from ragchat.memory_types import QueryResult, Stats
+from ragchat.memory.types import QueryResult, Stats
 from ragchat.types import Citation, Event, Finished, Hit, Notice, Trace, Turn, Usage
-from ragmcp.client import ToolCallResult
-from ragmcp.schema import TextContent, ToolAnnotations, ToolInfo
-from ragmcp.settings import Settings, load_settings
+from ragconfig.settings import Settings, load_settings
+from ragmcp.client.client import ToolCallResult
+from ragmcp.protocol.schema import TextContent, ToolAnnotations, ToolInfo
 
 E = TypeVar("E")
 

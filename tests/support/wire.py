@@ -12,8 +12,8 @@ import anyio
 import httpx2
 
 from ragmcp.concurrency import beside
-from ragmcp.framing import EventDecoder, Line, Overlong
-from ragmcp.transports.exchange import App, Receive, Scope, Send
+from ragmcp.http.exchange import App, Receive, Scope, Send
+from ragmcp.protocol.framing import EventDecoder, Line, Overlong
 from tests.support import schemas
 from tests.support.http_server import served
 

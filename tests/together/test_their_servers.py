@@ -11,15 +11,15 @@ from typing import Any, NamedTuple
 import anyio
 import pytest
 
-from ragmcp.client import Client, EraName
-from ragmcp.completion import PromptReference
+from ragmcp.client.client import Client, EraName
+from ragmcp.client.handlers import Handlers
 from ragmcp.errors import ConnectionClosed, RequestTimedOut, WireError
-from ragmcp.handlers import Handlers
-from ragmcp.inputs import Elicit, ElicitResult, Root, Sample, SamplingResult
-from ragmcp.logs import LogMessage
-from ragmcp.subscriptions import Filter
-from ragmcp.transports.http import open_http
-from ragmcp.transports.stdio import open_stdio
+from ragmcp.http.connect import open_http
+from ragmcp.server.completion import PromptReference
+from ragmcp.server.input_required import Elicit, ElicitResult, Root, Sample, SamplingResult
+from ragmcp.server.logging import LogMessage
+from ragmcp.server.subscriptions import Filter
+from ragmcp.stdio.stdio import open_stdio
 from tests.peers.offers import WELCOME
 from tests.support.mcp_process import ENV, MESSAGE_BYTES
 from tests.support.peers import PeerName, need, running, server_command

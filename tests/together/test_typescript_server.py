@@ -10,16 +10,16 @@ from typing import Any
 import anyio
 import pytest
 
-from ragmcp.client import Client
-from ragmcp.completion import PromptReference
+from ragmcp.client.client import Client
+from ragmcp.client.handlers import Handlers
 from ragmcp.errors import RequestTimedOut, WireError
-from ragmcp.handlers import Handlers
-from ragmcp.inputs import Elicit, ElicitResult, Root, Sample, SamplingResult
-from ragmcp.logs import LogMessage
-from ragmcp.schema import ImageContent, ResourceLink
-from ragmcp.subscriptions import Filter
-from ragmcp.transports.http import open_http
-from ragmcp.transports.stdio import open_stdio
+from ragmcp.http.connect import open_http
+from ragmcp.protocol.schema import ImageContent, ResourceLink
+from ragmcp.server.completion import PromptReference
+from ragmcp.server.input_required import Elicit, ElicitResult, Root, Sample, SamplingResult
+from ragmcp.server.logging import LogMessage
+from ragmcp.server.subscriptions import Filter
+from ragmcp.stdio.stdio import open_stdio
 from tests.support import typescript
 from tests.support.mcp_process import MESSAGE_BYTES
 from tests.support.wire import Recording

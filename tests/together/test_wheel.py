@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from ragmcp.eras import LEGACY_REVISIONS
+from ragmcp.protocol.eras import LEGACY_REVISIONS
 from tests.support.http_memory import MODERN, HttpMemory, host, http_memory
 from tests.support.processes import LONGEST_SECONDS
 

@@ -20,9 +20,9 @@ from ragchat.console import Console
 
 if TYPE_CHECKING:
     from ragchat.app import App
-    from ragchat.memory_client import MemoryClient
-    from ragmcp.home import Home
-    from ragmcp.settings import Settings
+    from ragchat.memory.client import MemoryClient
+    from ragconfig.home import Home
+    from ragconfig.settings import Settings
 
 
 @dataclass
@@ -45,14 +45,14 @@ class Run:
 
     @cached_property
     def home(self) -> Home:
-        from ragmcp.home import Home
+        from ragconfig.home import Home
 
         return Home.find()
 
     @cached_property
     def settings(self) -> Settings:
         """Every layer, the command line last. Raises SettingsError."""
-        from ragmcp.settings import load_settings
+        from ragconfig.settings import load_settings
 
         return load_settings(self.config_file, self._flags())
 
@@ -93,7 +93,7 @@ class Run:
 
     @asynccontextmanager
     async def memory(self) -> AsyncIterator[MemoryClient]:
-        from ragchat.memory_client import open_memory
+        from ragchat.memory.client import open_memory
 
         async with open_memory(self.settings, self.config_file, verbose=self.arguments.verbose) as client:
             yield client
@@ -110,8 +110,8 @@ class Run:
 def read_stdin() -> str:
     """All of stdin as text, in any encoding that files may have. Raises StdinUnusable."""
     from ragchat.errors import StdinUnusable
-    from ragchat.files import LARGEST_BYTES
-    from ragchat.texts import NotText, decode
+    from ragchat.ingest.decoding import NotText, decode
+    from ragchat.ingest.files import LARGEST_BYTES
 
     data = _stdin(LARGEST_BYTES + 1)
     if len(data) > LARGEST_BYTES:

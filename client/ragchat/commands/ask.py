@@ -17,8 +17,8 @@ async def ask(run: Run) -> int:
         if run.console.json:
             run.console.document(await _collect(run, app.ask(question)))
         else:
-            from ragchat.ui.answer import AnswerView
-            from ragchat.ui.screen import Screen
+            from ragchat.ui.render.answer import AnswerView
+            from ragchat.ui.render.screen import Screen
 
             await AnswerView(Screen.open()).show(app.ask(question))
     return 0

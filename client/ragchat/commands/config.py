@@ -11,10 +11,10 @@ from urllib.parse import urlsplit
 from ragchat.commands import Run
 from ragchat.errors import FileInTheWay
 from ragchat.log import LOG_FILE
-from ragchat.memory_process import STDERR_FILE, memory_path
-from ragchat.sessions import sessions_path
-from ragmcp.home import Home, private_folder
-from ragmcp.settings import PACKAGED, PROJECT_FILE, USER_FILE, known_keys, range_of
+from ragchat.memory.process import STDERR_FILE, memory_path
+from ragchat.sessions.store import sessions_path
+from ragconfig.home import Home, private_folder
+from ragconfig.settings import PACKAGED, PROJECT_FILE, USER_FILE, known_keys, range_of
 
 DEFAULT_ORIGIN = "default"
 KEY_VARIABLES = ("OPENAI_API_KEY",)

@@ -11,12 +11,12 @@ import anyio
 from ragchat.commands import Run, read_stdin
 from ragchat.console import Failure, describe, is_styled
 from ragchat.errors import RagChatError, StdinUnusable
-from ragchat.inject import InjectReport, OnProgress, failed, inject_one, run_inject
-from ragchat.ui.places import short_uri
-from ragchat.wording import counted
+from ragchat.formatting import counted
+from ragchat.ingest.load import InjectReport, OnProgress, failed, inject_one, run_inject
+from ragchat.ui.render.places import short_uri
 
 if TYPE_CHECKING:
-    from ragchat.memory_client import MemoryClient
+    from ragchat.memory.client import MemoryClient
 
 # Skipped and failed files beyond this number are only counted; --json lists them all.
 LISTED = 20
@@ -103,8 +103,8 @@ def _progress_bar(run: Run) -> Iterator[OnProgress | None]:
     if run.console.json or not is_styled(run.console.stderr):
         yield None
         return
-    from ragchat.ui.progress import progress_bar
-    from ragchat.ui.screen import Screen
+    from ragchat.ui.render.progress import progress_bar
+    from ragchat.ui.render.screen import Screen
 
     with progress_bar(Screen.open()) as on_progress:
         yield on_progress

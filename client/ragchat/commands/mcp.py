@@ -8,8 +8,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from ragchat.commands import Run
-from ragchat.memory_process import memory_path
-from ragmcp.home import HOME_VARIABLE
+from ragchat.memory.process import memory_path
+from ragconfig.home import HOME_VARIABLE
 from ragmcp.hosts import HOSTS, Host, reached, server_command, started
 
 MCP_PATH = "/mcp"

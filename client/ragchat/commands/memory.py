@@ -10,12 +10,12 @@ from ragchat.commands import Run
 from ragchat.commands.removal import take_out
 from ragchat.console import Console, is_styled
 from ragchat.errors import MemoryRefused
-from ragchat.memory_types import Entry
-from ragchat.ui.places import short_uri
-from ragchat.wording import counted, local
+from ragchat.formatting import counted, local
+from ragchat.memory.types import Entry
+from ragchat.ui.render.places import short_uri
 
 if TYPE_CHECKING:
-    from ragmcp.client import OnProgress
+    from ragmcp.client.client import OnProgress
 
 
 async def ls(run: Run) -> int:
@@ -116,7 +116,7 @@ def _bar(console: Console, what: str) -> Iterator[OnProgress | None]:
         return
     from rich.progress import Progress
 
-    from ragchat.ui.screen import Screen
+    from ragchat.ui.render.screen import Screen
 
     with Progress(console=Screen.open().err, transient=True) as bar:
         task = bar.add_task(what, total=None)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from ragchat.commands import Run
-from ragchat.neutral import one_line
-from ragchat.offline import EMPTY_MEMORY
+from ragchat.offline.answer import EMPTY_MEMORY
+from ragchat.sanitize import one_line
 from ragchat.settings import RetrievalSettings
-from ragchat.ui.places import place
+from ragchat.ui.render.places import place
 
 
 async def query(run: Run) -> int:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from ragchat.app import App
 from ragchat.commands import Run
-from ragchat.script import FRESH, Header, load_script
-from ragchat.script_runner import ScriptReport, StepReport, run_script
+from ragchat.scripts.runner import ScriptReport, StepReport, run_script
+from ragchat.scripts.script import FRESH, Header, load_script
 
 
 async def run(run: Run) -> int:

@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 from ragchat.commands import Run
-from ragchat.memory_process import environment, program
+from ragchat.memory.process import environment, program
 from ragmcp.hosts import TOKEN_VARIABLE
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from ragchat.commands import Run
 from ragchat.commands.removal import take_out
 from ragchat.errors import AmbiguousSession, UnknownSession
-from ragchat.neutral import one_line
-from ragchat.sessions import SessionStore, sessions_path
-from ragchat.wording import counted, local
+from ragchat.formatting import counted, local
+from ragchat.sanitize import one_line
+from ragchat.sessions.store import SessionStore, sessions_path
 
 
 def _store(run: Run) -> SessionStore:
@@ -40,7 +40,7 @@ async def show(run: Run) -> int:
             }
         )
         return 0
-    from ragchat.ui.sources import plain_sources
+    from ragchat.ui.render.sources import plain_sources
 
     for turn in session.turns:
         run.console.print("\n".join((f"> {turn.question}", "", turn.answer, "", *plain_sources(turn), "")))

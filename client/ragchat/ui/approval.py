@@ -7,9 +7,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ragchat.neutral import one_line
+from ragchat.sanitize import one_line
 from ragchat.ui.context import YES
-from ragmcp.home import private_folder
+from ragconfig.home import private_folder
 
 APPROVED_FILE = "approved-tools"
 ALWAYS = frozenset({"a", "always"})

@@ -22,10 +22,10 @@ log = logging.getLogger("ragchat")
 # What the first answer needs, the slow ones among it.
 _MODULES = (
     "ragchat.app",
-    "ragchat.memory_client",
+    "ragchat.memory.client",
     "ragchat.ui.context",
-    "ragchat.ui.screen",
-    "ragchat.ui.answer",
+    "ragchat.ui.render.screen",
+    "ragchat.ui.render.answer",
 )
 
 
@@ -99,7 +99,7 @@ class Background:
         self._looks.append(asyncio.create_task(look))
 
     async def _prepare(self, app: App) -> ChatContext:
-        from ragchat.ui.actions.sessions import resume
+        from ragchat.ui.slash.sessions import resume
 
         context = self._make_context(app)
         if any(self._past):

@@ -14,10 +14,10 @@ from prompt_toolkit.application import create_app_session, get_app_or_none
 from prompt_toolkit.utils import is_dumb_terminal
 
 from ragchat.ui.background import NO_PAST, Background, OpenApp, Past
-from ragchat.ui.completer import SlashCompleter
 from ragchat.ui.interrupt import Interrupts, silent_keys
-from ragchat.ui.prompt import aside, make_prompt
-from ragchat.ui.toolbar import Status
+from ragchat.ui.prompt.completer import SlashCompleter
+from ragchat.ui.prompt.session import aside, make_prompt
+from ragchat.ui.prompt.toolbar import Status
 
 if TYPE_CHECKING:
     from ragchat.app import App
@@ -105,7 +105,7 @@ class Chat:
     def _make_context(self, app: App) -> ChatContext:
         from ragchat.ui.approval import Approvals
         from ragchat.ui.context import ChatContext
-        from ragchat.ui.screen import Screen
+        from ragchat.ui.render.screen import Screen
 
         context = ChatContext(app, Screen.open(self._stdout, self._stderr), self._status, interactive=True)
 

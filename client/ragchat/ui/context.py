@@ -7,16 +7,16 @@ from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
-from ragchat import slash
+from ragchat.ui.slash import table as slash
 
 if TYPE_CHECKING:
     from ragchat.app import App
-    from ragchat.memory_client import MemoryClient
-    from ragchat.toolbox import Approve
+    from ragchat.memory.client import MemoryClient
+    from ragchat.turn.tools import Approve
     from ragchat.types import Event
-    from ragchat.ui.answer import AnswerView
-    from ragchat.ui.screen import Screen
-    from ragchat.ui.toolbar import Status
+    from ragchat.ui.prompt.toolbar import Status
+    from ragchat.ui.render.answer import AnswerView
+    from ragchat.ui.render.screen import Screen
 
 log = logging.getLogger("ragchat")
 
@@ -74,7 +74,7 @@ class ChatContext:
 
     async def answer(self, events: AsyncGenerator[Event, None]) -> None:
         """Show a turn. Raises what the turn raises."""
-        from ragchat.ui.answer import AnswerView
+        from ragchat.ui.render.answer import AnswerView
 
         self._view = AnswerView(self.screen)
         await self._view.show(events)

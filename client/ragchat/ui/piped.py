@@ -11,8 +11,8 @@ from contextlib import aclosing
 from ragchat.ui.background import OpenApp
 from ragchat.ui.context import ChatContext
 from ragchat.ui.lines import read_lines
-from ragchat.ui.screen import Screen
-from ragchat.ui.toolbar import Status
+from ragchat.ui.prompt.toolbar import Status
+from ragchat.ui.render.screen import Screen
 
 
 async def run(open_app: OpenApp, *, session_id: str | None = None, resume: bool = False) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import metadata
 from typing import TYPE_CHECKING
 
-from ragchat.wording import counted
+from ragchat.formatting import counted
 
 if TYPE_CHECKING:
     from ragchat.ui.context import ChatContext

@@ -8,10 +8,10 @@ from typing import ClassVar
 import anyio
 from msgspec import Struct
 
-from ragmcp import headers, jsonrpc
 from ragmcp.errors import ConnectionClosed, RagMcpError
-from ragmcp.jsonrpc import Failure, Id, Notification, Request, Success, Unreadable
-from ragmcp.transports.http_client import Http, Response
+from ragmcp.http.client import Http, Response
+from ragmcp.protocol import headers, jsonrpc
+from ragmcp.protocol.jsonrpc import Failure, Id, Notification, Request, Success, Unreadable
 
 JSON = {"content-type": "application/json"}
 

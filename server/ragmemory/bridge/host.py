@@ -11,8 +11,6 @@ import msgspec
 from anyio.abc import TaskGroup
 from msgspec import UNSET, Raw, Struct
 
-from ragmcp import headers, jsonrpc
-from ragmcp.connection import CANCELLED, error_object
 from ragmcp.errors import (
     ConnectionClosed,
     MessageTooLarge,
@@ -21,12 +19,14 @@ from ragmcp.errors import (
     ServerUnreachable,
     WireError,
 )
-from ragmcp.framing import Line, LineDecoder, Overlong
-from ragmcp.http_errors import HttpRefused
-from ragmcp.jsonrpc import NO_PARAMS, ErrorObject, Id, Notification, Request, Unreadable
+from ragmcp.http.client import Http
+from ragmcp.http.errors import HttpRefused
 from ragmcp.peer import FINISH_SECONDS, Stream
-from ragmcp.schema import PROTOCOL_VERSION, CancelledParams
-from ragmcp.transports.http_client import Http
+from ragmcp.protocol import headers, jsonrpc
+from ragmcp.protocol.connection import CANCELLED, error_object
+from ragmcp.protocol.framing import Line, LineDecoder, Overlong
+from ragmcp.protocol.jsonrpc import NO_PARAMS, ErrorObject, Id, Notification, Request, Unreadable
+from ragmcp.protocol.schema import PROTOCOL_VERSION, CancelledParams
 from ragmemory.bridge.forwarding import Forwarder
 from ragmemory.bridge.session import Session
 

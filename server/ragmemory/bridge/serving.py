@@ -7,15 +7,15 @@ from collections.abc import Sequence
 import anyio
 from httpx2 import URL, InvalidURL
 
+from ragconfig.settings import Settings, SettingsError
 from ragmcp.errors import RagMcpError, ServerUnreachable
-from ragmcp.settings import Settings, SettingsError
-from ragmcp.transports.http_client import is_loopback, open_client
-from ragmcp.transports.stdio import standard_streams
+from ragmcp.http.client import is_loopback, open_client
+from ragmcp.stdio.stdio import standard_streams
 from ragmemory.bridge.host import Bridge, Revive
 from ragmemory.bridge.spawned import Spawned
+from ragmemory.http.bearer import find_token
 from ragmemory.settings import LimitSettings
 from ragmemory.signals import exit_within, stop_signal
-from ragmemory.tokens import find_token
 
 PAUSE_SECONDS = 0.25
 MCP_PATH = "/mcp"

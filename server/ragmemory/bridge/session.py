@@ -10,10 +10,10 @@ import anyio
 import msgspec
 from anyio.abc import TaskGroup
 
-from ragmcp import headers, jsonrpc
 from ragmcp.errors import RagMcpError, WireError
-from ragmcp.jsonrpc import Request, Success
-from ragmcp.schema import InitializeResult
+from ragmcp.protocol import headers, jsonrpc
+from ragmcp.protocol.jsonrpc import Request, Success
+from ragmcp.protocol.schema import InitializeResult
 from ragmemory.bridge.forwarding import Forwarder, SessionLost, Write
 
 log = logging.getLogger(__name__)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import anyio
 
 from ragmcp.errors import ServerNotStarted
-from ragmcp.transports.process import ServerProcess
+from ragmcp.stdio.process import ServerProcess
 
 log = logging.getLogger(__name__)
 

@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from ragmcp.settings import Settings
+    from ragconfig.settings import Settings
     from ragmemory.types import Embedding
 
-# See `indexes`: whichever of the two is imported first must set it before numpy is.
+# See `search.index`: whichever of the two is imported first must set it before numpy is.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 # How much each word of a question tells in this memory: what is everywhere tells little.

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from ragmcp.discretion import discreet
-from ragmcp.settings import read_key
+from ragconfig.redaction import discreet
+from ragconfig.settings import read_key
 from ragmemory.errors import EmbedderUnavailable, TextRefused
 from ragmemory.types import Embedding
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from tokenizers import normalizers
 
-from ragmemory.indexes.matrix import Matrix
-from ragmemory.vocabulary import Vocabulary
+from ragmemory.search.index.growing_array import Matrix
+from ragmemory.text.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
-from ragmcp.settings import SettingsError
+from ragconfig.settings import SettingsError
 from ragmemory.errors import RagMemoryError
-from ragmemory.toolsets.border import Memory
+from ragmemory.mcp.errors import Memory
 
 if TYPE_CHECKING:
-    from ragmcp.http_errors import HttpError
-    from ragmcp.transports.asgi import Answered, Endpoint
+    from ragmcp.http.asgi import Answered, Endpoint
+    from ragmcp.http.errors import HttpError
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 

@@ -13,10 +13,10 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from ragmcp.eras import LEGACY_REVISIONS, MODERN_REVISIONS
-from ragmcp.server import Server
-from ragmcp.transports.access import Access, guarded
-from ragmcp.transports.asgi import Endpoint
+from ragmcp.http.access import Access, guarded
+from ragmcp.http.asgi import Endpoint
+from ragmcp.protocol.eras import LEGACY_REVISIONS, MODERN_REVISIONS
+from ragmcp.server.server import Server
 from ragmemory.http import page
 from ragmemory.http.metrics import CONTENT_TYPE, Metrics
 

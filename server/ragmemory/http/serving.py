@@ -15,16 +15,16 @@ import anyio
 from anyio.abc import TaskStatus
 from msgspec import Struct
 
+from ragconfig.settings import Settings
 from ragmcp.hosts import SERVER_NAME, server_command
-from ragmcp.settings import Settings
-from ragmcp.transports.access import ANY, Access
-from ragmcp.transports.asgi import Endpoint, HttpLimits
+from ragmcp.http.access import ANY, Access
+from ragmcp.http.asgi import Endpoint, HttpLimits
+from ragmemory.http.bearer import find_token, kept_token
 from ragmemory.http.listening import Listener, Patience, bound, is_loopback, raise_descriptor_limit
 from ragmemory.http.metrics import Metrics
 from ragmemory.http.routes import MCP, make_app
-from ragmemory.serving import OnDemand, make_server
+from ragmemory.mcp.server import OnDemand, make_server
 from ragmemory.signals import CLOSE_SECONDS, exit_within, stdin_end, stop_signal
-from ragmemory.tokens import find_token, kept_token
 
 
 class HttpSettings(Struct, frozen=True):

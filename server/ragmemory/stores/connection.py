@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal
 
 import anyio
 
-from ragmcp.readable import may_write, obstacle_of, reason_of
+from ragconfig.readable import may_write, obstacle_of, reason_of
 from ragmemory.errors import (
     MemoryBusy,
     MemoryDamaged,

@@ -17,7 +17,7 @@ import anyio
 import msgspec
 from anyio import to_thread
 
-from ragmcp.readable import Readable, readable
+from ragconfig.readable import Readable, readable
 from ragmemory.errors import DocumentNotFound, MemoryDamaged, MemoryFull, MemoryReadOnly, MemoryUnusable
 from ragmemory.stores import connection as connections
 from ragmemory.stores import hidden, journal, reembedding, verifying, writing

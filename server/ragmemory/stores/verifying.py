@@ -17,7 +17,7 @@ import anyio
 import msgspec
 from anyio import to_thread
 
-from ragmcp.readable import readable
+from ragconfig.readable import readable
 from ragmemory.stores import connection as connections
 from ragmemory.types import Verified
 

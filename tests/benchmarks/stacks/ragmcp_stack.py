@@ -8,9 +8,9 @@ from typing import Any
 
 import anyio
 
-from ragmcp.server import Call, Server
-from ragmcp.tools import tool
-from ragmcp.transports.stdio import open_stdio, serve_stdio
+from ragmcp.server.server import Call, Server
+from ragmcp.server.tools import tool
+from ragmcp.stdio.stdio import open_stdio, serve_stdio
 from tests.benchmarks.stacks.http import run_app
 from tests.benchmarks.stacks.measure import measure
 
@@ -33,7 +33,7 @@ async def client() -> None:
 
 
 def serve_http(port: int) -> None:
-    from ragmcp.transports.asgi import Endpoint, HttpLimits
+    from ragmcp.http.asgi import Endpoint, HttpLimits
 
     limits = HttpLimits(
         message_bytes=MESSAGE_BYTES,

@@ -1,0 +1,4 @@
+"""Files into memory: walking folders, reading texts, sending them.
+
+Start with `load`; `files` walks, `gitignore` says what to leave out, `decoding` turns bytes into text.
+"""

@@ -1,0 +1,86 @@
+"""The text in a file: its encoding, its line ends, its title; and when there is none."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from ragchat.ingest.files import LARGEST_BYTES
+from ragconfig.regular_files import read_regular
+
+MARKDOWN = frozenset({".md", ".markdown", ".mdown", ".mkd"})
+# Long marks first: UTF-32's little-endian mark begins with UTF-16's.
+BYTE_ORDER_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+# What is taken for lack of a better guess: every byte means something in Latin-1.
+GUESSED = ("cp1252", "latin-1")
+SNIFFED_BYTES = 8192
+CONTROL_CHARACTERS = bytes(set(range(32)) - set(b"\t\n\f\r\x1b"))
+HEADING = re.compile(r"^#{1,6}[ \t]+(.*)", re.MULTILINE)
+# A longer line is no title: memory keeps the title with every chunk.
+LONGEST_TITLE = 300
+CLOSING = re.compile(r"(?:^|[ \t])#+$")
+
+
+class NotText(Exception):
+    """A file's content is not text; the message is the reason."""
+
+
+class EmptyText(NotText):
+    """There is nothing in the file but white space."""
+
+
+class Text(NamedTuple):
+    """A text with plain line ends, and the encoding it was in."""
+
+    text: str
+    encoding: str
+
+
+def read_text(path: Path) -> Text:
+    """What is in a file. Raises NotText, OSError."""
+    return decode(read_regular(path, LARGEST_BYTES))
+
+
+def decode(data: bytes) -> Text:
+    """UTF-8 and, with a byte order mark, UTF-16 and UTF-32; else Windows-1252; else Latin-1.
+
+    Raises NotText, and EmptyText where there is nothing but white space.
+    """
+    text, encoding = _decode(data)
+    if not text.strip():
+        raise EmptyText("is empty")
+    return Text(text.replace("\r\n", "\n").replace("\r", "\n"), encoding)
+
+
+def _decode(data: bytes) -> tuple[str, str]:
+    for mark, encoding in BYTE_ORDER_MARKS:
+        if data.startswith(mark):
+            return data[len(mark) :].decode(encoding, errors="replace"), encoding
+    head = data[:SNIFFED_BYTES]
+    # One control character in ten: compressed and compiled data have more, text has none or a few.
+    if b"\0" in head or len(head) - len(head.translate(None, CONTROL_CHARACTERS)) > len(head) / 10:
+        raise NotText("is not text")
+    for encoding in ("utf-8", "cp1252"):
+        with suppress(UnicodeDecodeError):
+            return data.decode(encoding), encoding
+    return data.decode("latin-1"), "latin-1"
+
+
+def title_of(path: Path, text: str) -> str:
+    """A Markdown document's first heading of at most LONGEST_TITLE characters, else the file's name."""
+    if path.suffix.lower() in MARKDOWN:
+        for heading in HEADING.finditer(text):
+            # Not one expression for the whole line: with the blanks in it that would be cubic.
+            title = CLOSING.sub("", heading[1].strip()).rstrip()
+            if 0 < len(title) <= LONGEST_TITLE:
+                return title
+    return path.name

@@ -1,0 +1,133 @@
+"""Which model answers, and where: the rules behind `model = "auto"`, a name, and "offline".
+
+Nothing is imported and no server asked that the choice does not need: offline stays light.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+
+import anyio
+
+from ragchat.errors import MissingKey, ModelError, NoChatModel, UnknownModel
+from ragchat.llm.client import Model
+from ragchat.settings import ModelSettings
+from ragchat.types import OFFLINE, ModelPlace
+from ragconfig.settings import read_key
+
+AUTO = "auto"
+OPENAI_URL = "https://api.openai.com/v1"
+
+# Servers list these beside their chat models, and the API does not say which is which.
+_NOT_FOR_CHAT = re.compile(
+    r"embed|minilm|\bbge|\bgte|\be5-|rerank|whisper|tts|audio|realtime|transcribe|dall-e|image|sora"
+    r"|moderation|davinci|babbage|codex|search|instruct-0914|guard",
+    re.IGNORECASE,
+)
+
+
+async def resolve(
+    name: str, settings: ModelSettings, environ: Mapping[str, str] = os.environ
+) -> Model | None:
+    """The model that `name` ("auto", "offline", or a model's own name) stands for; None: no model at all.
+
+    "auto" is offline when neither a key nor an endpoint is configured and no Ollama with a chat model
+    answers. A name goes to the configured endpoint, else to an Ollama that has it, else to OpenAI. Raises
+    ModelError: MissingKey, ModelUnreachable, UnknownModel, NoChatModel …; SettingsError for a key file
+    that cannot be read.
+    """
+    if name == OFFLINE:
+        return None
+    base_url = settings.base_url or environ.get("OPENAI_BASE_URL", "")
+    key = read_key(settings.key_file, environ=environ)
+    if base_url:
+        return await _at(ModelPlace(name, base_url, key), settings)
+    if name == AUTO:
+        if key:
+            return Model(ModelPlace(settings.openai_model, OPENAI_URL, key), settings)
+        return await _at_ollama(name, settings)
+    if model := await _at_ollama(name, settings):
+        return model
+    if not key:
+        raise MissingKey(name)
+    return Model(ModelPlace(name, OPENAI_URL, key), settings)
+
+
+async def _at(place: ModelPlace, settings: ModelSettings) -> Model:
+    """A model at the configured endpoint; only "auto" has to ask it for its list."""
+    model = Model(place, settings)
+    if place.name == AUTO:
+        chosen = _choose(await _names(model), settings.openai_model)
+        if chosen is None:
+            await model.aclose()
+            raise NoChatModel(place.base_url)
+        model.place = ModelPlace(chosen, place.base_url, place.key)
+    return model
+
+
+async def _at_ollama(name: str, settings: ModelSettings) -> Model | None:
+    """The named model, or for "auto" the one used last, if an Ollama answers and has it."""
+    if not await _listens(settings.ollama_url, settings.ollama_seconds):
+        return None
+    model = Model(ModelPlace(name, settings.ollama_url, ""), settings)
+    try:
+        names = await model.names()
+    except ModelError:  # something else listens there
+        names = []
+    chosen = _choose(names, "") if name == AUTO else _same_tag(name, names)
+    if chosen is None:
+        await model.aclose()
+        return None
+    model.place = ModelPlace(chosen, settings.ollama_url, "")
+    return model
+
+
+async def names_beside(model: Model) -> list[str]:
+    """The chat models at the same place, for completion."""
+    return [name for name in await model.names() if not _NOT_FOR_CHAT.search(name)]
+
+
+async def with_near_names(error: UnknownModel, model: Model) -> UnknownModel:
+    """The same error, with the names that the server has and the user may have meant."""
+    try:
+        names = await names_beside(model)
+    except ModelError:
+        return error
+    near = difflib.get_close_matches(error.model, names, n=3, cutoff=0.4) or names[:5]
+    return UnknownModel(error.model, error.base_url, near)
+
+
+async def _names(model: Model) -> list[str]:
+    try:
+        return await model.names()
+    except BaseException:
+        await model.aclose()
+        raise
+
+
+def _choose(names: list[str], preferred: str) -> str | None:
+    if preferred in names:
+        return preferred
+    return next((name for name in names if not _NOT_FOR_CHAT.search(name)), None)
+
+
+def _same_tag(name: str, names: list[str]) -> str | None:
+    """Ollama lists `llama3.2:latest` for what everybody calls `llama3.2`."""
+    return next((known for known in names if known in (name, f"{name}:latest")), None)
+
+
+async def _listens(url: str, seconds: float) -> bool:
+    parts = urlsplit(url)
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    with anyio.move_on_after(seconds):
+        try:
+            stream = await anyio.connect_tcp(parts.hostname or "", port)
+        except OSError:
+            return False
+        await stream.aclose()
+        return True
+    return False

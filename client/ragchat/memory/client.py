@@ -1,0 +1,188 @@
+"""Memory as the rest of the program sees it: typed calls in, typed answers or RagChatErrors out.
+
+Not the process (`memory_process`). The one place where errors of the wire and of tools become ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+import msgspec
+
+from ragchat.errors import MemoryRefused, MemoryTimedOut, MemoryUnavailable
+from ragchat.ingest.files import references
+from ragchat.memory.types import (
+    Documents,
+    DocumentText,
+    Entry,
+    Forgotten,
+    Injected,
+    Journal,
+    QueryResult,
+    Reembedded,
+    Stats,
+    Undone,
+    Verified,
+)
+from ragconfig.settings import Settings
+from ragmcp.client.client import OnProgress, ToolCallResult
+from ragmcp.errors import (
+    ConnectionClosed,
+    LocalProtocolError,
+    RagMcpError,
+    RequestTimedOut,
+    ServerNotStarted,
+    WireError,
+)
+from ragmcp.protocol.schema import ToolInfo
+
+T = TypeVar("T")
+
+DOCUMENT_NOT_FOUND = "RESOURCE_NOT_FOUND"
+# Reading is a matter of milliseconds, but the first query of a large memory builds its index.
+READ_SECONDS = 300.0
+
+
+class Server(Protocol):
+    """What is needed of a connection to the server."""
+
+    async def list_tools(self) -> list[ToolInfo]: ...
+    async def call_tool(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        timeout: float | None,
+        on_progress: OnProgress | None = None,
+    ) -> ToolCallResult: ...
+
+
+class MemoryClient:
+    """Every method raises MemoryUnavailable, MemoryTimedOut, or MemoryRefused with the server's sentence."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+
+    async def query(self, text: str, top_k: int = 8, filter: dict[str, Any] | None = None) -> QueryResult:
+        arguments: dict[str, Any] = {"query": text, "top_k": top_k}
+        if filter:
+            arguments["filter"] = filter
+        return await self._typed("Query", arguments, QueryResult)
+
+    async def inject(self, text: str, metadata: dict[str, Any] | None = None) -> Injected:
+        """Answered once the document is stored, however long a large one takes."""
+        return await self._typed("Inject", {"text": text, "metadata": metadata or {}}, Injected, timeout=None)
+
+    async def documents(self, limit: int = 100, offset: int = 0, uri_glob: str | None = None) -> Documents:
+        arguments: dict[str, Any] = {"limit": limit, "offset": offset}
+        if uri_glob is not None:
+            arguments["uri_glob"] = uri_glob
+        return await self._typed("ListDocuments", arguments, Documents)
+
+    async def show(self, document: str) -> DocumentText:
+        """A document by its id, its URI or its file's path."""
+        return await self._about("ShowDocument", document, DocumentText)
+
+    async def forget(self, document: str) -> Forgotten:
+        """Take out a document, named as for `show`."""
+        return await self._about("ForgetDocument", document, Forgotten)
+
+    async def log(self, limit: int = 100) -> list[Entry]:
+        """The last writes, the newest first."""
+        return (await self._typed("ListJournal", {"limit": limit}, Journal)).entries
+
+    async def undo(self) -> Entry:
+        """Take back the last write that is not taken back yet."""
+        return (await self._typed("UndoLast", {}, Undone)).entry
+
+    async def stats(self) -> Stats:
+        return await self._typed("MemoryStats", {}, Stats)
+
+    async def reembed(self, on_progress: OnProgress | None = None) -> Reembedded:
+        """Embed everything anew, however long it takes; progress is counted in chunks."""
+        return await self._typed("ReembedAll", {}, Reembedded, timeout=None, on_progress=on_progress)
+
+    async def verify(self, on_progress: OnProgress | None = None) -> Verified:
+        """Check the whole file for damage, however long it takes."""
+        return await self._typed("VerifyMemory", {}, Verified, timeout=None, on_progress=on_progress)
+
+    async def tools(self) -> list[ToolInfo]:
+        with _mapped("tools/list"):
+            return await self._server.list_tools()
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> ToolCallResult:
+        """Any tool; one that failed while running is an answer with `is_error`."""
+        with _mapped(name):
+            return await self._server.call_tool(name, arguments, timeout=READ_SECONDS)
+
+    async def _about(self, tool: str, document: str, type: type[T]) -> T:
+        """A call about one document; where nothing fits, the error speaks of it in the user's own words."""
+        unknown: MemoryRefused | None = None
+        for reference in references(document):
+            try:
+                return await self._typed(tool, {"document": reference}, type)
+            except MemoryRefused as error:
+                if error.word != DOCUMENT_NOT_FOUND:
+                    raise
+                unknown = unknown or error
+        assert unknown is not None
+        raise unknown
+
+    async def _typed(
+        self,
+        tool: str,
+        arguments: dict[str, Any],
+        type: type[T],
+        *,
+        timeout: float | None = READ_SECONDS,
+        on_progress: OnProgress | None = None,
+    ) -> T:
+        with _mapped(tool):
+            result = await self._server.call_tool(tool, arguments, timeout=timeout, on_progress=on_progress)
+        if result.is_error:
+            raise _refusal(result)
+        try:
+            return msgspec.convert(result.structured, type)
+        except msgspec.ValidationError as error:
+            raise MemoryUnavailable(f"its answer to {tool} is not usable ({error})") from None
+
+
+@contextmanager
+def _mapped(tool: str) -> Iterator[None]:
+    """The border to MCP."""
+    try:
+        yield
+    except WireError as error:
+        raise MemoryRefused(error.error_code or str(error.code), str(error)) from error
+    except LocalProtocolError as error:
+        raise MemoryRefused(error.code, str(error), error.hint) from error
+    except RequestTimedOut as error:
+        raise MemoryTimedOut(tool, error.seconds) from error
+    except (ServerNotStarted, ConnectionClosed) as error:
+        raise MemoryUnavailable(error.reason or str(error)) from error
+    except RagMcpError as error:
+        raise MemoryUnavailable(str(error)) from error
+
+
+def _refusal(result: ToolCallResult) -> MemoryRefused:
+    """A failed tool's own word and sentence, and what to do, with which its text ends."""
+    data = result.structured if isinstance(result.structured, dict) else {}
+    details = data.get("details")
+    hint = str(details.get("hint", "")) if isinstance(details, dict) else ""
+    return MemoryRefused(
+        str(data.get("errorCode", "MEMORY_ERROR")), result.text.removesuffix(hint).rstrip(), hint
+    )
+
+
+@asynccontextmanager
+async def open_memory(
+    settings: Settings, config_file: Path | None = None, *, verbose: bool = False
+) -> AsyncIterator[MemoryClient]:
+    """Memory with a server of its own, which starts in the background and ends with the block."""
+    from ragchat.memory.process import supervised
+
+    async with supervised(settings, config_file, verbose=verbose) as server:
+        yield MemoryClient(server)

@@ -1,0 +1,101 @@
+"""How this program's own memory server is run: its command, its log, its life. What is asked of it stands in
+`memory_client`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ragchat import __version__
+from ragchat.log import server_log
+from ragconfig.settings import Settings
+
+if TYPE_CHECKING:
+    from ragmcp.client.supervisor import Supervised
+
+CLIENT_NAME = "ragchat"
+STDERR_FILE = "ragmemory.log"
+TOOLSETS = "memory,documents"
+# What may be sent again when the server died over it: reading changes nothing, and Inject is an upsert.
+REPEATABLE = frozenset(
+    {"Query", "Inject", "ListDocuments", "ShowDocument", "ListJournal", "MemoryStats", "VerifyMemory"}
+)
+
+# What the server gets of our environment. Not all of it: keys and tokens of other programs are often there.
+# The lists are those of MCP's own SDKs, and what changes where Python and its libraries find things, how they
+# reach the network, and how many threads they start.
+INHERITED = frozenset(
+    name
+    for names in (
+        "HOME LOGNAME PATH SHELL TERM USER TZ LANG LANGUAGE TMPDIR TMP TEMP NO_COLOR VIRTUAL_ENV",
+        "APPDATA COMSPEC HOMEDRIVE HOMEPATH LOCALAPPDATA NUMBER_OF_PROCESSORS PATHEXT PROGRAMDATA",
+        "PROCESSOR_ARCHITECTURE PROGRAMFILES SYSTEMDRIVE SYSTEMROOT USERNAME USERPROFILE WINDIR",
+        "RAGCHAT_HOME HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY REQUESTS_CA_BUNDLE CURL_CA_BUNDLE",
+    )
+    for name in names.split()
+)
+INHERITED_PREFIXES: tuple[str, ...] = (
+    *("LC_", "XDG_", "LD_", "DYLD_", "PYTHON", "COVERAGE_"),
+    *("SSL_", "OMP_", "OPENBLAS_", "MKL_", "RAYON_", "TOKENIZERS_"),
+    # The settings of memory, but not those of the chat: model.base_url may hold a password.
+    *("RAGCHAT_MEMORY", "RAGCHAT_LIMITS_", "RAGCHAT_EMBEDDER_", "RAGCHAT_CHUNKING_", "RAGCHAT_RANKING_"),
+    "RAGCHAT_HTTP_",
+)
+OPENAI_PREFIX = "OPENAI_"
+OPENAI_KEY = "OPENAI_API_KEY"
+
+
+def memory_path(settings: Settings) -> Path:
+    """The memory's SQLite file, absolute."""
+    named = settings.tables["memory"]["path"]
+    return Path(named).expanduser().absolute() if named else settings.home.data / "memory.db"
+
+
+def program(settings: Settings, config_file: Path | None, verbose: bool) -> list[str]:
+    """`ragmemory` on this memory, with the settings of this run."""
+    # -P: a file of the working folder must not stand in for a module of the server.
+    words = [sys.executable, "-P", "-X", "utf8", "-m", "ragmemory", "--memory", str(memory_path(settings))]
+    words += ["--config", str(config_file)] if config_file else []
+    return [*words, "-v"] if verbose else words
+
+
+def command(settings: Settings, config_file: Path | None, verbose: bool) -> list[str]:
+    return [*program(settings, config_file, verbose), "--toolsets", TOOLSETS]
+
+
+def environment(settings: Settings, environ: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """The server's environment: without the model's key, unless the embedder uses the same one."""
+    embedder = settings.tables["embedder"]
+    prefixes = INHERITED_PREFIXES
+    if embedder["kind"] == "openai":
+        prefixes = (*prefixes, OPENAI_PREFIX)
+    withheld = {OPENAI_KEY} if embedder["key_file"] else set()
+    return {
+        name: value
+        for name, value in environ.items()
+        # Proxies are usually set in lower case.
+        if (name.upper() in INHERITED or name.upper().startswith(prefixes)) and name not in withheld
+    }
+
+
+def supervised(settings: Settings, config_file: Path | None, *, verbose: bool) -> Supervised:
+    """The server: entered, it starts in the background, and again when it dies."""
+    from ragmcp.client.supervisor import Supervised
+    from ragmcp.stdio.stdio import open_stdio
+
+    start = partial(
+        open_stdio,
+        command(settings, config_file, verbose),
+        stderr=server_log(settings.home.state / STDERR_FILE),
+        env=environment(settings),
+        message_bytes=settings.tables["limits"]["message_bytes"],
+        era="modern",
+        client_name=CLIENT_NAME,
+        client_version=__version__,
+    )
+    return Supervised(start, repeatable=REPEATABLE)

@@ -1,0 +1,116 @@
+"""Content words of texts in the usual languages: what is left without the words that only hold it together.
+
+Pure. Used here in the chat to find out what a question is about; memory has its own way with words.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+from ragchat.sessions.search import UNSPACED
+
+_WORD = re.compile(rf"[{UNSPACED}]+|[^\W_{UNSPACED}]+(?:['’.,-](?=[^\W_{UNSPACED}])[^\W_{UNSPACED}]+)*")
+_UNSPACED_RUN = re.compile(f"[{UNSPACED}]+")
+
+# Function words, question words and pronouns of English, German, French, Spanish, Italian, Dutch, Portuguese;
+# one set, as a question does not say which language it is in.
+_FUNCTION_WORDS = """
+a about after again all also am an and any are aren't as at be because been before being between both but
+by can can't could did didn't do does doesn't doing don't down during each else even ever few for from
+further get gets give given had has have having he her here hers herself him himself his how however i if
+in into is isn't it its it's itself just know let's like many may me mean meant might more most much must
+my myself named no nor not now of off on once one only or other others our ours out over own please same
+shall she should show so some such tell than that that's the their theirs them themselves then there
+there's these they this those through to too under until up us very was wasn't we were what what's when
+where where's which while who who's whom whose why will with within without would you your yours exactly
+say says said does anything something kind type called
+wann aber alle allem allen aller alles als also am an ander andere anderen auch auf aus bei beim bin bis
+bist da dabei dadurch dafür damit danach dann daran darauf daraus darin darum darüber das dass davon dazu
+dem den denen denn der deren des dessen dich die dies diese diesem diesen dieser dieses dir doch dort du
+durch ein eine einem einen einer eines er es etwas euch euer für gab gegen genau gibt gewesen hab habe
+haben hat hatte hatten hier hin ich ihm ihn ihnen ihr ihre ihrem ihren ihrer im in indem ins ist ja jede
+jedem jeden jeder jedes jener kann kein keine können könnte man mehr mein meine mich mir mit muss nach
+nicht nichts noch nun nur ob oder ohne sehr sein seine seinem seinen seiner seit sich sie sind so solche
+soll sollte sondern sonst sowie um und uns unser unter viel viele vielen vom von vor war waren warum was
+weil welche welchem welchen welcher welches wem wen wenn wer werde werden wessen weshalb wie wieder wieso
+wieviel will wir wird wo wobei wodurch wofür woher wohin womit woran worauf woraus worin wurde wurden
+während zu zum zur zwar zwischen über bitte nenne sag zeig
+à au aux avec ce ceci cela celle celles celui ces cet cette comment dans de des donc dont du elle elles en
+est et eu eux il ils j je l la le les leur leurs lui là ma mais me mes moi mon même ne ni nos notre nous n
+on ont ou où par pas pour pourquoi qu quand que quel quelle quelles quels qui quoi sa sans se ses si son
+sont sur ta te tes toi ton tu un une vos votre vous y ça c d s t m était étaient être a-t-il combien
+al algo algunos ante antes como con contra cual cuál cuáles cuando cuándo cuánto cuántos cuánta de del
+desde donde dónde durante el él ella ellas ellos en entre era eran es esa ese eso esta está este esto
+estos fue fueron ha había hay la las le les lo los más mi mis muy nada ni no nos o otro para pero por
+porque qué que quien quién quiénes se ser si sí sin sobre son su sus también te tiene todo tu un una uno
+unos y ya
+ai alla anche che chi ci come con cosa cui da dal dalla degli dei del della delle di dove e ed era erano
+fu gli ha hanno i il in io l la le lei lo loro ma mi nel nella non o per perché più quale quali quando
+quanti quanto questa questo se si sono sta su sua sue sui sul sulla suo tra un una uno
+aan als bij dan dat de deze die dit door een en er het hij hoe hun ik in is je kan maar met naar niet of
+om ook op over te tot uit van voor waar waarom wanneer wat we welke werd wie wordt ze zijn zij
+ao aos com como da das de do dos e é ela ele eles em entre era foi foram isso isto mais mas na nas no nos
+não o os ou para pela pelo por qual quais quando quantos que quem se sem ser seu sua são também um uma
+"""
+
+# The same for Chinese and Japanese, cut out of runs of characters, longer ones first. No single character
+# that is often a part of a word, such as the 中 of 中国 and the 都 of 首都.
+_FUNCTION_RUN_PARTS = """
+什么时候 什么样 为什么 是什么 什么 哪些 哪个 哪一 哪里 哪儿 哪年 哪 谁的 谁 怎么样
+怎么 怎样 如何 多少 多久 多大 几个 几年 是否 是不是 有没有 可以 可能 它们 他们 她们
+它 他 她 我们 你们 这个 这些 这种 这里 这 那个 那些 那种 那里 那么 那 其中 的 了
+吗 呢 吧 啊 是 在 与 及 被 对于 关于 请问 告诉 一个 一种 叫做 哪位 何时 何处 何
+还有 但是 因为 所以 如果 です ます した する ある いる から まで より だれ どこ いつ
+なに 何 どの どう なぜ は が を に で と の も へ や か
+"""
+_FUNCTION_RUNS = re.compile("|".join(sorted(_FUNCTION_RUN_PARTS.split(), key=len, reverse=True)))
+_STOP = frozenset(_FUNCTION_WORDS.split())
+
+# Characters of a question that are looked at: as many as memory uses, which says so where there are more. The
+# number stands here a second time because the two programs share nothing but the protocol.
+LONGEST_QUESTION = 10_000
+
+
+def words(text: str) -> list[str]:
+    """All words in lower case; a run of a script without spaces is one."""
+    return [word.lower().replace("’", "'") for word in _WORD.findall(text)]
+
+
+def content_words(text: str) -> list[str]:
+    """The words that say what a text is about, in their order, as written."""
+    found: list[str] = []
+    for word in _WORD.findall(text):
+        if _UNSPACED_RUN.fullmatch(word):
+            found += [part for part in _FUNCTION_RUNS.split(word) if part]
+        elif word.lower().replace("’", "'") not in _STOP:
+            found.append(word)
+    return found
+
+
+def index_terms(text: str) -> list[str]:
+    """What two texts are compared by: stems of content words; of unspaced scripts, overlapping pairs."""
+    stem = _stemmer()
+    found: list[str] = []
+    for word in content_words(text):
+        if _UNSPACED_RUN.fullmatch(word):
+            found += [word[i : i + 2] for i in range(len(word) - 1)] or [word]
+        else:
+            found.append(stem(word.lower().removesuffix("'s").removesuffix("’s")))
+    return found
+
+
+def is_unspaced(text: str) -> bool:
+    """Whether most letters of a text are of a script without spaces."""
+    return sum(map(len, _UNSPACED_RUN.findall(text))) * 2 > sum(map(str.isalpha, text))
+
+
+@functools.cache
+def _stemmer() -> Callable[[str], str]:
+    """English and then German stems: enough for these two, harmless to the names of any language."""
+    make: Callable[[str], Any] = import_module("Stemmer").Stemmer  # a C module without type stubs
+    english, german = make("english").stemWord, make("german").stemWord
+    return lambda word: str(german(english(word)))

@@ -1,0 +1,4 @@
+"""`ragchat run`: scripted sessions with expectations.
+
+`script` reads the file, `runner` runs it.
+"""

@@ -1,0 +1,170 @@
+"""Runs a script's steps in one session, one after the other, and checks what comes out."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+import anyio
+from msgspec import Struct, field
+
+from ragchat.app import App
+from ragchat.errors import RagChatError
+from ragchat.ingest.load import InjectReport, Memory, inject_one, run_inject
+from ragchat.scripts.script import Expectation, InjectStep, Script, Step, listed
+from ragchat.settings import RetrievalSettings
+from ragchat.types import Finished
+
+# A program of its own, which can be ended: Python does not interrupt a search, and `(a+)+$` may take years.
+SEARCH = """
+import json, re, sys
+pattern, text = json.load(sys.stdin)
+print("found" if re.search(pattern, text, re.MULTILINE) else "not found")
+"""
+SEARCH_SECONDS = 5.0
+
+
+class Outcome(Struct):
+    """What a step brought: the text that is looked at, the URIs it names, and whether it is grounded."""
+
+    text: str
+    uris: list[str] = field(default_factory=list)
+    grounded: bool | None = None
+    errors: list[str] = field(default_factory=list)
+
+
+class StepReport(Struct):
+    """One line of the table. `failures` are sentences; none: the step passed."""
+
+    step: int  # from 1
+    kind: str
+    title: str
+    passed: bool
+    failures: list[str]
+    seconds: float
+    text: str
+    uris: list[str]
+
+
+class ScriptReport(Struct):
+    name: str
+    steps: list[StepReport] = field(default_factory=list)
+
+    def public(self) -> dict[str, Any]:
+        """The shape of `ragchat run --json`."""
+        passed = sum(step.passed for step in self.steps)
+        failed = len(self.steps) - passed
+        return {"script": self.name, "steps": self.steps, "passed": passed, "failed": failed}
+
+
+async def run_script(
+    script: Script,
+    folder: Path,
+    app: App,
+    memory: Memory,
+    on_step: Callable[[StepReport], None] | None = None,
+) -> ScriptReport:
+    """Every step, also after one has failed. `folder` is where the script's paths start."""
+    report = ScriptReport(script.script.name)
+    for number, step in enumerate(script.step, 1):
+        started = time.perf_counter()
+        try:
+            outcome = await _run_step(step, folder, app, memory)
+        except RagChatError as error:
+            outcome = Outcome("", errors=[str(error)])
+        seconds = time.perf_counter() - started
+        failures = outcome.errors or await check(step.expect, outcome, seconds)
+        done = StepReport(
+            number, step.kind, step.title, not failures, failures, seconds, outcome.text, outcome.uris
+        )
+        report.steps.append(done)
+        if on_step is not None:
+            on_step(done)
+    return report
+
+
+async def _run_step(step: Step, folder: Path, app: App, memory: Memory) -> Outcome:
+    if step.inject is not None:
+        return await _inject(step.inject, folder, memory)
+    if step.ask is not None:
+        return await _ask(step.ask, app)
+    return await _query(step.query or "", app)
+
+
+async def _inject(step: InjectStep, folder: Path, memory: Memory) -> Outcome:
+    if step.path:
+        report = await run_inject(memory, [folder / path for path in listed(step.path)])
+    else:
+        metadata = {"uri": step.uri} if step.uri else {}
+        report = InjectReport([await inject_one(memory, step.text, metadata)])
+    return Outcome(
+        text="\n".join(f"{document.status} {document.uri}" for document in report.documents),
+        uris=[document.uri for document in report.documents],
+        errors=[document.error for document in report.documents if document.error],
+    )
+
+
+async def _ask(question: str, app: App) -> Outcome:
+    async for event in app.ask(question):
+        if isinstance(event, Finished):
+            turn = event.turn
+    return Outcome(turn.answer, [citation.uri for citation in turn.citations], turn.grounded)
+
+
+async def _query(text: str, app: App) -> Outcome:
+    retrieval = app.settings.table("retrieval", RetrievalSettings)
+    found = await app.memory.query(text, retrieval.top_k)
+    return Outcome(
+        text="\n\n".join(hit.text for hit in found.hits),
+        uris=[hit.uri for hit in found.hits],
+        grounded=any(hit.score >= retrieval.min_score for hit in found.hits),
+    )
+
+
+async def check(expect: Expectation, outcome: Outcome, seconds: float) -> list[str]:
+    """A sentence for each expectation that does not hold."""
+    text = _folded(outcome.text)
+    failures = [f"does not contain {part!r}" for part in listed(expect.contains) if _folded(part) not in text]
+    failures += [f"contains {part!r}" for part in listed(expect.not_contains) if _folded(part) in text]
+    failures += [
+        failure for pattern in listed(expect.matches) if (failure := await _mismatch(pattern, outcome.text))
+    ]
+    failures += [
+        f"does not cite {wanted!r}"
+        for wanted in listed(expect.cites)
+        if not any(_is_cited(wanted, uri) for uri in outcome.uris)
+    ]
+    if expect.grounded is not None and outcome.grounded != expect.grounded:
+        failures.append("is grounded" if outcome.grounded else "is not grounded")
+    if expect.max_seconds is not None and seconds > expect.max_seconds:
+        failures.append(f"took {seconds:.2f} s, more than {expect.max_seconds:g} s")
+    return failures
+
+
+async def _mismatch(pattern: str, text: str) -> str:
+    """Why the regular expression is not found in the text; "" if it is."""
+    # -I and -S: nothing of the user's is imported, and it starts in 20 ms.
+    command = [sys.executable, "-I", "-S", "-c", SEARCH]
+    try:
+        with anyio.fail_after(SEARCH_SECONDS):
+            done = await anyio.run_process(command, input=json.dumps([pattern, text]).encode(), check=False)
+    except TimeoutError:
+        return f"is not matched with {pattern!r} within {SEARCH_SECONDS:g} s"
+    except OSError as error:
+        return f"cannot be matched with {pattern!r}: {error.strerror}"
+    if done.returncode:
+        return f"cannot be matched with {pattern!r}: the search ended with exit code {done.returncode}"
+    return "" if done.stdout.split() == [b"found"] else f"does not match {pattern!r}"
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.casefold().split())
+
+
+def _is_cited(wanted: str, uri: str) -> bool:
+    return fnmatchcase(uri, wanted) if "*" in wanted else wanted in uri

@@ -1,0 +1,245 @@
+"""Scripted sessions: questions with expectations, for a user's own regression tests and for ours.
+
+A script is a TOML file:
+
+    [script]
+    name = "First steps"
+    memory = "fresh"              # the default: a memory of its own, deleted afterwards; else a path
+    model = "offline"             # the default is the one of the settings
+
+    [variables]
+    country = "France"
+
+    [[step]]
+    inject = "documents"                     # or a list of paths, or { text = "…", uri = "note:1" }
+
+    [[step]]
+    ask = "What is the capital of ${country}?"
+    expect = { contains = "Paris", cites = "*/france.md", grounded = true, max_seconds = 5 }
+
+    [[step]]
+    query = "capital"
+    expect = { not_contains = ["Berlin"], matches = "(?i)seine" }
+
+All steps share one session. Paths are relative to the script. Sessions are kept in a place of their own, so a
+script never touches the user's. What is checked: of `ask` the answer and its citations, of `query` the
+passages, of `inject` a line `status uri` for each document.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct, field
+
+from ragchat.errors import ScriptInvalid
+from ragconfig.toml_files import NotToml, read_toml
+
+FRESH = "fresh"
+LARGEST_BYTES = 1 << 22
+VARIABLE = re.compile(r"\$\{([^}]*)\}")
+UNKNOWN_FIELD = re.compile(r"Object contains unknown field `(.*?)`")
+WRONG_TYPE = re.compile(r"Expected `(.*?)`, got `(.*?)`")
+# What TOML has, in words; msgspec's `null` is not in it.
+TYPES = {
+    "object": "a table",
+    "array": "a list",
+    "str": "a text",
+    "bool": "true or false",
+    "int": "a number",
+    "float": "a number",
+}
+
+OneOrMore = str | list[str]
+
+
+class Header(Struct, forbid_unknown_fields=True):
+    name: str = ""
+    memory: str = FRESH
+    model: str = ""
+
+
+class InjectStep(Struct, forbid_unknown_fields=True):
+    """A path or several, or a text with an optional URI."""
+
+    path: OneOrMore = ""
+    text: str = ""
+    uri: str = ""
+
+
+class Expectation(Struct, forbid_unknown_fields=True):
+    """What must hold; whatever is left out is not looked at.
+
+    `contains` and `not_contains` ignore case and how white space is broken. `matches` are regular expressions
+    to be found anywhere. `cites` are URIs: globs where they hold `*`, else parts.
+    """
+
+    contains: OneOrMore | None = None
+    not_contains: OneOrMore | None = None
+    matches: OneOrMore | None = None
+    cites: OneOrMore | None = None
+    grounded: bool | None = None
+    max_seconds: float | None = None
+
+
+class Step(Struct, forbid_unknown_fields=True):
+    """Exactly one of `inject`, `ask` and `query`."""
+
+    inject: InjectStep | None = None
+    ask: str | None = None
+    query: str | None = None
+    expect: Expectation = field(default_factory=Expectation)
+
+    @property
+    def kind(self) -> str:
+        return next(name for name in ("inject", "ask", "query") if getattr(self, name) is not None)
+
+    @property
+    def title(self) -> str:
+        if self.inject is not None:
+            return ", ".join(listed(self.inject.path)) or self.inject.uri or self.inject.text
+        return self.ask or self.query or ""
+
+
+class Script(Struct, forbid_unknown_fields=True):
+    step: list[Step]
+    script: Header = field(default_factory=Header)
+    variables: dict[str, str | int | float] = field(default_factory=dict)
+
+
+def load_script(path: Path) -> Script:
+    """Read and check a script. Raises ScriptInvalid, whose sentence names the place."""
+    try:
+        tree = read_toml(path, LARGEST_BYTES)
+    except OSError as error:
+        raise ScriptInvalid(str(path), f"it cannot be read: {error.strerror}") from None
+    except NotToml as error:
+        raise ScriptInvalid(str(path), f"it is not valid TOML: {error}") from None
+    try:
+        tree["step"] = _with_paths(tree.get("step", []))
+        script = msgspec.convert(tree, Script)
+        script.step = msgspec.convert(_substitute(tree["step"], script.variables, path), list[Step])
+    except msgspec.ValidationError as error:
+        raise _invalid(path, str(error)) from None
+    if not script.step:
+        raise ScriptInvalid(str(path), "it has no [[step]]")
+    for number, step in enumerate(script.step, 1):
+        if reason := _flaw(step):
+            raise ScriptInvalid(str(path), f"step {number} {reason}")
+    return script
+
+
+def _with_paths(steps: Any) -> Any:
+    """`inject = "x.md"` and `inject = ["x.md", "y"]` in full: they mean these paths."""
+    for step in steps if isinstance(steps, list) else []:
+        if isinstance(step, dict) and isinstance(step.get("inject"), str | list):
+            step["inject"] = {"path": step["inject"]}
+    return steps
+
+
+def _substitute(value: Any, variables: dict[str, str | int | float], path: Path) -> Any:
+    """`${name}` in every string of a tree."""
+    if isinstance(value, dict):
+        return {key: _substitute(item, variables, path) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_substitute(item, variables, path) for item in value]
+    if not isinstance(value, str):
+        return value
+
+    def replacement(match: re.Match[str]) -> str:
+        name = match[1]
+        if name not in variables:
+            raise ScriptInvalid(str(path), f"there is no variable {name}", _nearest(name, list(variables)))
+        return str(variables[name])
+
+    return VARIABLE.sub(replacement, value)
+
+
+def _invalid(path: Path, message: str) -> ScriptInvalid:
+    """msgspec's message in words: which step, which key, what is expected."""
+    reason, _, place = message.partition(" - at `$.")
+    step, key = _step_and_key(place.rstrip("`"))
+    if unknown := UNKNOWN_FIELD.match(reason):
+        inside = f" in {key}" if key else ""
+        return ScriptInvalid(
+            str(path), f"{step}there is no key {unknown[1]}{inside}", _where(unknown[1], key, step)
+        )
+    if wrong := WRONG_TYPE.match(reason):
+        got = TYPES.get(wrong[2], wrong[2])
+        hint = "Each step begins with the line [[step]]." if key == "step" else ""
+        return ScriptInvalid(
+            str(path), f"{step}{key or 'it'} must be {_expected(key, wrong[1])}, not {got}", hint
+        )
+    return ScriptInvalid(str(path), f"{step}{reason}")
+
+
+def _expected(key: str, types: str) -> str:
+    """What a key must be, by msgspec's names of the types: `str | array | null`."""
+    if key == "inject":
+        return "a path, a list of paths, or a table"
+    names = dict.fromkeys(TYPES.get(name, name) for name in types.split(" | ") if name != "null")
+    return " or ".join(names)
+
+
+def _step_and_key(place: str) -> tuple[str, str]:
+    """`step[0].expect.contains` as ("in step 1, ", "expect.contains")."""
+    step, key = "", place
+    if match := re.fullmatch(r"step\[(\d+)\]\.?(.*)", place):
+        step, key = f"in step {int(match[1]) + 1}, ", match[2]
+    return step, re.sub(r"(.*)\[.*\]", r"each of \1", key)
+
+
+def _where(unknown: str, place: str, step: str) -> str:
+    """Where an unknown key belongs, or the nearest key of the place where it stands."""
+    shapes: dict[str, tuple[type[Struct], str]] = {
+        "script": (Header, "under [script]"),
+        "step": (Step, "in a [[step]]"),
+        "inject": (InjectStep, "in inject = { … }"),
+        "expect": (Expectation, "in expect = { … }"),
+        "": (Script, "at the top"),
+    }
+    for shape, belongs in shapes.values():
+        if unknown in shape.__struct_fields__:
+            return f"{unknown} belongs {belongs}."
+    shape, _ = shapes[place or ("step" if step else "")]
+    return _nearest(unknown, list(shape.__struct_fields__))
+
+
+def _nearest(word: str, known: list[str]) -> str:
+    near = difflib.get_close_matches(word, known, n=1, cutoff=0.0)
+    return f"Did you mean {near[0]}?" if near else ""
+
+
+def _flaw(step: Step) -> str:
+    """What is wrong with a step, "" if nothing."""
+    kinds = [name for name in ("inject", "ask", "query") if getattr(step, name) is not None]
+    if len(kinds) != 1:
+        return "needs exactly one of inject, ask and query"
+    if step.inject is not None and bool(step.inject.path) == bool(step.inject.text):
+        return "needs either a path or a text to inject"
+    if step.inject is not None and step.expect.grounded is not None:
+        return "expects grounded, which inject has not"
+    for name in ("contains", "not_contains", "matches", "cites"):
+        wanted = getattr(step.expect, name)
+        if wanted is not None and not all(part.strip() for part in listed(wanted) or [""]):
+            return f"expects {name} = {wanted!r}, which says nothing: name a text, or leave {name} out"
+    most = step.expect.max_seconds
+    if most is not None and not 0 < most < math.inf:
+        return f"expects max_seconds = {most:g}, which must be a number of seconds above 0"
+    for pattern in listed(step.expect.matches):
+        try:
+            re.compile(pattern)
+        except (re.error, OverflowError) as error:
+            return f"has a bad regular expression {pattern!r}: {error}"
+        except RecursionError:
+            return f"has a regular expression that is nested too deeply: {pattern[:40]!r} …"
+    return ""
+
+
+def listed(value: OneOrMore | None) -> list[str]:
+    return [value] if isinstance(value, str) else value or []

@@ -1,0 +1,4 @@
+"""Past conversations: stored, searched, exported.
+
+Start with `store`.
+"""

@@ -1,0 +1,132 @@
+"""Follow-up questions: what memory is to be asked when a question leans on the ones before. Pure.
+
+"and in 2019?" or "who wrote it?" find nothing by themselves. No model is asked (that would cost a round trip,
+and offline there is none): a question that looks as if it depended on the conversation gets the content words
+of what was searched for before. A question that stands alone stays as it is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from ragchat.offline.words import LONGEST_QUESTION, content_words, is_unspaced, words
+from ragchat.types import Turn
+
+# What opens like this is about something else of the same kind …
+_ELLIPTIC = re.compile(
+    r"(what|how) about\b|what else\b|same for\b|was ist mit\b|wie (steht|sieht) es\b|was noch\b|sonst noch\b"
+    r"|qu'en est\b|quoi d'autre\b|(y )?qué hay de\b|e per quanto\b|至于|那么?",
+    re.IGNORECASE,
+)
+# … and what opens like this may be, if it says little itself.
+_OPENER = re.compile(
+    r"(and|but|or|also|then|so|und|aber|oder|auch|dann|et|mais|ou|alors|y|pero|o|e|ma|mas|en|maar)\b"
+    r"|还有|以及|而且|但是?|では|それで|じゃあ",
+    re.IGNORECASE,
+)
+_PRONOUNS = frozenset(
+    word
+    for language in (
+        "it its it's they them their theirs he him his she her hers this that these those there",
+        "er ihn ihm sein seine seinen seiner seinem sie ihr ihre ihren ihrer ihnen es dies diese dieser",
+        "dieses diesem diesen dort davon damit dazu darin darüber dabei deren dessen",
+        "il elle ils elles lui leur leurs ce cela ça celui celle ceux",
+        "él ella ellos ellas eso esto esa ese esta este su sus allí",
+        "lui lei loro esso essa questo questa quello quella suo sua",
+        "ele ela eles elas isso seu hij zij ze hun dit dat",
+    )
+    for word in language.split()
+)
+_QUESTION_WORDS = frozenset(
+    word
+    for language in (
+        "what what's who who's when where where's why how which whose is are was were did does do can",
+        "was wer wen wem wann wo warum wieso wie welche welcher welches ist sind war waren",
+        "que qui quand où pourquoi comment quel quelle qu'est-ce est qué quién cuándo dónde cómo cuál es",
+        "che chi quando dove perché come quale è wat wie wanneer waar waarom hoe welke quem onde",
+    )
+    for word in language.split()
+)
+_UNSPACED_PRONOUN = re.compile(r"它|他(?!人)|她|这|那[个些里]|该|それ|これ|その|この|彼")
+_UNSPACED_END = re.compile(r"呢[？?。\s]*$|は[？?]\s*$")
+
+# Content words of a question that is not complete. Of a script without spaces, characters.
+FEW_WORDS = 3
+FEW_CHARACTERS = 8
+# A pronoun refers within its own question when that much stands before it: "When did Tesla say that he …".
+ANTECEDENT_WORDS = 2
+ANTECEDENT_CHARACTERS = 3
+# "Berlin?", "in 2019?"
+BARE_WORDS = 3
+CARRIED_WORDS = 12
+
+
+def search_text(question: str, history: Sequence[Turn]) -> str:
+    """What memory is asked for this question, given the turns before it; one of many pages stands alone."""
+    if not history or len(question) > LONGEST_QUESTION or not depends(question):
+        return question
+    own = content_words(question)
+    # Its own words once more: "and espresso?" after a question about tea is about espresso first.
+    return " ".join([question.strip(), *own, *_carried(history[-1], own)])
+
+
+def depends(question: str) -> bool:
+    """Whether a question reads as if it needed the one before it."""
+    question = question.strip()
+    content = content_words(question)
+    if not content or _ELLIPTIC.match(question):
+        return True
+    if is_unspaced(question):
+        return _depends_unspaced(question, sum(map(len, content)))
+    if len(content) > FEW_WORDS:
+        return False
+    return bool(_OPENER.match(question)) or _is_bare(question, content) or _has_loose_pronoun(question)
+
+
+def _depends_unspaced(question: str, characters: int) -> bool:
+    if characters > FEW_CHARACTERS:
+        return False
+    pronoun = _UNSPACED_PRONOUN.search(question)
+    loose = pronoun is not None and pronoun.start() < ANTECEDENT_CHARACTERS
+    return loose or bool(_OPENER.match(question) or _UNSPACED_END.search(question))
+
+
+def _is_bare(question: str, content: Sequence[str]) -> bool:
+    said = words(question)
+    asks = question.endswith("?") and said[0] not in _QUESTION_WORDS
+    return asks and len(content) == 1 and len(said) <= BARE_WORDS
+
+
+def _has_loose_pronoun(question: str) -> bool:
+    """Whether a pronoun has nothing before it in the question that it could stand for."""
+    said = question.rstrip("?!. ").split()
+    for place, word in enumerate(said):
+        polite = place > 0 and word[0].isupper()  # German "Sie", "Ihr"
+        if word.lower().strip(",;:'\"") in _PRONOUNS and not polite:
+            before = content_words(" ".join(said[:place]))
+            named = any(word[0].isupper() and word != said[0] for word in before)
+            return len(before) < ANTECEDENT_WORDS and not named
+    return False
+
+
+def _carried(turn: Turn, own: Sequence[str]) -> list[str]:
+    """Content words of the last search and of the title cited first, without what the question says anew.
+
+    The last search, not the last question: it holds what a chain of follow-ups began with.
+    """
+    title = next((citation.title for citation in turn.citations), "")
+    known = {word.lower() for word in own}
+    numbers = any(map(_has_digit, own))
+    carried: list[str] = []
+    searched = (turn.trace.query or turn.question)[:LONGEST_QUESTION]
+    for word in [*content_words(searched), *content_words(title)]:
+        replaced = numbers and _has_digit(word)  # "and in 2019?" is not about 2018
+        if word.lower() not in known and not replaced:
+            known.add(word.lower())
+            carried.append(word)
+    return carried[:CARRIED_WORDS]
+
+
+def _has_digit(word: str) -> bool:
+    return any(sign.isdigit() for sign in word)

@@ -1,0 +1,82 @@
+"""What the arguments of slash commands may be, as far as the text before the cursor goes."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable
+from typing import TYPE_CHECKING
+
+from prompt_toolkit.completion import CompleteEvent, Completion, PathCompleter
+from prompt_toolkit.document import Document
+
+if TYPE_CHECKING:
+    from ragchat.ui.context import ChatContext
+
+_OFFERED = 50
+_PATHS = PathCompleter(expanduser=True)
+
+
+async def commands(_: ChatContext | None, argument: str) -> AsyncIterator[Completion]:
+    from ragchat.ui.slash import table as slash
+
+    for choice in _matching(argument, ((command.name, command.help) for command in slash.COMMANDS)):
+        yield choice
+
+
+async def paths(_: ChatContext | None, argument: str) -> AsyncIterator[Completion]:
+    """The whole argument as one path (it may hold spaces), else its last word."""
+    for text in (argument, argument.rpartition(" ")[2]):
+        found = list(_PATHS.get_completions(Document(text), CompleteEvent()))
+        for completion in found[:_OFFERED]:
+            yield completion
+        if found:
+            return
+
+
+async def documents(context: ChatContext | None, argument: str) -> AsyncIterator[Completion]:
+    from ragchat.ui.render.places import short_uri
+
+    if context is None:
+        return
+    page = await context.memory.documents(limit=_OFFERED, uri_glob=f"*{_plain_glob(argument)}*")
+    for document in page.documents:
+        short = short_uri(document.uri)
+        if argument.lower() not in short.lower():
+            continue  # it is only in the part of the path that is not shown
+        text = short if document.uri.startswith("file://") else document.uri
+        yield Completion(text, -len(argument), display=short, display_meta=document.title)
+
+
+async def models(context: ChatContext | None, argument: str) -> AsyncIterator[Completion]:
+    for name in await context.app.models() if context else ():
+        if argument.lower() in name.lower():
+            yield Completion(name, -len(argument))
+
+
+async def sessions(context: ChatContext | None, argument: str) -> AsyncIterator[Completion]:
+    infos = await context.app.sessions.list(limit=_OFFERED) if context else []
+    for choice in _matching(argument, ((info.session_id, info.title) for info in infos)):
+        yield choice
+
+
+async def system_words(_: ChatContext | None, argument: str) -> AsyncIterator[Completion]:
+    words = (("edit", "in your editor"), ("reset", "back to the prompt it began with"))
+    for choice in _matching(argument, words):
+        yield choice
+
+
+def _matching(argument: str, choices: Iterable[tuple[str, str]]) -> Iterable[Completion]:
+    for text, meaning in choices:
+        if text.startswith(argument):
+            yield Completion(text, -len(argument), display_meta=meaning)
+
+
+def _plain_glob(text: str) -> str:
+    """The last part of a path, in capitals or not, its glob characters taken literally; %20 for a space."""
+    name = text.replace("\\", "/").rpartition("/")[2]
+    return "".join("%20" if character == " " else _either_case(character) for character in name)
+
+
+def _either_case(character: str) -> str:
+    if character.isalpha():
+        return f"[{character.lower()}{character.upper()}]"
+    return f"[{character}]" if character in "*?[" else character

@@ -1,0 +1,61 @@
+"""The line at the bottom: model, memory, how full the context is, tokens. It never waits for any."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from prompt_toolkit.utils import get_cwidth
+
+from ragchat.formatting import counted
+from ragchat.sanitize import one_line
+
+if TYPE_CHECKING:
+    from prompt_toolkit.formatted_text import StyleAndTextTuples
+
+# From here on the oldest turns will soon be left out of the prompt.
+_NEARLY_FULL = 0.8
+_SEPARATOR = " · "
+
+
+@dataclass
+class Status:
+    """What the toolbar knows; None: not yet. Tokens are those of the session, `context` is in [0, 1]."""
+
+    model: str = ""
+    documents: int | None = None
+    chunks: int | None = None
+    tokens: int | None = None
+    context: float | None = None
+    hint: str = ""
+
+    def clear_hint(self, _: object) -> None:
+        """It was for the moment in which nothing was typed."""
+        self.hint = ""
+
+
+def toolbar(status: Status, room: int) -> StyleAndTextTuples:
+    """The parts that fit into `room` columns, the important ones first."""
+    shown: StyleAndTextTuples = []
+    for style, text, *_ in _parts(status):
+        separator = _SEPARATOR if shown else " "
+        room -= get_cwidth(separator + text)
+        if room < 0:
+            break
+        shown += [("", separator), (style, text)]
+    return shown
+
+
+def _parts(status: Status) -> StyleAndTextTuples:
+    parts: StyleAndTextTuples = []
+    if status.hint:
+        parts.append(("class:bottom-toolbar.hint", status.hint))
+    parts.append(("", one_line(status.model, 40) or "starting"))
+    if status.documents is not None and status.chunks is not None:
+        parts.append(("", f"{counted(status.documents, 'document')}, {counted(status.chunks, 'chunk')}"))
+    if status.context is not None:
+        style = "class:bottom-toolbar.full" if status.context >= _NEARLY_FULL else ""
+        parts.append((style, f"context {status.context:.0%}"))
+    if status.tokens is not None:
+        parts.append(("", counted(status.tokens, "token")))
+    return parts

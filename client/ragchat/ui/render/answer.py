@@ -1,0 +1,97 @@
+"""One turn on the screen: its events in, the answer with its sources out."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import TYPE_CHECKING
+
+from ragchat.formatting import seconds
+from ragchat.sanitize import one_line
+from ragchat.types import (
+    OFFLINE,
+    Delta,
+    Event,
+    Finished,
+    Notice,
+    Retrieved,
+    Retrieving,
+    ToolFinished,
+    ToolStarted,
+    Turn,
+)
+from ragchat.ui.render.sources import plain_sources, sources
+from ragchat.ui.render.spinner import Spinner
+from ragchat.ui.render.stream import AnswerStream
+
+if TYPE_CHECKING:
+    from ragchat.ui.render.screen import Screen
+
+
+class AnswerView:
+    """Shows events as they come. What is on the screen stays there when the turn is stopped half-way."""
+
+    def __init__(self, screen: Screen) -> None:
+        self._screen = screen
+        self._spinner = Spinner(screen.err, animated=screen.animated)
+        self._stream = AnswerStream(screen.out, animated=screen.animated)
+
+    async def show(self, events: AsyncGenerator[Event, None]) -> Turn | None:
+        """Shows all of `events` and returns the finished turn. Raises what the turn raises."""
+        turn = None
+        try:
+            async with aclosing(events):
+                async for event in events:
+                    self._show_event(event)
+                    if isinstance(event, Finished):
+                        turn = event.turn
+        finally:
+            self.pause()
+        return turn
+
+    def pause(self) -> None:
+        """Nothing is in motion after it: somebody else may write, or ask the user."""
+        self._spinner.stop()
+        self._stream.finish()
+
+    def _show_event(self, event: Event) -> None:
+        match event:
+            case Retrieving():
+                self._spinner.wait("Looking in memory")
+            case Retrieved():
+                self._spinner.wait("Thinking")
+            case Delta(text):
+                self._spinner.stop()
+                self._stream.feed(text)
+            case ToolStarted(name):
+                self.pause()
+                self._spinner.wait(f"Calling {name}")
+            case ToolFinished(name, ok, summary):
+                self.pause()
+                self._screen.note(f"{name}: {one_line(summary)}", "notice" if ok else "warning")
+                self._spinner.wait("Thinking")
+            case Notice(text):
+                self.pause()
+                self._screen.note(text)
+            case Finished(turn):
+                self.pause()
+                self._show_end(turn)
+
+    def _show_end(self, turn: Turn) -> None:
+        if not self._screen.out.is_terminal:
+            self._screen.show(*(["", *listed] if (listed := plain_sources(turn)) else []))
+            return
+        if (table := sources(turn)) is not None:
+            self._screen.show("", table)
+        self._screen.show("")
+        self._screen.note(summary(turn))
+
+
+def summary(turn: Turn) -> str:
+    """`offline · 0.1 s`, or `gpt-5-mini · 1,204 + 210 tokens · 2.1 s`."""
+    parts = [turn.model]
+    if turn.model != OFFLINE:
+        parts.append(f"{turn.usage.prompt_tokens:,} + {turn.usage.completion_tokens:,} tokens")
+    if "total" in turn.timings:
+        parts.append(seconds(turn.timings["total"]))
+    return " · ".join(parts)

@@ -1,0 +1,53 @@
+"""/sources, /why, /retry, /copy: about the last answer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ragchat.types import Turn
+    from ragchat.ui.context import ChatContext
+
+
+async def show_sources(context: ChatContext, argument: str) -> None:
+    """The passages that are cited, or passage N, with their whole text."""
+    from ragchat.errors import CommandNotPossible
+    from ragchat.ui.render.sources import passage
+
+    turn = _last(context)
+    cited = {citation.chunk_id: citation.n for citation in turn.citations}
+    shown = [
+        (candidate.hit, candidate.n or cited.get(candidate.hit.chunk_id, 0))
+        for candidate in turn.trace.candidates
+        if (str(candidate.n) == argument.strip("[]") if argument else candidate.hit.chunk_id in cited)
+    ]
+    if not shown:
+        missing = (
+            f"the answer was given no passage {argument}" if argument else "the last answer cites nothing"
+        )
+        raise CommandNotPossible("sources", missing)
+    for index, (hit, n) in enumerate(sorted(shown, key=lambda pair: pair[1])):
+        context.screen.show(*([""] if index else []), *passage(hit, n))
+
+
+async def show_why(context: ChatContext, _: str) -> None:
+    from ragchat.ui.render.why import why
+
+    context.screen.show(*why(_last(context)))
+
+
+async def retry(context: ChatContext, _: str) -> None:
+    await context.answer(context.app.retry(approve=context.approve))
+
+
+async def copy(context: ChatContext, _: str) -> None:
+    from ragchat.ui.clipboard import put
+
+    way = await put(_last(context).answer, context.screen.out)
+    context.screen.note(f"The answer was sent to the clipboard by {way}.")
+
+
+def _last(context: ChatContext) -> Turn:
+    turn = context.app.last_turn
+    assert turn is not None  # the table allows these commands only then
+    return turn

@@ -1,0 +1,153 @@
+"""/inject, /query, /memory, /forget, /undo: memory itself."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ragchat.formatting import counted, local
+
+if TYPE_CHECKING:
+    from ragchat.ingest.load import InjectReport
+    from ragchat.ui.context import ChatContext
+
+_SHOWN = 50
+_LISTED = 10
+
+
+async def inject(context: ChatContext, argument: str) -> None:
+    """Load files and folders; what is done when Ctrl-C comes stays done, and is said."""
+    import anyio
+
+    from ragchat.errors import ArgumentMissing
+    from ragchat.ingest.load import InjectReport, run_inject
+    from ragchat.ui.render.progress import progress_bar
+    from ragchat.ui.welcome import load_readme
+
+    if not argument:
+        raise ArgumentMissing("inject", "files or folders")
+    paths = split_paths(argument)
+    if argument == "readme" and not await anyio.Path(argument).exists():
+        await load_readme(context)
+        return
+    report = InjectReport()
+    try:
+        with progress_bar(context.screen) as on_progress:
+            await run_inject(context.memory, paths, on_progress, report)
+    except BaseException:
+        if report.documents:
+            _show_report(context, report)
+        raise
+    _show_report(context, report)
+    await context.follow_memory()
+
+
+async def query(context: ChatContext, text: str) -> None:
+    from ragchat.errors import ArgumentMissing
+    from ragchat.ui.render.sources import passage
+
+    if not text:
+        raise ArgumentMissing("query", "words to search for")
+    found = await context.memory.query(text)
+    for index, hit in enumerate(found.hits):
+        context.screen.show(*([""] if index else []), *passage(hit))
+    if found.notice:
+        context.screen.note(found.notice)
+    if not found.hits:
+        context.screen.note("Memory holds nothing like that.")
+
+
+async def show_memory(context: ChatContext, glob: str) -> None:
+    """The documents, the last changed first, and the sums."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from ragchat.ui.render.places import short_uri
+
+    page = await context.memory.documents(limit=_SHOWN, uri_glob=glob or None)
+    table = Table.grid(padding=(0, 2))
+    table.add_column(overflow="fold")
+    table.add_column(justify="right", no_wrap=True)
+    table.add_column(no_wrap=True)
+    for document in page.documents:
+        name = Text(short_uri(document.uri, document.title))
+        table.add_row(name, f"{document.chunks:,}", Text(local(document.updated_at), "notice"))
+    if page.documents:
+        context.screen.show(table)
+    elif glob:
+        context.screen.note(f"No document matches {glob}.")
+    if page.total > len(page.documents):
+        context.screen.note(f"… and {page.total - len(page.documents):,} more; /memory GLOB narrows it down.")
+    stats = await context.memory.stats()
+    context.screen.note(
+        f"{counted(stats.documents, 'document')}, {counted(stats.chunks, 'chunk')}, "
+        f"{stats.bytes / 1e6:.1f} MB in {stats.path}"
+    )
+
+
+async def forget(context: ChatContext, document: str) -> None:
+    """At once, without asking: /undo brings it back."""
+    from ragchat.errors import ArgumentMissing, MemoryRefused
+    from ragchat.memory.client import DOCUMENT_NOT_FOUND
+    from ragchat.ui.render.places import short_uri
+
+    if not document:
+        raise ArgumentMissing("forget", "a document: its path, URI or id")
+    try:
+        gone = await context.memory.forget(document)
+    except MemoryRefused as error:
+        if error.word == DOCUMENT_NOT_FOUND:
+            error.hint = "/memory lists the documents."
+        raise
+    context.screen.note(
+        f"{short_uri(gone.uri)} is forgotten ({counted(gone.chunks, 'chunk')}). /undo brings it back.", "done"
+    )
+    await context.follow_memory()
+
+
+async def undo(context: ChatContext, _: str) -> None:
+    from ragchat.ui.render.places import short_uri
+
+    entry = await context.memory.undo()
+    context.screen.note(f"{short_uri(entry.uri)} is as it was before it was {entry.action}.", "done")
+    await context.follow_memory()
+
+
+def split_paths(argument: str) -> list[str]:
+    """Paths as a shell takes them, quotes and all; what is one existing path as a whole needs no quotes."""
+    if Path(argument).expanduser().exists():
+        return [argument]
+    lexer = shlex.shlex(argument, posix=True, punctuation_chars=False)
+    lexer.whitespace_split, lexer.commenters = True, ""
+    if os.name == "nt":
+        lexer.escape = ""  # a backslash separates folders there
+    try:
+        return list(lexer)
+    except ValueError:  # an apostrophe in a name is no quotation
+        return [argument]
+
+
+def _show_report(context: ChatContext, report: InjectReport) -> None:
+    failed = list(dict.fromkeys(document.error for document in report.documents if document.error))
+    _note_some(context, failed, "failed", "warning")
+    _note_some(
+        context, [f"{skipped.path} {skipped.reason}" for skipped in report.skipped], "skipped", "notice"
+    )
+    _note_some(context, report.notes, "", "notice")
+    context.screen.note(report.summary(), "warning" if failed else "done")
+    if report.gone:
+        files = counted(len(report.gone), "file")
+        context.screen.note(f"{files} gone from there, but not from memory: /forget.")
+    context.failures += bool(failed)
+
+
+def _note_some(context: ChatContext, lines: Sequence[str], what: str, style: str) -> None:
+    """The first lines; of thousands a person reads none."""
+    head = f"{what}: " if what else ""
+    for line in lines[:_LISTED]:
+        context.screen.note(head + line, style)
+    if len(lines) > _LISTED:
+        context.screen.note(f"{head}{len(lines) - _LISTED:,} more", style)

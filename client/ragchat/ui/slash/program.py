@@ -1,0 +1,50 @@
+"""/help, /clear, /quit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ragchat.ui.prompt.keys import KEY_HELP
+
+if TYPE_CHECKING:
+    from ragchat.ui.context import ChatContext
+    from ragchat.ui.slash.table import SlashCommand
+
+
+async def show_help(context: ChatContext, argument: str) -> None:
+    from ragchat.errors import UnknownCommand
+    from ragchat.ui.slash import table as slash
+
+    name = argument.removeprefix("/").lower()
+    if name and name not in slash.BY_NAME:
+        raise UnknownCommand(name)
+    commands = [slash.BY_NAME[name]] if name else list(slash.COMMANDS)
+    _show_rows(context, [(_usage(command), command.help) for command in commands])
+    if not name:
+        context.screen.show("", "Anything else is a question; //text sends text that begins with a slash.")
+    if not name and context.interactive:
+        context.screen.show("")
+        _show_rows(context, list(KEY_HELP))
+
+
+async def clear(context: ChatContext, _: str) -> None:
+    context.screen.out.clear()
+
+
+async def leave(context: ChatContext, _: str) -> None:
+    context.leaving = True
+
+
+def _usage(command: SlashCommand) -> str:
+    names = "".join(f", /{alias}" for alias in command.aliases)
+    return f"/{command.name}{names} {command.arguments}".strip()
+
+
+def _show_rows(context: ChatContext, rows: list[tuple[str, str]]) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table.grid(padding=(0, 2))
+    for left, right in rows:
+        table.add_row(Text(left, "name"), Text(right))
+    context.screen.show(table)

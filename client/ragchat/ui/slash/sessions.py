@@ -1,0 +1,89 @@
+"""/new, /sessions, /resume, /export: past conversations and this one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ragchat.formatting import counted, local
+
+if TYPE_CHECKING:
+    from ragchat.ui.context import ChatContext
+
+_SHOWN = 20
+
+
+async def new(context: ChatContext, _: str) -> None:
+    context.app.new_session()
+    context.follow_session()
+    context.screen.note("A new conversation. The last one is kept: /sessions lists it.")
+
+
+async def show_sessions(context: ChatContext, words: str) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    from ragchat.sanitize import one_line
+
+    store = context.app.sessions
+    table = Table.grid(padding=(0, 2))
+    if words:
+        for match in await store.search(words, limit=_SHOWN):
+            text = Text.assemble(one_line(match.question), "\n", (one_line(match.snippet), "notice"))
+            table.add_row(Text(match.session_id, "name"), Text(local(match.created_at)), text)
+    else:
+        for info in await store.list(limit=_SHOWN):
+            mark = "*" if info.session_id == context.app.session.session_id else ""
+            table.add_row(
+                Text(info.session_id + mark, "name"), Text(local(info.updated_at)), Text(one_line(info.title))
+            )
+    if table.row_count:
+        context.screen.show(table)
+    else:
+        context.screen.note("Nothing was found." if words else "There is no past conversation yet.")
+
+
+async def resume(context: ChatContext, session_id: str) -> None:
+    from ragchat.errors import CommandNotPossible, NoSession, UnknownSession
+
+    try:
+        session = await context.app.resume(session_id or None)
+    except UnknownSession as error:
+        error.hint = "/sessions lists them."
+        raise
+    except NoSession:
+        if context.app.last_turn is None:
+            raise
+        raise CommandNotPossible("resume", "there is no other past conversation") from None
+    context.follow_session()
+    show_where_it_stands(context)
+    context.screen.note(f"Going on with {session.session_id} ({counted(len(session.turns), 'turn')}).")
+
+
+def show_where_it_stands(context: ChatContext) -> None:
+    """The last question and answer, so that one knows what "it" is."""
+    from rich.text import Text
+
+    from ragchat.sanitize import neutral
+    from ragchat.ui.render.markdown import Markdown
+
+    turn = context.app.last_turn
+    if turn is not None:
+        context.screen.show(Text(neutral(turn.question), "name"), "", Markdown(neutral(turn.answer)), "")
+
+
+async def export(context: ChatContext, argument: str) -> None:
+    """The conversation as a file. Raises FileInTheWay, OSError."""
+    import anyio
+
+    from ragchat.errors import FileInTheWay
+
+    session = context.app.session
+    path = await anyio.Path(argument or f"ragchat-{session.session_id}.md").expanduser()
+    as_json = path.suffix.lower() == ".json"
+    text = await context.app.sessions.export(session.session_id, "json" if as_json else "markdown")
+    try:
+        async with await path.open("x", encoding="utf-8", newline="\n") as file:
+            await file.write(text)
+    except FileExistsError:
+        raise FileInTheWay(str(path)) from None
+    context.screen.note(f"Written to {path}.")

@@ -1,0 +1,77 @@
+"""Read a file that somebody else may have put there: only regular files, and only up to a size.
+
+Both programs read files that a user names or that lie in a folder. Light: the settings need it.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import sys
+from pathlib import Path
+
+# Opening a FIFO must not wait for a writer, and opening a terminal must not adopt it.
+_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_BINARY", 0)
+
+
+class NotARegularFile(OSError):
+    """A folder, FIFO, socket or device."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(errno.EINVAL, "it is not a regular file", str(path))
+
+
+class FileTooLarge(OSError):
+    """A file of `size` bytes; None if that is not known, because the file has no size or is growing."""
+
+    def __init__(self, path: Path, size: int | None, most: int) -> None:
+        self.size = size
+        self.most = most
+        super().__init__(errno.EFBIG, too_large(size, most), str(path))
+
+
+class ReadableByOthers(OSError):
+    """A private file that other users of this machine may read or write; `mode` are its permission bits."""
+
+    def __init__(self, path: Path, mode: int) -> None:
+        self.mode = mode
+        super().__init__(errno.EACCES, f"other users have access to it (mode {mode:03o})", str(path))
+
+
+def read_regular(path: Path, most: int, *, private: bool = False) -> bytes:
+    """The content of a regular file of at most `most` bytes; links are followed.
+
+    With `private`, nobody but the owner may have access to the file (not checked on Windows, which has no
+    file modes). Raises NotARegularFile, FileTooLarge, ReadableByOthers, and OSError as `open` does; the
+    `strerror` of each ends a sentence such as "… cannot be read: …".
+    """
+    try:
+        descriptor = os.open(path, _FLAGS)
+    except ValueError:
+        raise OSError(
+            errno.EINVAL, "its name has a character that no file name may have", str(path)
+        ) from None
+    try:
+        # The open file is judged, not its name: the name may mean another file a moment later.
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise NotARegularFile(path)
+        if private and sys.platform != "win32" and (mode := stat.S_IMODE(status.st_mode)) & 0o077:
+            raise ReadableByOthers(path, mode)
+        if status.st_size > most:
+            raise FileTooLarge(path, status.st_size, most)
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            data = file.read(status.st_size + 1)
+            if len(data) > status.st_size:  # it is growing, or has no size, like the files in /proc
+                data += file.read(most + 1 - len(data))
+    finally:
+        os.close(descriptor)
+    if len(data) > most:
+        raise FileTooLarge(path, None, most)
+    return data
+
+
+def too_large(size: int | None, most: int) -> str:
+    """Why a file of `size` bytes is not read, as the end of a sentence about it."""
+    return f"it is larger than {most:,} bytes" + (f" ({size:,})" if size is not None else "")

@@ -1,0 +1,267 @@
+"""Settings in layers: packaged defaults < user file < project file < environment < flags.
+
+No value has its default here: the packaged TOML files hold them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+import ragconfig
+from ragconfig import redaction as discretion
+from ragconfig.home import HOME_VARIABLE, Home
+from ragconfig.regular_files import ReadableByOthers, read_regular
+
+T = TypeVar("T")
+
+Table = dict[str, Any]
+
+KINDS = {str: "text", int: "a whole number", float: "a number", bool: "true or false", list: "texts"}
+PACKAGED = ("memory.toml", "chat.toml")
+RANGES = "ranges.toml"
+USER_FILE = "config.toml"
+PROJECT_FILE = "ragchat.toml"
+# No key either: the short form of `memory.path`.
+MEMORY_VARIABLE = "RAGCHAT_MEMORY"
+
+# A project file comes with a cloned repository. It may say how much of memory is quoted, which at worst makes
+# an answer poorer. Anything else could send text or keys elsewhere, read or write files, or change what is
+# stored: a smaller memory.undo_depth, for example, deletes history.
+FROM_A_PROJECT = frozenset({"retrieval.top_k", "retrieval.min_score", "retrieval.passage_tokens"})
+
+# The packaged files have a twentieth of this.
+LARGEST_BYTES = 1 << 18
+LARGEST_SECRET = 1 << 14
+SHOWN_CHARACTERS = 80
+
+
+class SettingsError(Exception):
+    """A setting that cannot be used; the message names it, its value, and where it stands."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+class Settings(Struct):
+    """The effective values as tables, and where each came from (`origins["model.name"]`)."""
+
+    home: Home
+    tables: Table
+    origins: dict[str, str] = {}
+
+    def table(self, name: str, type: type[T]) -> T:
+        """One table as a typed object. Raises SettingsError for a value of the wrong type or choice."""
+        try:
+            return msgspec.convert(self.tables[name], type)
+        except msgspec.ValidationError as error:
+            reason, _, path = str(error).partition(" - at `$.")
+            key = f"{name}.{path.rstrip('`').partition('[')[0]}" if path else name
+            origin = self.origins.get(key, "the packaged defaults")
+            raise SettingsError(f"{key} is not usable: {reason} (from {origin}).") from None
+
+
+def load_settings(
+    config_file: Path | None = None,
+    flags: Mapping[str, Any] | None = None,
+    environ: Mapping[str, str] = os.environ,
+    folder: Path | None = None,
+) -> Settings:
+    """Read every layer.
+
+    `config_file` replaces the user's own file and must exist; `flags` are dotted keys with values already
+    typed (None: not given); `folder` is where the project file is looked for (default: the working folder).
+    Raises SettingsError.
+    """
+    settings = Settings(Home.find(environ), {})
+    for name in PACKAGED:
+        for table, values in _packaged(name).items():
+            settings.tables[table] = dict(values)
+    user_file = config_file or settings.home.config / USER_FILE
+    if not _merge_file(settings, user_file) and config_file is not None:
+        raise SettingsError(
+            f"The settings file {config_file} does not exist.", "`ragchat config init` makes one."
+        )
+    # Not made absolute: the working folder may have been deleted, and is then one without a project file.
+    project_file = (folder or Path()) / PROJECT_FILE
+    # A project's file that the user names with --config is the user's own choice, and is read once.
+    if not _are_same(project_file, user_file):
+        _merge_file(settings, project_file, of_project=True)
+    for variable, text in environ.items():
+        if key := _key_of(variable, settings):
+            _set(settings, key, _typed(text, settings, key, variable), f"the environment variable {variable}")
+    for key, value in (flags or {}).items():
+        if value is not None:
+            _set(settings, key, value, "the command line")
+    return settings
+
+
+def _packaged(name: str) -> Table:
+    # Not importlib.resources nor pkgutil: they take 5 to 10 ms to import, on the way to the first answer.
+    text = Path(ragconfig.__file__).with_name(name).read_text(encoding="utf-8")
+    return msgspec.toml.decode(text, type=dict)
+
+
+@cache
+def ranges() -> dict[str, dict[str, tuple[float, float]]]:
+    """The least and the greatest value of every number, by table and name."""
+    return msgspec.convert(_packaged(RANGES), dict[str, dict[str, tuple[float, float]]])
+
+
+def _are_same(path: Path, other: Path) -> bool:
+    try:
+        return path.samefile(other)
+    except OSError:
+        return False
+
+
+def _merge_file(settings: Settings, path: Path, *, of_project: bool = False) -> bool:
+    """Whether there is such a file."""
+    try:
+        content = read_regular(path, LARGEST_BYTES)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError as error:
+        raise SettingsError(f"The settings file {path} cannot be read: {_lowered(error)}.") from None
+    from ragconfig.toml_files import NotToml, decode_toml
+
+    origin = str(path.absolute())
+    try:
+        tables = decode_toml(content)
+    except NotToml as error:
+        raise SettingsError(f"{origin} is not valid TOML: {error}.") from None
+    for table, values in tables.items():
+        if not isinstance(values, dict):
+            raise _unknown(table, settings, origin)
+        for name, value in values.items():
+            key = f"{table}.{name}"
+            if of_project and key not in FROM_A_PROJECT and name in settings.tables.get(table, {}):
+                raise SettingsError(
+                    f"{origin} sets {key}, which a project may not decide for you.",
+                    f"It may set {', '.join(sorted(FROM_A_PROJECT))}. "
+                    f"Put {key} into {settings.home.config / USER_FILE}, or remove it.",
+                )
+            _set(settings, key, value, origin)
+    return True
+
+
+def _set(settings: Settings, key: str, value: Any, origin: str) -> None:
+    table, _, name = key.partition(".")
+    if name not in settings.tables.get(table, {}):
+        raise _unknown(key, settings, origin)
+    default = settings.tables[table][name]
+    wanted = "" if _fits(value, default) else KINDS[type(default)]
+    if not wanted and type(default) in (int, float):
+        least, greatest = ranges()[table][name]
+        if not least <= value <= greatest:  # also NaN, for which no comparison holds
+            wanted = f"{KINDS[type(default)]} from {range_of(table, name)}"
+    if wanted:
+        raise SettingsError(f"{key} is not usable: it takes {wanted}, not {_shown(value)} (from {origin}).")
+    settings.tables[table][name] = value
+    settings.origins[key] = origin
+
+
+def range_of(table: str, name: str) -> str:
+    """The range of a number, in words; "" for what is no number."""
+    return " to ".join(str(end).removesuffix(".0") for end in ranges().get(table, {}).get(name, ()))
+
+
+def _shown(value: object) -> str:
+    """A value as it stands in a sentence."""
+    try:
+        text = repr(value)
+    except ValueError:  # Python converts no integer of more than 4,300 digits.
+        return "a number of thousands of digits"
+    return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}…"
+
+
+def _fits(value: Any, default: Any) -> bool:
+    """Whether a value has the type of the packaged one; a whole number is a number, too."""
+    if isinstance(default, list):
+        return isinstance(value, list) and all(isinstance(item, str) for item in value)
+    return type(value) is type(default) or (type(value), type(default)) == (int, float)
+
+
+def _unknown(key: str, settings: Settings, origin: str) -> SettingsError:
+    import difflib
+
+    known = known_keys(settings)
+    key = key[:SHOWN_CHARACTERS]
+    nearest = difflib.get_close_matches(key, known, n=1, cutoff=0.0)
+    return SettingsError(f"Unknown setting {key} in {origin}.", f"Did you mean {nearest[0]}?")
+
+
+def known_keys(settings: Settings) -> list[str]:
+    """Every key, dotted, in the order of the packaged files."""
+    return [f"{table}.{name}" for table, values in settings.tables.items() for name in values]
+
+
+def _key_of(variable: str, settings: Settings) -> str | None:
+    """`RAGCHAT_MODEL_BASE_URL` → `model.base_url`; None for a variable that is not ours."""
+    if variable == MEMORY_VARIABLE:
+        return "memory.path"
+    if variable == HOME_VARIABLE or not variable.startswith("RAGCHAT_"):
+        return None
+    rest = variable.removeprefix("RAGCHAT_").lower()
+    for key in known_keys(settings):
+        if key.replace(".", "_") == rest:
+            return key
+    raise _unknown(rest.replace("_", ".", 1), settings, f"the environment variable {variable}")
+
+
+def _typed(text: str, settings: Settings, key: str, variable: str) -> Any:
+    """A variable's text as the type its packaged value has; lists are separated by commas."""
+    table, _, name = key.partition(".")
+    current = settings.tables[table][name]
+    if isinstance(current, list):
+        return [part.strip() for part in text.split(",") if part.strip()]
+    try:
+        return msgspec.convert(text, type(current), strict=False)
+    except msgspec.ValidationError:
+        kind = KINDS[type(current)]
+        raise SettingsError(f"{variable} is {_shown(text)}, but {key} takes {kind}.") from None
+
+
+def read_key(
+    key_file: str,
+    variable: str = "OPENAI_API_KEY",
+    environ: Mapping[str, str] = os.environ,
+    *,
+    kind: str = "key file",
+) -> str:
+    """The secret in `key_file`, else in the environment variable, else "". Raises SettingsError.
+
+    The file must be its owner's alone. No log line and no message will hold the secret. `kind` is what errors
+    call the file.
+    """
+    secret = _read_secret(key_file, kind) if key_file else environ.get(variable, "")
+    discretion.keep(secret)
+    return secret
+
+
+def _read_secret(path: str, kind: str) -> str:
+    hint = ""
+    try:
+        return read_regular(Path(path).expanduser(), LARGEST_SECRET, private=True).decode("utf-8").strip()
+    except ReadableByOthers as error:
+        reason, hint = _lowered(error), f"Make it yours alone: chmod 600 {path}"
+    except OSError as error:
+        reason = _lowered(error)
+    except UnicodeDecodeError:
+        reason = "it is not text in UTF-8"
+    except RuntimeError:  # `~name` of a user that does not exist
+        reason = "there is no such home folder"
+    raise SettingsError(f"The {kind} {path} cannot be read: {reason}.", hint)
+
+
+def _lowered(error: OSError) -> str:
+    """The reason, as the end of a sentence."""
+    reason = error.strerror or str(error)
+    return reason[:1].lower() + reason[1:]

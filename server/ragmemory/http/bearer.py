@@ -1,0 +1,48 @@
+"""The bearer token: read, or made once and kept. It is on no command line and in no log."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import sys
+from contextlib import suppress
+
+from ragconfig.home import Home, private_folder
+from ragconfig.settings import SettingsError, read_key
+from ragmcp.hosts import TOKEN_VARIABLE
+
+TOKEN_FILE = "http-token"
+
+# A header's value: visible ASCII, no blanks.
+_TOKEN = re.compile(r"[\x21-\x7e]+")
+
+
+def find_token(token_file: str) -> str | None:
+    """What is in the file, else in the environment, else None. Raises SettingsError."""
+    token = read_key(token_file, TOKEN_VARIABLE, kind="token file")
+    if not token and not token_file:
+        return None
+    if not _TOKEN.fullmatch(token):
+        origin = f"the file {token_file}" if token_file else f"the environment variable {TOKEN_VARIABLE}"
+        raise SettingsError(
+            f"There is no bearer token in {origin}.", "It is one line of ASCII letters, digits and signs."
+        )
+    return token
+
+
+def kept_token(home: Home) -> str:
+    """This user's own token; made, and shown on stderr, when there is none yet. Raises SettingsError."""
+    path = private_folder(home.data) / TOKEN_FILE
+    with suppress(FileExistsError):
+        # Made unreadable for others, not made so afterwards.
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        token = secrets.token_urlsafe(32)
+        with os.fdopen(file, "w", encoding="ascii") as opened:
+            opened.write(token + "\n")
+        sys.stderr.write(
+            f"A bearer token was made and kept in {path}; it is shown only now:\n\n  {token}\n\n"
+        )
+    found = find_token(str(path))
+    assert found is not None
+    return found

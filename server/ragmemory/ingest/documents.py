@@ -1,0 +1,92 @@
+"""What a client sends, checked and completed: text and metadata become a Draft. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from pathlib import PurePosixPath
+from typing import Any
+
+import msgspec
+
+from ragmemory.errors import BadArgument
+from ragmemory.ingest.blocks import LONGEST_HEADING, markdown_blocks
+from ragmemory.ingest.values import check_object, check_unicode, check_uri
+from ragmemory.stores.filters import timestamp
+from ragmemory.types import Draft, Metadata
+
+# Characters in which a title is looked for: a later heading is of a section, not of the document.
+_BEGINNING = 100_000
+
+# Where "#" at the start of a line is no heading. All else is Markdown: plain prose loses nothing by it.
+# fmt: off
+_PLAIN = frozenset((
+    "txt", "text", "log", "csv", "tsv", "json", "jsonl", "xml", "html", "htm", "yaml", "yml", "toml",
+    "ini", "cfg", "conf", "tex", "sql", "sh", "bash", "py", "pyi", "js", "mjs", "ts", "tsx", "jsx",
+    "css", "c", "h", "cc", "cpp", "hpp", "cs", "java", "kt", "go", "rs", "rb", "php", "pl", "lua",
+    "swift", "r",
+))
+# fmt: on
+
+
+def make_draft(text: str, metadata: Metadata) -> Draft:
+    """Check a document and complete it. Raises BadArgument."""
+    for key, (is_valid, reason) in _KNOWN_KEYS.items():
+        if key in metadata and not is_valid(metadata[key]):
+            raise BadArgument(f"metadata.{key}", reason)
+    check_object("metadata", metadata)
+    check_uri("metadata.uri", metadata.get("uri", ""))
+    if not text or text.isspace():
+        raise BadArgument("text", "is empty")
+    check_unicode("text", text)
+    return complete(text, metadata)
+
+
+def complete(text: str, metadata: Metadata) -> Draft:
+    """Fill in what was left out, without a check: an earlier release may have stored what is refused today.
+
+    `metadata.uri` is the document's identity, else the hash of the text; the title is `metadata.title`, else
+    the first Markdown heading, else "", and cut to a heading's length: every chunk is embedded with it.
+    """
+    digest = hashlib.sha256(text.encode())
+    uri = metadata.get("uri") or f"sha256:{digest.hexdigest()}"
+    title = metadata.get("title") or (first_heading(text) if is_markdown(uri) else "")
+    return Draft(
+        document_id=document_id(uri),
+        uri=uri,
+        title=title[:LONGEST_HEADING],
+        text=text,
+        digest=digest.digest(),
+        metadata=msgspec.json.encode(metadata, order="sorted").decode(),
+        created=timestamp(metadata.get("created_at")),
+    )
+
+
+def document_id(uri: str) -> str:
+    """16 hexadecimal digits that depend on the uri alone."""
+    return hashlib.sha256(uri.encode()).hexdigest()[:16]
+
+
+def is_markdown(uri: str) -> bool:
+    """Whether a document is read as Markdown: unless its extension says that it is something else."""
+    return PurePosixPath(uri).suffix[1:].lower() not in _PLAIN
+
+
+def first_heading(text: str) -> str:
+    """The first Markdown heading near the beginning that is not empty, or ""."""
+    return next((block.heading for block in markdown_blocks(text[:_BEGINNING]) if block.heading), "")
+
+
+def _is_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
+
+
+_KNOWN_KEYS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "uri": (lambda value: isinstance(value, str) and bool(value.strip()), "must be a text that is not empty"),
+    "title": (lambda value: isinstance(value, str), "must be a text"),
+    "tags": (_is_texts, "must be a list of texts"),
+    "created_at": (
+        lambda value: timestamp(value) is not None,
+        "must be a date or time in ISO 8601, such as 2026-01-31",
+    ),
+}

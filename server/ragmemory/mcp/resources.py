@@ -1,0 +1,117 @@
+"""The documents in memory as MCP resources: listed, read, their ids completed, their changes announced.
+
+Light: what only they need of MCP is imported when somebody asks for them, after the first answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from msgspec import UNSET, UnsetType
+
+from ragmcp.errors import InvalidParams, ResourceNotFound
+from ragmcp.protocol.schema import ResourceContents
+from ragmemory.limits import LAST_OFFSET
+from ragmemory.mcp.errors import Memory, wire_errors
+
+if TYPE_CHECKING:
+    from ragmcp.server.call import Call
+    from ragmcp.server.completion import Reference
+    from ragmcp.server.resources import ResourceInfo, ResourceTemplate
+    from ragmcp.server.server import Server
+    from ragmemory.types import Change, DocumentInfo
+
+_BASE = "memory://documents/"
+_VARIABLE = "document_id"
+_TEMPLATE = f"{_BASE}{{{_VARIABLE}}}"
+# Whatever a document is, it is read as Markdown: plain text loses nothing by it.
+_MIME_TYPE = "text/markdown"
+
+
+class Documents:
+    """What the server has to read."""
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+
+    @cached_property
+    def templates(self) -> Sequence[ResourceTemplate]:
+        """The one pattern of their URIs."""
+        from ragmcp.server.resources import ResourceTemplate
+
+        return [
+            ResourceTemplate(
+                uri_template=_TEMPLATE,
+                name="document",
+                title="A document in memory",
+                description="The whole text of a document, by the document_id that Query and Inject give.",
+                mime_type=_MIME_TYPE,
+            )
+        ]
+
+    async def page(self, cursor: str | UnsetType) -> tuple[list[ResourceInfo], str | UnsetType]:
+        """One page of the documents, by uri, and the cursor of the next. Raises InvalidParams, ToolError."""
+        from ragmcp.protocol.pagination import PAGE_ITEMS, cursor_to, offset
+
+        start = offset(cursor)
+        if start > LAST_OFFSET:
+            raise InvalidParams("$.cursor", "no list gave it")
+        with wire_errors():
+            documents, total = await (await self._memory()).documents(PAGE_ITEMS, start)
+        if start and not documents:
+            raise InvalidParams("$.cursor", "there is nothing there any more; begin again without it")
+        end = start + len(documents)
+        return [_described(document) for document in documents], cursor_to(end) if end < total else UNSET
+
+    async def read(self, call: Call, uri: str) -> list[ResourceContents]:  # noqa: ARG002 (a protocol's method)
+        """A document's text. Raises ResourceNotFound, ToolError."""
+        with wire_errors():
+            from ragmemory.errors import DocumentNotFound
+
+            try:
+                info, text = await (await self._memory()).document(uri.removeprefix(_BASE))
+            except DocumentNotFound:
+                raise ResourceNotFound(uri) from None
+        if uri != _uri(info.document_id):  # a document is known by its own uri, too, but not here
+            raise ResourceNotFound(uri)
+        return [ResourceContents(uri=uri, mime_type=_MIME_TYPE, text=text)]
+
+    async def complete(
+        self, reference: Reference, argument: str, typed: str, _: Mapping[str, str]
+    ) -> Sequence[str]:
+        """The document ids that begin as typed, the last changed first. Raises InvalidParams, ToolError."""
+        from ragmcp.server.completion import TemplateReference
+
+        if not isinstance(reference, TemplateReference) or reference.uri != _TEMPLATE:
+            raise InvalidParams("$.ref", f"only {_TEMPLATE} can be completed")
+        if argument != _VARIABLE:
+            raise InvalidParams("$.argument.name", f"the only variable is {_VARIABLE}")
+        with wire_errors():
+            return await (await self._memory()).document_ids(typed)
+
+
+def announce(server: Server, document_id: str, change: Change) -> None:
+    """Tell the clients that want to know."""
+    from ragmcp.server.subscriptions import list_changed, resource_updated
+
+    server.announce(resource_updated(_uri(document_id)))
+    if change != "updated":
+        server.announce(list_changed("resources"))
+
+
+def _described(document: DocumentInfo) -> ResourceInfo:
+    from ragmcp.server.resources import ResourceInfo
+
+    return ResourceInfo(
+        uri=_uri(document.document_id),
+        name=document.uri,
+        title=document.title or UNSET,
+        mime_type=_MIME_TYPE,
+        annotations={"lastModified": document.updated_at},
+    )
+
+
+def _uri(document_id: str) -> str:
+    return _BASE + document_id

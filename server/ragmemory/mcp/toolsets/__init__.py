@@ -1,0 +1,34 @@
+"""The memory's tools, in groups that a host chooses from. Thin: each tool is one call of the service."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from msgspec import UNSET
+
+from ragconfig.settings import SettingsError
+from ragmcp.server.tools import Tool
+from ragmemory.mcp.errors import Memory
+from ragmemory.mcp.toolsets.documents import document_tools
+from ragmemory.mcp.toolsets.memory import memory_tools
+
+_TOOLSETS: dict[str, Callable[[Memory], list[Tool]]] = {
+    "memory": memory_tools,
+    "documents": document_tools,
+}
+
+
+def make_tools(memory: Memory, toolsets: Iterable[str], *, read_only: bool = False) -> list[Tool]:
+    """The tools of these groups, or those that only read. Raises SettingsError for an unknown group."""
+    tools: list[Tool] = []
+    for name in dict.fromkeys(toolsets):
+        if name not in _TOOLSETS:
+            known = ", ".join(_TOOLSETS)
+            raise SettingsError(f"There is no toolset {name!r}.", f"memory.toolsets may name: {known}.")
+        tools += _TOOLSETS[name](memory)
+    return [tool for tool in tools if not read_only or _only_reads(tool)]
+
+
+def _only_reads(tool: Tool) -> bool:
+    hints = tool.info.annotations
+    return hints is not UNSET and hints.read_only_hint is True

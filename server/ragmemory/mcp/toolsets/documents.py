@@ -1,0 +1,100 @@
+"""What lies in memory, document by document: list, show, forget, the journal, undo, sizes."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+from msgspec.structs import asdict
+
+from ragmcp.server.server import Call
+from ragmcp.server.tools import Tool, tool
+from ragmemory.limits import LAST_OFFSET, LONGEST_URI
+from ragmemory.mcp.errors import Memory, origin_of, wire_errors
+from ragmemory.types import DocumentInfo, Entry, Forgotten, Reembedded, Stats, Verified
+
+Name = Annotated[str, Meta(description="A document's id or uri.", max_length=LONGEST_URI)]
+Limit = Annotated[int, Meta(description="How many at most.", ge=1, le=10_000)]
+Offset = Annotated[int, Meta(description="How many to pass over.", ge=0, le=LAST_OFFSET)]
+Glob = Annotated[
+    str,
+    Meta(description="Only uris that match, such as file:///home/me/notes/*", max_length=LONGEST_URI),
+]
+
+
+class DocumentList(Struct, frozen=True):
+    documents: list[DocumentInfo]
+    total: int
+
+
+class ShownDocument(DocumentInfo, frozen=True, kw_only=True):
+    text: str
+
+
+class JournalPage(Struct, frozen=True):
+    entries: list[Entry]
+
+
+class Undone(Struct, frozen=True):
+    entry: Entry
+
+
+def document_tools(memory: Memory) -> list[Tool]:
+    """The toolset `documents`."""
+
+    @tool(read_only=True)
+    async def ListDocuments(
+        call: Call, limit: Limit = 100, offset: Offset = 0, uri_glob: Glob = "*"
+    ) -> DocumentList:
+        """List the documents in memory by uri, without their texts."""
+        with wire_errors():
+            return DocumentList(*await (await memory()).documents(limit, offset, uri_glob))
+
+    @tool(read_only=True)
+    async def ShowDocument(call: Call, document: Name) -> ShownDocument:
+        """Show one document with its whole text."""
+        with wire_errors():
+            info, text = await (await memory()).document(document)
+        return ShownDocument(**asdict(info), text=text)
+
+    @tool(destructive=True, idempotent=True)
+    async def ForgetDocument(call: Call, document: Name) -> Forgotten:
+        """Remove a document from memory. UndoLast brings it back."""
+        with wire_errors():
+            return await (await memory()).forget(document, origin_of(call))
+
+    @tool(read_only=True)
+    async def ListJournal(call: Call, limit: Limit = 20) -> JournalPage:
+        """List the last writes to memory, newest first: what was done, when, and by which client."""
+        with wire_errors():
+            return JournalPage(await (await memory()).log(limit))
+
+    @tool(destructive=True)
+    async def UndoLast(call: Call) -> Undone:
+        """Take back the last write that is not undone yet, and say which it was."""
+        with wire_errors():
+            return Undone(await (await memory()).undo(origin_of(call)))
+
+    @tool(read_only=True)
+    async def MemoryStats(call: Call) -> Stats:
+        """Say how much memory holds, where it lies, and which embedder filled it."""
+        with wire_errors():
+            return await (await memory()).stats()
+
+    @tool(read_only=True)
+    async def VerifyMemory(call: Call) -> Verified:
+        """Check the memory's file for damage; say what is damaged and what to do about it."""
+        with wire_errors():
+            return await (await memory()).verify(call.progress)
+
+    @tool(idempotent=True, background=True)
+    async def ReembedAll(call: Call) -> Reembedded:
+        """Embed everything in memory anew with the configured embedder, which may be another than before."""
+        await call.background()
+        with wire_errors():
+            return await (await memory()).reembed(call.progress)
+
+    return [
+        *(ListDocuments, ShowDocument, ForgetDocument, ListJournal, UndoLast),
+        *(MemoryStats, VerifyMemory, ReembedAll),
+    ]

@@ -1,0 +1,203 @@
+"""An inverted index in CSR form: sorted terms, and for each the rows that hold it and how often.
+
+A posting is one uint32: the row in the upper 20 bits, the weighted frequency in eighths in the lower 12. Half
+the size of two arrays, and it can be searched and merged as it is, since postings ascend with their rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from ragmemory.search.index.columns import Column
+from ragmemory.text.analysis import hashes
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from ragmemory.search.index.lexicon import Terms
+
+    Packed = NDArray[np.uint32]
+
+FREQUENCY_BITS = 12
+MOST_ROWS = 1 << (32 - FREQUENCY_BITS)
+# A frequency is a multiple of this and at most 511.875. More occurrences hardly change a BM25 score.
+FREQUENCY_UNIT = 0.125
+# Postings that are merged at a time, which bounds the memory that a merge takes.
+MERGED_AT_ONCE = 1 << 20
+
+
+@dataclass(frozen=True)
+class Postings:
+    terms: Column  # (t,) uint64 hashes, ascending
+    ends: Column  # (t,) uint32: where the postings of a term end, and those of the next begin
+    packed: Column  # (p,) uint32, ascending within a term
+
+    @classmethod
+    def build(cls, terms: Terms, weights: NDArray[np.float32]) -> Postings:
+        """One row for each text; `weights` (t,) says how much each occurrence counts."""
+        import numpy as np
+
+        used = np.flatnonzero(np.bincount(terms.numbers, minlength=len(terms.names)))
+        names, places = np.unique(terms.names[used], return_inverse=True)
+        place_of = np.empty(len(terms.names), np.int64)
+        place_of[used] = places
+        # Term and row as one number, so that one sort counts them all.
+        keys = place_of[terms.numbers] * terms.texts + terms.owners
+        order = np.argsort(keys)
+        keys = keys[order]
+        starts = np.flatnonzero(np.diff(keys, prepend=-1))
+        frequencies = np.add.reduceat(weights[order], starts) if len(starts) else weights[:0]
+        places, rows = np.divmod(keys[starts], max(1, terms.texts))
+        ends = np.cumsum(np.bincount(places, minlength=len(names)), dtype=np.uint32)
+        return cls(Column(names), Column(ends), Column(pack(rows, frequencies)))
+
+    def of(self, term: str) -> Packed:
+        """The postings of one term."""
+        import numpy as np
+
+        [name] = hashes([term])
+        terms = self.terms.all
+        at = int(np.searchsorted(terms, name))
+        if at == len(terms) or terms[at] != name:
+            return self.packed.slice(0, 0)
+        ends = self.ends.slice(max(0, at - 1), at + 1)
+        return self.packed.slice(int(ends[0]) if at else 0, int(ends[-1]))
+
+
+def pack(rows: NDArray[np.integer], frequencies: NDArray[np.float32]) -> Packed:
+    """Each row must be below MOST_ROWS."""
+    import numpy as np
+
+    most = (1 << FREQUENCY_BITS) - 1
+    eighths = np.clip(np.rint(frequencies / FREQUENCY_UNIT), 1, most).astype(np.uint32)
+    packed: Packed = (rows.astype(np.uint32) << np.uint32(FREQUENCY_BITS)) | eighths
+    return packed
+
+
+def rows_of(packed: Packed) -> Packed:
+    """(p,) the rows, ascending."""
+    import numpy as np
+
+    return packed >> np.uint32(FREQUENCY_BITS)
+
+
+def frequencies_of(packed: Packed) -> NDArray[np.float32]:
+    """(p,) the weighted frequencies."""
+    import numpy as np
+
+    mask = np.uint32((1 << FREQUENCY_BITS) - 1)
+    frequencies: NDArray[np.float32] = (packed & mask).astype(np.float32) * np.float32(FREQUENCY_UNIT)
+    return frequencies
+
+
+def holds(packed: Packed, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which of `rows` have a posting."""
+    import numpy as np
+
+    found = np.zeros(len(rows), np.bool_)
+    at = np.searchsorted(packed, rows.astype(np.uint32) << np.uint32(FREQUENCY_BITS))
+    inside = at < len(packed)
+    found[inside] = rows_of(packed[at[inside]]) == rows[inside]
+    return found
+
+
+class PostingsMerger:
+    """The postings of several segments as those of one.
+
+    `numbers` says of each segment which row each of its rows becomes, (n,) int64; -1 for one that is dropped.
+    Rows of a later segment become later rows.
+    """
+
+    def __init__(self, parts: Sequence[Postings], numbers: Sequence[NDArray[np.int64]]) -> None:
+        import numpy as np
+
+        self._parts = parts
+        self._numbers = numbers
+        self._counts = [_counts(part, number) for part, number in zip(parts, numbers, strict=True)]
+        names = [part.terms.all for part in parts]
+        self._terms = np.unique(np.concatenate(names))
+        # Of each term and segment, how many postings there will be.
+        self._table = np.zeros((len(self._terms), len(parts)), np.int64)
+        for column, (name, count) in enumerate(zip(names, self._counts, strict=True)):
+            self._table[np.searchsorted(self._terms, name), column] = count
+        used = self._table.any(axis=1)
+        self._terms, self._table = self._terms[used], self._table[used]
+        self._ends = np.cumsum(self._table.sum(axis=1))
+
+    def terms(self) -> NDArray[np.uint64]:
+        return self._terms
+
+    def ends(self) -> NDArray[np.uint32]:
+        import numpy as np
+
+        return self._ends.astype(np.uint32)
+
+    def packed(self) -> Iterator[Packed]:
+        """Term by term, about MERGED_AT_ONCE postings at a time; at least one array."""
+        import numpy as np
+
+        yield np.empty(0, np.uint32)
+        total = int(self._ends[-1]) if len(self._ends) else 0
+        cuts = np.searchsorted(self._ends, np.arange(MERGED_AT_ONCE, total, MERGED_AT_ONCE), side="left") + 1
+        bounds = np.unique(np.concatenate([[0], cuts, [len(self._terms)]])).tolist()
+        for start, stop in pairwise(bounds):
+            yield self._block(start, stop)
+
+    def _block(self, start: int, stop: int) -> Packed:
+        """The postings of some neighbouring terms."""
+        import numpy as np
+
+        counts = self._table[start:stop]
+        # Within a term, the postings of one segment come after those of the one before.
+        begins = (np.cumsum(counts) - counts.ravel()).reshape(counts.shape)
+        block = np.empty(int(counts.sum()), np.uint32)
+        for column, (part, numbers) in enumerate(zip(self._parts, self._numbers, strict=True)):
+            found = _renumbered(self._slice(part, start, stop), numbers)
+            count = counts[:, column]
+            places = np.arange(len(found)) + np.repeat(begins[:, column] - (np.cumsum(count) - count), count)
+            block[places] = found
+        return block
+
+    def _slice(self, part: Postings, start: int, stop: int) -> Packed:
+        """What a segment holds of the terms from `start` to `stop`."""
+        import numpy as np
+
+        terms, ends = part.terms.all, part.ends.all
+        first = int(np.searchsorted(terms, self._terms[start]))
+        last = int(np.searchsorted(terms, self._terms[stop - 1], side="right"))
+        if first == last:
+            return part.packed.slice(0, 0)
+        return part.packed.slice(int(ends[first - 1]) if first else 0, int(ends[last - 1]))
+
+
+def _renumbered(packed: Packed, numbers: NDArray[np.int64]) -> Packed:
+    import numpy as np
+
+    rows = numbers[rows_of(packed)]
+    kept = rows >= 0
+    mask = np.uint32((1 << FREQUENCY_BITS) - 1)
+    if not kept.all():
+        rows, packed = rows[kept], packed[kept]
+    renumbered: Packed = (rows.astype(np.uint32) << np.uint32(FREQUENCY_BITS)) | (packed & mask)
+    return renumbered
+
+
+def _counts(part: Postings, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+    """(t,) how many postings each term keeps."""
+    import numpy as np
+
+    ends: NDArray[np.int64] = part.ends.all.astype(np.int64)
+    begins: NDArray[np.int64] = np.concatenate([ends[:0], [0], ends[:-1]])[: len(ends)]
+    if not (numbers < 0).any():
+        return ends - begins
+    kept = np.zeros(len(part.packed) + 1, np.int32)
+    for start in range(0, len(part.packed), MERGED_AT_ONCE):
+        block = part.packed.slice(start, min(start + MERGED_AT_ONCE, len(part.packed)))
+        kept[start + 1 : start + 1 + len(block)] = numbers[rows_of(block)] >= 0
+    np.cumsum(kept, out=kept)
+    counts: NDArray[np.int64] = kept[ends].astype(np.int64) - kept[begins]
+    return counts

@@ -1,0 +1,65 @@
+"""Rows over several segments: row numbers go on from one segment to the next, oldest first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from ragmemory.search.index.columns import Column
+    from ragmemory.search.index.segments import Segment
+
+
+class Rows:
+    """Where each row is. Immutable."""
+
+    def __init__(self, segments: Sequence[Segment]) -> None:
+        self.segments = [segment for segment in segments if len(segment)]
+
+    @cached_property
+    def starts(self) -> NDArray[np.int64]:
+        """(s + 1,) the first row of each segment, and how many rows there are in all."""
+        import numpy as np
+
+        return np.cumsum([0, *map(len, self.segments)])
+
+    def __len__(self) -> int:
+        return int(self.starts[-1])
+
+    def __iter__(self) -> Iterator[tuple[Segment, slice]]:
+        """Each segment and its rows."""
+        bounds = self.starts.tolist()
+        for number, segment in enumerate(self.segments):
+            yield segment, slice(bounds[number], bounds[number + 1])
+
+    def split(self, rows: NDArray[np.int64]) -> Iterator[tuple[int, slice, NDArray[np.int64]]]:
+        """Of each segment that holds some of `rows`, which ascend: its number, which, their rows in it."""
+        import numpy as np
+
+        bounds = np.searchsorted(rows, self.starts).tolist()
+        for number, (start, stop) in enumerate(pairwise(bounds)):
+            if start < stop:
+                yield number, slice(start, stop), rows[start:stop] - self.starts[number]
+
+    def take(self, rows: NDArray[np.int64], column: Callable[[Segment], Column]) -> NDArray[Any]:
+        """Copies of some rows of a column; `rows` ascend. Of no rows, an empty array of float64."""
+        import numpy as np
+
+        parts = [column(self.segments[number]).take(own) for number, _, own in self.split(rows)]
+        return np.concatenate(parts) if parts else np.empty(0)
+
+    def with_ids(self, chunk_ids: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The rows, ascending, of those chunks that are there."""
+        import numpy as np
+
+        found = [np.empty(0, np.int64)]
+        for segment, rows in self:
+            known = segment.chunk_ids.all
+            at = np.minimum(np.searchsorted(known, chunk_ids), len(known) - 1)
+            found.append(np.unique(at[known[at] == chunk_ids]) + rows.start)
+        return np.concatenate(found)

@@ -1,0 +1,227 @@
+"""What the index knows of the chunks in one range of ids: immutable arrays, in memory or in a file.
+
+New chunks become small segments in memory. Merging makes few of many, and writes them to files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ragmemory.search.index.codes import codes_of
+from ragmemory.search.index.columns import Column, ColumnWriter, open_columns
+from ragmemory.search.index.postings import Postings, PostingsMerger
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from ragmemory.search.index.lexicon import Analysed, Terms
+
+    Arrays = Iterator[NDArray[Any]]
+
+# Rows that a merge copies at a time.
+COPIED_AT_ONCE = 1 << 12
+
+
+class MergeStopped(Exception):
+    """The program is ending, and what is half written will be removed."""
+
+
+@dataclass(frozen=True, eq=False)
+class Segment:
+    """Row r of every column is the chunk `chunk_ids[r]`."""
+
+    after: int  # every chunk of the store with after < id <= upto is here, unless it was removed
+    upto: int
+    total_length: float  # the sum of `lengths`
+    chunk_ids: Column  # (n,) int64, ascending
+    lengths: Column  # (n,) float32: the sum of each chunk's term frequencies
+    vectors: Column  # (n, d) float16, of unit length
+    codes: Column  # (d / 64 · n,) uint64: one bit a dimension, column by column
+    mean: Column  # (d,) float32: about the mean of the vectors
+    words: Column  # (w,) uint16: the hashes of each chunk's words, in their order
+    word_ends: Column  # (n,) uint32: where the words of a chunk end, and those of the next begin
+    postings: Postings
+    path: Path | None = None  # None: in memory
+
+    def __len__(self) -> int:
+        return len(self.chunk_ids)
+
+    @classmethod
+    def build(
+        cls,
+        ids: tuple[int, int, Sequence[int]],
+        embeddings: Sequence[bytes],
+        analysed: tuple[Analysed, Analysed],
+        title_weight: float,
+        dimensions: int,
+    ) -> Segment:
+        """A segment in memory.
+
+        `ids` are `after`, `upto` and those of the chunks; `embeddings` little-endian float16; `analysed` the
+        texts and the titles, of which an occurrence counts `title_weight` times.
+        """
+        import numpy as np
+
+        from ragmemory.search.index.bigrams import shortened
+
+        after, upto, chunk_ids = ids
+        texts, titles = analysed
+        vectors = np.frombuffer(b"".join(embeddings), "<f2").reshape(len(chunk_ids), dimensions)
+        # A damaged vector says nothing, and must not spoil the scores of others.
+        vectors = np.where(np.isfinite(vectors), vectors, np.float16(0))
+        full = vectors.astype(np.float32)
+        terms, weights = weighted(texts.terms, titles.terms, title_weight)
+        lengths = np.bincount(terms.owners, weights, len(chunk_ids)).astype(np.float32)
+        sizes = np.bincount(texts.stems.owners, minlength=len(chunk_ids))
+        return cls(
+            after,
+            upto,
+            float(lengths.sum(dtype=np.float64)),
+            Column(np.array(chunk_ids, np.int64)),
+            Column(lengths),
+            Column(vectors),
+            Column(codes_of(full).T.ravel()),
+            Column(full.sum(axis=0) / max(1, len(full))),
+            Column(shortened(texts.stems.names)[texts.stems.numbers]),
+            Column(np.cumsum(sizes).astype(np.uint32)),
+            Postings.build(terms, weights),
+        )
+
+    @classmethod
+    def open(cls, path: Path) -> Segment:
+        """Map a file. Raises OSError, DamagedFile."""
+        return cls._of(*open_columns(path), path)
+
+    @classmethod
+    def _of(cls, columns: dict[str, Column], facts: dict[str, Any], path: Path | None) -> Segment:
+        postings = Postings(*(columns.pop(name) for name in ("terms", "ends", "packed")))
+        fields: dict[str, Any] = {**facts, **columns}
+        return cls(**fields, postings=postings, path=path)
+
+    @classmethod
+    def merge(cls, segments: Sequence[Segment], kept: Sequence[NDArray[np.int64] | None]) -> Segment:
+        """Several neighbours as one, in memory; `kept` are the rows of each that stay, None: all."""
+        import numpy as np
+
+        columns, facts = _merged(segments, kept)
+        return cls._of({name: Column(np.concatenate(list(parts))) for name, parts in columns}, facts, None)
+
+    @classmethod
+    def write(
+        cls,
+        path: Path,
+        segments: Sequence[Segment],
+        kept: Sequence[NDArray[np.int64] | None],
+        is_stopped: Callable[[], bool],
+    ) -> Segment:
+        """Several neighbours as one, in a new file, in bounded memory.
+
+        Raises OSError, DamagedFile, MergeStopped; the file may then exist, incomplete.
+        """
+
+        def until_stopped(parts: Arrays) -> Arrays:
+            for part in parts:
+                if is_stopped():
+                    raise MergeStopped
+                yield part
+
+        columns, facts = _merged(segments, kept)
+        writer = ColumnWriter(path)
+        try:
+            for name, parts in columns:
+                writer.add(name, until_stopped(parts))
+            writer.finish(facts)
+        finally:
+            writer.close()
+        return cls.open(path)
+
+
+def weighted(texts: Terms, titles: Terms, title_weight: float) -> tuple[Terms, NDArray[np.float32]]:
+    """The terms of each text and of its title, and how much each occurrence counts."""
+    import numpy as np
+
+    both = texts._replace(
+        names=titles.names,
+        numbers=np.concatenate([texts.numbers, titles.numbers]),
+        owners=np.concatenate([texts.owners, titles.owners]),
+    )
+    sizes = [len(texts.numbers), len(titles.numbers)]
+    return both, np.repeat(np.array([1, title_weight], np.float32), sizes)
+
+
+def _merged(
+    segments: Sequence[Segment], kept: Sequence[NDArray[np.int64] | None]
+) -> tuple[Iterable[tuple[str, Arrays]], dict[str, Any]]:
+    """The columns of the segment that several make, each in parts, and its facts."""
+    import numpy as np
+
+    rows = [
+        np.arange(len(segment)) if keep is None else keep
+        for segment, keep in zip(segments, kept, strict=True)
+    ]
+    pairs = list(zip(segments, rows, strict=True))
+    lengths = np.concatenate([segment.lengths.all[keep] for segment, keep in pairs])
+    facts = {
+        "after": segments[0].after,
+        "upto": segments[-1].upto,
+        "total_length": float(lengths.sum(dtype=np.float64)),
+    }
+    first = np.cumsum([0, *map(len, rows)])
+    numbers = []
+    for (segment, keep), start in zip(pairs, first, strict=False):
+        numbers.append(np.full(len(segment), -1, np.int64))
+        numbers[-1][keep] = start + np.arange(len(keep))
+    merger = PostingsMerger([segment.postings for segment in segments], numbers)
+    sizes = [_word_counts(segment)[keep] for segment, keep in pairs]
+    # What was removed still counts in the mean: it is an estimate of what is usual.
+    shares = [len(keep) / max(1, len(lengths)) * segment.mean.all for segment, keep in pairs]
+    columns: dict[str, Arrays] = {
+        "chunk_ids": (segment.chunk_ids.all[keep] for segment, keep in pairs),
+        "lengths": iter([lengths]),
+        "vectors": _vectors(pairs),
+        "codes": _codes(pairs),
+        "mean": iter([np.stack(shares).sum(axis=0, dtype=np.float32)]),
+        "words": _words(pairs),
+        "word_ends": iter([np.cumsum(np.concatenate(sizes)).astype(np.uint32)]),
+        "terms": iter([merger.terms()]),
+        "ends": iter([merger.ends()]),
+        "packed": merger.packed(),
+    }
+    return columns.items(), facts
+
+
+def _vectors(pairs: Sequence[tuple[Segment, NDArray[np.int64]]]) -> Arrays:
+    for segment, rows in pairs:
+        yield segment.vectors.slice(0, 0)
+        for start in range(0, len(rows), COPIED_AT_ONCE):
+            yield segment.vectors.take(rows[start : start + COPIED_AT_ONCE])
+
+
+def _codes(pairs: Sequence[tuple[Segment, NDArray[np.int64]]]) -> Arrays:
+    width = max((len(segment.codes) // len(segment) for segment, _ in pairs if len(segment)), default=0)
+    yield pairs[0][0].codes.slice(0, 0)
+    for column in range(width):
+        for segment, rows in pairs:
+            start = column * len(segment)
+            yield segment.codes.slice(start, start + len(segment))[rows]
+
+
+def _words(pairs: Sequence[tuple[Segment, NDArray[np.int64]]]) -> Arrays:
+    from ragmemory.search.index.bigrams import words_of
+
+    for segment, rows in pairs:
+        yield segment.words.slice(0, 0)
+        for start in range(0, len(rows), COPIED_AT_ONCE):
+            yield words_of(segment, rows[start : start + COPIED_AT_ONCE])[0]
+
+
+def _word_counts(segment: Segment) -> NDArray[np.int64]:
+    import numpy as np
+
+    ends = segment.word_ends.all.astype(np.int64)
+    counts: NDArray[np.int64] = ends - np.concatenate([ends[:0], [0], ends[:-1]])[: len(ends)]
+    return counts

@@ -1,0 +1,81 @@
+"""Cosine similarity over all vectors: exact while they are few, else exact for what the codes let through.
+
+Windows of a text beside its whole vector were tried: with the words in the score they add nothing that can be
+measured (+.0005 nDCG@10), for four times the memory.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from ragmemory.search.index.codes import nearest
+from ragmemory.search.index.scores import DenseScores
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from ragmemory.search.index.rows import Rows
+    from ragmemory.search.index.scores import Scores
+
+# Rows that the codes let through: with the words beside them, 98.6 % of the final top 10 of 100,000 chunks
+# are those of an exact search. And up to how many rows the codes would save no time.
+RESCORED = 1_000
+ALL_EXACT = 16_000
+
+
+class VectorIndex:
+    """(n, d) vectors of unit length. Immutable."""
+
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
+
+    def search(self, query: NDArray[np.float32], closed: NDArray[np.int64]) -> Scores:
+        """`query` is (d,) float32 of unit length; `closed` rows are not to be among the best."""
+        import numpy as np
+
+        if not len(self._rows):
+            return DenseScores(np.empty(0, np.float32))
+        if len(self._rows) > ALL_EXACT:
+            return SievedCosines(self, query, nearest(self._rows, query, RESCORED, closed))
+        # Three times the speed of `vectors @ query`, which is made for more than one column.
+        cosines = np.vecdot(self._all, query)
+        cosines[closed] = 0
+        return DenseScores(cosines)
+
+    @cached_property
+    def _all(self) -> NDArray[np.float32]:
+        """(n, d) float32: numpy computes with float16 forty times as slowly."""
+        import numpy as np
+
+        return np.concatenate([segment.vectors.all for segment, _ in self._rows], dtype=np.float32)
+
+    def cosines(self, rows: NDArray[np.int64], query: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Of some rows, exact."""
+        import numpy as np
+
+        vectors = self._rows.take(rows, lambda segment: segment.vectors)
+        cosines: NDArray[np.float32] = np.vecdot(vectors.astype(np.float32), query)
+        return cosines
+
+    def mean_cosine(self, query: NDArray[np.float32]) -> float:
+        """The cosine with the mean of all rows."""
+        total = sum(len(segment) * float(segment.mean.all @ query) for segment, _ in self._rows)
+        return total / max(1, len(self._rows))
+
+
+class SievedCosines:
+    """Scores of which only those of the nearest rows are known beforehand."""
+
+    def __init__(self, index: VectorIndex, query: NDArray[np.float32], near: NDArray[np.int64]) -> None:
+        self._index = index
+        self._query = query
+        self._near = near
+        self._scores = DenseScores(index.cosines(near, query))
+
+    def best(self, k: int) -> NDArray[np.int64]:
+        return self._near[self._scores.best(k)]
+
+    def at(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+        return self._index.cosines(rows, self._query)

@@ -1,0 +1,85 @@
+"""What a client does for its servers: asks its user or model, says its roots, hears logs and changes.
+
+What is given is declared as the client's capabilities. Both eras end here: a legacy server's requests, and
+the `inputRequests` of a modern one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+from msgspec import UNSET, Struct
+
+from ragmcp.errors import MethodNotFound
+from ragmcp.protocol.schema import TASKS_EXTENSION, Wire
+from ragmcp.protocol.validation import invalid_params
+
+if TYPE_CHECKING:
+    from ragmcp.server.input_required import Elicit, ElicitResult, InputRequest, Root, Sample, SamplingResult
+    from ragmcp.server.logging import LogMessage
+    from ragmcp.server.subscriptions import Announcement
+
+T = TypeVar("T", bound="InputRequest")
+
+
+class Handlers(Struct, frozen=True, kw_only=True):
+    """Each function None, or there. What `elicit` leaves out of an accepted form gets the form's defaults."""
+
+    elicit: Callable[[Elicit], Awaitable[ElicitResult]] | None = None
+    sample: Callable[[Sample], Awaitable[SamplingResult]] | None = None
+    list_roots: Callable[[], Awaitable[Sequence[Root]]] | None = None
+    on_log: Callable[[LogMessage], None] | None = None
+    on_change: Callable[[Announcement], None] | None = None
+    # Whether a call may go on as a task, which then is followed to its end (SEP-2663).
+    tasks: bool = False
+
+    def capabilities(self) -> dict[str, Any]:
+        """What the client declares."""
+        declared: dict[str, Any] = {}
+        if self.elicit is not None:
+            declared["elicitation"] = {"form": {}, "url": {}}
+        if self.sample is not None:
+            declared["sampling"] = {}
+        if self.list_roots is not None:
+            declared["roots"] = {}
+        if self.tasks:
+            declared["extensions"] = {TASKS_EXTENSION: {}}
+        return declared
+
+    async def answer(self, method: str, params: Mapping[str, Any]) -> Wire:
+        """Answer what a server asks. Raises MethodNotFound for what is not declared, InvalidParams."""
+        from ragmcp.server.input_required import Elicit, RootsResult, Sample
+
+        if method == Elicit.method and self.elicit is not None:
+            form = _converted(params, Elicit)
+            return _with_defaults(form, await self.elicit(form))
+        if method == Sample.method and self.sample is not None:
+            return await self.sample(_converted(params, Sample))
+        if method == "roots/list" and self.list_roots is not None:
+            return RootsResult(roots=list(await self.list_roots()))
+        raise MethodNotFound(method)
+
+
+NO_HANDLERS = Handlers()
+
+
+def _converted(params: Mapping[str, Any], type: type[T]) -> T:
+    try:
+        return msgspec.convert(params, type)
+    except msgspec.ValidationError as error:
+        raise invalid_params(error) from None
+
+
+def _with_defaults(form: Elicit, result: ElicitResult) -> ElicitResult:
+    # SEP-1034: the server may rely on the defaults that its form shows.
+    if result.action != "accept" or form.requested_schema is UNSET:
+        return result
+    fields = form.requested_schema.get("properties")
+    defaults = {
+        name: field["default"]
+        for name, field in (fields.items() if isinstance(fields, dict) else ())
+        if isinstance(field, dict) and "default" in field
+    }
+    return msgspec.structs.replace(result, content=defaults | result.content)

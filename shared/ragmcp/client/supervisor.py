@@ -1,0 +1,166 @@
+"""A server that stays within reach: opened in the background, and anew when it is gone, with growing pauses.
+
+Not the process or the address: `open` says how to reach a server, and everything below that is its concern.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+import anyio
+
+from ragmcp.backoff import Backoff
+from ragmcp.client.client import Client, OnProgress, ToolCallResult
+from ragmcp.concurrency import beside
+from ragmcp.errors import ConnectionClosed, RagMcpError, RequestTimedOut, ServerUnreachable
+from ragmcp.protocol.schema import ToolInfo
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+# Pauses between starts: the first restart follows at once, a server that keeps dying gets ever longer ones.
+FIRST_PAUSE_SECONDS = 0.1
+LONGEST_PAUSE_SECONDS = 10.0
+# A server that lived this long has started well, and the pauses begin anew.
+STEADY_SECONDS = 10.0
+
+
+class _Life:
+    """One start of the server: `client` once it runs, `failure` once it is over or did not come about."""
+
+    def __init__(self) -> None:
+        self.client: Client | None = None
+        self.failure: RagMcpError | None = None
+        self.begun = anyio.Event()
+        self.ended = anyio.Event()
+        self.replaced = anyio.Event()
+
+    def begin(self, client: Client) -> None:
+        self.client = client
+        self.begun.set()
+
+    def end(self, failure: RagMcpError) -> None:
+        self.failure = failure
+        self.begun.set()
+        self.ended.set()
+
+
+class Supervised:
+    """A `Client` that outlives its server. Entering returns at once; the first call waits for the start."""
+
+    def __init__(
+        self,
+        open: Callable[[], AbstractAsyncContextManager[Client]],
+        repeatable: Collection[str] = (),
+    ) -> None:
+        """`repeatable` names the tools that may be called again when the server died over the first call."""
+        self._open = open
+        self._repeatable = frozenset(repeatable)
+        self._life = _Life()
+        self._wanted = anyio.Event()
+        self._stack = AsyncExitStack()
+
+    async def __aenter__(self) -> Self:
+        await self._stack.enter_async_context(beside(self._keep_running))
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        return await self._stack.__aexit__(kind, error, trace)
+
+    async def list_tools(self, *, timeout: float | None = None) -> list[ToolInfo]:
+        """As `Client.list_tools`; made again if the server dies over it."""
+        return await self._call("tools/list", lambda client: client.list_tools(), True, timeout)
+
+    async def call_tool(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        timeout: float | None,
+        on_progress: OnProgress | None = None,
+    ) -> ToolCallResult:
+        """As `Client.call_tool`; `timeout` (seconds) includes waiting for a start.
+
+        Raises what the start raises while the server cannot be started, and ConnectionClosed for a call that
+        may have been carried out by a server that then died.
+        """
+        return await self._call(
+            name,
+            lambda client: client.call_tool(name, arguments, timeout=None, on_progress=on_progress),
+            name in self._repeatable,
+            timeout,
+        )
+
+    async def _call(
+        self, what: str, ask: Callable[[Client], Awaitable[T]], repeatable: bool, timeout: float | None
+    ) -> T:
+        try:
+            with anyio.fail_after(timeout):
+                try:
+                    return await self._try(what, ask)
+                except (ConnectionClosed, ServerUnreachable) as error:
+                    # What never reached a server has not been carried out, whatever it is.
+                    if not repeatable and isinstance(error, ConnectionClosed):
+                        raise
+                    log.info("Repeating %s: %s", what, error)
+                return await self._try(what, ask)
+        except TimeoutError:
+            raise RequestTimedOut(what, timeout or 0) from None
+
+    async def _try(self, what: str, ask: Callable[[Client], Awaitable[T]]) -> T:
+        life = self._life
+        if life.ended.is_set():  # In the pause before the next start, which now is wanted.
+            self._wanted.set()
+            await life.replaced.wait()
+            life = self._life
+        await life.begun.wait()
+        if life.client is None or life.failure is not None:
+            raise life.failure or ConnectionClosed(what)
+        try:
+            return await ask(life.client)
+        except ServerUnreachable:
+            await life.ended.wait()
+            raise
+        except ConnectionClosed:
+            if not life.client.is_closed:  # Over HTTP one request can break, and the next one go well.
+                raise
+            await life.ended.wait()
+            reason = life.failure.reason if isinstance(life.failure, ConnectionClosed) else str(life.failure)
+            raise ConnectionClosed(what, reason) from None
+
+    async def _keep_running(self) -> None:
+        try:
+            await self._live_again_and_again()
+        finally:  # Nobody is to wait for a start that will not come.
+            self._life.end(ConnectionClosed())
+            self._life.replaced.set()
+
+    async def _live_again_and_again(self) -> None:
+        backoff = Backoff(FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS)
+        while True:
+            started = anyio.current_time()
+            await self._live(self._life)
+            if anyio.current_time() - started >= STEADY_SECONDS:
+                backoff.reset()
+            self._wanted = anyio.Event()
+            with anyio.move_on_after(backoff.next()):
+                await self._wanted.wait()
+            last, self._life = self._life, _Life()
+            last.replaced.set()
+
+    async def _live(self, life: _Life) -> None:
+        try:
+            async with self._open() as client:
+                life.begin(client)
+                await client.closed()
+                raise ConnectionClosed()
+        except RagMcpError as failure:
+            log.info("%s", failure)
+            life.end(failure)

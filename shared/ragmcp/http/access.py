@@ -1,0 +1,223 @@
+"""Who may come in over HTTP: hosts, origins, the token, how often. One ASGI middleware.
+
+A page in a browser that has bound its own name to our address (DNS rebinding) names a foreign Host or Origin;
+programs name no Origin at all. Source: basic/transports, "Security Warning".
+"""
+
+from __future__ import annotations
+
+import hmac
+import logging
+import re
+from collections.abc import Callable
+from math import ceil
+from time import monotonic
+
+from msgspec import Struct
+
+from ragmcp.http.errors import (
+    HeaderMismatch,
+    HostNotAllowed,
+    HttpError,
+    OriginNotAllowed,
+    RateLimited,
+    Unauthorized,
+)
+from ragmcp.http.exchange import (
+    App,
+    Header,
+    Message,
+    Receive,
+    Scope,
+    Send,
+    client_address,
+    respond,
+    respond_error,
+)
+
+log = logging.getLogger(__name__)
+
+# As they stand in Host and Origin. Other spellings of the same addresses (0x7f.1, a final dot) come from no
+# ordinary client: what is not exactly one of these is foreign.
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
+ANY = "*"
+# The addresses whose requests are counted; of more, the one not heard of longest starts anew.
+MOST_ADDRESSES = 10_000
+PREFLIGHT_SECONDS = 600
+
+# A name, and a port if there is one; the name is compared as a whole, so it needs no grammar of its own.
+_HOST = re.compile(r"(.+?)(?::([1-9][0-9]{0,4}))?", re.DOTALL)
+
+_LOOKED_AT = frozenset(
+    {
+        b"host",
+        b"origin",
+        b"authorization",
+        b"access-control-request-method",
+        b"access-control-request-headers",
+    }
+)
+
+
+class Access(Struct, frozen=True, kw_only=True):
+    """The rules. Loopback names are always allowed, with any port."""
+
+    # Names and addresses without port, as clients call this server, in lower case; "*" for any, where a token
+    # keeps pages out.
+    allowed_hosts: frozenset[str] = frozenset()
+    # As browsers send them, in lower case: https://example.org
+    allowed_origins: frozenset[str] = frozenset()
+    # None: nobody is asked for one.
+    token: str | None = None
+    # Of one address; 0: as many as it likes. `burst` at once after a pause.
+    requests_per_second: float = 0
+    burst: int = 1
+
+    def __repr__(self) -> str:
+        return f"Access(token={'set' if self.token else None})"  # It may end up in a log.
+
+
+def guarded(
+    app: App,
+    access: Access,
+    clock: Callable[[], float] = monotonic,
+    on_refused: Callable[[HttpError], None] = lambda _: None,
+) -> App:
+    """The application behind its door; `on_refused` is told why somebody was not let in."""
+    return _Guard(app, access, clock, on_refused)
+
+
+class Buckets:
+    """Token buckets by address: `rate` tokens a second, up to `burst` of them. Pure."""
+
+    def __init__(self, rate: float, burst: int, most: int = MOST_ADDRESSES) -> None:
+        self._rate = rate
+        self._burst = burst
+        self._most = most
+        # The tokens there were, and when; the address heard of last stands last.
+        self._buckets: dict[str, tuple[float, float]] = {}
+
+    def __len__(self) -> int:
+        return len(self._buckets)
+
+    def wait(self, address: str, now: float) -> float:
+        """Take a token; the seconds until there is one, if there is none."""
+        tokens, then = self._buckets.pop(address, (float(self._burst), now))
+        tokens = min(self._burst, tokens + (now - then) * self._rate)
+        self._buckets[address] = max(tokens - 1, 0) if tokens >= 1 else tokens, now
+        if len(self._buckets) > self._most:
+            del self._buckets[next(iter(self._buckets))]
+        return 0 if tokens >= 1 else (1 - tokens) / self._rate
+
+
+class _Guard:
+    def __init__(
+        self,
+        app: App,
+        access: Access,
+        clock: Callable[[], float],
+        on_refused: Callable[[HttpError], None],
+    ) -> None:
+        self._app = app
+        self._on_refused = on_refused
+        self._access = access
+        self._hosts = LOOPBACK | {f"[{name}]" if ":" in name else name for name in access.allowed_hosts}
+        self._token = None if access.token is None else access.token.encode()
+        self._buckets = (
+            Buckets(access.requests_per_second, access.burst) if access.requests_per_second else None
+        )
+        self._clock = clock
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        try:
+            headers = _looked_at(scope["headers"])
+            self._check_host(headers.get(b"host", ""))
+            if (origin := headers.get(b"origin")) is not None:
+                self._check_origin(origin)
+                if scope["method"] == "OPTIONS" and b"access-control-request-method" in headers:
+                    await respond(send, 204, extra=_preflight(origin, headers))
+                    return
+                send = _readable_by(origin, send)
+            self._check_rate(scope)
+            self._check_token(headers.get(b"authorization"))
+        except HttpError as error:
+            log.info("Refused a request: %s", error)
+            self._on_refused(error)
+            await respond_error(send, error, error.status)
+            return
+        await self._app(scope, receive, send)
+
+    def _check_host(self, host: str) -> None:
+        if ANY not in self._hosts and _name(host) not in self._hosts:
+            raise HostNotAllowed(host)
+
+    def _check_origin(self, origin: str) -> None:
+        if origin.lower() not in self._access.allowed_origins and not _is_of_loopback(origin):
+            raise OriginNotAllowed(origin)
+
+    def _check_rate(self, scope: Scope) -> None:
+        if self._buckets is not None and (wait := self._buckets.wait(client_address(scope), self._clock())):
+            raise RateLimited(ceil(wait))
+
+    def _check_token(self, given: str | None) -> None:
+        if self._token is None:
+            return
+        if given is None:
+            raise Unauthorized("none was sent")
+        scheme, _, token = given.partition(" ")
+        right = hmac.compare_digest(token.strip().encode("latin-1"), self._token)
+        if scheme.lower() != "bearer" or not right:
+            raise Unauthorized("what was sent is another one")
+
+
+def _looked_at(headers: list[Header]) -> dict[bytes, str]:
+    found: dict[bytes, str] = {}
+    for name, value in headers:
+        if name in _LOOKED_AT:
+            if name in found:
+                raise HeaderMismatch(name.decode(), "is there more than once")
+            found[name] = value.decode("latin-1").strip(" \t")
+    return found
+
+
+def _name(host: str) -> str:
+    """A host without its port, in lower case; "" for one with an impossible port."""
+    found = _HOST.fullmatch(host)
+    if found is None or int(found[2] or 0) > 65_535:
+        return ""
+    return found[1].lower()
+
+
+def _is_of_loopback(origin: str) -> bool:
+    scheme, _, host = origin.partition("://")
+    return scheme.lower() in ("http", "https") and _name(host) in LOOPBACK
+
+
+def _preflight(origin: str, headers: dict[bytes, str]) -> list[Header]:
+    wanted = headers.get(b"access-control-request-headers", "")
+    return [
+        *_shared(origin),
+        (b"access-control-allow-methods", b"POST, GET, DELETE"),
+        # An allowed origin may send any: there is no pattern for Mcp-Param-*.
+        (b"access-control-allow-headers", wanted.encode("latin-1")),
+        (b"access-control-max-age", b"%d" % PREFLIGHT_SECONDS),
+    ]
+
+
+def _shared(origin: str) -> list[Header]:
+    return [(b"access-control-allow-origin", origin.encode("latin-1")), (b"vary", b"origin")]
+
+
+def _readable_by(origin: str, send: Send) -> Send:
+    """Lets a page of an allowed origin read the response."""
+
+    async def send_on(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            exposed = (b"access-control-expose-headers", b"mcp-session-id, www-authenticate, retry-after")
+            message["headers"] = [*message.get("headers", []), *_shared(origin), exposed]
+        await send(message)
+
+    return send_on

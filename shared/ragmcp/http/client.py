@@ -1,0 +1,276 @@
+"""Requests to one MCP endpoint over pooled connections: bytes out, JSON-RPC messages in, errors told apart.
+
+Not MCP's rules for HTTP: which headers a request has, and what its answer means for the others, is the
+concern of the era (http_modern, http_legacy).
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import logging
+import re
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+
+import anyio
+import httpx2
+
+from ragmcp.errors import (
+    ConnectionClosed,
+    MessageTooLarge,
+    RequestTimedOut,
+    ServerUnreachable,
+    UnreadableAnswer,
+    WireError,
+)
+from ragmcp.http.errors import HttpRefused
+from ragmcp.protocol import jsonrpc
+from ragmcp.protocol.framing import EventDecoder, Line, Overlong
+from ragmcp.protocol.jsonrpc import Failure, Message
+
+# It logs each address in full, with what is secret in it: a session's id, a key in the query.
+logging.getLogger("httpx2").setLevel(logging.WARNING)
+
+CONNECT_SECONDS = 10.0
+MAX_REDIRECTS = 3
+KEPT_CONNECTIONS = 32
+# After its answer an event stream ends; waiting that long for it keeps the connection for the next request.
+END_SECONDS = 0.05
+# An error page is for the log; who reads it needs its beginning.
+PAGE_BYTES = 300
+
+ADDRESS_HINT = "An address begins with http:// or https://."
+
+ACCEPT = "application/json, text/event-stream"
+EVENTS = "text/event-stream"
+# These are about the connection and who is asking, whatever the body says.
+ACCESS_STATUSES = frozenset({401, 403, 407, 429})
+
+
+class Http:
+    """The endpoint; `url` follows redirects within its origin."""
+
+    def __init__(self, client: httpx2.AsyncClient, url: httpx2.URL, message_bytes: int) -> None:
+        self.url = url
+        self.message_bytes = message_bytes
+        self.unreachable = anyio.Event()
+        """Set when no connection came about; another one once one does again."""
+        self._client = client
+
+    @asynccontextmanager
+    async def send(
+        self,
+        verb: str,
+        method: str,
+        headers: Mapping[str, str],
+        body: bytes | None = None,
+        *,
+        url: httpx2.URL | None = None,
+        resumes: EventDecoder | None = None,
+    ) -> AsyncIterator[Response]:
+        """The response, as soon as it begins; leaving early cuts it off. `method` is what errors name.
+
+        `resumes` is what read the event stream that this one goes on with.
+        Raises ServerUnreachable, ConnectionClosed, RequestTimedOut, HttpRefused for a redirect elsewhere.
+        """
+        response = await self._send(verb, method, headers, body, url or self.url)
+        try:
+            for _ in range(MAX_REDIRECTS):
+                if not response.has_redirect_location:
+                    break
+                target = self.joined(response.headers["location"], response.status_code)
+                if url is None:
+                    self.url = target
+                await response.aclose()
+                response = await self._send(verb, method, headers, body, target)
+            yield Response(self, method, response, resumes)
+        finally:
+            await response.aclose()
+
+    async def _send(
+        self, verb: str, method: str, headers: Mapping[str, str], body: bytes | None, url: httpx2.URL
+    ) -> httpx2.Response:
+        if self._client.is_closed:
+            raise ServerUnreachable(shown(self.url), "its client has been closed")
+        request = self._client.build_request(verb, url, headers=headers, content=body)
+        try:
+            with self.mapped(method):
+                response = await self._client.send(request, stream=True)
+        except ServerUnreachable:
+            self.unreachable.set()
+            raise
+        if self.unreachable.is_set():
+            self.unreachable = anyio.Event()
+        return response
+
+    def joined(self, location: str, status: int) -> httpx2.URL:
+        """Where the server sends us. Raises HttpRefused for what is no address, or another server's."""
+        try:
+            target = self.url.join(location)
+        except httpx2.InvalidURL:
+            raise HttpRefused(shown(self.url), status, "it sends us on to what is no address") from None
+        # The token, and what we have to say, is for this server and no other.
+        if _origin(target) != _origin(self.url):
+            raise HttpRefused(shown(self.url), status, f"it sends us on to {shown(target)}")
+        return target
+
+    @contextmanager
+    def mapped(self, method: str) -> Iterator[None]:
+        """What httpx2 raises becomes ours."""
+        try:
+            yield
+        except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError) as error:
+            raise ServerUnreachable(shown(self.url), _reason(error)) from error
+        except httpx2.UnsupportedProtocol:
+            raise ServerUnreachable(shown(self.url), "it is no HTTP address", ADDRESS_HINT) from None
+        except httpx2.TimeoutException as error:
+            seconds = self._client.timeout.read or 0
+            raise RequestTimedOut(method, seconds) from error
+        except httpx2.TransportError as error:
+            raise ConnectionClosed(method, _reason(error)) from error
+
+
+class Response:
+    """A response that is being read."""
+
+    def __init__(
+        self, http: Http, method: str, response: httpx2.Response, resumes: EventDecoder | None
+    ) -> None:
+        self.status = response.status_code
+        last_id, retry_ms = (resumes.last_id, resumes.retry_ms) if resumes else ("", None)
+        self.events = EventDecoder(http.message_bytes, last_id, retry_ms)
+        """Says where an event stream that broke can be resumed."""
+        self._http = http
+        self._method = method
+        self._response = response
+        self._chunks = response.aiter_raw()
+
+    @property
+    def refused(self) -> bool:
+        """Whether there is a `refusal` to read; one redirect too many is one as well."""
+        return self.status >= 300
+
+    @property
+    def streams(self) -> bool:
+        """Whether it is an event stream."""
+        return self.header("content-type").partition(";")[0].strip().lower() == EVENTS
+
+    def header(self, name: str) -> str:
+        """Its value, "" where there is none."""
+        return self._response.headers.get(name, "")
+
+    async def next(self) -> list[Message]:
+        """The next messages of an event stream; none: it has ended. Raises as `next_events`."""
+        while events := await self.next_events():
+            if messages := [jsonrpc.parse(data) for type, data in events if type == "message"]:
+                return messages
+        return []
+
+    async def next_events(self) -> list[tuple[str, Line]]:
+        """Types and data of the next events, as they come; none: it has ended.
+
+        Raises MessageTooLarge, ConnectionClosed, RequestTimedOut.
+        """
+        while (chunk := await self._read()) is not None:
+            if events := [(event.type, self._within(event.data)) for event in self.events.feed(chunk)]:
+                return events
+        return []
+
+    def _within(self, data: Line | Overlong) -> Line:
+        if isinstance(data, Overlong):
+            raise MessageTooLarge(data.size, self._http.message_bytes)
+        return data
+
+    async def message(self) -> Message:
+        """The one message of a response that is no stream. Raises as `next_events`."""
+        return jsonrpc.parse(await self.body())
+
+    async def body(self) -> bytes:
+        """All of it. Raises as `next_events`."""
+        body = bytearray()
+        while (chunk := await self._read()) is not None:
+            body += chunk
+            if len(body) > self._http.message_bytes:
+                raise MessageTooLarge(len(body), self._http.message_bytes)
+        return bytes(body)
+
+    async def end(self) -> None:
+        """Read to the end, if it is near, so that the connection can be used again."""
+        with anyio.move_on_after(END_SECONDS):
+            while await self._read() is not None:
+                pass
+
+    async def refusal(self) -> WireError | HttpRefused:
+        """What the status means."""
+        body = await self.body()
+        message = jsonrpc.parse(body)
+        url = shown(self._http.url)
+        if isinstance(message, Failure):
+            if self.status in ACCESS_STATUSES:
+                return HttpRefused(url, self.status, message.error.message.rstrip("."))
+            return message.error.as_error(self.status)
+        page = " ".join(body[:PAGE_BYTES].decode(errors="replace").split())
+        plain = page if page and "<" not in page else self._response.reason_phrase
+        return HttpRefused(url, self.status, plain.rstrip(".") or "no reason given")
+
+    async def _read(self) -> bytes | None:
+        if self.header("content-encoding") not in ("", "identity"):
+            raise UnreadableAnswer(self._method, "it is compressed, which nobody asked for")
+        with self._http.mapped(self._method):
+            return await anext(self._chunks, None)
+
+
+def _origin(url: httpx2.URL) -> tuple[str, str, int]:
+    return url.scheme, url.host, url.port or (443 if url.scheme == "https" else 80)
+
+
+def shown(url: httpx2.URL) -> str:
+    """An address for people: without what may be secret in it."""
+    return str(url.copy_with(username=None, password=None, query=None, fragment=None))
+
+
+def is_loopback(host: str) -> bool:
+    """Whether the host is this machine, to which no proxy leads."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+
+
+def _reason(error: Exception) -> str:
+    """What the system says, where it has said something, else what httpx2 says."""
+    text = str(error) or type(error).__name__
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, ConnectionRefusedError):
+            return "nothing listens there"
+        if isinstance(cause, OSError) and cause.strerror:
+            text = cause.strerror
+        cause = cause.__cause__ or cause.__context__
+    return text[:1].lower() + text[1:].rstrip(".")
+
+
+@asynccontextmanager
+async def open_client(
+    url: str, message_bytes: int, token: str | None, silence_seconds: float | None
+) -> AsyncIterator[Http]:
+    """An endpoint, and the connections to it. Raises ServerUnreachable for what is no address."""
+    try:
+        address = httpx2.URL(url)
+    except httpx2.InvalidURL as error:
+        # What cannot be taken apart may hold a secret in the usual places all the same.
+        safe = re.sub(r"//[^/?#]*@", "//", url).partition("?")[0]
+        raise ServerUnreachable(safe, _reason(error), ADDRESS_HINT) from None
+    headers = {"accept": ACCEPT, "accept-encoding": "identity", "cache-control": "no-store"}
+    if token is not None:
+        headers["authorization"] = f"Bearer {token}"
+    client = httpx2.AsyncClient(
+        headers=headers,
+        verify=address.scheme == "https",  # Else no certificates have to be read.
+        trust_env=not is_loopback(address.host),
+        timeout=httpx2.Timeout(silence_seconds, connect=CONNECT_SECONDS, pool=None),
+        # Streams hold a connection each; who asks a thousand things at once wants them asked.
+        limits=httpx2.Limits(max_connections=None, max_keepalive_connections=KEPT_CONNECTIONS),
+    )
+    async with client:
+        yield Http(client, address, message_bytes)

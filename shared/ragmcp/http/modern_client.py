@@ -1,0 +1,109 @@
+"""The modern era over HTTP, from the end that asks: every request stands for itself.
+
+Source: basic/transports/streamable-http.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import anyio
+from msgspec import UNSET, Raw
+
+from ragmcp.errors import ConnectionClosed, RequestTimedOut, UnreadableAnswer
+from ragmcp.http.client import Http
+from ragmcp.protocol import headers, jsonrpc
+from ragmcp.protocol.eras import LATEST_MODERN
+from ragmcp.protocol.jsonrpc import Failure, Message, Notification, Success, Unreadable
+from ragmcp.protocol.schema import Params, ToolCall, ToolInfo
+
+log = logging.getLogger(__name__)
+
+
+class ModernHttp:
+    """A channel to a modern server. A cancelled request cuts its response off, which is what cancels it."""
+
+    def __init__(self, http: Http, heard: Callable[[Notification], None]) -> None:
+        self._http = http
+        self._heard = heard
+        self.next_id = 1
+        self._mirrors: dict[str, tuple[headers.Mirror, ...]] = {}
+
+    @property
+    def closed(self) -> anyio.Event:
+        """Set when the server could last not be reached; it may still be asked again."""
+        return self._http.unreachable
+
+    def admit_tools(self, tools: Iterable[ToolInfo]) -> list[ToolInfo]:
+        """The tools that can be called over HTTP."""
+        admitted = []
+        for tool in tools:
+            try:
+                self._mirrors[tool.name] = headers.mirrors(tool.input_schema)
+            except ValueError as reason:
+                log.warning("The tool %s is left out: %s", tool.name, reason)
+            else:
+                admitted.append(tool)
+        return admitted
+
+    async def request(self, method: str, params: Any, timeout: float | None = None) -> Raw:
+        """As `Channel.request`; also raises ServerUnreachable, HttpRefused, MessageTooLarge."""
+        body = jsonrpc.encode_request(self.next_id, method, params)
+        self.next_id += 1
+        with anyio.move_on_after(timeout):
+            return await self._ask(method, self._headers(method, params), body)
+        raise RequestTimedOut(method, timeout or 0)
+
+    async def notify(self, method: str, params: Any) -> None:
+        """Say something; the core protocol has nothing to say here."""
+        body = jsonrpc.encode_notification(method, params)
+        async with self._http.send("POST", method, self._headers(method, params), body) as response:
+            if response.refused:
+                raise await response.refusal()
+
+    async def _ask(self, method: str, headers: dict[str, str], body: bytes) -> Raw:
+        async with self._http.send("POST", method, headers, body) as response:
+            if response.refused:
+                raise await response.refusal()
+            if not response.streams:
+                return _answer(method, await response.message())
+            while messages := await response.next():
+                for message in messages:
+                    if isinstance(message, Notification):
+                        self._hear(message)
+                    else:
+                        await response.end()
+                        return _answer(method, message)
+            raise ConnectionClosed(method, "its stream ended without an answer")
+
+    def _headers(self, method: str, params: Any) -> dict[str, str]:
+        revision = params.meta.protocol_version if isinstance(params, Params) else UNSET
+        written = {
+            "content-type": "application/json",
+            headers.PROTOCOL_VERSION: revision or LATEST_MODERN,
+            headers.METHOD: method,
+        }
+        if field := headers.NAME_FIELDS.get(method):
+            written[headers.NAME] = headers.written(getattr(params, field))
+        if isinstance(params, ToolCall):
+            written |= headers.mirrored(self._mirrors.get(params.name, ()), params.arguments)
+        return written
+
+    def _hear(self, notification: Notification) -> None:
+        try:
+            self._heard(notification)
+        except Exception:
+            log.exception("Could not take %s", notification.method)
+
+
+def _answer(method: str, message: Message) -> Raw:
+    match message:
+        case Success(_, result):
+            return result
+        case Failure(_, error):
+            raise error.as_error()
+        case Unreadable(_, error):
+            raise UnreadableAnswer(method, str(error).rstrip("."))
+    raise UnreadableAnswer(method, "it is no answer")

@@ -1,0 +1,161 @@
+"""Modern requests over HTTP: one POST, one request, one response, no state.
+
+The headers say what the body says. The response is JSON as long as nothing was said before it; the first
+notification, or some seconds of silence, make it a stream, whose end by the client is the call's.
+Source: 2026-07-28 basic/transports/streamable-http.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import anyio
+import anyio.lowlevel
+import msgspec
+from msgspec import UNSET, Raw
+
+from ragmcp.errors import InvalidRequest, MethodNotFound, UnsupportedRevision
+from ragmcp.http.dispatch import Answering, Attendant, Form, JsonRpc, status_of
+from ragmcp.http.errors import HeaderMismatch
+from ragmcp.http.exchange import ClientGone, Exchange, event
+from ragmcp.protocol import headers, jsonrpc
+from ragmcp.protocol.eras import MODERN_REVISIONS, Era, Session
+from ragmcp.protocol.headers import Mirror
+from ragmcp.protocol.jsonrpc import Notification, Request, Unreadable
+from ragmcp.protocol.schema import CallToolParams, Params, ToolInfo
+from ragmcp.server.call import Call, Channel
+from ragmcp.server.server import find_method, open_call
+
+log = logging.getLogger(__name__)
+
+# What a call says aside: where there is no room for one more stream, its answer alone is better than none.
+_ASIDE = frozenset({"notifications/progress", "notifications/message"})
+
+_params = msgspec.json.Decoder(Params)
+_arguments = msgspec.json.Decoder(dict[str, Any])
+
+
+class _OwnStream:
+    """The way back to who asked: the stream of the request's own response."""
+
+    __slots__ = ("_exchange", "closed")
+
+    def __init__(self, exchange: Exchange, closed: anyio.Event) -> None:
+        self._exchange = exchange
+        self.closed = closed
+
+    async def notify(self, method: str, params: Any) -> None:
+        """Send a notification, if the client reads streams. Raises TooManyOpen for one that is not aside."""
+        if method in _ASIDE and not self._exchange.may_stream:
+            return
+        try:
+            await self._exchange.write(event(jsonrpc.encode_notification(method, params)))
+        except ClientGone:
+            self._exchange.scope.cancel()
+            await anyio.lowlevel.checkpoint()
+
+    async def request(self, method: str, *_: Any, **__: Any) -> Raw:
+        """Servers ask nothing in the modern era. Raises MethodNotFound."""
+        raise MethodNotFound(method)
+
+
+class Modern:
+    """Answers modern requests."""
+
+    def __init__(self, answering: Answering) -> None:
+        self._answering = answering
+        self._server = answering.server
+        self._form = JsonRpc()
+        self._mirrors: dict[str, tuple[ToolInfo, tuple[Mirror, ...]]] = {}
+
+    async def post(self, exchange: Exchange, body: bytes, revision: str) -> None:
+        """Answer a body; `revision` is the header's. Raises RemoteProtocolError for one that asks nothing."""
+        message = jsonrpc.parse(body)
+        match message:
+            case Request():
+
+                def open(channel: Channel) -> Call:
+                    return self._open(exchange, message, revision, channel)
+
+                await self.answer(exchange, message, open, self._form)
+            case Notification() if revision in MODERN_REVISIONS:
+                # The revision has none that go this way, but "accepts" those there are.
+                await exchange.answer(202)
+            case Notification():
+                raise UnsupportedRevision(revision, MODERN_REVISIONS)
+            case Unreadable(_, reason):
+                raise reason
+            case _:
+                raise InvalidRequest("no responses are sent to a server")
+
+    async def answer(
+        self, exchange: Exchange, request: Request, open: Callable[[Channel], Call], form: Form
+    ) -> None:
+        """Handle the call that `open` makes, and send its answer."""
+        channel = _OwnStream(exchange, self._answering.closing)
+        # "Closing the SSE response stream MUST be treated by the server as cancellation of that request."
+        attendant = Attendant(self._answering, exchange, exchange.scope.cancel, exchange.keep_alive)
+        line, error = await self._answering.handle(exchange, request, lambda: open(channel), form, attendant)
+        if exchange.streaming:
+            await exchange.write(event(line), last=True)
+        else:
+            await exchange.answer(status_of(error), line)
+
+    def _open(self, exchange: Exchange, request: Request, revision: str, channel: Channel) -> Call:
+        if revision not in MODERN_REVISIONS:
+            raise _unsupported(revision, request)
+        headers.check(headers.METHOD, exchange.header(headers.METHOD), request.method)
+        method = find_method(request.method)
+        if method is None or Era.MODERN not in method.eras:
+            raise MethodNotFound(request.method)
+        try:
+            call = open_call(request, Session(), channel)
+        except UnsupportedRevision as error:
+            raise _mismatch(revision, error.requested) from None
+        if call.revision != revision:
+            raise _mismatch(revision, call.revision)
+        if field := headers.NAME_FIELDS.get(request.method):
+            headers.check(headers.NAME, exchange.header(headers.NAME), getattr(call.params, field))
+        if isinstance(call.params, CallToolParams):
+            self._check_mirrors(exchange, call.params)
+        return call
+
+    def _check_mirrors(self, exchange: Exchange, params: CallToolParams) -> None:
+        mirrors = self._mirrors_of(params.name)
+        if not mirrors:
+            return
+        try:
+            arguments = _arguments.decode(params.arguments)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return  # The tool itself says best what is wrong with them.
+        given = {mirror.header: exchange.header(mirror.header) for mirror in mirrors}
+        headers.check_mirrors(mirrors, arguments, given)
+
+    def _mirrors_of(self, name: str) -> tuple[Mirror, ...]:
+        tool = self._server.tools.get(name)
+        if tool is None:
+            return ()
+        info, mirrors = self._mirrors.get(name, (None, ()))
+        if info is not tool.info:
+            try:
+                mirrors = headers.mirrors(tool.info.input_schema)
+            except ValueError as error:
+                log.error("HTTP clients will leave the tool %s out: %s", name, error)
+            self._mirrors[name] = tool.info, mirrors
+        return mirrors
+
+
+def _unsupported(revision: str, request: Request) -> Exception:
+    try:
+        said = _params.decode(request.params).meta.protocol_version
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        said = UNSET
+    if said in (UNSET, revision):
+        return UnsupportedRevision(revision, MODERN_REVISIONS)
+    return _mismatch(revision, said)
+
+
+def _mismatch(header: str, body: str) -> HeaderMismatch:
+    return HeaderMismatch(headers.PROTOCOL_VERSION, f"is {header!r}, but the body says {body!r}")

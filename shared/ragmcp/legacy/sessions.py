@@ -1,0 +1,261 @@
+"""Legacy sessions over HTTP (2025-03-26 to 2025-11-25): what outlives a request. Deletable with their era.
+
+A response that is lost is no cancellation: the call goes on, and its client hears the rest on a GET.
+Source: 2025-11-25 basic/transports, "Streamable HTTP".
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import anyio
+
+from ragmcp.errors import UnsupportedRevision
+from ragmcp.http.dispatch import Answering, Attendant
+from ragmcp.http.errors import (
+    HeaderMismatch,
+    HttpError,
+    NotAcceptable,
+    SessionNotFound,
+    SessionRequired,
+    TooManyOpen,
+)
+from ragmcp.http.exchange import EVENTS, Exchange
+from ragmcp.http.limits import ALL_REPLAY_BYTES
+from ragmcp.legacy.http_session import HttpSession, SessionChannel
+from ragmcp.legacy.replay import SessionStream
+from ragmcp.legacy.session_table import SessionTable
+from ragmcp.protocol import headers, jsonrpc
+from ragmcp.protocol.eras import LATEST_MODERN, LEGACY_REVISIONS, Era
+from ragmcp.protocol.jsonrpc import Notification, Request, Unreadable
+from ragmcp.protocol.schema import PROTOCOL_VERSION
+from ragmcp.server.call import Call
+from ragmcp.server.server import open_call
+
+log = logging.getLogger(__name__)
+
+
+class Sessions:
+    """All legacy sessions of an endpoint."""
+
+    def __init__(self, answering: Answering) -> None:
+        self._answering = answering
+        self._limits = answering.limits
+        self._sessions: SessionTable[HttpSession] = SessionTable(self._limits.sessions)
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return len(self._sessions)
+
+    async def post(self, exchange: Exchange, body: bytes) -> None:
+        """Answer a body. Raises RemoteProtocolError for one that belongs to no session."""
+        if exchange.header(headers.SESSION_ID) is not None:
+            session = self._find(exchange)
+            with self._using(session, exchange):
+                await self._answer(exchange, session, body)
+            return
+        match jsonrpc.parse_batch(body) if jsonrpc.is_batch(body) else jsonrpc.parse(body):
+            case Request(_, "initialize"):
+                await self._begin(exchange, body)
+            case Request(method=method, params=params) if PROTOCOL_VERSION.encode() in bytes(params):
+                raise _without_headers(method)
+            case Request(method=method) | Notification(method):
+                raise SessionRequired(method)
+            case Unreadable(_, reason) | [Unreadable(_, reason)]:
+                raise reason
+            case _:
+                raise SessionRequired("")
+
+    async def get(self, exchange: Exchange) -> None:
+        """A stream: a new one, or with Last-Event-ID the rest of an old one.
+
+        Raises HttpError, UnsupportedRevision, InvalidRequest for an event nobody remembers.
+        """
+        session = self._find(exchange)
+        if not exchange.accepts(EVENTS):
+            raise NotAcceptable((EVENTS,))
+        if not exchange.may_stream:
+            raise TooManyOpen("event streams", self._limits.streams)
+        session.used = True
+        with self._using(session, exchange), session.hearing() as carried:
+            if (last_seen := exchange.header(headers.LAST_EVENT_ID)) is not None:
+                stream, number = session.find_stream(last_seen)
+                await stream.catch_up(exchange, number, carried)
+            else:
+                stream = self._listen(session)
+                stream.attach(exchange, carried)
+                await stream.keep_alive()
+            try:
+                while stream.carried_by(exchange):
+                    with anyio.move_on_after(self._limits.keep_alive_seconds):
+                        await exchange.gone()
+                        break
+                    await stream.keep_alive()
+            finally:
+                stream.detach(exchange)
+        await exchange.finish()
+
+    async def delete(self, exchange: Exchange) -> None:
+        """End a session. Raises HttpError, UnsupportedRevision."""
+        self._end(self._find(exchange))
+        await exchange.answer(204)
+
+    async def expire(self) -> None:
+        """Keep ending what is idle for too long."""
+        while True:
+            await anyio.sleep(self._limits.session_idle_seconds / 4)
+            limit = anyio.current_time() - self._limits.session_idle_seconds
+            for session in self._sessions:
+                if not session.busy and session.used_at < limit:
+                    self._end(session)
+
+    def leave(self) -> None:
+        """Let all streams end, and all calls find theirs."""
+        for session in self._sessions:
+            session.leave()
+
+    # Who there is
+
+    def _find(self, exchange: Exchange) -> HttpSession:
+        id = exchange.header(headers.SESSION_ID)
+        if id is None:
+            raise SessionRequired(exchange.method)
+        session = self._sessions.get(id)
+        if session is None:
+            raise SessionNotFound
+        revision = exchange.header(headers.PROTOCOL_VERSION)
+        if revision is not None and revision not in LEGACY_REVISIONS:
+            terms = session.state.terms
+            raise UnsupportedRevision(revision, LEGACY_REVISIONS if terms is None else (terms.revision,))
+        return session
+
+    @contextmanager
+    def _using(self, session: HttpSession, exchange: Exchange) -> Iterator[None]:
+        session.exchanges.add(exchange)
+        try:
+            yield
+        finally:
+            session.part(exchange)
+            if self._sessions.get(session.id):
+                self._sessions.put(session)
+
+    def _end(self, session: HttpSession) -> None:
+        self._sessions.remove(session)
+        session.close()
+
+    async def _begin(self, exchange: Exchange, body: bytes) -> None:
+        if (other := self._sessions.in_the_way(exchange.client)) is not None:
+            self._end(other)
+        session = HttpSession(self._limits, exchange.client, self._replay_limit)
+        self._sessions.put(session)
+        with self._using(session, exchange):
+            await self._answer(exchange, session, body)
+        if session.state.terms is None:
+            self._end(session)
+
+    def _replay_limit(self) -> int:
+        return min(self._limits.replay_bytes, ALL_REPLAY_BYTES // max(len(self._sessions), 1))
+
+    def _listen(self, session: HttpSession) -> SessionStream:
+        stream = session.open_stream(standing=True)
+        if not session.listening:
+            session.listening = True
+            self._answering.tasks.start_soon(self._tell, session)
+        return stream
+
+    async def _tell(self, session: HttpSession) -> None:
+        from ragmcp.server.subscriptions import tell_legacy
+
+        channel = SessionChannel(session, session.for_news)
+        with session.told:
+            try:
+                await tell_legacy(self._answering.server, session.state, channel)
+            except Exception:  # One session's trouble is no other's.
+                log.exception("Could not tell a session its news")
+
+    # What is answered
+
+    async def _answer(self, exchange: Exchange, session: HttpSession, body: bytes) -> None:
+        begun = session.state.terms is not None
+        requests, replies = session.take(body)
+        session.used |= begun and bool(requests)
+        if not requests:
+            await exchange.answer(400 if replies else 202, b"".join(replies))
+            return
+        stream = session.open_stream()
+        stream.attach(exchange)
+
+        def gone() -> None:
+            stream.detach(exchange)
+            session.part(exchange)
+
+        attendant = Attendant(self._answering, exchange, gone, stream.keep_alive)
+        answers: list[tuple[int, bytes]] = []
+        if len(requests) == 1:
+            answers.append(await self._handle(exchange, session, stream, requests[0], attendant))
+        else:  # Of a batch the last answer is the line for all of them.
+
+            async def handle(request: Request) -> None:
+                answers.append(await self._handle(exchange, session, stream, request, attendant))
+
+            async with anyio.create_task_group() as tasks:
+                for request in requests:
+                    tasks.start_soon(handle, request)
+        session.connection.batches = session.state.batches
+        statuses, lines = zip(*answers, strict=True)
+        await self._send(exchange, session, stream, max(statuses), b"".join(lines))
+
+    async def _handle(
+        self,
+        exchange: Exchange,
+        session: HttpSession,
+        stream: SessionStream,
+        request: Request,
+        attendant: Attendant,
+    ) -> tuple[int, bytes]:
+        """The HTTP status, and the line that is due now; b"" where there is none, or not yet."""
+        with session.running[request.id]:
+            try:
+                line, error = await self._answering.handle(
+                    exchange, request, lambda: _open(request, session, stream), session.connection, attendant
+                )
+            finally:
+                del session.running[request.id]
+            # Ordinary errors are ordinary answers: legacy clients take other statuses for a broken transport.
+            return error.status if isinstance(error, HttpError) else 200, line
+        return 200, session.connection.forget(request.id)
+
+    async def _send(
+        self, exchange: Exchange, session: HttpSession, stream: SessionStream, status: int, line: bytes
+    ) -> None:
+        if stream.begun:
+            await (stream.say(line, last=True) if line else stream.end())
+            if (
+                exchange.streaming
+            ):  # A GET may have taken the stream over; this response is to end all the same.
+                await exchange.finish()
+        elif line:
+            if session.state.terms is not None:
+                exchange.extra.append((b"mcp-session-id", session.id.encode()))
+            await exchange.answer(status, line)
+        else:
+            # "SHOULD NOT send a response" to what was cancelled; but HTTP wants one. Nor to what is under way
+            # when a client ends its session: the SDK 1.x falls over an error that comes then.
+            await exchange.finish()
+
+
+def _open(request: Request, session: HttpSession, stream: SessionStream) -> Call:
+    call = open_call(request, session.state, SessionChannel(session, lambda: stream))
+    if call.era is Era.MODERN:
+        raise _without_headers(request.method)
+    return call
+
+
+def _without_headers(method: str) -> HeaderMismatch:
+    reason = (
+        f"must be {LATEST_MODERN!r} as in the body of this {method}, but is missing or of another revision"
+    )
+    return HeaderMismatch(headers.PROTOCOL_VERSION, reason)

@@ -1,0 +1,86 @@
+"""Both sides in one process, without a pipe: for tests, and for a host that embeds a server."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import anyio
+
+from ragmcp.client.client import Client, EraName, connect
+from ragmcp.client.handlers import NO_HANDLERS, Handlers
+from ragmcp.concurrency import beside
+from ragmcp.protocol.schema import Implementation
+from ragmcp.server.server import Server, serve
+
+# Nothing between the two needs a limit; this is 1 GiB.
+MESSAGE_BYTES = 2**30
+
+
+class MemoryStream:
+    """One end of a pair."""
+
+    def __init__(self) -> None:
+        self.other = self
+        self._received = bytearray()
+        self._ended = False
+        self._news = anyio.Event()
+
+    async def receive(self) -> bytes:
+        while not self._received and not self._ended:
+            await self._news.wait()
+        data, self._received = bytes(self._received), bytearray()
+        self._news = anyio.Event()
+        return data
+
+    def write(self, line: bytes) -> None:
+        self.other._received += line
+        self.other._received += b"\n"
+        self.other._news.set()
+
+    def flush(self) -> None:
+        """Nothing is ever queued."""
+
+    def flush_soon(self) -> None:
+        """Nothing is ever queued."""
+
+    async def drain(self, below: int = 0) -> None:
+        """Memory is never full."""
+
+    def close(self) -> None:
+        """Say that no more will come."""
+        self.other._ended = True
+        self.other._news.set()
+
+
+def memory_pair() -> tuple[MemoryStream, MemoryStream]:
+    """Two ends that are each other's."""
+    here, there = MemoryStream(), MemoryStream()
+    here.other, there.other = there, here
+    return here, there
+
+
+@asynccontextmanager
+async def open_memory(
+    server: Server,
+    *,
+    era: EraName | None = None,
+    message_bytes: int = MESSAGE_BYTES,
+    handlers: Handlers = NO_HANDLERS,
+) -> AsyncIterator[Client]:
+    """A client of `server`, which runs beside the body."""
+    here, there = memory_pair()
+
+    async def answer() -> None:
+        await serve(server, there, message_bytes=message_bytes)
+        there.close()
+
+    async with beside(answer):
+        try:
+            client = Implementation(name="ragmcp", version="0")
+            async with connect(
+                here, client, message_bytes=message_bytes, era=era, handlers=handlers
+            ) as connected:
+                yield connected
+        finally:
+            here.close()

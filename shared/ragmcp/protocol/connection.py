@@ -1,0 +1,267 @@
+"""Who asked what: all state of one connection. Pure: bytes in, events out; intentions in, lines out.
+
+It knows JSON-RPC and cancellation, but neither revisions nor any other method; nothing here waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Generic, TypeAlias, TypeVar
+
+import msgspec
+from msgspec import Raw, Struct
+
+from ragmcp.errors import (
+    InvalidRequest,
+    MessageTooLarge,
+    NotEncodable,
+    RagMcpError,
+    RemoteProtocolError,
+    ToolError,
+)
+from ragmcp.protocol import jsonrpc
+from ragmcp.protocol.framing import Line, LineDecoder, Overlong
+from ragmcp.protocol.jsonrpc import (
+    ErrorObject,
+    Failure,
+    Id,
+    Message,
+    Notification,
+    Request,
+    Success,
+    Unreadable,
+)
+from ragmcp.protocol.schema import CancelledParams
+
+# Whatever the shell uses to wake who asked.
+Waiter = TypeVar("Waiter")
+
+CANCELLED = "notifications/cancelled"
+
+
+# A host of ours may pipe what it has got; strangers over HTTP are given less.
+MOST_IN_PROGRESS = 100_000
+
+
+class Answered(Struct, Generic[Waiter], frozen=True):
+    """One of our requests has its answer."""
+
+    waiter: Waiter
+    outcome: Raw | RagMcpError
+
+
+class Cancelled(Struct, frozen=True):
+    """The peer no longer wants the answer to request `id`."""
+
+    id: Id
+
+
+class Reply(Struct, frozen=True):
+    """A line that must be sent now."""
+
+    line: bytes
+
+
+class Garbage(Struct, frozen=True):
+    """Something unusable that nobody waits for; worth a line in the log."""
+
+    error: RagMcpError
+
+
+Event: TypeAlias = Request | Notification | Answered[Waiter] | Cancelled | Reply | Garbage
+
+
+def error_object(error: Exception, id: Id | None) -> ErrorObject:
+    """The one place that turns an exception into a wire error."""
+    if isinstance(error, RemoteProtocolError):
+        data = {"errorCode": error.code, "details": error.details(), "requestId": id}
+        return ErrorObject(error.rpc_code, str(error), data | error.required_data())
+    if isinstance(error, ToolError):  # Where no tool is, such as in reading a resource, it is an error.
+        return ErrorObject(
+            -32603, str(error), {"errorCode": error.code, "details": dict(error.details), "requestId": id}
+        )
+    # What went wrong inside is for the log, not for the peer.
+    reason = str(error) if isinstance(error, NotEncodable) else "The server failed; its log says more."
+    return ErrorObject(-32603, reason, {"errorCode": "INTERNAL_ERROR", "details": {}, "requestId": id})
+
+
+class _Batch:
+    """The answers of one JSON-RPC batch, which leave together."""
+
+    def __init__(self) -> None:
+        self.open: set[Id] = set()
+        self.lines: list[bytes] = []
+
+    def line_if_complete(self) -> bytes:
+        return b"[" + b",".join(self.lines) + b"]" if self.lines and not self.open else b""
+
+
+class Connection(Generic[Waiter]):
+    """One side of a connection; lines longer than `limit` bytes are refused.
+
+    `refuses` says whether unusable lines are answered: a server must, a client must not. `most` requests of
+    the peer may be in progress at a time.
+    """
+
+    def __init__(self, limit: int, *, refuses: bool, most: int = MOST_IN_PROGRESS) -> None:
+        self.batches = False  # Whether the peer may send batches.
+        self._decoder = LineDecoder(limit)
+        self._refuses = refuses
+        self._most = most
+        self._last_id = 0
+        self._asked: dict[Id, Waiter] = {}
+        self._asking: dict[Id, _Batch | None] = {}
+
+    # What comes in
+
+    def receive(self, data: bytes) -> list[Event[Waiter]]:
+        """The events of the next bytes. Never raises."""
+        return self._read(self._decoder.feed(data))
+
+    def receive_end(self) -> list[Event[Waiter]]:
+        """The events of a last line that came without its newline."""
+        return self._read(self._decoder.end())
+
+    def receive_message(self, message: Line) -> list[Event[Waiter]]:
+        """The events of one message, or batch, that came whole. Never raises."""
+        if jsonrpc.is_batch(message):
+            return list(self._receive_batch(message))
+        return list(self._receive(jsonrpc.parse(message), None))
+
+    def _read(self, lines: Iterable[Line | Overlong]) -> list[Event[Waiter]]:
+        events: list[Event[Waiter]] = []
+        for line in lines:
+            if isinstance(line, Overlong):
+                error = MessageTooLarge(line.size, self._decoder.limit)
+                events += self._receive(jsonrpc.salvaged(line.head, line.tail, error), None)
+            else:
+                events += self.receive_message(line)
+        return events
+
+    def _receive_batch(self, line: Line) -> Iterable[Event[Waiter]]:
+        if not self.batches:
+            return self._unusable(None, InvalidRequest("there are no batches in this protocol revision"))
+        messages = jsonrpc.parse_batch(line)
+        if isinstance(messages, Unreadable):  # "A single Response object", not an array of one.
+            return self._receive(messages, None)
+        batch = _Batch()
+        events = [event for message in messages for event in self._receive(message, batch)]
+        if reply := batch.line_if_complete():
+            events.append(Reply(reply))
+        return events
+
+    def _receive(self, message: Message, batch: _Batch | None) -> Iterable[Event[Waiter]]:
+        match message:
+            case Request():
+                return self._receive_request(message, batch)
+            case Success(id, result):
+                return self._receive_answer(id, result)
+            case Notification():
+                return self._receive_notification(message)
+            case Failure(id, error):
+                return self._receive_answer(id, error.as_error())
+            case Unreadable(id, reason, response) if response and self._refuses:
+                # With its id the refusal would pass for the answer to a request of the peer's own.
+                answered = () if id is None else self._receive_answer(id, reason)
+                return (*answered, *self._unusable(None, reason, batch))
+            case Unreadable(id, reason):
+                return self._unusable(id, reason, batch)
+
+    def _receive_request(self, request: Request, batch: _Batch | None) -> Iterable[Event[Waiter]]:
+        if len(self._asking) >= self._most:
+            reason = InvalidRequest(f"{self._most:,} requests are in progress already, which is the limit")
+            return self._unusable(request.id, reason, batch)
+        if request.id in self._asking:
+            reason = InvalidRequest(f"the id {request.id!r} is that of a request still in progress")
+            return self._unusable(request.id, reason, batch)
+        self._asking[request.id] = batch
+        if batch is not None:
+            batch.open.add(request.id)
+        return (request,)
+
+    def _receive_notification(self, notification: Notification) -> Iterable[Event[Waiter]]:
+        if notification.method != CANCELLED:
+            return (notification,)
+        try:
+            id = msgspec.json.decode(notification.params, type=CancelledParams).request_id
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return ()  # "Invalid cancellation notifications SHOULD be ignored."
+        return (Cancelled(id),) if id in self._asking else ()
+
+    def _receive_answer(self, id: Id | None, outcome: Raw | RagMcpError) -> Iterable[Event[Waiter]]:
+        if id is not None and id in self._asked:
+            return (Answered(self._asked.pop(id), outcome),)
+        if id is None and isinstance(outcome, RagMcpError):
+            return (Garbage(outcome),)
+        return ()  # The answer to something we have cancelled.
+
+    def _unusable(
+        self, id: Id | None, error: RemoteProtocolError, batch: _Batch | None = None
+    ) -> Iterable[Event[Waiter]]:
+        if not self._refuses:
+            return self._receive_answer(id, error)
+        line = jsonrpc.encode_failure(id, error_object(error, id))
+        if batch is not None:
+            batch.lines.append(line)
+            return ()
+        return (Reply(line),)
+
+    # Our answers
+
+    def answer(self, id: Id, result: Any) -> bytes:
+        """The line that answers request `id`; b"" where none is to be sent (yet)."""
+        try:
+            return self._settle(id, jsonrpc.encode_success(id, result))
+        except NotEncodable as error:
+            return self.refuse(id, error)
+
+    def refuse(self, id: Id, error: Exception) -> bytes:
+        """The line that refuses request `id`; b"" where none is to be sent (yet)."""
+        return self._settle(id, jsonrpc.encode_failure(id, error_object(error, id)))
+
+    def forget(self, id: Id) -> bytes:
+        """Request `id` was cancelled and gets no answer; the rest of its batch may be complete now.
+
+        b"" for one that is settled: what was read at once may cancel a request twice.
+        """
+        return self._settle(id, b"") if id in self._asking else b""
+
+    def _settle(self, id: Id, line: bytes) -> bytes:
+        batch = self._asking.pop(id)
+        if batch is None:
+            return line
+        batch.open.discard(id)
+        if line:
+            batch.lines.append(line)
+        return batch.line_if_complete()
+
+    # Our requests
+
+    def ask(self, method: str, params: Any, waiter: Waiter) -> tuple[Id, bytes]:
+        """The id and the line of a new request; `waiter` comes back with its answer. Raises NotEncodable."""
+        self._last_id += 1
+        line = jsonrpc.encode_request(self._last_id, method, params)
+        self._asked[self._last_id] = waiter
+        return self._last_id, line
+
+    @property
+    def next_id(self) -> int:
+        """The id that our next request will have."""
+        return self._last_id + 1
+
+    @property
+    def asked(self) -> int:
+        """How many of our requests are waiting for their answers."""
+        return len(self._asked)
+
+    def abandon(self, id: Id) -> bytes:
+        """The line that cancels our request `id`; b"" if it has been answered meanwhile."""
+        if self._asked.pop(id, None) is None:
+            return b""
+        return jsonrpc.encode_notification(CANCELLED, CancelledParams(request_id=id))
+
+    def close(self) -> list[Waiter]:
+        """Everybody who still waits, and will do so in vain."""
+        waiters = list(self._asked.values())
+        self._asked.clear()
+        return waiters

@@ -1,0 +1,163 @@
+"""Five revisions in two eras: which one a request belongs to, and what a probe says about a server. Pure.
+
+Modern (2026-07-28): stateless, every request brings its revision, client and capabilities in `_meta`.
+Legacy: `initialize` settles them for the connection. The legacy part is small on purpose and can be removed:
+`Session`, `negotiate`, and the branches that name LEGACY.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, Raw, Struct, UnsetType
+
+from ragmcp.errors import InvalidParams, UnreadableAnswer, UnsupportedRevision, WireError
+from ragmcp.protocol.schema import (
+    CLIENT_CAPABILITIES,
+    PROTOCOL_VERSION,
+    DiscoverResult,
+    Implementation,
+    InitializeParams,
+    LogLevel,
+    Params,
+    RequestMeta,
+)
+
+MODERN_REVISIONS = ("2026-07-28",)
+LEGACY_REVISIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
+LATEST_MODERN = MODERN_REVISIONS[0]
+LATEST_LEGACY = LEGACY_REVISIONS[0]
+
+# The only revision with JSON-RPC batches: 2025-06-18 took them out again.
+BATCH_REVISION = "2025-03-26"
+
+# What a revision older than these does not know, and therefore is not sent.
+ANNOTATIONS_SINCE = AUDIO_SINCE = "2025-03-26"
+STRUCTURED_SINCE = LINKS_SINCE = "2025-06-18"
+
+HEADER_MISMATCH = -32020
+UNSUPPORTED_VERSION = -32022
+# Errors only a modern server sends; any other error to the probe means a legacy one.
+MODERN_ERRORS = frozenset({HEADER_MISMATCH, -32021, UNSUPPORTED_VERSION})
+
+UNKNOWN_CLIENT = Implementation(name="unknown", version="unknown")
+
+
+class Era(StrEnum):
+    """How a request says what it means."""
+
+    MODERN = "modern"
+    LEGACY = "legacy"
+
+
+class Terms(Struct, frozen=True):
+    """Under which conditions a request is to be answered."""
+
+    era: Era
+    revision: str
+    client: Implementation
+    capabilities: Mapping[str, Any]
+
+
+def negotiate(requested: str) -> str:
+    """The revision a legacy client gets: the one it asked for, else the latest, which it may refuse."""
+    return requested if requested in LEGACY_REVISIONS else LATEST_LEGACY
+
+
+class Session:
+    """What one legacy connection agreed on: the only state that outlives a request."""
+
+    def __init__(self) -> None:
+        self.terms: Terms | None = None
+        self.log_level: LogLevel | None = None
+        self.subscriptions: set[str] = set()  # URIs of resources.
+
+    @property
+    def batches(self) -> bool:
+        """Whether a batch may come."""
+        return self.terms is not None and self.terms.revision == BATCH_REVISION
+
+    def admit(self, method: str, params: Params) -> Terms:
+        """The terms of one request. Raises InvalidParams, UnsupportedRevision."""
+        if isinstance(params, InitializeParams):
+            revision = negotiate(params.protocol_version)
+            self.terms = Terms(Era.LEGACY, revision, params.client_info, params.capabilities)
+            return self.terms
+        if params.meta.protocol_version is not UNSET:
+            return _modern_terms(params.meta, params.meta.protocol_version)
+        if self.terms is not None:
+            return self.terms
+        if method == "ping":  # The one request that may come before the legacy handshake.
+            return Terms(Era.LEGACY, LATEST_LEGACY, UNKNOWN_CLIENT, {})
+        raise InvalidParams(
+            f"$._meta['{PROTOCOL_VERSION}']", "it is required, unless the connection began with initialize"
+        )
+
+
+def _modern_terms(meta: RequestMeta, revision: str) -> Terms:
+    if revision not in MODERN_REVISIONS:
+        raise UnsupportedRevision(revision, MODERN_REVISIONS)
+    if meta.client_capabilities is UNSET:
+        raise InvalidParams(f"$._meta['{CLIENT_CAPABILITIES}']", "it is required")
+    client = UNKNOWN_CLIENT if meta.client_info is UNSET else meta.client_info
+    return Terms(Era.MODERN, revision, client, meta.client_capabilities)
+
+
+def modern_meta(
+    client: Implementation,
+    revision: str,
+    capabilities: Mapping[str, Any],
+    token: int | str | UnsetType = UNSET,
+) -> RequestMeta:
+    """The `_meta` of a modern request of ours."""
+    return RequestMeta(
+        protocol_version=revision,
+        client_info=client,
+        client_capabilities=dict(capabilities),
+        progress_token=token,
+    )
+
+
+def verdict(answer: Raw | WireError | None) -> str | None:
+    """The modern revision to speak with a server, from its answer to `server/discover` (None: silence).
+
+    None: a legacy server. Raises UnsupportedRevision for a modern server with which we share no revision.
+    """
+    if answer is None:
+        return None
+    if isinstance(answer, WireError):
+        if answer.code == UNSUPPORTED_VERSION:
+            return _mutual(_supported(answer.data))
+        return LATEST_MODERN if answer.code in MODERN_ERRORS else None
+    try:
+        offered = msgspec.json.decode(answer, type=DiscoverResult).supported_versions
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    # A server that discovers but speaks only handshake revisions has said that it is legacy.
+    return None if not set(offered) - set(LEGACY_REVISIONS) else _mutual(offered)
+
+
+def _supported(data: Any) -> Sequence[str]:
+    offered = data.get("supported") if isinstance(data, dict) else None
+    return [item for item in offered if isinstance(item, str)] if isinstance(offered, list) else ()
+
+
+def _mutual(offered: Sequence[str]) -> str | None:
+    for revision in MODERN_REVISIONS:
+        if revision in offered:
+            return revision
+    if set(offered) & set(LEGACY_REVISIONS):
+        return None
+    raise UnsupportedRevision(LATEST_MODERN, offered)
+
+
+def check_legacy(revision: str) -> str:
+    """The revision a server chose in the handshake. Raises UnreadableAnswer where we do not speak it."""
+    if revision not in LEGACY_REVISIONS:
+        raise UnreadableAnswer(
+            "initialize", f"it chose the protocol version {revision!r}, which we do not speak"
+        )
+    return revision

@@ -1,0 +1,309 @@
+"""JSON-RPC 2.0: one line or one member of a batch ↔ one typed message. Pure; knows no MCP method.
+
+Payloads (`params`, `result`) stay undecoded (`msgspec.Raw`): who knows their type decodes them, once.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NoReturn, TypeAlias
+
+import msgspec
+from msgspec import UNSET, Raw, Struct, UnsetType
+
+from ragmcp.errors import (
+    InvalidParams,
+    InvalidRequest,
+    MessageTooLarge,
+    NotEncodable,
+    NotJson,
+    WireError,
+)
+from ragmcp.protocol.framing import Line
+
+Id: TypeAlias = int | str
+
+NO_PARAMS = Raw(b"{}")
+NULL = Raw(b"null")
+
+# Some shells put it before what they pipe.
+BOM = b"\xef\xbb\xbf"
+
+
+class Request(Struct, frozen=True):
+    """Somebody asks and waits for an answer."""
+
+    id: Id
+    method: str
+    params: Raw = NO_PARAMS
+
+
+class Notification(Struct, frozen=True):
+    """Somebody says something and expects no answer."""
+
+    method: str
+    params: Raw = NO_PARAMS
+
+
+class Success(Struct, frozen=True):
+    """The answer to request `id`."""
+
+    id: Id
+    result: Raw
+
+
+class ErrorObject(Struct, frozen=True, omit_defaults=True):
+    """JSON-RPC's error object."""
+
+    code: int
+    message: str
+    data: Any = UNSET
+
+    def as_error(self, http_status: int = 0) -> WireError:
+        """What whoever asked will see raised."""
+        return WireError(self.code, self.message, None if self.data is UNSET else self.data, http_status)
+
+
+class Failure(Struct, frozen=True):
+    """The refusal of request `id`; None where the sender could not read the id."""
+
+    id: Id | None
+    error: ErrorObject
+
+
+class Unreadable(Struct, frozen=True):
+    """What came instead of a message, and the id it has (None: unknown).
+
+    `response` says that it was to be one: its id is then that of a request of ours, and no answer bears it.
+    """
+
+    id: Id | None
+    error: NotJson | InvalidRequest | InvalidParams | MessageTooLarge
+    response: bool = False
+
+    @property
+    def refusal_id(self) -> Id | None:
+        """The id that its refusal bears."""
+        return None if self.response else self.id
+
+
+Message: TypeAlias = Request | Notification | Success | Failure | Unreadable
+
+
+class _Envelope(Struct):
+    """All members a message can have, typed as strictly as the specification says.
+
+    RequestId is `string | integer`: a float, a bool or null is no id.
+    """
+
+    jsonrpc: str | UnsetType = UNSET
+    id: int | str | UnsetType = UNSET
+    method: str | UnsetType = UNSET
+    params: Raw | UnsetType = UNSET
+    result: Raw | UnsetType = UNSET
+    error: ErrorObject | UnsetType = UNSET
+
+
+class _Response(Struct):
+    id: Id | None
+    result: Any = UNSET
+    error: Any = UNSET
+    jsonrpc: str = "2.0"
+
+
+class _Request(Struct, omit_defaults=True):
+    jsonrpc: str
+    # The id stands near the head, where the receiver still finds it when the line as a whole is too long.
+    id: int | str | UnsetType
+    method: str
+    params: Any = UNSET
+
+
+_encoder = msgspec.json.Encoder()
+_envelope = msgspec.json.Decoder(_Envelope)
+_batch = msgspec.json.Decoder(list[Raw])
+_loose = msgspec.json.Decoder(dict[str, Raw])
+_id = msgspec.json.Decoder(int | str)
+_ARRAY = re.compile(rb"\s*\[")
+
+# All of a batch is under way at once.
+MOST_IN_A_BATCH = 100
+
+# 2**63: beyond it other languages lose digits, and the answer would carry an id nobody asked with.
+_ID_LIMIT = 2**63
+
+
+def parse(line: Line | Raw) -> Message:
+    """One message; what cannot be read comes back as `Unreadable`. Never raises."""
+    try:
+        message = _envelope.decode(line)
+    except msgspec.ValidationError as error:
+        return _misfit(line, error)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        text = bytes(line)
+        return parse(text.lstrip(BOM)) if text[:3] == BOM else _unreadable(text, error)
+    return _classify(message)
+
+
+def parse_batch(line: Line) -> list[Message] | Unreadable:
+    """The members of a JSON array, each as `parse` would see it. Never raises."""
+    try:
+        members = _batch.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        return _unreadable(bytes(line), error)
+    if not members:
+        return Unreadable(None, InvalidRequest("a batch must not be empty"))
+    if len(members) > MOST_IN_A_BATCH:
+        return Unreadable(None, InvalidRequest(f"a batch holds at most {MOST_IN_A_BATCH} messages"))
+    return [parse(member) for member in members]
+
+
+def asked_id(line: Line) -> Id | None:
+    """The id that a refusal of this line bears; None where it asks nothing, or has none. Never raises."""
+    match parse(line):
+        case Request(id) | Unreadable(id, _, False):
+            return id
+    return None
+
+
+def is_batch(line: Line) -> bool:
+    """Whether the line holds a JSON array rather than an object."""
+    return _ARRAY.match(line) is not None
+
+
+def _classify(message: _Envelope) -> Message:
+    id = message.id
+    if id is not UNSET and isinstance(id, int) and not -_ID_LIMIT <= id < _ID_LIMIT:
+        return _invalid(message, None, "the id is an integer beyond 64 bits")
+    if message.jsonrpc != "2.0":
+        return _invalid(message, _known(id), '"jsonrpc" must be "2.0"')
+    if message.method is not UNSET:
+        if message.result is not UNSET or message.error is not UNSET:
+            return _invalid(message, _known(id), "it is a request and a response at once")
+        # Null is no structured value, but some clients send it for "none".
+        params = NO_PARAMS if message.params in (UNSET, NULL) else message.params
+        if bytes(memoryview(params)[:1]) != b"{":
+            return _bad_params(id)
+        return Notification(message.method, params) if id is UNSET else Request(id, message.method, params)
+    if message.result is not UNSET and message.error is UNSET and id is not UNSET:
+        return Success(id, message.result)
+    if message.error is not UNSET and message.result is UNSET:
+        return Failure(_known(id), message.error)
+    return _invalid(message, _known(id), "it is neither a request nor a notification nor a response")
+
+
+def _invalid(message: _Envelope, id: Id | None, reason: str) -> Unreadable:
+    response = message.method is UNSET and not (message.result is UNSET and message.error is UNSET)
+    return Unreadable(id, InvalidRequest(reason), response)
+
+
+def _bad_params(id: int | str | UnsetType) -> Unreadable:
+    if id is UNSET:
+        return Unreadable(None, InvalidRequest('"params" must be an object'))
+    return Unreadable(id, InvalidParams("$", "expected an object"))
+
+
+def _known(id: int | str | UnsetType) -> Id | None:
+    return None if id is UNSET else id
+
+
+def _misfit(line: Line | Raw, error: msgspec.ValidationError) -> Message:
+    """JSON of the wrong shape: find out whether its id, at least, is one."""
+    try:
+        members = _loose.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return Unreadable(None, InvalidRequest("it must be a JSON object"))
+    if members.get("id") == Raw(b"null") and "error" in members:
+        # An error about a message whose id could not be read: legal, and the only null id that is.
+        members.pop("id")
+        return parse(_encoder.encode(members))
+    response = "method" not in members and not members.keys().isdisjoint(("result", "error"))
+    try:
+        id = _id.decode(members["id"])
+    except (KeyError, msgspec.DecodeError, UnicodeDecodeError):
+        return Unreadable(None, InvalidRequest(str(error)), response)
+    return Unreadable(id, InvalidRequest(str(error)), response)
+
+
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
+
+
+def _unreadable(line: bytes, error: Exception) -> Unreadable:
+    if isinstance(error, RecursionError):
+        return salvaged(line, line, NotJson("it is nested too deeply"))
+    if isinstance(error, UnicodeDecodeError):
+        return Unreadable(None, NotJson("it is not UTF-8"))
+    if _is_json(_SURROGATE.sub(b"?", line)):
+        # RFC 8259's grammar lets them through, but no Unicode text can hold them.
+        return salvaged(line, line, NotJson("a string holds a lone surrogate"))
+    return Unreadable(None, NotJson(str(error).removeprefix("JSON is malformed: ").lower()))
+
+
+def _is_json(line: bytes) -> bool:
+    try:
+        _loose.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
+    return True
+
+
+# The id of a line that was not or could not be parsed as a whole, where it stands as first or last member.
+_ID = rb'(-?\d{1,18}|"[^"\\\x00-\x1f]{0,200}")'
+_HEAD_ID = re.compile(
+    rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?(?:"method"\s*:\s*"[^"\\]*"\s*,\s*)?"id"\s*:\s*'
+    + _ID
+    + rb"\s*,"
+)
+_HEAD_RESPONSE = re.compile(
+    rb'\s*\{\s*(?:"(?:jsonrpc|id)"\s*:\s*' + _ID + rb'\s*,\s*){0,2}"(?:result|error)"\s*:'
+)
+_TAIL_ID = re.compile(rb'[,{]\s*"id"\s*:\s*' + _ID + rb'\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*\Z')
+
+
+def salvaged(head: bytes, tail: bytes, error: NotJson | MessageTooLarge) -> Unreadable:
+    """What is known of a message of which only the two ends are usable."""
+    return Unreadable(salvage_id(head, tail), error, _HEAD_RESPONSE.match(head) is not None)
+
+
+def salvage_id(head: bytes, tail: bytes) -> Id | None:
+    """The id of a message of which only the two ends are usable, so that whoever waits for it is told."""
+    found = _HEAD_ID.match(head) or _TAIL_ID.search(tail[-512:])
+    try:
+        return _id.decode(found[1]) if found else None
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+
+
+def encode_request(id: Id, method: str, params: Any) -> bytes:
+    """Raises NotEncodable."""
+    return encode(method, _Request("2.0", id, method, params))
+
+
+def encode_notification(method: str, params: Any) -> bytes:
+    """Raises NotEncodable."""
+    return encode(method, _Request("2.0", UNSET, method, params))
+
+
+def encode_success(id: Id, result: Any) -> bytes:
+    """Raises NotEncodable."""
+    return encode("The result", _Response(id, result=result))
+
+
+def encode_failure(id: Id | None, error: ErrorObject) -> bytes:
+    """An error's answer; what it cannot encode of `data` is left out."""
+    try:
+        return encode("The error", _Response(id, error=error))
+    except NotEncodable as problem:
+        return encode("The error", _Response(id, error=ErrorObject(error.code, str(problem))))
+
+
+def encode(what: str, message: Struct) -> bytes:
+    """The JSON of a message, or of a part of one. Raises NotEncodable, which calls it `what`."""
+    try:
+        return _encoder.encode(message)
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        _refuse(what, error)
+
+
+def _refuse(what: str, error: Exception) -> NoReturn:
+    raise NotEncodable(what, str(error)) from None

@@ -1,0 +1,90 @@
+"""What a client makes of an answer: the typed result, or what the server needs first. Pure."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import UNSET, Raw
+
+from ragmcp.errors import UnreadableAnswer
+from ragmcp.protocol.schema import (
+    SERVER_INFO,
+    CallToolResult,
+    Content,
+    Implementation,
+    Result,
+    TextContent,
+)
+
+R = TypeVar("R", bound=Result)
+
+INPUT_REQUIRED = "input_required"
+TASK = "task"
+# "Clients MUST treat an absent resultType as complete": legacy servers send none.
+COMPLETE = (UNSET, "complete")
+
+UNKNOWN_SERVER = Implementation(name="unknown", version="unknown")
+
+_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
+
+class ToolCallResult(msgspec.Struct, frozen=True):
+    """What a tool gave back; `structured` is None where it gave text only."""
+
+    content: list[Content]
+    structured: Any
+    is_error: bool
+
+    @property
+    def text(self) -> str:
+        """All text of the content."""
+        return "\n".join(item.text for item in self.content if isinstance(item, TextContent))
+
+    @classmethod
+    def of(cls, result: CallToolResult) -> ToolCallResult:
+        """Without what only the wire needs."""
+        structured = None if result.structured_content is UNSET else result.structured_content
+        return cls(result.content, structured, result.is_error)
+
+
+def complete(method: str, answer: Raw, type: type[R]) -> R | None:
+    """The result; None where the server needs input first, or made a task of it. Raises UnreadableAnswer."""
+    result: R | None = None
+    reason = ""
+    try:
+        result = msgspec.json.decode(answer, type=type)
+        kind = result.result_type
+    except _UNREADABLE as error:
+        reason = str(error)
+        kind = kind_of(answer)
+    if kind == INPUT_REQUIRED or (kind == TASK and type is CallToolResult):
+        return None
+    if kind not in COMPLETE:
+        raise UnreadableAnswer(method, f"its resultType is {kind!r}, which we do not know")
+    if result is None:
+        raise UnreadableAnswer(method, reason)
+    return result
+
+
+def kind_of(answer: Raw) -> Any:
+    """Its `resultType`; UNSET where there is none."""
+    try:
+        return msgspec.json.decode(answer, type=Result).result_type
+    except _UNREADABLE:
+        return UNSET
+
+
+def server_info(result: Result) -> Implementation:
+    """Who answered, where the result says so."""
+    if result.meta is UNSET:
+        return UNKNOWN_SERVER
+    try:
+        return msgspec.convert(msgspec.json.decode(result.meta)[SERVER_INFO], Implementation)
+    except (KeyError, TypeError, msgspec.DecodeError):
+        return UNKNOWN_SERVER
+
+
+def given(value: Any) -> Any:
+    """None for what is not there."""
+    return None if value is UNSET else value

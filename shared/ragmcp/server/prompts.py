@@ -1,0 +1,163 @@
+"""Prompts: texts for the model that a user chooses, with arguments. Source: server/prompts."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from msgspec import UNSET, Struct, UnsetType
+
+from ragmcp.errors import BadPrompt, InvalidParams, PromptNotFound
+from ragmcp.protocol.eras import LINKS_SINCE
+from ragmcp.protocol.pagination import page
+from ragmcp.protocol.schema import (
+    FRESH_MS,
+    Content,
+    ListParams,
+    Page,
+    Result,
+    RetryableParams,
+    TextContent,
+    Wire,
+)
+from ragmcp.server.call import Call, Method, method
+
+if TYPE_CHECKING:
+    from ragmcp.server.server import Server
+
+
+class PromptArgument(Wire, frozen=True, kw_only=True):
+    """A named text that a prompt takes."""
+
+    name: str
+    title: str | UnsetType = UNSET
+    description: str | UnsetType = UNSET
+    required: bool | UnsetType = UNSET
+
+
+class PromptInfo(Wire, frozen=True, kw_only=True):
+    """A prompt as `prompts/list` describes it."""
+
+    name: str
+    title: str | UnsetType = UNSET
+    description: str | UnsetType = UNSET
+    arguments: list[PromptArgument] | UnsetType = UNSET
+
+
+class PromptMessage(Wire, frozen=True, kw_only=True):
+    """One message of a prompt."""
+
+    role: Literal["user", "assistant"]
+    content: Content
+
+
+class ListPromptsResult(Page, frozen=True, kw_only=True):
+    """One page of prompts."""
+
+    prompts: list[PromptInfo]
+
+
+class GetPromptParams(RetryableParams, frozen=True, kw_only=True):
+    """Which prompt, and its arguments: texts all of them."""
+
+    name: str
+    arguments: dict[str, str] = {}
+
+    def salient(self) -> Any:
+        return [self.name, self.arguments]
+
+
+class GetPromptResult(Result, frozen=True, kw_only=True):
+    """The messages of a prompt."""
+
+    messages: list[PromptMessage]
+    description: str | UnsetType = UNSET
+
+
+Function: TypeAlias = Callable[..., Awaitable[str | list[PromptMessage]]]
+
+
+class Prompt(Struct, frozen=True):
+    """A function that makes a prompt's messages."""
+
+    info: PromptInfo
+    function: Function
+
+    async def messages(self, call: Call, arguments: dict[str, str]) -> list[PromptMessage]:
+        """Raises InvalidParams for arguments it does not take, and what the function raises."""
+        described = self.info.arguments or []
+        names = {argument.name for argument in described}
+        if unknown := arguments.keys() - names:
+            raise InvalidParams(f"$.arguments.{min(unknown)}", f"the prompt takes {_listed(names)}")
+        for argument in described:
+            if argument.required is True and argument.name not in arguments:
+                raise InvalidParams(f"$.arguments.{argument.name}", "required, but missing")
+        made = await self.function(call, **arguments)
+        return [PromptMessage(role="user", content=TextContent(text=made))] if isinstance(made, str) else made
+
+
+def _listed(names: set[str]) -> str:
+    return ", ".join(sorted(names)) or "no arguments"
+
+
+def prompt(
+    *, title: str | UnsetType = UNSET, describe: dict[str, str] | None = None
+) -> Callable[[Function], Prompt]:
+    """Make a prompt of `async def name(call: Call, argument: str, optional: str = "")`.
+
+    It returns the user's text, or messages. The docstring describes it, `describe` its arguments.
+    Raises BadPrompt for a function that does not fit.
+    """
+    return lambda function: _make(function, title, describe or {})
+
+
+def _make(function: Function, title: str | UnsetType, describe: dict[str, str]) -> Prompt:
+    name = function.__name__
+    if not function.__doc__:
+        raise BadPrompt(name, "it has no docstring, so a user would not know what it is for")
+    if not inspect.iscoroutinefunction(function):
+        raise BadPrompt(name, "it is not an async function")
+    call, *parameters = inspect.signature(function).parameters.values() or (None,)
+    if call is None:
+        raise BadPrompt(name, "it does not take the call")
+    arguments = [
+        PromptArgument(
+            name=parameter.name,
+            description=describe.get(parameter.name, UNSET),
+            required=parameter.default is parameter.empty,
+        )
+        for parameter in parameters
+    ]
+    info = PromptInfo(
+        name=name, title=title, description=inspect.cleandoc(function.__doc__), arguments=arguments or UNSET
+    )
+    return Prompt(info, function)
+
+
+async def _list(server: Server, call: Call) -> Result:
+    assert isinstance(call.params, ListParams)
+    prompts, cursor = page([prompt.info for prompt in server.prompts.values()], call.params.cursor)
+    return ListPromptsResult(prompts=prompts, next_cursor=cursor)
+
+
+async def _get(server: Server, call: Call) -> Result:
+    params = server.resume(call, GetPromptParams)
+    prompt = server.prompts.get(params.name)
+    if prompt is None:
+        raise PromptNotFound(params.name, tuple(server.prompts))
+    messages = await prompt.messages(call, params.arguments)
+    if call.revision < LINKS_SINCE:
+        from ragmcp.legacy.downgrade import content_known_to
+
+        messages = [
+            PromptMessage(role=message.role, content=content_known_to(call.revision, [message.content])[0])
+            for message in messages
+        ]
+    return GetPromptResult(messages=messages, description=prompt.info.description)
+
+
+METHODS: dict[str, Method] = {
+    "prompts/list": method(ListParams, _list, capability="prompts", fresh_ms=FRESH_MS),
+    "prompts/get": method(GetPromptParams, _get, capability="prompts"),
+}

@@ -1,0 +1,144 @@
+"""A server's process, with an ordered end: close stdin → wait → terminate its group → kill its group."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import ExitStack, asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import anyio
+from anyio.abc import Process
+
+from ragmcp.concurrency import beside
+from ragmcp.errors import ServerNotStarted
+from ragmcp.stdio.pipes import Pipes, open_pipes
+
+# How long a server may take to leave by itself, then to obey SIGTERM, then to be seen dead. The specification
+# asks for "a reasonable time"; who leaves us no longer waits for what it is still answering.
+LEAVE_SECONDS = 3.0
+TERMINATE_SECONDS = 2.0
+KILL_SECONDS = 2.0
+# How long the exit code may come after the end of stdout.
+OBITUARY_SECONDS = 1.0
+
+LOG_TAIL_BYTES = 4096
+
+
+class ServerProcess:
+    """A running server."""
+
+    def __init__(self, process: Process, stream: Pipes, log: Path | None) -> None:
+        self.stream = stream
+        self._process = process
+        self._log = log
+
+    @classmethod
+    @asynccontextmanager
+    async def start(
+        cls,
+        command: Sequence[str],
+        *,
+        stderr: Path | None,
+        env: Mapping[str, str] | None,
+        cwd: Path | None,
+    ) -> AsyncIterator[ServerProcess]:
+        """Run `command`, in a session of its own so that Ctrl-C in ours does not reach it.
+
+        Raises ServerNotStarted.
+        """
+        with ExitStack() as theirs, ExitStack() as ours:
+            try:
+                log = theirs.enter_context(stderr.open("ab")) if stderr else None
+                their_stdin, our_output = _pipe(theirs, ours)
+                our_input, their_stdout = _pipe(ours, theirs)
+                process = await anyio.open_process(
+                    command, stdin=their_stdin, stdout=their_stdout, stderr=log, env=env, cwd=cwd, **_apart()
+                )
+            except (OSError, ValueError) as error:
+                raise ServerNotStarted(command, _reason(error, command)) from None
+            ours.pop_all()  # The stream owns them from here on.
+        async with process, open_pipes(our_input, our_output) as stream:
+            server = cls(process, stream, stderr)
+            try:
+                yield server
+            finally:
+                # Shielded, every wait bounded: no cancelled caller leaves a server behind or hangs on one.
+                with anyio.CancelScope(shield=True):
+                    await server._stop()
+
+    async def obituary(self) -> str:
+        """How the server ended, for people."""
+        with anyio.move_on_after(OBITUARY_SECONDS):
+            await self._process.wait()
+        code = self._process.returncode
+        if code is None:
+            return "it closed its output"
+        how = f"it was ended by signal {-code}" if code < 0 else f"it ended with exit code {code}"
+        last = self._last_words()
+        return f"{how}; the last line of its log is: {last}" if last else how
+
+    def _last_words(self) -> str:
+        if self._log is None:
+            return ""
+        with suppress(OSError), self._log.open("rb") as log:
+            log.seek(max(0, self._log.stat().st_size - LOG_TAIL_BYTES))
+            lines = log.read().decode(errors="replace").split("\n")
+            return next((line.strip() for line in reversed(lines) if line.strip()), "")
+        return ""
+
+    async def _stop(self) -> None:
+        self.stream.end()
+        try:
+            # A server in the middle of a long answer can leave only when somebody takes it.
+            async with beside(self._read_to_end):
+                if await self._left_within(LEAVE_SECONDS):
+                    return
+                self._signal("SIGTERM")
+                await self._left_within(TERMINATE_SECONDS)
+        finally:  # Also for who is interrupted once more: no shield holds off the second Ctrl-C.
+            if self._process.returncode is None:
+                self._signal("SIGKILL")
+        await self._left_within(KILL_SECONDS)
+
+    async def _read_to_end(self) -> None:
+        while await self.stream.receive():
+            pass
+
+    async def _left_within(self, seconds: float) -> bool:
+        with anyio.move_on_after(seconds):
+            await self._process.wait()
+        return self._process.returncode is not None
+
+    def _signal(self, name: str) -> None:
+        """To the whole process group, where there are any; Windows knows only the end."""
+        with suppress(ProcessLookupError, PermissionError):
+            if sys.platform == "win32":
+                self._process.kill()
+            else:
+                os.killpg(self._process.pid, signal.Signals[name])
+
+
+def _pipe(readers: ExitStack, writers: ExitStack) -> tuple[int, int]:
+    read_end, write_end = os.pipe()
+    readers.callback(os.close, read_end)
+    writers.callback(os.close, write_end)
+    return read_end, write_end
+
+
+def _apart() -> dict[str, Any]:
+    if sys.platform == "win32":
+        return {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
+    return {"start_new_session": True}
+
+
+def _reason(error: Exception, command: Sequence[str]) -> str:
+    if isinstance(error, FileNotFoundError) and error.filename == command[0]:
+        return "there is no such program"
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.strerror[:1].lower()}{error.strerror[1:]} ({error.filename})"
+    return str(error)

@@ -1,0 +1,200 @@
+"""Models behind a real HTTP server: streams, retries, and what becomes of failures."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+import anyio
+import pytest
+
+from ragchat import errors
+from ragchat.llm.client import Model, Piece
+from ragchat.settings import ModelSettings
+from ragchat.types import Delta, ModelPlace, ToolRequest, Usage
+from tests.support.openai_server import OpenAIServer, Reply
+from tests.support.ports import free_port
+
+HELLO = [{"role": "user", "content": "Hello, you!"}]
+TOOL = {"type": "function", "function": {"name": "Query", "parameters": {"type": "object"}}}
+
+
+def settings(retries: int = 0, timeout: float = 10.0) -> ModelSettings:
+    return ModelSettings(
+        name="auto",
+        base_url="",
+        key_file="",
+        openai_model="gpt-5-mini",
+        ollama_url="",
+        ollama_seconds=0.1,
+        context_tokens=4096,
+        answer_tokens=512,
+        timeout_seconds=timeout,
+        retries=retries,
+    )
+
+
+@asynccontextmanager
+async def model_at(
+    base_url: str, *, name: str = "test-model", key: str = "", retries: int = 0, timeout: float = 10.0
+) -> AsyncGenerator[Model, None]:
+    model = Model(ModelPlace(name, base_url, key), settings(retries, timeout))
+    try:
+        yield model
+    finally:
+        await model.aclose()
+
+
+async def answer(base_url: str, *, name: str = "test-model", key: str = "", retries: int = 0) -> list[Piece]:
+    async with model_at(base_url, name=name, key=key, retries=retries) as model:
+        return [piece async for piece in model.stream(HELLO, [TOOL], tokens=77)]
+
+
+def text(pieces: list[Piece]) -> str:
+    return "".join(piece.text for piece in pieces if isinstance(piece, Delta))
+
+
+async def test_the_thoughts_of_a_reasoning_model_are_not_its_answer() -> None:
+    with OpenAIServer([Reply("<think>\nWhat is asked? Tea.\n</think>\n\nTea is hot.")]) as server:
+        assert text(await answer(server.base_url)) == "Tea is hot."
+
+
+async def test_an_answer_comes_in_pieces_and_ends_with_its_usage() -> None:
+    with OpenAIServer([Reply("One two three.", prompt_tokens=12)]) as server:
+        pieces = await answer(server.base_url)
+    assert text(pieces) == "One two three."
+    assert len(pieces) == 4
+    assert pieces[-1] == Usage(12, 4)
+    assert server.requests[0]["messages"] == HELLO
+    assert server.requests[0]["stream"] is True
+
+
+async def test_tool_calls_are_put_together_from_their_parts() -> None:
+    reply = Reply("Let me see.", tool_calls=[("Query", {"query": "a"}), ("Query", {"query": "b"})])
+    with OpenAIServer([reply]) as server:
+        pieces = await answer(server.base_url)
+    assert [piece for piece in pieces if isinstance(piece, ToolRequest)] == [
+        ToolRequest("call_0", "Query", '{"query": "a"}'),
+        ToolRequest("call_1", "Query", '{"query": "b"}'),
+    ]
+
+
+async def test_a_server_that_reports_no_usage_is_fine() -> None:
+    with OpenAIServer([Reply("Hi.", prompt_tokens=-1)]) as server:
+        assert [type(piece) for piece in await answer(server.base_url)] == [Delta]
+
+
+async def test_a_server_that_refuses_stream_options_is_asked_without_them_from_then_on() -> None:
+    with OpenAIServer(stream_options=False) as server:
+        async with model_at(server.base_url) as model:
+            for _ in range(2):
+                assert text([piece async for piece in model.stream(HELLO)])
+    assert ["stream_options" in request for request in server.requests] == [True, False, False]
+
+
+async def test_a_model_without_tools_is_asked_without_them() -> None:
+    refusal = Reply(status=400, message="registry/gemma:2b does not support tools")
+    with OpenAIServer([refusal, Reply("Hi.")]) as server:
+        assert text(await answer(server.base_url)) == "Hi."
+    assert ["tools" in request for request in server.requests] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("reply", "expected"),
+    [
+        (Reply(status=401), errors.MissingKey),
+        (Reply(status=404, code="model_not_found"), errors.UnknownModel),
+        (Reply(status=404, code="not_found", message="page not found"), errors.ModelRefused),
+        (Reply(status=429, retry_after=3), errors.RateLimited),
+        (Reply(status=429, code="insufficient_quota"), errors.QuotaUsedUp),
+        (Reply(status=402, code="", message="Insufficient Balance"), errors.QuotaUsedUp),
+        (Reply(status=400, code="context_length_exceeded"), errors.ContextOverflow),
+        (Reply(status=400, message="the request exceeds the available context size"), errors.ContextOverflow),
+        (Reply(status=500, message="input exceeds n_ctx"), errors.ContextOverflow),
+        (Reply(status=400, message="temperature must be 1"), errors.ModelRefused),
+        (Reply(status=403), errors.ModelRefused),
+        (Reply(status=500), errors.ModelBroken),
+        (Reply(status=503), errors.ModelBroken),
+        (Reply("a b c", break_after=2), errors.BrokenStream),
+    ],
+)
+async def test_a_failure_becomes_the_error_that_says_what_to_do(
+    reply: Reply, expected: type[errors.ModelError]
+) -> None:
+    with OpenAIServer([reply]) as server, pytest.raises(expected) as caught:
+        await answer(server.base_url)
+    assert type(caught.value) is expected
+    assert not str(caught.value).endswith("..")
+    if isinstance(caught.value, errors.ContextOverflow):
+        assert caught.value.tokens == 77
+    if isinstance(caught.value, errors.RateLimited):
+        assert caught.value.retry_after == 3
+
+
+async def test_a_wrong_key_is_told_from_a_missing_one() -> None:
+    with OpenAIServer(key="right") as server:
+        with pytest.raises(errors.KeyRejected) as caught:
+            await answer(server.base_url, key="wrong-secret")
+        assert "wrong-secret" not in str(caught.value)
+        assert text(await answer(server.base_url, key="right"))
+
+
+async def test_a_refused_connection_names_the_server() -> None:
+    url = f"http://127.0.0.1:{free_port()}/v1"
+    with pytest.raises(errors.ModelUnreachable) as caught:
+        await answer(url)
+    assert caught.value.base_url == url
+
+
+async def test_an_address_that_is_none_is_unreachable_too() -> None:
+    with pytest.raises(errors.ModelUnreachable):
+        await answer("localhost:11434/v1")
+
+
+async def test_a_server_that_falls_silent_is_given_up() -> None:
+    with OpenAIServer([Reply("a b c", hold_after=1)]) as server:
+        async with model_at(server.base_url, timeout=0.2) as model:
+            with anyio.fail_after(60), pytest.raises(errors.ModelTimedOut) as caught:
+                _ = [piece async for piece in model.stream(HELLO)]
+    assert caught.value.seconds == 0.2
+
+
+async def test_an_overloaded_server_is_asked_again() -> None:
+    with OpenAIServer([Reply(status=503, retry_after=0.01), Reply("There.")]) as server:
+        assert text(await answer(server.base_url, retries=1)) == "There."
+    assert len(server.requests) == 2
+
+
+async def test_a_stream_that_breaks_before_its_first_word_is_begun_again() -> None:
+    with OpenAIServer([Reply("lost", break_after=1), Reply("There.")]) as server:
+        assert text(await answer(server.base_url, retries=1)) == "There."
+
+
+async def test_a_stream_that_breaks_after_words_were_shown_is_not_repeated() -> None:
+    with OpenAIServer([Reply("a b c", break_after=3), Reply("There.")]) as server:
+        with pytest.raises(errors.BrokenStream):
+            await answer(server.base_url, retries=1)
+        assert len(server.requests) == 1
+
+
+async def test_a_cancelled_answer_lets_go_of_its_connection() -> None:
+    reply = Reply("a b c", hold_after=2)
+    with OpenAIServer([reply, Reply("Next.")]) as server:
+        async with model_at(server.base_url) as model:
+            with anyio.fail_after(60):
+                async with anyio.create_task_group() as group:
+
+                    async def listen() -> None:
+                        async for _ in model.stream(HELLO):
+                            pass
+
+                    group.start_soon(listen)
+                    await anyio.to_thread.run_sync(reply.reached.wait)
+                    group.cancel_scope.cancel()
+                assert text([piece async for piece in model.stream(HELLO)]) == "Next."
+
+
+async def test_the_models_of_a_server_are_listed() -> None:
+    with OpenAIServer(models=["a", "b"]) as server:
+        async with model_at(server.base_url) as model:
+            assert await model.names() == ["a", "b"]

@@ -1,0 +1,43 @@
+"""The thoughts of a reasoning model are no part of its answer, however the pieces are cut."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ragchat.llm.reasoning import WithoutThoughts
+
+
+def answer_of(pieces: list[str]) -> str:
+    answer = WithoutThoughts()
+    return "".join([*map(answer.feed, pieces), answer.finish()])
+
+
+@given(st.lists(st.integers(0, 60)), st.sampled_from(["", "\n", "  \n"]))
+def test_thoughts_are_taken_out_wherever_the_pieces_are_cut(cuts: list[int], before: str) -> None:
+    text = f"{before}<think>\nTea? [3] <b>\n</think>\n\nIt is 70 degrees [1]."
+    places = sorted({0, len(text), *(cut for cut in cuts if cut < len(text))})
+    pieces = [text[start:end] for start, end in pairwise(places)]
+    assert answer_of(pieces) == "It is 70 degrees [1]."
+
+
+@given(st.text(alphabet="<think>/ a\n"), st.integers(0, 20))
+def test_any_other_answer_stays_as_it_is(text: str, cut: int) -> None:
+    if not text.lstrip().startswith("<think>"):
+        assert answer_of([text[:cut], text[cut:]]) == text
+
+
+def test_an_answer_is_not_held_back() -> None:
+    answer = WithoutThoughts()
+    assert [answer.feed(piece) for piece in ("<th", "e tea>", " is", " <think>")] == [
+        "",
+        "<the tea>",
+        " is",
+        " <think>",
+    ]
+
+
+def test_thoughts_without_an_end_are_no_answer() -> None:
+    assert answer_of(["<think>", "Hm, tea", " …"]) == ""

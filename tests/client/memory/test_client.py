@@ -1,0 +1,137 @@
+"""Typed calls to memory, and how its errors arrive."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ragchat.errors import MemoryRefused, MemoryTimedOut, MemoryUnavailable, RagChatError
+from ragchat.memory.client import MemoryClient
+from ragmcp.client.client import ToolCallResult
+from ragmcp.errors import (
+    ConnectionClosed,
+    NotEncodable,
+    RagMcpError,
+    RequestTimedOut,
+    ServerNotStarted,
+    WireError,
+)
+from ragmcp.protocol.schema import ToolInfo
+from tests.support.memory import memory_in
+
+
+class Failing:
+    """A connection on which every call comes to the same end."""
+
+    def __init__(self, end: Callable[[], ToolCallResult]) -> None:
+        self.end = end
+
+    async def list_tools(self) -> list[ToolInfo]:
+        self.end()
+        return []
+
+    async def call_tool(self, *_: object, **__: object) -> ToolCallResult:
+        return self.end()
+
+
+def failing(error: RagMcpError) -> Failing:
+    def end() -> ToolCallResult:
+        raise error
+
+    return Failing(end)
+
+
+async def test_a_document_goes_in_is_found_shown_and_taken_out_again(tmp_path: Path) -> None:
+    async with memory_in(tmp_path) as memory:
+        injected = await memory.inject(
+            "The capital of France is Paris.", {"uri": "note:1", "title": "France"}
+        )
+        assert (injected.uri, injected.status, injected.chunks) == ("note:1", "added", 1)
+        [hit] = (await memory.query("capital of France", 3)).hits
+        assert (hit.rank, hit.uri, hit.title, hit.start_line) == (1, "note:1", "France", 1)
+        assert (await memory.documents(uri_glob="note:*")).total == 1
+        assert (await memory.show(injected.document_id)).text == "The capital of France is Paris."
+        assert (await memory.stats()).documents == 1
+        seen: list[tuple[float, float | None]] = []
+        assert (await memory.reembed(lambda done, total, _: seen.append((done, total)))).chunks == 1
+        assert seen == [(1, 1)]
+        assert (await memory.forget("note:1")).chunks == 1
+        assert (await memory.undo()).uri == "note:1"
+        assert [entry.action for entry in await memory.log()][-1] == "added"
+        assert {tool.name for tool in await memory.tools()} >= {"Inject", "Query"}
+
+
+async def test_a_document_can_be_named_by_its_files_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    async with memory_in(tmp_path) as memory:
+        await memory.inject("text", {"uri": (tmp_path / "a b.md").as_uri()})
+        assert (await memory.show("a b.md")).text == "text"
+        await memory.forget("a b.md")
+        with pytest.raises(MemoryRefused, match=r"There is no document a b\.md in memory\."):
+            await memory.forget("a b.md")
+
+
+async def test_an_empty_memory_answers_with_nothing(tmp_path: Path) -> None:
+    async with memory_in(tmp_path) as memory:
+        assert (await memory.query("anything")).hits == []
+
+
+@pytest.mark.parametrize(
+    ("ask", "word"),
+    [
+        (lambda memory: memory.undo(), "NOTHING_TO_UNDO"),
+        (lambda memory: memory.show("none"), "RESOURCE_NOT_FOUND"),
+        (lambda memory: memory.query("x", 0), "INVALID_PARAMS"),
+        (lambda memory: memory.query("x\udc80"), "INTERNAL_ERROR"),
+    ],
+)
+async def test_what_memory_refuses_keeps_its_word(
+    tmp_path: Path, ask: Callable[[MemoryClient], Awaitable[Any]], word: str
+) -> None:
+    async with memory_in(tmp_path) as memory:
+        with pytest.raises(MemoryRefused) as caught:
+            await ask(memory)
+    assert caught.value.word == word
+    assert str(caught.value).endswith(".")
+
+
+@pytest.mark.parametrize(
+    ("error", "mapped", "sentence"),
+    [
+        (WireError(-32601, "No.", {"errorCode": "METHOD_NOT_FOUND"}), MemoryRefused, "No."),
+        (NotEncodable("The text", "lone surrogate"), MemoryRefused, "The text cannot be written as JSON"),
+        (RequestTimedOut("tools/call", 3.0), MemoryTimedOut, "Memory did not answer Query within 3 s."),
+        (
+            ConnectionClosed("Query", "the disk is full"),
+            MemoryUnavailable,
+            "Memory does not answer: the disk is full.",
+        ),
+        (ServerNotStarted(["x"], "no such file"), MemoryUnavailable, "Memory does not answer: no such file."),
+    ],
+)
+async def test_every_error_of_the_wire_becomes_one_of_ours(
+    error: RagMcpError, mapped: type[RagChatError], sentence: str
+) -> None:
+    memory = MemoryClient(failing(error))
+    with pytest.raises(mapped) as caught:
+        await memory.query("x")
+    assert str(caught.value).startswith(sentence)
+
+
+async def test_what_to_do_is_apart_from_what_went_wrong(tmp_path: Path) -> None:
+    async with memory_in(tmp_path) as memory:
+        with pytest.raises(MemoryRefused) as caught:
+            await memory.show("none")
+    assert str(caught.value) == "There is no document none in memory."
+    assert caught.value.hint == "`ragchat memory ls` lists the documents."
+
+
+async def test_an_answer_of_another_shape_is_an_unusable_memory() -> None:
+    memory = MemoryClient(Failing(lambda: ToolCallResult([], {"hits": 3}, is_error=False)))
+    with pytest.raises(MemoryUnavailable, match="its answer to Query is not usable"):
+        await memory.query("x")

@@ -1,0 +1,30 @@
+"""What a question expects of its answer."""
+
+from __future__ import annotations
+
+import pytest
+
+from ragchat.offline.answer_types import answer_type
+
+
+@pytest.mark.parametrize(
+    ("question", "yes", "no"),
+    [
+        ("How many people live in Oslo?", "About 700,000 people.", "Many people."),
+        ("Wie viele Inseln gibt es?", "Es gibt sieben.", "Es gibt Inseln."),
+        ("有多少个国家？", "九个国家。", "很大的国家。"),
+        ("When was it founded?", "It was founded in 1848.", "It was founded by monks."),
+        ("Wann war das?", "Im 17. Jahrhundert.", "Lange her."),
+        ("Who invented it?", "It was Nikola Tesla.", "It was an inventor."),
+        ("Where is it?", "It is in Norway.", "It is cold."),
+    ],
+)
+def test_the_kind_of_thing_asked_for_is_recognised(question: str, yes: str, no: str) -> None:
+    expected = answer_type(question)
+    assert expected is not None
+    assert expected.search(yes)
+    assert not expected.search(no)
+
+
+def test_a_question_that_asks_for_anything_expects_nothing() -> None:
+    assert answer_type("Explain photosynthesis.") is None

@@ -1,0 +1,39 @@
+"""Content words, in several languages."""
+
+from __future__ import annotations
+
+import pytest
+
+from ragchat.offline.words import content_words, index_terms, is_unspaced
+
+
+@pytest.mark.parametrize(
+    ("text", "content"),
+    [
+        ("What is the capital of France?", ["capital", "France"]),
+        ("Wie hoch ist der Eiffelturm?", ["hoch", "Eiffelturm"]),
+        ("Où se trouve la tour Eiffel ?", ["trouve", "tour", "Eiffel"]),
+        ("¿Cuándo nació Cervantes?", ["nació", "Cervantes"]),
+        ("中国的首都是哪里？", ["中国", "首都"]),
+        ("Use numpy 2.4 in snake_case, don't", ["Use", "numpy", "2.4", "snake", "case"]),
+        ("why?", []),
+        ("", []),
+    ],
+)
+def test_what_a_text_is_about(text: str, content: list[str]) -> None:
+    assert content_words(text) == content
+
+
+def test_forms_of_a_word_are_one_term() -> None:
+    assert index_terms("connected connections") == index_terms("connect connection")
+    assert index_terms("Tesla's") == index_terms("Tesla")
+    assert index_terms("Häuser") == index_terms("häuser")
+
+
+def test_unspaced_text_is_compared_by_pairs() -> None:
+    assert index_terms("中国首都") == ["中国", "国首", "首都"]
+
+
+def test_scripts_without_spaces_are_told() -> None:
+    assert is_unspaced("2019年呢?")
+    assert not is_unspaced("What does 首都 mean in English?")

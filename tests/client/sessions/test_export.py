@@ -1,0 +1,43 @@
+"""Sessions as documents."""
+
+from __future__ import annotations
+
+import msgspec
+
+from ragchat.sessions.export import export
+from ragchat.turn.citations import cite
+from ragchat.types import Session
+from tests.support.turns import hit, turn
+
+SESSION = Session(
+    "abc",
+    "What is\ntea?",
+    "2026-01-01T00:00:00.000Z",
+    [
+        turn(
+            "What is\ntea?",
+            "> Tea is a drink. [1]",
+            cited=[cite(1, hit("Tea is a drink.", heading="Tea"), "x")],
+        ),
+        turn("And coffee?", "Unknown.", turn_id="t2"),
+    ],
+)
+
+
+def test_markdown_holds_questions_answers_and_sources() -> None:
+    assert export(SESSION, "markdown") == (
+        "# What is tea?\n\nSession abc, 2026-01-01T00:00:00.000Z.\n\n"
+        "## What is tea?\n\nWhat is\ntea?\n\n> Tea is a drink. [1]\n\n"
+        "- [1] Notes, Tea, <file:///notes/1.md>, lines 1 to 1\n\n*offline, 2026-01-01T00:00:00.000Z*\n\n"
+        "## And coffee?\n\nUnknown.\n\n*offline, 2026-01-01T00:00:00.000Z*\n"
+    )
+
+
+def test_json_holds_everything() -> None:
+    assert msgspec.json.decode(export(SESSION, "json"), type=Session) == SESSION
+
+
+def test_a_title_that_begins_the_heading_path_is_not_said_twice() -> None:
+    cited = [cite(1, hit("1.2 bar.", title="Flat", heading="Flat > Boiler"), "")]
+    session = Session("abc", "Why?", "2026-01-01T00:00:00.000Z", [turn("Why?", "So [1].", cited=cited)])
+    assert "- [1] Flat > Boiler, <file:///notes/1.md>" in export(session, "markdown")

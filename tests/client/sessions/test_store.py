@@ -1,0 +1,254 @@
+"""The store of past conversations, on real SQLite files."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import sqlite3
+import stat
+import subprocess
+import sys
+from collections.abc import Coroutine
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from hypothesis import HealthCheck, given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+from ragchat.errors import AmbiguousSession, NoSession, SessionsUnavailable, UnknownSession
+from ragchat.sessions.store import SessionStore
+from tests.support.turns import turn
+
+
+def store_in(folder: Path) -> SessionStore:
+    return SessionStore(folder / "data" / "sessions.db")
+
+
+async def test_a_turn_is_kept_with_its_trace_and_its_session(tmp_path: Path) -> None:
+    first, second = turn("What is tea?", turn_id="1"), turn("And coffee?", turn_id="2")
+    async with store_in(tmp_path) as store:
+        await store.save_turn(first)
+        await store.save_turn(second)
+    async with store_in(tmp_path) as store:
+        session = await store.load("s1")
+        assert session.turns == [first, second]
+        assert session.title == "What is tea?"
+        [info] = await store.list()
+        assert (info.session_id, info.title, info.turns) == ("s1", "What is tea?", 2)
+
+
+async def test_nothing_is_opened_before_it_is_needed(tmp_path: Path) -> None:
+    async with store_in(tmp_path):
+        pass
+    assert not (tmp_path / "data").exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no file modes")
+async def test_the_file_is_for_its_owner_only(tmp_path: Path) -> None:
+    async with store_in(tmp_path) as store:
+        await store.save_turn(turn("Secret?"))
+        for file in store.path.parent.iterdir():
+            assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+async def test_a_session_is_found_by_the_beginning_of_its_id(tmp_path: Path) -> None:
+    async with store_in(tmp_path) as store:
+        for number, session_id in enumerate(["abc1", "abd2", "abd"]):
+            await store.save_turn(turn("?", turn_id=str(number), session_id=session_id))
+        assert (await store.load("abc")).session_id == "abc1"
+        assert (await store.load("abd")).session_id == "abd"
+        with pytest.raises(AmbiguousSession) as caught:
+            await store.load("ab")
+        assert sorted(caught.value.matches) == ["abc1", "abd", "abd2"]
+        for unknown in ("x", "", "%", "ab_"):
+            with pytest.raises(UnknownSession):
+                await store.load(unknown)
+
+
+async def test_the_session_used_last_comes_first(tmp_path: Path) -> None:
+    async with store_in(tmp_path) as store:
+        with pytest.raises(NoSession):
+            await store.load_last()
+        await store.save_turn(turn("a?", turn_id="1", session_id="a", created_at="2026-01-01"))
+        await store.save_turn(turn("b?", turn_id="2", session_id="b", created_at="2026-01-02"))
+        await store.save_turn(turn("a!", turn_id="3", session_id="a", created_at="2026-01-03"))
+        assert [info.session_id for info in await store.list()] == ["a", "b"]
+        assert [info.session_id for info in await store.list(limit=1)] == ["a"]
+        assert (await store.load_last()).session_id == "a"
+
+
+async def test_a_removed_session_is_gone_from_the_list_and_the_search(tmp_path: Path) -> None:
+    async with store_in(tmp_path) as store:
+        await store.save_turn(turn("What is tea?"))
+        assert (await store.remove("s")).turns == 1
+        assert await store.list() == []
+        assert await store.search("tea") == []
+        with pytest.raises(UnknownSession):
+            await store.remove("s")
+
+
+async def test_a_repeated_turn_takes_the_place_of_the_old_one(tmp_path: Path) -> None:
+    async with store_in(tmp_path) as store:
+        await store.save_turn(turn("What?", "Old.", turn_id="1"))
+        await store.save_turn(turn("What?", "New.", turn_id="2"), replaces="1")
+        assert [kept.answer for kept in (await store.load("s1")).turns] == ["New."]
+        assert await store.search("old") == []
+
+
+async def test_questions_and_answers_are_searched_in_any_language(tmp_path: Path) -> None:
+    async with store_in(tmp_path) as store:
+        await store.save_turn(turn("How do I brew tea?", "Boil the water first.", turn_id="1"))
+        await store.save_turn(turn("北京在哪里？", "北京是中国的首都。", turn_id="2"))
+        await store.save_turn(turn("Wo ist Köln?", "Am Rhein.", turn_id="3", session_id="s2"))
+        for text, found in [
+            ("brewing tea", "1"),
+            ("boil wat", "1"),
+            ("首都", "2"),
+            ("koln", "3"),
+            ("rhein nirgends", "3"),
+        ]:
+            assert [match.turn_id for match in await store.search(text)] == [found], text
+        [match] = await store.search("water")
+        assert (match.session_id, match.title) == ("s1", "How do I brew tea?")
+        assert "water" in match.snippet
+        assert await store.search("zebra") == []
+
+
+@hypothesis_settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(text=st.text(max_size=30) | st.sampled_from(['"', "a NEAR b", "x:y", "-z", "a*", "(", "AND", "\0"]))
+def test_any_text_is_a_legal_search(text: str, tmp_path: Path) -> None:
+    async def search() -> None:
+        async with store_in(tmp_path) as store:
+            await store.search(text)
+
+    anyio.run(search)
+
+
+async def test_two_programs_write_to_one_file_at_once(tmp_path: Path) -> None:
+    async with store_in(tmp_path) as one, store_in(tmp_path) as other:
+        async with anyio.create_task_group() as group:
+            for number in range(10):
+                group.start_soon(one.save_turn, turn("?", turn_id=f"one{number}", session_id="a"))
+                group.start_soon(other.save_turn, turn("?", turn_id=f"other{number}", session_id="b"))
+        assert [info.turns for info in await one.list()] == [10, 10]
+
+
+SAVE_AND_DIE = """
+import anyio, os, signal, sys
+from pathlib import Path
+from ragchat.sessions.store import SessionStore
+from tests.support.turns import turn
+
+async def main():
+    store = SessionStore(Path(sys.argv[1]))
+    await store.save_turn(turn("Kept?", turn_id="kept"))
+    os.kill(os.getpid(), signal.SIGKILL)
+
+anyio.run(main)
+"""
+
+
+async def test_a_turn_is_saved_also_when_nobody_waits_for_it_any_more(tmp_path: Path) -> None:
+    async with store_in(tmp_path) as store:
+        await store.save_turn(turn("?", turn_id="first"))
+        with closing(sqlite3.connect(store.path, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            await cancelled(store.save_turn(turn("?", turn_id="second")))
+            other.execute("ROLLBACK")
+        await store.save_turn(turn("?", turn_id="third"))
+        await cancelled(store.save_turn(turn("?", turn_id="last")))
+    async with SessionStore(store.path) as store:
+        kept = [kept.turn_id for kept in (await store.load("s1")).turns]
+        assert kept == ["first", "second", "third", "last"]
+
+
+async def cancelled(work: Coroutine[Any, Any, None]) -> None:
+    """Begin it, then cancel it as Ctrl-C does."""
+    task = asyncio.create_task(work)
+    for _ in range(10):  # until it waits for SQLite
+        await anyio.lowlevel.checkpoint()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+async def test_a_commit_that_fails_does_not_hinder_the_next_save(tmp_path: Path) -> None:
+    async with store_in(tmp_path) as store:
+
+        async def fail() -> None:
+            async with store._writing() as db:
+                await db.execute("PRAGMA defer_foreign_keys = ON")  # only the commit finds the fault
+                await db.execute("INSERT INTO turns VALUES (1, 't', 'no such session', x'')")
+
+        with pytest.raises(SessionsUnavailable):
+            await fail()
+        await store.save_turn(turn("?", turn_id="next"))
+        assert [kept.turn_id for kept in (await store.load("s1")).turns] == ["next"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGKILL")
+async def test_a_saved_turn_outlives_a_killed_program(tmp_path: Path) -> None:
+    path = tmp_path / "data" / "sessions.db"
+    command = [sys.executable, "-c", SAVE_AND_DIE, str(path)]
+    await anyio.to_thread.run_sync(lambda: subprocess.run(command, cwd=Path.cwd(), check=False))
+    async with SessionStore(path) as store:
+        assert [kept.turn_id for kept in (await store.load("s1")).turns] == ["kept"]
+
+
+async def test_a_file_that_is_no_database_is_an_error_that_names_it(tmp_path: Path) -> None:
+    path = tmp_path / "sessions.db"
+    path.write_text("this is not a database, not at all", encoding="utf-8")
+    async with SessionStore(path) as store:
+        with pytest.raises(SessionsUnavailable) as caught:
+            await store.list()
+    assert caught.value.path == str(path)
+
+
+async def test_a_folder_that_cannot_be_made_is_an_error_too(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    async with SessionStore(tmp_path / "file" / "sessions.db") as store:
+        with pytest.raises(SessionsUnavailable):
+            await store.save_turn(turn("?"))
+
+
+async def test_migrations_leave_their_number_and_run_once(tmp_path: Path) -> None:
+    for _ in range(2):
+        async with store_in(tmp_path) as store:
+            await store.list()
+    with sqlite3.connect(tmp_path / "data" / "sessions.db") as db:
+        assert db.execute("PRAGMA user_version").fetchone() == (1,)
+        assert db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    db.close()
+
+
+async def test_a_long_question_makes_a_short_title_on_one_line(tmp_path: Path) -> None:
+    async with store_in(tmp_path) as store:
+        await store.save_turn(turn("Why\n is this?" + " word" * 100))
+        [info] = await store.list()
+        assert info.title.startswith("Why is this? word word")
+        assert len(info.title) == 80
+
+
+async def test_where_the_disk_is_full_past_sessions_are_read_and_a_turn_is_saved_once_there_is_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: Path) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    async with store_in(tmp_path) as store:
+        await store.save_turn(turn("What is tea?", turn_id="1"))
+    async with store_in(tmp_path) as store:
+        with monkeypatch.context() as patch:
+            patch.setattr("ragchat.sessions.store._prepare", full)
+            assert [info.title for info in await store.list()] == ["What is tea?"]
+            with pytest.raises(SessionsUnavailable, match="cannot be used: the disk is full"):
+                await store.save_turn(turn("And coffee?", turn_id="2"))
+            assert len((await store.load("s1")).turns) == 1
+        await store.save_turn(turn("And coffee?", turn_id="2"))
+        assert len((await store.load("s1")).turns) == 2

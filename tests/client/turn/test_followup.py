@@ -1,0 +1,95 @@
+"""Follow-up questions find what the conversation is about; others stay as they are."""
+
+from __future__ import annotations
+
+import pytest
+
+from ragchat.offline.words import LONGEST_QUESTION
+from ragchat.turn.citations import cite
+from ragchat.turn.followup import depends, search_text
+from tests.support.turns import hit, turn
+
+FOLLOW_UPS = [
+    "and in 2019?",
+    "why?",
+    "who wrote it?",
+    "What about Berlin?",
+    "Where was she born?",
+    "Berlin?",
+    "How tall is it?",
+    "When did he move there?",
+    "Tell me more",
+    "can you explain that in more detail?",
+    "How does it compare to Postgres?",
+    "Und in 2019?",
+    "Wann wurde er geboren?",
+    "Was ist mit dem Preis?",
+    "Et en 2019 ?",
+    "¿Y en 2019?",
+    "2019年呢?",
+    "他是谁?",
+    "那上海呢？",
+]
+STAND_ALONE = [
+    "What is photosynthesis?",
+    "Who is the CEO?",
+    "Is it true that Tesla moved to New York?",
+    "When did Gina get her tattoo?",
+    "it is raining, which umbrella brand does Maria prefer?",
+    "Nennen Sie ein Luxussegment von Toyota.",
+    "Was war Huihui?",
+    "How much revenue did Acme make in 2018?",
+    "加那利群岛在哪个大陆沿岸？",
+    "什么是光合作用？",
+    "quicksort implementation in python",
+]
+
+
+@pytest.mark.parametrize("question", FOLLOW_UPS)
+def test_a_follow_up_is_told(question: str) -> None:
+    assert depends(question)
+
+
+@pytest.mark.parametrize("question", STAND_ALONE)
+def test_a_question_that_stands_alone_is_told(question: str) -> None:
+    assert not depends(question)
+
+
+def test_a_follow_up_carries_the_content_words_of_the_question_before() -> None:
+    asked = search_text("and in 2019?", [turn("How much revenue did Acme make in 2018?")])
+    assert asked == "and in 2019? 2019 revenue Acme make"
+
+
+def test_a_chain_of_follow_ups_keeps_what_it_began_with() -> None:
+    first = turn("Who founded Acme?")
+    second = turn("and when?", query=search_text("and when?", [first]))
+    assert search_text("where?", [first, second]) == "where? founded Acme"
+
+
+def test_the_title_that_was_cited_is_carried_too() -> None:
+    before = turn("Who invented the coil?", cited=[cite(1, hit("…", title="Nikola Tesla"), "")])
+    assert search_text("Where was he born?", [before]) == "Where was he born? born invented coil Nikola Tesla"
+
+
+def test_a_stand_alone_question_is_searched_as_it_is() -> None:
+    question = "What is the tallest mountain in Japan?"
+    assert search_text(question, [turn("Who founded Acme?")]) == question
+
+
+def test_the_first_question_is_searched_as_it_is() -> None:
+    assert search_text("and in 2019?", []) == "and in 2019?"
+
+
+def test_carried_words_are_bounded() -> None:
+    before = turn(" ".join(f"word{chr(97 + i)}" for i in range(26)))
+    assert len(search_text("why?", [before]).split()) == 13
+
+
+def test_a_question_of_many_pages_stands_alone() -> None:
+    question = "What about this log? " + "line " * LONGEST_QUESTION
+    assert search_text(question, [turn("Who founded Acme?")]) == question
+
+
+def test_only_the_first_part_of_a_very_long_question_is_carried() -> None:
+    before = turn("Who founded Acme? ".ljust(LONGEST_QUESTION) + "Umbrella")
+    assert search_text("and when?", [before]) == "and when? founded Acme"

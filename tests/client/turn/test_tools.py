@@ -1,0 +1,86 @@
+"""Tools that the model may call, who allows it, and what comes back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ragchat.errors import MemoryUnavailable
+from ragchat.turn.tools import Toolbox
+from ragchat.types import ToolRequest
+from tests.support.turns import FORGET_TOOL, QUERY_TOOL, ListMemory, hit
+
+QUERY = ToolRequest("1", "Query", '{"query": "x"}')
+FORGET = ToolRequest("2", "Forget", "{}")
+
+
+def toolbox(memory: ListMemory, offered: tuple[str, ...] = ("Query", "Forget")) -> Toolbox:
+    return Toolbox(memory, offered, 5.0)
+
+
+async def test_only_offered_tools_are_described_to_the_model() -> None:
+    memory = ListMemory(tools=[QUERY_TOOL, FORGET_TOOL])
+    [described] = await toolbox(memory, ("Query",)).descriptions()
+    assert described["type"] == "function"
+    assert described["function"]["name"] == "Query"
+    assert described["function"]["parameters"] == QUERY_TOOL.input_schema
+
+
+async def test_a_read_only_tool_is_called_without_asking() -> None:
+    call = await toolbox(ListMemory(tools=[QUERY_TOOL])).permit(QUERY, None)
+    assert (call.arguments, call.refusal) == ({"query": "x"}, "")
+
+
+async def test_another_tool_needs_the_users_approval() -> None:
+    asked: list[tuple[str, dict[str, Any]]] = []
+
+    async def approve(name: str, arguments: dict[str, Any]) -> bool:
+        asked.append((name, arguments))
+        return len(asked) == 1
+
+    tools = toolbox(ListMemory(tools=[FORGET_TOOL]))
+    assert not (await tools.permit(FORGET, approve)).refusal
+    assert "not allow" in (await tools.permit(FORGET, approve)).refusal
+    assert "not allow" in (await tools.permit(FORGET, None)).refusal
+    assert asked == [("Forget", {}), ("Forget", {})]
+
+
+async def test_a_tool_that_is_not_offered_and_arguments_that_are_no_object_are_refused() -> None:
+    tools = toolbox(ListMemory(tools=[QUERY_TOOL]))
+    assert "no tool" in (await tools.permit(FORGET, None)).refusal
+    assert "JSON object" in (await tools.permit(ToolRequest("1", "Query", "[1"), None)).refusal
+    assert "JSON object" in (await tools.permit(ToolRequest("1", "Query", "[]"), None)).refusal
+
+
+async def test_the_calls_of_a_round_run_at_the_same_time_and_answer_in_order() -> None:
+    memory = ListMemory(tools=[QUERY_TOOL, FORGET_TOOL], answers=[hit("a")])
+    tools = toolbox(memory)
+
+    async def approve(*_: object) -> bool:
+        return True
+
+    calls = [await tools.permit(request, approve) for request in (QUERY, FORGET, QUERY)]
+    outcomes = await tools.run(calls)
+    assert memory.most_at_once == 3
+    assert [(outcome.ok, len(outcome.hits)) for outcome in outcomes] == [(True, 1), (True, 0), (True, 1)]
+    assert outcomes[1].text == "Done."
+
+
+async def test_a_memory_that_is_down_offers_no_tools() -> None:
+    class Down(ListMemory):
+        async def tools(self) -> list[Any]:
+            raise MemoryUnavailable("it is gone")
+
+    assert await toolbox(Down()).descriptions() == []
+
+
+async def test_a_call_that_fails_is_an_outcome_not_an_error() -> None:
+    class Failing(ListMemory):
+        async def call(self, name: str, arguments: dict[str, Any]) -> Any:
+            raise MemoryUnavailable(f"{name} {arguments}")
+
+    tools = toolbox(Failing(tools=[QUERY_TOOL]))
+    [outcome] = await tools.run([await tools.permit(QUERY, None)])
+    assert (outcome.ok, outcome.text) == (
+        False,
+        "Memory does not answer: Query {'query': 'x'}.",
+    )

@@ -1,0 +1,201 @@
+"""A turn on the screen: the answer, its sources, how it came about."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+from pathlib import Path
+
+import pytest
+
+from ragchat.errors import ModelUnreachable
+from ragchat.types import (
+    Candidate,
+    Citation,
+    Delta,
+    Event,
+    Finished,
+    Hit,
+    Notice,
+    Retrieved,
+    Retrieving,
+    ToolFinished,
+    ToolStarted,
+    Trace,
+    Turn,
+    Usage,
+)
+from ragchat.ui.render.answer import AnswerView
+from ragchat.ui.render.screen import Screen
+from ragchat.ui.render.why import why
+from tests.support.screens import piped_screen, terminal
+from tests.support.turns import hit, turn
+
+
+@pytest.fixture(autouse=True)
+def xterm(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+
+
+def cited(hit: Hit, n: int, quote: str = "", *, verified: bool = True) -> Citation:
+    return Citation(
+        n,
+        hit.chunk_id,
+        hit.document_id,
+        hit.uri,
+        hit.title,
+        hit.heading,
+        hit.start_line,
+        hit.end_line,
+        quote,
+        verified,
+    )
+
+
+TEA = hit("Green tea is brewed at 75 degrees.", chunk_id=1, heading="Tea > Green", score=0.91)
+COFFEE = hit("Espresso takes 25 seconds.", chunk_id=2, score=0.55)
+CATS = hit("Cats sleep.", chunk_id=3, score=0.12)
+
+TURN = Turn(
+    turn_id="t1",
+    session_id="s1",
+    question="How hot?",
+    answer="At 75 degrees [1].",
+    grounded=True,
+    citations=[cited(TEA, 1, "75 degrees"), cited(TEA, 1, "80 degrees", verified=False)],
+    model="gpt-x",
+    usage=Usage(1204, 21),
+    timings={"retrieval": 0.012, "first_token": 0.5, "total": 2.1},
+    created_at="2026-01-01T00:00:00.000Z",
+    trace=Trace(
+        query="how hot is green tea",
+        candidates=[
+            Candidate(TEA, True, "relevant", 1),
+            Candidate(COFFEE, False, "left out: the passage budget was full"),
+            Candidate(CATS, False, "below min_score"),
+        ],
+        passages_tokens=310,
+        history_turns=3,
+        dropped_turns=1,
+        prompt_tokens=1190,
+        unknown_citations=[7],
+        notices=["Memory is searched by words alone."],
+    ),
+)
+
+
+async def said(*events: Event) -> AsyncGenerator[Event, None]:
+    for event in events:
+        yield event
+
+
+async def on_terminal(events: AsyncGenerator[Event, None], columns: int = 80) -> str:
+    out, file = terminal(columns)
+    err, err_file = terminal(columns)
+    await AnswerView(Screen(out, err, animated=True)).show(events)
+    return file.shown + "\n" + err_file.shown
+
+
+EVENTS: Sequence[Event] = (
+    Retrieving("how hot"),
+    Retrieved([]),
+    Notice("Words alone."),
+    Delta("At 75 degrees"),
+    Delta(" [1]."),
+    Finished(TURN),
+)
+
+
+async def test_an_answer_comes_with_its_sources_scores_tokens_and_time() -> None:
+    shown = await on_terminal(said(*EVENTS))
+    assert "At 75 degrees [1]." in shown
+    assert "[1] /notes/1.md:1  Tea > Green  0.91  (a quotation does not stand there)" in shown
+    assert shown.count("/notes/1.md") == 1
+    assert "gpt-x · 1,204 + 21 tokens · 2.1 s" in shown
+    assert "Words alone." in shown
+
+
+async def test_a_source_below_the_working_folder_is_a_link_to_its_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    here = hit("x", chunk_id=9)
+    uri = (tmp_path / "tea.md").as_uri()
+    citation = Citation(1, 9, "d", uri, "Tea", "", 2, 4, "", True)
+    done = turn("q", cited=[citation])
+    out, file = terminal()
+    err, _ = terminal()
+    await AnswerView(Screen(out, err, animated=True)).show(said(Retrieved([]), Finished(done)))
+    assert "[1] tea.md:2–4" in file.shown
+    assert uri in file.getvalue()
+    assert here.uri not in file.getvalue()
+
+
+async def test_on_a_pipe_the_answer_is_plain_and_only_the_answer_is_on_stdout() -> None:
+    screen, out, err = piped_screen()
+    finished = await AnswerView(screen).show(said(*EVENTS))
+    assert out.getvalue() == (
+        "At 75 degrees [1].\n\n[1] /notes/1.md:1  Tea > Green  0.91  (a quotation does not stand there)\n"
+    )
+    assert err.getvalue() == "Words alone.\n"
+    assert finished == TURN
+
+
+async def test_what_was_said_before_a_failure_stays_on_the_screen() -> None:
+    async def broken() -> AsyncGenerator[Event, None]:
+        yield Delta("Half an ans")
+        raise ModelUnreachable("http://localhost:9/v1", "connection refused")
+
+    out, file = terminal()
+    err, _ = terminal()
+    with pytest.raises(ModelUnreachable):
+        await AnswerView(Screen(out, err, animated=True)).show(broken())
+    assert file.shown == "Half an ans"
+
+
+async def test_a_tool_call_is_told_in_one_line() -> None:
+    shown = await on_terminal(
+        said(
+            ToolStarted("Query", {}), ToolFinished("Query", False, "it\nfailed"), Delta("So."), Finished(TURN)
+        )
+    )
+    assert "Query: it failed" in shown
+
+
+async def test_names_of_documents_cannot_drive_the_terminal() -> None:
+    evil = Citation(1, 1, "d", "note:\x1b[2J", "\x1b]0;x\x07", "\x1b[31m", 1, 1, "", True)
+    out, file = terminal()
+    err, _ = terminal()
+    await AnswerView(Screen(out, err, animated=False)).show(said(Finished(turn("q", cited=[evil]))))
+    assert "\x1b[2J" not in file.getvalue()
+    assert "\x1b[31m" not in file.getvalue()
+    assert "note:␛[2J:1" in file.shown
+
+
+def test_why_tells_the_whole_story_of_an_answer() -> None:
+    out, file = terminal(100)
+    out.print(*why(TURN), sep="\n")
+    shown = " ".join(file.shown.split())
+    for piece in (
+        "Question: How hot?",
+        "Asked of memory: how hot is green tea",
+        "[1] 0.91 /notes/1.md:1 Tea > Green yes: relevant",
+        "0.55 /notes/2.md:1 no: left out: the passage budget was full",
+        "0.12 /notes/3.md:1 no: below min_score",
+        "Passages: 1 of 3 used, about 310 tokens",
+        "History: 3 earlier turns; 1 left out, the budget was full",
+        "Model: gpt-x",
+        "Tokens: prompt 1,204 (our estimate 1,190), answer 21",
+        "Times: retrieval 12 ms, first token 500 ms, total 2.1 s",
+        "Citation: [7] names no passage",
+        "Quotation: [1] does not hold “80 degrees”",
+        "Notice: Memory is searched by words alone.",
+    ):
+        assert piece in shown
+
+
+def test_why_fits_a_narrow_terminal() -> None:
+    out, file = terminal(32, rows=60)
+    out.print(*why(TURN), sep="\n")
+    assert "relevant" in "".join(file.shown.split())
+    assert all(len(line) <= 32 for line in file.shown.splitlines())

@@ -1,0 +1,160 @@
+"""Answers as they stream in: Markdown on a terminal, plain text on a pipe."""
+
+from __future__ import annotations
+
+import pytest
+
+from ragchat.ui.render.markdown import Markdown
+from ragchat.ui.render.stream import AnswerStream
+from tests.support.screens import pipe, terminal
+
+ANSWER = """# Tea
+
+Green tea is brewed at **75 degrees** [1], says the note [2].
+
+- a list item
+- another [1]
+
+```python
+x = leaves[1]
+
+y = 2
+```
+
+| what | degrees |
+|------|---------|
+| green | 75 [1] |
+
+> quoted
+
+[1]: tea.md
+
+The end.
+"""
+
+
+@pytest.fixture(autouse=True)
+def xterm(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+
+
+def streamed(pieces: list[str], *, animated: bool = True, columns: int = 60, rows: int = 20) -> str:
+    """What stands on the screen after an answer came in pieces, each of them drawn."""
+    console, file = terminal(columns, rows)
+    stream = AnswerStream(console, animated=animated)
+    for piece in pieces:
+        stream.take(piece)
+        stream.draw()
+    stream.finish()
+    return file.shown
+
+
+WHOLE = streamed([ANSWER], animated=False)
+
+
+async def test_every_kind_of_block_is_shown_one_blank_line_apart() -> None:
+    assert WHOLE == (
+        "Tea\n\n"
+        "Green tea is brewed at 75 degrees [1], says the note [2].\n\n"
+        " • a list item\n"
+        " • another [1]\n\n"
+        " x = leaves[1]\n\n"
+        " y = 2\n\n"
+        "what   degrees\n"
+        "──────────────\n"
+        "green  75 [1]\n\n"
+        "▌ quoted\n\n"
+        "[1]: tea.md\n\n"
+        "The end."
+    )
+
+
+@pytest.mark.parametrize("size", [3, 7, 50])
+@pytest.mark.parametrize("rows", [5, 40])
+async def test_however_it_is_cut_the_same_answer_stands_there_in_the_end(size: int, rows: int) -> None:
+    pieces = [ANSWER[start : start + size] for start in range(0, len(ANSWER), size)]
+    assert streamed(pieces, rows=rows) == WHOLE
+
+
+async def test_a_finished_block_is_written_once_for_good() -> None:
+    console, file = terminal()
+    stream = AnswerStream(console, animated=True)
+    stream.take("The first block.\n\nThe second\n")
+    stream.draw()
+    written = len(file.getvalue())
+    stream.take("goes on\n")
+    stream.draw()
+    assert "first" not in file.getvalue()[written:]
+    assert "goes on" in file.getvalue()[written:]
+    stream.finish()
+
+
+async def test_an_unfinished_block_longer_than_the_screen_shows_its_end() -> None:
+    console, file = terminal(rows=6)
+    stream = AnswerStream(console, animated=True)
+    stream.take("".join(f"- item {n}\n" for n in range(30)))
+    stream.draw()
+    assert "item 29" in file.shown
+    assert "item 5" not in file.shown
+    stream.finish()
+    assert file.shown == "\n".join(f" • item {n}" for n in range(30))
+
+
+async def test_deltas_are_gathered_before_they_are_drawn() -> None:
+    console, file = terminal()
+    stream = AnswerStream(console, animated=True)
+    for word in ("many ", "small ", "words"):
+        stream.feed(word)
+    assert file.getvalue() == ""
+    stream.finish()
+    assert file.shown == "many small words"
+
+
+async def test_without_animation_no_cursor_is_moved() -> None:
+    console, file = terminal()
+    stream = AnswerStream(console, animated=False)
+    for start in range(0, len(ANSWER), 7):
+        stream.take(ANSWER[start : start + 7])
+        stream.draw()
+    stream.finish()
+    assert "\x1b[1A" not in file.getvalue()
+    assert "\x1b[?25" not in file.getvalue()
+    assert file.shown == WHOLE
+
+
+async def test_a_pipe_gets_the_text_as_it_was_written() -> None:
+    console, file = pipe()
+    stream = AnswerStream(console, animated=False)
+    stream.take(ANSWER)
+    stream.finish()
+    assert file.getvalue() == ANSWER
+
+
+async def test_an_escape_sequence_cut_in_two_does_not_get_through() -> None:
+    shown = streamed(["before \x1b", "[2Jafter\x07"])
+    assert shown == "before ␛[2Jafter␇"
+
+
+async def test_wide_characters_wrap_within_a_narrow_terminal() -> None:
+    shown = streamed(["日本語のとても長い文章です。" * 4], columns=20)
+    assert all(len(line) <= 10 for line in shown.splitlines())
+    assert "".join(shown.split()) == "日本語のとても長い文章です。" * 4
+
+
+def styled(text: str) -> str:
+    console, file = terminal()
+    console.print(Markdown(text))
+    return file.getvalue()
+
+
+def test_citations_stand_out_but_not_in_code() -> None:
+    assert "\x1b[1;36m[1]" in styled("so it is [1]")
+    assert "\x1b[1;36m[1]" not in styled("```\nx[1]\n```")
+    assert "\x1b[1;36m[1]" not in styled("`x[1]`")
+
+
+def test_html_is_shown_and_a_link_says_where_it_leads() -> None:
+    assert "<b>bold</b>" in styled("<b>bold</b>")
+    assert "http://evil.example" in styled("[good](http://evil.example)")
+    assert "\x1b]8" not in styled("[good](http://evil.example)")

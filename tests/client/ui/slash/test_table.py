@@ -1,0 +1,360 @@
+"""The slash commands, on a real memory and real sessions, without a terminal."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from prompt_toolkit.completion import CompleteEvent
+from prompt_toolkit.document import Document
+
+from ragchat.app import App
+from ragchat.errors import (
+    ArgumentMissing,
+    CommandNotPossible,
+    FileInTheWay,
+    NothingToRetry,
+    RagChatError,
+    UnknownCommand,
+)
+from ragchat.ui.context import ChatContext
+from ragchat.ui.prompt.completer import SlashCompleter
+from ragchat.ui.prompt.toolbar import Status
+from ragchat.ui.slash import table as slash
+from ragchat.ui.slash.documents import split_paths
+from tests.support.memory import memory_in
+from tests.support.screens import piped_screen
+from tests.support.turns import settings_in
+
+NAMES = (
+    *("help", "inject", "query", "sources", "why", "memory", "forget", "undo", "model", "system"),
+    *("new", "sessions", "resume", "export", "retry", "copy", "clear", "quit"),
+)
+
+
+class Room:
+    """A chat without a terminal, and what it has shown."""
+
+    def __init__(self, context: ChatContext, out: io.StringIO, err: io.StringIO) -> None:
+        self.context = context
+        self._out, self._err = out, err
+
+    async def run(self, line: str) -> str:
+        """What a command shows, on stdout and stderr."""
+        before = len(self._out.getvalue()), len(self._err.getvalue())
+        await slash.run(self.context, line)
+        return self._out.getvalue()[before[0] :] + self._err.getvalue()[before[1] :]
+
+    async def say(self, line: str) -> str:
+        before = len(self._out.getvalue()), len(self._err.getvalue())
+        await self.context.handle(line)
+        return self._out.getvalue()[before[0] :] + self._err.getvalue()[before[1] :]
+
+
+@asynccontextmanager
+async def open_room(folder: Path) -> AsyncIterator[Room]:
+    screen, out, err = piped_screen()
+    async with memory_in(folder / "home") as memory, App(settings_in(folder / "home"), memory=memory) as app:
+        yield Room(ChatContext(app, screen, Status()), out, err)
+
+
+@pytest.fixture
+async def room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Room]:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tea.md").write_text("# Tea\n\nGreen tea is brewed at 75 degrees for two minutes.\n", "utf-8")
+    (tmp_path / "my coffee.md").write_text("# Coffee\n\nEspresso is pressed at nine bar.\n", "utf-8")
+    async with open_room(tmp_path) as room:
+        yield room
+
+
+@pytest.fixture
+async def asked(room: Room) -> Room:
+    """With two documents, and one question answered."""
+    await room.run("/inject .")
+    await room.say("How hot is green tea brewed?")
+    return room
+
+
+def test_the_table_has_every_command_once_with_help_for_each() -> None:
+    assert [command.name for command in slash.COMMANDS] == list(NAMES)
+    assert all(command.help and command.help[0].islower() for command in slash.COMMANDS)
+    assert len(slash.BY_NAME) == sum(1 + len(command.aliases) for command in slash.COMMANDS)
+
+
+@pytest.mark.parametrize(
+    ("line", "parsed"),
+    [
+        ("/why", ("why", "")),
+        ("/inject  a b ", ("inject", "a b")),
+        ("/inject\ta", ("inject", "a")),
+        ("/", ("", "")),
+        ("/system one\ntwo", ("system", "one\ntwo")),
+    ],
+)
+def test_a_line_is_a_name_and_the_rest(line: str, parsed: tuple[str, str]) -> None:
+    assert slash.parse(line) == parsed
+
+
+@pytest.mark.parametrize(
+    ("error", "sentence", "hint"),
+    [
+        (
+            UnknownCommand("foget", ["forget"]),
+            "There is no command /foget.",
+            "Did you mean /forget? /help lists the commands; //foget sends it as text.",
+        ),
+        (UnknownCommand("x"), "There is no command /x.", "/help lists the commands; //x sends it as text."),
+        (
+            CommandNotPossible("why", "there is no answer yet"),
+            "/why is not possible now: there is no answer yet.",
+            "",
+        ),
+        (ArgumentMissing("query", "words"), "/query needs words.", ""),
+        (FileInTheWay("a.md"), "a.md exists already.", "Name another one; nothing is overwritten."),
+    ],
+)
+def test_errors_say_what_happened_and_what_to_do(error: RagChatError, sentence: str, hint: str) -> None:
+    assert (str(error), error.hint) == (sentence, hint)
+
+
+async def test_an_unknown_command_suggests_the_nearest_and_is_a_failure(room: Room) -> None:
+    assert "Did you mean /forget?" in await room.say("/foget x")
+    assert room.context.failures == 1
+
+
+async def test_two_slashes_send_text_that_begins_with_one(asked: Room) -> None:
+    await asked.say("//tea is what?")
+    assert asked.context.app.last_turn is not None
+    assert asked.context.app.last_turn.question == "/tea is what?"
+
+
+async def test_help_lists_every_command_or_explains_one(room: Room) -> None:
+    shown = await room.run("/help")
+    assert all(f"/{name}" in shown for name in NAMES)
+    assert (await room.run("/help /why")).startswith("/why")
+    assert "/exit" in await room.run("/? quit")
+    with pytest.raises(UnknownCommand):
+        await room.run("/help nothing")
+
+
+async def test_inject_loads_files_and_says_how_many(room: Room) -> None:
+    assert "2 added" in await room.run("/inject .")
+    assert "1 unchanged" in await room.run("/inject my coffee.md")
+    assert room.context.status.documents == 2
+    assert "does not exist" in await room.run("/inject nowhere.md")
+    assert room.context.failures == 1
+    with pytest.raises(ArgumentMissing):
+        await room.run("/inject")
+
+
+async def test_an_empty_path_loads_nothing(
+    room: Room, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "private.md").write_text("Not meant for memory.", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert '"" does not exist.' in await room.run('/inject ""')
+    assert (await room.context.memory.stats()).documents == 0
+
+
+async def test_inject_names_what_it_skips_but_not_thousands(room: Room, tmp_path: Path) -> None:
+    for number in range(15):
+        (tmp_path / f"{number}.pdf").write_bytes(b"%PDF")
+    shown = await room.run("/inject .")
+    assert shown.count(".pdf is not text or Markdown (PDF)") == 10
+    assert "skipped: 5 more" in shown
+    assert "2 added, 15 skipped" in shown
+
+
+async def test_inject_readme_loads_the_projects_own(room: Room) -> None:
+    assert "The README is in memory" in await room.run("/inject readme")
+    assert "ragchat:README.md" in await room.run("/memory")
+
+
+async def test_an_offered_readme_is_loaded_by_y_refused_by_n_and_forgotten_by_anything_else(
+    room: Room,
+) -> None:
+    room.context.readme_offered = True
+    assert "/inject" in await room.say("n")
+    room.context.readme_offered = True
+    assert "The README is in memory" in await room.say("Y")
+    assert not room.context.readme_offered
+    await room.say("y")
+    assert room.context.app.last_turn is not None
+    assert room.context.app.last_turn.question == "y"
+
+
+async def test_query_shows_passages_with_place_and_score(asked: Room) -> None:
+    shown = await asked.run("/query green tea")
+    assert "[1] tea.md:" in shown
+    assert "75 degrees" in shown
+    with pytest.raises(ArgumentMissing):
+        await asked.run("/query")
+
+
+async def test_sources_shows_the_cited_passages_in_full(asked: Room) -> None:
+    shown = await asked.run("/sources")
+    assert "[1] tea.md:" in shown
+    assert "for two minutes." in shown
+    assert "for two minutes." in await asked.run("/sources 1")
+    with pytest.raises(CommandNotPossible):
+        await asked.run("/sources 99")
+
+
+async def test_why_shows_candidates_and_times(asked: Room) -> None:
+    shown = await asked.run("/why")
+    assert "tea.md" in shown
+    assert "Times: retrieval" in shown
+
+
+@pytest.mark.parametrize("name", ["sources", "why", "export"])
+async def test_commands_about_an_answer_need_one(room: Room, name: str) -> None:
+    with pytest.raises(CommandNotPossible, match="there is no answer yet"):
+        await room.run(f"/{name}")
+
+
+async def test_retry_needs_a_question_and_no_answer(room: Room) -> None:
+    with pytest.raises(NothingToRetry):
+        await room.run("/retry")
+
+
+@pytest.mark.parametrize("name", ["copy", "clear"])
+async def test_commands_about_the_terminal_need_one(asked: Room, name: str) -> None:
+    with pytest.raises(CommandNotPossible, match="it needs a terminal"):
+        await asked.run(f"/{name}")
+
+
+async def test_memory_lists_documents_and_sums(asked: Room) -> None:
+    shown = await asked.run("/memory")
+    assert "tea.md" in shown
+    assert "my coffee.md" in shown
+    assert "2 documents" in shown
+    assert "my coffee" not in await asked.run("/memory *tea*")
+    assert "No document matches zz*." in await asked.run("/memory zz*")
+
+
+async def test_forgetting_can_be_undone(asked: Room) -> None:
+    assert "tea.md is forgotten" in await asked.run("/forget tea.md")
+    assert asked.context.status.documents == 1
+    assert "tea.md" in await asked.run("/undo")
+    assert asked.context.status.documents == 2
+    with pytest.raises(RagChatError):
+        await asked.run("/forget nothing.md")
+
+
+async def test_the_model_can_be_shown_and_set(room: Room) -> None:
+    assert "* offline" in await room.run("/model")
+    assert "The model is offline now." in await room.run("/model offline")
+    assert room.context.status.model == "offline"
+
+
+async def test_the_system_prompt_can_be_shown_set_and_reset(room: Room) -> None:
+    first = await room.run("/system")
+    assert "is changed for this chat" in await room.run("/system Answer in rhymes.")
+    assert (await room.run("/system")).strip() == "Answer in rhymes."
+    assert await room.run("/system reset") == "The system prompt is the usual one again.\n"
+    assert await room.run("/system") == first
+
+
+@pytest.mark.skipif("sys.platform == 'win32'", reason="the editor of this test is a shell command")
+async def test_the_system_prompt_can_be_written_in_an_editor(
+    room: Room, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    editor = tmp_path / "editor"
+    editor.write_text("#!/bin/sh\necho 'In rhymes.' > \"$1\"\n")
+    editor.chmod(0o700)
+    monkeypatch.setenv("VISUAL", str(editor))
+    await room.run("/system edit")
+    assert (await room.run("/system")).strip() == "In rhymes."
+
+
+async def test_a_past_conversation_is_listed_found_and_gone_on_with(asked: Room) -> None:
+    past = asked.context.app.session.session_id
+    await asked.run("/new")
+    assert asked.context.app.last_turn is None
+    assert past in await asked.run("/sessions")
+    assert past in await asked.run("/sessions green tea")
+    assert "Nothing was found." in await asked.run("/sessions zebra")
+    shown = await asked.run(f"/resume {past[:6]}")
+    assert "How hot is green tea brewed?" in shown
+    assert "75 degrees" in shown
+    assert asked.context.app.session.session_id == past
+    await asked.run("/new")
+    await asked.run("/resume")
+    assert asked.context.app.session.session_id == past
+
+
+async def test_without_an_id_the_last_other_conversation_is_gone_on_with(asked: Room) -> None:
+    app = asked.context.app
+    first = app.session.session_id
+    with pytest.raises(CommandNotPossible, match="there is no other past conversation"):
+        await asked.run("/resume")
+    assert app.session.session_id == first
+    await asked.run("/new")
+    await asked.say("How is espresso pressed?")
+    second = app.session.session_id
+    assert f"Going on with {first} (1 turn)." in await asked.run("/resume")
+    assert f"Going on with {second} (1 turn)." in await asked.run("/resume")
+
+
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [("/forget nothing", "/memory lists the documents."), ("/resume nope", "/sessions lists them.")],
+)
+async def test_what_is_not_there_is_looked_up_in_the_chat(asked: Room, line: str, hint: str) -> None:
+    with pytest.raises(RagChatError) as caught:
+        await asked.run(line)
+    assert caught.value.hint == hint
+
+
+async def test_export_writes_markdown_or_json_and_overwrites_nothing(asked: Room, tmp_path: Path) -> None:
+    await asked.run("/export talk.md")
+    assert "How hot is green tea brewed?" in (tmp_path / "talk.md").read_text("utf-8")
+    await asked.run("/export talk.json")
+    assert json.loads((tmp_path / "talk.json").read_text("utf-8"))
+    with pytest.raises(FileInTheWay):
+        await asked.run("/export talk.md")
+
+
+async def test_retry_asks_again_in_place_of_the_last_answer(asked: Room) -> None:
+    assert "75 degrees" in await asked.run("/retry")
+    assert len(asked.context.app.session.turns) == 1
+
+
+async def completed(room: Room, text: str) -> list[str]:
+    completer = SlashCompleter(lambda: room.context)
+    return [c.text async for c in completer.get_completions_async(Document(text), CompleteEvent())]
+
+
+async def test_arguments_are_completed_from_what_there_is(asked: Room) -> None:
+    assert await completed(asked, "/forget TE") == ["tea.md"]
+    assert await completed(asked, "/forget coff") == ["my coffee.md"]
+    assert await completed(asked, "/forget [") == []
+    assert await completed(asked, "/resume ") == [asked.context.app.session.session_id]
+    assert "offline" in await completed(asked, "/model off")
+    assert await completed(asked, "/system e") == ["edit"]
+    assert await completed(asked, "/help wh") == ["why"]
+
+
+@pytest.mark.parametrize("name", ["quit", "exit", "q", "QUIT"])
+async def test_quit_leaves(room: Room, name: str) -> None:
+    await room.run(f"/{name}")
+    assert room.context.leaving
+
+
+@pytest.mark.parametrize(
+    ("argument", "paths"),
+    [
+        ("a.md b.md", ["a.md", "b.md"]),
+        ("my coffee.md", ["my coffee.md"]),
+        ("'my coffee.md' x", ["my coffee.md", "x"]),
+        ("Bob's notes.md", ["Bob's notes.md"]),
+        ("a#1.md", ["a#1.md"]),
+    ],
+)
+async def test_paths_are_taken_as_a_shell_takes_them(room: Room, argument: str, paths: list[str]) -> None:
+    assert room is not None
+    assert split_paths(argument) == paths

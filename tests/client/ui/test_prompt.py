@@ -1,0 +1,176 @@
+"""The line editor: keys, history, completion, the bottom toolbar."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import anyio
+import pytest
+from prompt_toolkit import PromptSession
+from prompt_toolkit.application import create_app_session
+from prompt_toolkit.completion import CompleteEvent
+from prompt_toolkit.document import Document
+from prompt_toolkit.formatted_text import fragment_list_to_text
+from prompt_toolkit.history import InMemoryHistory
+from prompt_toolkit.input import PipeInput, create_pipe_input
+from prompt_toolkit.output import DummyOutput
+
+from ragchat.ui.prompt.completer import SlashCompleter
+from ragchat.ui.prompt.keys import LEAVING_HINT
+from ragchat.ui.prompt.session import make_prompt, prompt_mark
+from ragchat.ui.prompt.toolbar import Status, toolbar
+from ragchat.ui.slash import table as slash
+from tests.support.screens import PyteFile
+
+PASTE = "\x1b[200~{}\x1b[201~"
+
+
+@contextmanager
+def prompting(folder: Path) -> Iterator[tuple[PipeInput, PromptSession[str], Status]]:
+    status = Status()
+    with create_pipe_input() as keys, create_app_session(input=keys, output=DummyOutput()):
+        completer = SlashCompleter(lambda: None)
+        yield keys, make_prompt(folder, status, completer, PyteFile(80, 24)), status
+
+
+async def typed(folder: Path, text: str) -> str:
+    """The message that comes of these keys."""
+    with prompting(folder) as (keys, prompt, _):
+        keys.send_text(text)
+        with anyio.fail_after(60):
+            return await prompt.prompt_async()
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ("hello\r", "hello"),
+        ("one\x1b\rtwo\r", "one\ntwo"),
+        (PASTE.format("one\r\ntwo\r\n") + "three\r", "one\ntwo\nthree"),
+        ("wrong\x03right\r", "right"),
+        ("   \r\x03ok\r", "ok"),
+        ("\r\rok\r", "ok"),
+        ("日本語 ä\r", "日本語 ä"),
+    ],
+)
+async def test_keys_make_messages(tmp_path: Path, keys: str, message: str) -> None:
+    assert await typed(tmp_path, keys) == message
+
+
+async def test_ctrl_d_on_an_empty_line_leaves(tmp_path: Path) -> None:
+    with pytest.raises(EOFError):
+        await typed(tmp_path, "\x04")
+
+
+async def test_ctrl_c_on_an_empty_line_tells_how_to_leave_until_something_is_typed(tmp_path: Path) -> None:
+    with prompting(tmp_path) as (keys, prompt, status):
+        keys.send_text("\x03\x04")
+        with pytest.raises(EOFError), anyio.fail_after(60):
+            await prompt.prompt_async()
+        assert status.hint == LEAVING_HINT
+        keys.send_text("x\r")
+        with anyio.fail_after(60):
+            await prompt.prompt_async()
+        assert status.hint == ""
+
+
+async def test_earlier_messages_are_there_in_the_next_run(tmp_path: Path) -> None:
+    await typed(tmp_path / "state", "the first\x1b\rwith two lines\r")
+    assert await typed(tmp_path / "state", "\x1b[A\x1b[A\x1b[A\r") == "the first\nwith two lines"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no file modes")
+async def test_the_history_is_its_owners_only(tmp_path: Path) -> None:
+    await typed(tmp_path / "state", "a secret\r")
+    [file] = (tmp_path / "state").iterdir()
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+async def test_a_state_folder_that_cannot_be_made_costs_only_the_history(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with prompting(tmp_path / "file" / "state") as (_, prompt, _status):
+        assert isinstance(prompt.history, InMemoryHistory)
+    assert await typed(tmp_path / "file" / "state", "hello\r") == "hello"
+
+
+async def completed(text: str) -> list[str]:
+    completer = SlashCompleter(lambda: None)
+    event = CompleteEvent()
+    return [c.text async for c in completer.get_completions_async(Document(text), event)]
+
+
+async def test_every_command_completes_by_its_first_letters() -> None:
+    assert await completed("/") == [c.name + " " * bool(c.arguments) for c in slash.COMMANDS]
+    assert await completed("/fo") == ["forget "]
+    assert await completed("/retry") == ["retry"]
+
+
+@pytest.mark.parametrize("text", ["", "hello", "what /me", "//me", "/nothing", "/why x"])
+async def test_ordinary_text_is_never_completed(text: str) -> None:
+    assert await completed(text) == []
+
+
+async def test_arguments_complete_paths_with_spaces_and_the_last_of_several(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "My notes").mkdir()
+    (tmp_path / "My notes" / "tea.md").touch()
+    (tmp_path / "other.md").touch()
+    assert await completed("/inject My") == [" notes"]
+    assert await completed(f"/inject My notes{os.sep}te") == ["a.md"]
+    assert await completed("/inject some.md oth") == ["er.md"]
+
+
+async def test_what_needs_the_app_completes_nothing_while_it_starts() -> None:
+    assert await completed("/forget te") == []
+    assert await completed("/model gp") == []
+    assert await completed("/resume ") == []
+
+
+def shown(status: Status, columns: int = 80) -> str:
+    return fragment_list_to_text(toolbar(status, columns))
+
+
+def test_the_toolbar_shows_model_memory_context_and_tokens() -> None:
+    status = Status("gpt-x", documents=1, chunks=1204, tokens=345, context=0.123)
+    assert shown(status) == " gpt-x · 1 document, 1,204 chunks · context 12% · 345 tokens"
+
+
+def test_the_toolbar_shows_nothing_that_is_not_known_yet() -> None:
+    assert shown(Status()) == " starting"
+
+
+def test_a_narrow_toolbar_leaves_whole_parts_out() -> None:
+    status = Status("gpt-x", documents=1, chunks=1204, tokens=345, context=0.123)
+    assert shown(status, 40) == " gpt-x · 1 document, 1,204 chunks"
+
+
+def test_the_prompt_is_an_arrow_where_the_terminal_can_show_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm-256color")
+    assert prompt_mark(PyteFile(80, 24)) == "❯ "
+    latin = PyteFile(80, 24)
+    latin.encoding = "latin-1"
+    assert prompt_mark(latin) == "> "
+    monkeypatch.setenv("TERM", "linux")
+    assert prompt_mark(PyteFile(80, 24)) == "> "
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ("\x12needle\r\r", "a needle in the past"),
+        ("\x12needle\x03new\r", "new"),
+        ("\x12needle\x07new\r", "new"),
+    ],
+)
+async def test_a_search_in_the_history_has_its_own_enter_and_ctrl_c(
+    tmp_path: Path, keys: str, message: str
+) -> None:
+    await typed(tmp_path / "state", "a needle in the past\r")
+    assert await typed(tmp_path / "state", keys) == message

@@ -1,0 +1,305 @@
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from ragmcp.protocol.eras import LEGACY_REVISIONS
+from ragmemory.bridge.spawned import Spawned
+from tests.support.http_memory import MODERN, http_memory, modern_meta
+from tests.support.ports import free_port
+from tests.support.processes import LONGEST_SECONDS, Held, memory_command, memory_environment
+
+REVISIONS = [MODERN, *LEGACY_REVISIONS]
+
+
+@dataclass
+class Stdio:
+    """A host that knows stdio only, and its bridge."""
+
+    process: Held
+    log: Path
+    modern: bool = True
+    last_id: int = 0
+    heard: list[str] = field(default_factory=list)
+
+    def send(self, message: dict[str, Any] | bytes) -> None:
+        assert self.process.stdin is not None
+        line = message if isinstance(message, bytes) else json.dumps(message).encode()
+        self.process.stdin.write(line + b"\n")
+        self.process.stdin.flush()
+
+    def receive(self) -> Any:
+        line = self.process.line()
+        assert line, self.log.read_text(encoding="utf-8")
+        return json.loads(line)
+
+    def ask(self, method: str, **params: Any) -> int:
+        """The id of a request that is on its way."""
+        self.last_id += 1
+        if self.modern:
+            params["_meta"] = modern_meta() | params.get("_meta", {})
+        self.send({"jsonrpc": "2.0", "id": self.last_id, "method": method, "params": params})
+        return self.last_id
+
+    def request(self, method: str, **params: Any) -> Any:
+        """The answer to a request; what the server says before it is kept in `heard`."""
+        id = self.ask(method, **params)
+        while (message := self.receive()).get("id") != id:
+            self.heard.append(message["method"])
+        return message
+
+    def call(self, tool: str, **arguments: Any) -> Any:
+        answer = self.request("tools/call", name=tool, arguments=arguments)
+        assert "result" in answer, answer
+        return answer["result"]
+
+    def begin(self, revision: str) -> Any:
+        """The handshake that the revision has, or a discovery."""
+        self.modern = revision == MODERN
+        if self.modern:
+            return self.request("server/discover")["result"]
+        client = {"name": "host", "version": "1"}
+        begun = self.request("initialize", protocolVersion=revision, clientInfo=client, capabilities={})
+        self.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        return begun["result"]
+
+
+def bridge_command(folder: Path, url: str, *arguments: str, patience: float = LONGEST_SECONDS) -> list[str]:
+    """A bridge that waits `patience` seconds for a server; usually as long as one may take to start."""
+    python, _, _, *words = memory_command(folder, "bridge", url, *arguments)
+    set_patience = f"from ragmemory.bridge import host; host.PATIENCE_SECONDS = {patience}"
+    return [python, "-c", f"{set_patience}; from ragmemory.cli import main; raise SystemExit(main())", *words]
+
+
+@contextmanager
+def bridge(
+    folder: Path, url: str, *arguments: str, revision: str = MODERN, **variables: str
+) -> Iterator[Stdio]:
+    """A bridge whose host has begun to speak `revision`."""
+    log = folder / "bridge.log"
+    with log.open("ab") as stderr:
+        process = Held(
+            bridge_command(folder, url, *arguments),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            env=memory_environment(folder, **variables),
+        )
+    with process:
+        try:
+            speaker = Stdio(process, log)
+            speaker.begin(revision)
+            yield speaker
+        finally:
+            assert process.stdin is not None
+            process.stdin.close()
+            process.wait(LONGEST_SECONDS)
+
+
+@pytest.mark.parametrize("revision", REVISIONS)
+def test_a_host_on_stdio_uses_a_server_on_http_in_its_own_revision(tmp_path: Path, revision: str) -> None:
+    with http_memory(tmp_path) as server, bridge(tmp_path, server.url, revision=revision) as speaker:
+        tools = [tool["name"] for tool in speaker.request("tools/list")["result"]["tools"]]
+        assert tools == ["Inject", "Query"]
+        speaker.call("Inject", text="Füchse springen.", metadata={"uri": "füchse"})
+        found = speaker.call("Query", query="Füchse")
+        assert "füchse" in found["content"][0]["text"]
+        for method, params, word in (
+            ("tools/call", {"name": "Nothing", "arguments": {}}, "TOOL_NOT_FOUND"),
+            ("tools/call", {"name": "Query", "arguments": {}}, "INVALID_PARAMS"),
+            ("resources/read", {"uri": "memory://documents/é"}, "RESOURCE_NOT_FOUND"),
+            ("no/such", {}, "METHOD_NOT_FOUND"),
+        ):
+            data = speaker.request(method, **params)["error"]["data"]
+            assert (data["errorCode"], data["requestId"]) == (word, speaker.last_id)
+        speaker.send(b"{")
+        assert speaker.receive()["error"]["code"] == -32700
+
+
+@pytest.mark.parametrize("revision", ["2025-11-25", "2024-11-05"])
+def test_what_a_session_is_told_comes_down_to_its_host(tmp_path: Path, revision: str) -> None:
+    with http_memory(tmp_path) as server, bridge(tmp_path, server.url, revision=revision) as speaker:
+        speaker.request("resources/list")
+        speaker.call("Inject", text="Foxes jump.")
+        heard = speaker.heard or [speaker.receive()["method"]]
+        assert heard == ["notifications/resources/list_changed"]
+
+
+def test_a_cancelled_modern_request_ends_at_the_server_and_others_go_on(tmp_path: Path) -> None:
+    with http_memory(tmp_path) as server, bridge(tmp_path, server.url) as speaker:
+        listening = speaker.ask("subscriptions/listen", notifications={"resourcesListChanged": True})
+        assert speaker.receive()["method"] == "notifications/subscriptions/acknowledged"
+        cancelled = {"requestId": listening, "_meta": modern_meta()}
+        speaker.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": cancelled})
+        speaker.call("Inject", text="Foxes jump.")
+        assert speaker.call("Query", query="foxes")["structuredContent"]["hits"]
+        assert speaker.heard == []
+
+
+def test_a_server_is_started_where_none_answers_and_ends_with_the_bridge(tmp_path: Path) -> None:
+    url = f"http://127.0.0.1:{free_port()}"
+    with bridge(tmp_path, url, "--spawn", "--toolsets", "memory,documents") as first:
+        first.call("Inject", text="Foxes jump.")
+        with bridge(tmp_path, url, "--spawn") as second:
+            assert len(second.request("tools/list")["result"]["tools"]) == 10
+            assert second.call("Query", query="foxes")["structuredContent"]["hits"]
+        # It was not the second's, so it is still there.
+        assert first.call("MemoryStats")["structuredContent"]["documents"] == 1
+    with bridge(tmp_path, url, "--spawn") as third:
+        assert len(third.request("tools/list")["result"]["tools"]) == 2
+        assert third.call("Query", query="foxes")["structuredContent"]["hits"]
+
+
+@pytest.mark.parametrize("revision", [MODERN, "2025-11-25"])
+def test_the_bridge_survives_its_server(tmp_path: Path, revision: str) -> None:
+    port = str(free_port())
+    with (
+        http_memory(tmp_path, "--port", port) as server,
+        bridge(tmp_path, server.url, revision=revision) as speaker,
+    ):
+        speaker.call("Inject", text="Foxes jump.")
+        server.process.kill()
+        server.process.wait()
+        asked = speaker.ask("tools/call", name="Query", arguments={"query": "foxes"})
+        with http_memory(tmp_path, "--port", port):
+            answer = speaker.receive()
+            assert answer["id"] == asked
+            assert answer["result"]["content"][0]["text"].startswith("[1]")
+            assert speaker.call("Query", query="foxes")
+
+
+@pytest.mark.parametrize(
+    ("token", "word"), [("", "HTTP_REFUSED"), ("wrong", "HTTP_REFUSED")], ids=["none", "wrong"]
+)
+def test_a_server_that_refuses_is_said_to_refuse(tmp_path: Path, token: str, word: str) -> None:
+    with http_memory(tmp_path, RAGMEMORY_TOKEN="right") as server:
+        with bridge(tmp_path, server.url, RAGMEMORY_TOKEN="right") as speaker:
+            assert speaker.call("Query", query="x")
+        process = subprocess.run(
+            memory_command(tmp_path, "bridge", server.url),
+            input=json.dumps(
+                {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": modern_meta()}}
+            ).encode(),
+            capture_output=True,
+            env=memory_environment(tmp_path, **({"RAGMEMORY_TOKEN": token} if token else {})),
+            timeout=LONGEST_SECONDS,
+            check=True,
+        )
+        error = json.loads(process.stdout)["error"]
+        assert error["data"]["errorCode"] == word
+        assert "status 401" in error["message"]
+
+
+def test_a_session_that_began_anew_still_hears_what_it_subscribed_to(tmp_path: Path) -> None:
+    document = {"text": "Foxes jump.", "metadata": {"uri": "fox"}}
+    port = str(free_port())
+    with (
+        http_memory(tmp_path, "--port", port) as server,
+        bridge(tmp_path, server.url, revision="2025-11-25") as speaker,
+    ):
+        injected = speaker.call("Inject", **document)["structuredContent"]
+        uri = f"memory://documents/{injected['document_id']}"
+        assert speaker.request("resources/subscribe", uri=uri)["result"] == {}
+        server.process.kill()
+        server.process.wait()
+        with http_memory(tmp_path, "--port", port):
+            # Nothing says when the new session's stream is open, so there is news until some is heard.
+            deadline = time.monotonic() + LONGEST_SECONDS
+            while "notifications/resources/updated" not in speaker.heard:
+                assert time.monotonic() < deadline, "it no longer hears of what it subscribed to"
+                speaker.call("Inject", **document | {"text": f"Foxes sleep, {speaker.last_id}."})
+
+
+def test_a_request_is_told_when_nobody_answers(tmp_path: Path) -> None:
+    url = f"http://127.0.0.1:{free_port()}/mcp"
+    message = {"jsonrpc": "2.0", "id": "x", "method": "tools/list", "params": {"_meta": modern_meta()}}
+    done = subprocess.run(
+        bridge_command(tmp_path, url, patience=0.5),
+        input=json.dumps(message).encode(),
+        capture_output=True,
+        env=memory_environment(tmp_path),
+        timeout=LONGEST_SECONDS,
+        check=True,
+    )
+    answer = json.loads(done.stdout)
+    assert (answer["id"], answer["error"]["data"]["errorCode"]) == ("x", "SERVER_UNREACHABLE")
+    assert f"The server at {url} cannot be reached: nothing listens there." in answer["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["nonsense"], "nonsense is no address of a server"),
+        (["http://example.org/mcp", "--spawn"], "example.org is another"),
+        (["http://127.0.0.1:1/mcp", "--token-file", "nowhere"], "nowhere cannot be read"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_bridged_is_a_sentence(tmp_path: Path, arguments: list[str], sentence: str) -> None:
+    done = subprocess.run(
+        memory_command(tmp_path, "bridge", *arguments),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        env=memory_environment(tmp_path),
+        timeout=LONGEST_SECONDS,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert sentence in done.stderr
+
+
+def test_a_message_over_the_limit_is_refused_and_the_bridge_lives(tmp_path: Path) -> None:
+    limit = {"RAGCHAT_LIMITS_MESSAGE_BYTES": "100000"}
+    with http_memory(tmp_path) as server, bridge(tmp_path, server.url, **limit) as speaker:
+        refused = speaker.request("tools/call", name="Inject", arguments={"text": "x" * 200_000})
+        assert refused["error"]["data"]["errorCode"] == "MESSAGE_TOO_LARGE"
+        assert speaker.call("Query", query="x")
+
+
+def test_a_malformed_answer_of_the_host_is_refused_without_its_id(tmp_path: Path) -> None:
+    limit = {"RAGCHAT_LIMITS_MESSAGE_BYTES": "100000"}
+    with http_memory(tmp_path) as server, bridge(tmp_path, server.url, **limit) as speaker:
+        for error in ({}, {"code": 1, "message": "x" * 200_000}):
+            speaker.send({"jsonrpc": "2.0", "id": 77, "error": error})
+            assert speaker.receive()["id"] is None
+        assert speaker.call("Query", query="x")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
+def test_a_signal_ends_the_bridge_and_the_server_it_started(tmp_path: Path) -> None:
+    url = f"http://127.0.0.1:{free_port()}"
+    with bridge(tmp_path, url, "--spawn") as speaker:
+        speaker.call("Query", query="x")
+        speaker.process.send_signal(signal.SIGTERM)
+        assert speaker.process.wait(LONGEST_SECONDS) == 0
+    with bridge(tmp_path, url, "--spawn") as again:
+        assert again.call("Query", query="x")
+
+
+async def test_a_server_that_listens_already_is_neither_started_again_nor_waited_for(tmp_path: Path) -> None:
+    starts = tmp_path / "starts"
+    once = f"open({str(starts)!r}, 'a').write('started '); print('listens', flush=True)"
+    spawned = Spawned([sys.executable, "-c", f"import sys; {once}; sys.stdin.read()"])
+    with anyio.fail_after(60):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(spawned.run)
+            async with anyio.create_task_group() as both:
+                both.start_soon(spawned.start)
+                both.start_soon(spawned.start)
+            with anyio.fail_after(5):
+                await spawned.start()
+            tasks.cancel_scope.cancel()
+    assert starts.read_text(encoding="utf-8") == "started "

@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+import importlib.util
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from tokenizers import Tokenizer
+
+from ragmemory.embedders.local import DIMENSIONS, TOKENIZER, LocalEmbedder
+from ragmemory.text.vocabulary import MOST_WORDS
+from ragmemory.types import Embedding
+
+LOCAL = LocalEmbedder()
+
+
+def alike(words: list[str]) -> list[float]:
+    return [1.0] * len(words)
+
+
+def vector(embedding: Embedding) -> NDArray[np.float32]:
+    return np.frombuffer(embedding, "<f2").astype(np.float32)
+
+
+async def embed(*texts: str, titles: Sequence[str] | None = None) -> list[NDArray[np.float32]]:
+    embeddings = await LOCAL.embed_documents(texts, titles or [""] * len(texts))
+    return [vector(embedding) for embedding in embeddings]
+
+
+async def ask(text: str) -> NDArray[np.float32]:
+    asked = await LOCAL.embed_query(text, alike)
+    assert asked is not None
+    return asked
+
+
+async def test_vectors_are_of_unit_length_and_of_the_stated_dimensions() -> None:
+    for found in await embed("The cat sat on the mat.", "Die Katze saß auf der Matte.", "猫坐在垫子上。"):
+        assert found.shape == (DIMENSIONS,)
+        assert np.linalg.norm(found) == pytest.approx(1, abs=1e-2)
+
+
+@pytest.mark.parametrize("nothing", ["", " \n\t "])
+async def test_what_is_empty_is_embedded_as_zeros_and_asked_as_nothing(nothing: str) -> None:
+    (found,) = await embed(nothing)
+    assert not found.any()
+    assert await LOCAL.embed_query(nothing, alike) is None
+
+
+async def test_a_text_is_embedded_the_same_alone_and_among_others() -> None:
+    texts = [f"text number {n} about {'cats' if n % 2 else 'ships and harbours'}" for n in range(600)]
+    together = await embed(*texts)
+    for n in (0, 255, 256, 599):
+        assert np.array_equal((await embed(texts[n]))[0], together[n])
+
+
+async def test_related_texts_are_nearer_than_others() -> None:
+    ship, soup = await embed("The ship left the harbour.", "Boil the soup with salt.")
+    question = await ask("vessel in the port")
+    assert question @ ship > question @ soup + 0.1
+
+
+async def test_a_title_draws_its_text_near() -> None:
+    plain, titled = await embed("It was built in 1889.", "It was built in 1889.", titles=["", "Eiffel Tower"])
+    question = await ask("eiffel tower")
+    assert question @ titled > question @ plain + 0.2
+
+
+async def test_words_that_tell_little_weigh_little() -> None:
+    def weigh(words: list[str]) -> list[float]:
+        return [0.0 if word == "ship" else 1.0 for word in words]
+
+    asked = await LOCAL.embed_query("ship soup", weigh)
+    assert asked is not None
+    assert asked @ await ask("soup") == pytest.approx(1)
+
+
+@pytest.mark.parametrize("text", ["Πού είναι η γάτα;", "बिल्ली कहाँ है", "أين القطة", "แมวอยู่ที่ไหน"])
+async def test_scripts_that_the_tokenizer_spells_are_left_to_the_words(text: str) -> None:
+    assert await LOCAL.embed_query(text, alike) is None
+
+
+def plain_tokenizer() -> Tokenizer:
+    spec = importlib.util.find_spec("wordllama")
+    assert spec is not None
+    assert spec.origin is not None
+    tokenizer: Tokenizer = Tokenizer.from_file(str(Path(spec.origin).parent / TOKENIZER))
+    tokenizer.encode_special_tokens = True
+    return tokenizer
+
+
+async def test_tokens_are_counted_as_the_tokenizer_does() -> None:
+    texts = ["", "The cat sat.", "x" * 1000]
+    tokenizer = plain_tokenizer()
+    counted = LOCAL.count_tokens(texts)
+    exact = [len(tokenizer.encode(text, add_special_tokens=False).ids) for text in texts]
+    assert counted == exact
+
+
+def test_words_are_remembered_exactly_also_odd_ones() -> None:
+    tokenizer = plain_tokenizer()
+    for text in ["</s> <s>", "a\tb\u00a0c\u2028d", "x-ray, 3.14² und so", "猫坐在垫子上。", "\0 \ufeff"]:
+        exact = tokenizer.encode(" ".join(text.split()), add_special_tokens=False).ids
+        for _ in range(2):
+            assert LOCAL.load().memory.tokens([text]).ids.tolist() == exact
+
+
+def test_words_are_forgotten_before_they_fill_the_memory() -> None:
+    embedder = LocalEmbedder()
+    before = embedder.count_tokens(["seldom"])
+    memory = embedder.load().memory
+    for start in range(0, MOST_WORDS + 1, 50_000):
+        memory.counts([" ".join(f"word{n}" for n in range(start, start + 50_000))])
+    assert memory.counts(["something new"]) == [2]
+    assert len(memory._vocabulary) < MOST_WORDS
+    assert embedder.count_tokens(["seldom"]) == before
+
+
+def test_one_load_is_shared() -> None:
+    assert LOCAL.load() is LOCAL.load()
+
+
+def test_nothing_is_ever_nan() -> None:
+    assert not math.isnan(float(LOCAL.load().embed_documents(["", "\ufeff"], ["", ""]).sum()))

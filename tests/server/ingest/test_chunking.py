@@ -1,0 +1,337 @@
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from itertools import chain
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ragmemory.ingest.blocks import LONGEST_PATH
+from ragmemory.ingest.chunking import (
+    FEW_CHARACTERS,
+    MANY_CHUNKS,
+    MOST_CHARACTERS,
+    RUN,
+    Source,
+    TokenCounter,
+    split,
+)
+from ragmemory.types import Chunk
+from tests.support.memories import LOCAL
+
+
+def count_words(texts: list[str]) -> list[int]:
+    return [len(text.split()) for text in texts]
+
+
+def cut(text: str, max_tokens: int = 20, *, markdown: bool = True) -> list[Chunk]:
+    return cut_counted(text, max_tokens, count_words, markdown=markdown)
+
+
+def cut_counted(text: str, max_tokens: int, count: TokenCounter, *, markdown: bool = True) -> list[Chunk]:
+    found = split([Source(text, markdown)], max_tokens=max_tokens, count=count)
+    return flat(found)
+
+
+def flat(found: Iterable[list[tuple[int, Chunk]]]) -> list[Chunk]:
+    return [chunk for chunks in found for _, chunk in chunks]
+
+
+def texts(text: str, chunks: list[Chunk]) -> list[str]:
+    return [text[chunk.start : chunk.end] for chunk in chunks]
+
+
+MARKDOWN = st.lists(
+    st.sampled_from(
+        [
+            "# One",
+            "## Two",
+            "###",
+            "```",
+            "~~~py",
+            "| a | b |",
+            "- item",
+            "1. first",
+            "===",
+            "---",
+            "",
+            "  ",
+            "words and words.",
+            "\r",
+            "句子。再来",
+            "\u2028",
+            "x" * 90,
+        ]
+    ),
+    max_size=40,
+).map("\n".join)
+
+
+@given(st.one_of(MARKDOWN, st.text()), st.booleans(), st.integers(1, 40))
+def test_the_ranges_join_to_the_whole_text(text: str, markdown: bool, max_tokens: int) -> None:
+    chunks = cut(text, max_tokens, markdown=markdown)
+    assert "".join(texts(text, chunks)) == text
+    assert all(chunk.start < chunk.end for chunk in chunks)
+
+
+@given(st.one_of(MARKDOWN, st.text()), st.integers(5, 40))
+def test_no_chunk_is_longer_than_asked(text: str, max_tokens: int) -> None:
+    assert max(count_words(texts(text, cut(text, max_tokens))), default=0) <= max_tokens
+
+
+@given(MARKDOWN)
+def test_lines_are_those_of_the_visible_text(text: str) -> None:
+    lines = text.split("\n")
+    for chunk, part in zip(chunks := cut(text), texts(text, chunks), strict=True):
+        if part.strip():
+            assert "\n".join(lines[chunk.start_line - 1 : chunk.end_line]).count(part.strip()) == 1
+
+
+def test_an_empty_text_has_no_chunks() -> None:
+    assert cut("") == []
+
+
+def test_a_chunk_knows_the_path_of_headings_above_it() -> None:
+    text = "# Soup\n\nBoil it.\n\n## Salt\n\nA little.\n\n### Sea\n\nBetter.\n\n## Pepper\n\nNone.\n"
+    assert [(chunk.heading, chunk.start_line, chunk.end_line) for chunk in cut(text)] == [
+        ("Soup", 1, 3),
+        ("Soup > Salt", 5, 7),
+        ("Soup > Salt > Sea", 9, 11),
+        ("Soup > Pepper", 13, 15),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "headings"),
+    [
+        ("Soup\n====\n\nBoil it.\n\nSalt\r\n----\r\nA little.\n", ["Soup", "Soup > Salt"]),
+        ("Soup\n===\n\n# Stew\n\nBoil it.\n", ["Stew"]),
+        ("---\ntitle: Soup\n---\nBoil it.\n", [""]),
+        ("Boil it.\n\n---\n\nSalt it.\n", [""]),
+        ("- Boil it.\n---\n", [""]),
+        ("> Boil it.\n---\n", [""]),
+        ("    boil()\n---\n", [""]),
+        ("| Boil |\n---\n", [""]),
+        ("Yours,\n-- \nAnn\n", [""]),
+        ("Boil it,\nand salt it.\n---\n", [""]),
+        ("```\nSoup\n====\n```\n", [""]),
+        ("# Soup #\n\nBoil it.\n", ["Soup"]),
+        ("# C#\n\nBoil it.\n", ["C#"]),
+        ("#soup and #salt\n", [""]),
+    ],
+)
+def test_headings_are_marked_or_underlined_and_rules_are_none(text: str, headings: list[str]) -> None:
+    assert [chunk.heading for chunk in cut(text)] == headings
+
+
+def test_a_line_too_long_to_be_repeated_in_every_chunk_is_no_heading() -> None:
+    long = "word " * 100
+    for text in (f"# {long}\n\n", f"{long}\n====\n\n"):
+        assert {chunk.heading for chunk in cut(text + "words. " * 100)} == {""}
+
+
+def test_a_heading_without_a_text_of_its_own_goes_with_the_next_section() -> None:
+    text = "# Soup\n\n## Salt\n\nA little.\n"
+    assert [(chunk.heading, chunk.start_line) for chunk in cut(text)] == [("Soup > Salt", 1)]
+
+
+def test_a_sharp_sign_in_code_is_no_heading() -> None:
+    text = "# Setup\n\n```sh\n# install\nmake\n```\n"
+    assert [chunk.heading for chunk in cut(text)] == ["Setup"]
+
+
+def test_in_plain_text_a_sharp_sign_is_no_heading() -> None:
+    assert [chunk.heading for chunk in cut("# comment\nx = 1\n", markdown=False)] == [""]
+
+
+@pytest.mark.parametrize(
+    "whole",
+    [
+        "```py\n" + "\n\n".join(f"line({n})" for n in range(15)) + "\n```\n",
+        "".join(f"| cell{n} | b |\n" for n in range(3)),
+        "- one item that goes on for quite a while\n  and on its second line\n",
+        "One sentence. Another one.\n",
+    ],
+    ids=["fenced code", "table", "list item", "paragraph"],
+)
+def test_what_belongs_together_stays_whole_where_it_fits(whole: str) -> None:
+    before, after = "word " * 11 + "\n\n", "\n" + "word " * 11
+    text = before + whole + after
+    assert any(whole in part for part in texts(text, cut(text)))
+
+
+def test_long_paragraphs_are_cut_between_sentences() -> None:
+    text = " ".join(f"This is the sentence number {n}." for n in range(20))
+    assert all(part.rstrip().endswith(".") for part in texts(text, cut(text)))
+
+
+def test_chinese_and_japanese_sentences_need_no_space() -> None:
+    def count(parts: list[str]) -> list[int]:
+        return [len(part) for part in parts]
+
+    text = "黑豹队的防守只丢了三百分。他们排名第六！「本当ですか？」そうです。" * 3
+    parts = texts(text, cut_counted(text, 20, count))
+    assert "".join(parts) == text
+    assert all(part[-1] in "。！？」" for part in parts)
+
+
+def test_long_code_is_cut_between_lines() -> None:
+    code = "".join(f"call({n}, 'a. b. c')\n" for n in range(30))
+    text = f"```\n{code}```\n"
+    assert all(part.endswith("\n") for part in texts(text, cut(text)))
+
+
+def test_chunks_of_one_section_are_of_about_the_same_size() -> None:
+    text = "\n\n".join("word " * 5 for _ in range(5))
+    assert [count_words([part])[0] for part in texts(text, cut(text))] == [15, 10]
+
+
+def test_a_long_line_without_spaces_is_cut_in_linear_time() -> None:
+    calls: list[int] = []
+
+    def count(parts: list[str]) -> list[int]:
+        calls.append(len(parts))
+        return [len(part) for part in parts]
+
+    text = "x" * 1_000_000
+    chunks = cut_counted(text, 100, count)
+    assert max(chunk.end - chunk.start for chunk in chunks) <= 100
+    assert len(calls) <= 5 * len(text) // RUN
+
+
+@pytest.mark.parametrize("row", [".", "!?", "# " + " " * 200, "\n ", '"', "=\n", "a\n=\n", "。"])
+def test_rows_of_marks_are_cut_in_linear_time(row: str) -> None:
+    # With the square of it this would take a quarter of an hour.
+    text = row * (200_000 // len(row)) + "x"
+    chunks = cut_counted(text, 1000, lambda parts: [len(part) for part in parts])
+    assert "".join(texts(text, chunks)) == text
+
+
+@pytest.mark.parametrize("line", ["x" * 3_000_000, "some words " * 300_000], ids=["no spaces", "one line"])
+def test_one_very_long_line_is_counted_run_by_run(line: str) -> None:
+    asked: list[int] = []
+
+    def count(parts: list[str]) -> list[int]:
+        asked.append(sum(map(len, parts)))
+        return [len(part) for part in parts]
+
+    found = split([Source(line, is_markdown=False)], max_tokens=500, count=count)
+    first = next(found)
+    assert sum(asked) < len(line) / 3
+    assert "".join(texts(line, flat([first, *found]))) == line
+
+
+def test_a_very_long_text_is_counted_run_by_run() -> None:
+    asked: list[int] = []
+
+    def count(texts: list[str]) -> list[int]:
+        asked.append(sum(map(len, texts)))
+        return count_words(texts)
+
+    text = "# Part\n\n" + "Some words stand here, in a paragraph of their own.\n\n" * 20_000
+    found = split([Source(text, is_markdown=True)], max_tokens=100, count=count)
+    first = next(found)
+    assert sum(asked) < len(text) / 2
+    assert "".join(texts(text, flat([first, *found]))) == text
+
+
+def test_texts_are_cut_the_same_alone_and_together_and_counted_together() -> None:
+    asked: list[int] = []
+
+    def count(texts: list[str]) -> list[int]:
+        asked.append(len(texts))
+        return count_words(texts)
+
+    given = ["# One\n\n", "", "words. " * 30, "# Two\n\n" + "words\n\n" * 9, "  "]
+    sources = [Source(text, number != 2) for number, text in enumerate(given)]
+    found = list(chain.from_iterable(split(sources, max_tokens=20, count=count)))
+    assert len(asked) == 2
+    for number, text in enumerate(given):
+        chunks = [chunk for source, chunk in found if source == number]
+        assert chunks == cut(text, markdown=number != 2)
+        assert "".join(texts(text, chunks)) == text
+
+
+ROWS = {
+    "headings": "# a\n",
+    "bare headings": "#\n",
+    "deep headings": "###### a\n",
+    "underlined headings": "a\n===\n",
+    "long headings": "# " + "h" * 290 + "\n",
+    "short sections": "# a\nb\n",
+    "items": "- a\n",
+    "rows": "| a |\n",
+    "fences": "```\n",
+    "fence": "`",
+    "blank lines": "\n",
+    "carriage returns": "\r",
+    "spaces": " ",
+    "spaced lines": " \n",
+    "one word": "a",
+    "digits": "1",
+    "combining marks": "\u0301",
+    "zero width": "\u200b",
+    "emoji": "👨‍👩‍👧",
+    "grows in lower case": "İ",
+    "sentences": "漢。",
+    "underline": "=",
+}
+
+
+@pytest.mark.parametrize("markdown", [True, False])
+@pytest.mark.parametrize("row", ROWS.values(), ids=ROWS)
+def test_chunks_of_any_text_are_bounded_and_made_in_linear_time(row: str, markdown: bool) -> None:
+    text = "a\n" + row * (300_000 // len(row))
+    began = time.perf_counter()
+    chunks = cut_counted(text, 512, LOCAL.count_tokens, markdown=markdown)
+    # It takes less than 2 s; with the square of the length, more than 200 s.
+    assert time.perf_counter() - began < 30
+    parts = texts(text, chunks)
+    assert "".join(parts) == text
+    assert max(LOCAL.count_tokens(parts)) <= 512
+    assert max(map(len, parts)) <= 512 * MOST_CHARACTERS
+    assert len(chunks) <= max(MANY_CHUNKS, len(text) // FEW_CHARACTERS)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# a" + " " * 300_000 + "b",
+        "a\n" + "=" * 300_000,
+        " " * 300_000 + "- a",
+        "```" + " " * 300_000 + "\na",
+    ],
+    ids=["heading", "underline", "item", "fence"],
+)
+def test_a_very_long_line_is_no_heading_and_no_mark(text: str) -> None:
+    began = time.perf_counter()
+    chunks = cut_counted(text, 512, LOCAL.count_tokens)
+    assert time.perf_counter() - began < 30
+    assert "".join(texts(text, chunks)) == text
+    assert {chunk.heading for chunk in chunks} == {""}
+    assert max(chunk.end - chunk.start for chunk in chunks) <= 512 * MOST_CHARACTERS
+
+
+def test_a_heading_and_a_text_that_fills_a_chunk_are_cut_so_that_the_heading_is_not_alone() -> None:
+    text = "# The heading\n\n" + "Five words are in here. " * 4
+    chunks = cut(text, 20)
+    assert max(count_words(texts(text, chunks))) <= 20
+    assert texts(text, chunks)[0] == "# The heading\n\nFive words are in here. Five words are in here. "
+
+
+def test_of_a_path_of_long_headings_the_inner_ones_are_kept() -> None:
+    text = (
+        "".join("#" * level + f" {level}" + "x" * 280 + "\n" for level in range(1, 6))
+        + "###### Inner\n\nText.\n"
+    )
+    [chunk] = [chunk for chunk in cut(text, 100) if "Text." in text[chunk.start : chunk.end]]
+    assert chunk.heading.endswith(" > Inner")
+    assert 280 < len(chunk.heading) <= LONGEST_PATH
+
+
+def test_sections_of_hardly_any_text_are_packed_together_where_there_are_very_many() -> None:
+    section = "# a\nb\n"
+    assert len(cut(section * 1_000)) == 1_000
+    assert len(cut(section * 20_000)) < 10_000

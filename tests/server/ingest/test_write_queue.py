@@ -1,0 +1,248 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import anyio
+import pytest
+from msgspec.structs import replace
+
+from ragmemory.ingest.write_queue import LONG, Intake, Prepared
+from ragmemory.types import Built, Chunk, Injected, Write
+from tests.support.memories import write_of
+
+
+class Recorder:
+    """A preparation and a store of a test's own; a commit waits while `gate` is closed."""
+
+    def __init__(self) -> None:
+        self.gate = anyio.Event()
+        self.gate.set()
+        self.batches: list[list[str]] = []
+        self.prepared: list[list[str]] = []
+        self.fail: Exception | None = None
+        self.hand_back: set[str] = set()
+        self.is_slow = False
+        self.long: set[str] = set()
+        self.built: list[str] = []
+        self.given_up: list[str] = []
+        self.vanishes = False
+
+    async def prepare(self, writes: Sequence[Write]) -> list[Prepared]:
+        self.prepared.append([write.draft.text for write in writes])
+        if self.fail:
+            raise self.fail
+        if self.is_slow:
+            await anyio.sleep_forever()
+        return [
+            LONG if write.draft.text in self.long else replace(write, chunks=[Chunk(0, 1, 1, 1, "")])
+            for write in writes
+        ]
+
+    async def build(self, write: Write) -> Write | None:
+        self.built.append(write.draft.text)
+        if self.vanishes:
+            self.vanishes = False
+            return None
+        return replace(write, built=Built(1, write.draft.text))
+
+    async def abandon(self, built: Built) -> None:
+        self.given_up.append(built.uri)
+
+    async def commit(self, writes: Sequence[Write]) -> list[Injected | None]:
+        await self.gate.wait()
+        self.batches.append([write.draft.text for write in writes])
+        outcomes: list[Injected | None] = []
+        for write in writes:
+            back = write.draft.text in self.hand_back
+            self.hand_back.discard(write.draft.text)
+            outcomes.append(None if back else Injected(write.draft.document_id, write.draft.uri, "added", 1))
+        return outcomes
+
+
+def intake_of(recorder: Recorder) -> Intake:
+    return Intake(recorder.prepare, recorder.commit, recorder.build, recorder.abandon)
+
+
+def ask(text: str, uri: str = "") -> Write:
+    return replace(write_of(text, {"uri": uri or text}), chunks=None, embeddings=[])
+
+
+async def submit_all(intake: Intake, writes: Sequence[Write], answers: list[str]) -> None:
+    async def one(write: Write) -> None:
+        await intake.submit(write)
+        answers.append(write.draft.text)
+
+    async with anyio.create_task_group() as tasks:
+        for write in writes:
+            tasks.start_soon(one, write)
+
+
+async def test_what_waits_during_a_commit_becomes_one_batch() -> None:
+    recorder, answers = Recorder(), list[str]()
+    intake = intake_of(recorder)
+    recorder.gate = anyio.Event()
+    with anyio.fail_after(60):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(intake.run)
+            async with anyio.create_task_group() as callers:
+                callers.start_soon(submit_all, intake, [ask("first")], answers)
+                await anyio.wait_all_tasks_blocked()
+                # The second is prepared while the first is committed; all the others wait for both.
+                callers.start_soon(submit_all, intake, [ask("second")], answers)
+                await anyio.wait_all_tasks_blocked()
+                callers.start_soon(submit_all, intake, [ask(str(i)) for i in range(50)], answers)
+                await anyio.wait_all_tasks_blocked()
+                assert answers == []
+                recorder.gate.set()
+            tasks.cancel_scope.cancel()
+    assert recorder.batches[:2] == [["first"], ["second"]]
+    assert len(recorder.batches) == 3
+    assert len(answers) == 52
+
+
+async def test_documents_of_one_uri_are_written_in_order_and_never_in_one_batch() -> None:
+    recorder, answers = Recorder(), list[str]()
+    intake = intake_of(recorder)
+    with anyio.fail_after(60):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(
+                submit_all, intake, [ask("1", "x"), ask("2", "x"), ask("a"), ask("3", "x")], answers
+            )
+            await anyio.wait_all_tasks_blocked()
+            tasks.start_soon(intake.run)
+            await anyio.wait_all_tasks_blocked()
+            tasks.cancel_scope.cancel()
+    assert recorder.batches == [["1", "a"], ["2"], ["3"]]
+
+
+async def test_a_write_that_is_handed_back_is_prepared_again() -> None:
+    recorder, answers = Recorder(), list[str]()
+    recorder.hand_back = {"a"}
+    intake = intake_of(recorder)
+    with anyio.fail_after(60):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(intake.run)
+            await submit_all(intake, [ask("a"), ask("b")], answers)
+            tasks.cancel_scope.cancel()
+    assert sorted(answers) == ["a", "b"]
+    assert recorder.prepared == [["a", "b"], ["a"]]
+
+
+async def test_a_failed_batch_fails_its_callers_and_the_next_one_is_well() -> None:
+    recorder = Recorder()
+    recorder.fail = OSError("broken")
+    intake = intake_of(recorder)
+    with anyio.fail_after(60):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(intake.run)
+            with pytest.raises(OSError, match="broken"):
+                await intake.submit(ask("a"))
+            recorder.fail = None
+            assert (await intake.submit(ask("a"))).status == "added"
+            tasks.cancel_scope.cancel()
+
+
+async def test_a_caller_that_went_away_is_not_worked_for() -> None:
+    recorder = Recorder()
+    intake = intake_of(recorder)
+    with anyio.fail_after(60):
+        with anyio.move_on_after(0):
+            await intake.submit(ask("gone"))
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(intake.run)
+            await intake.submit(ask("here"))
+            tasks.cancel_scope.cancel()
+    assert recorder.prepared == [["here"]]
+
+
+async def test_idle_is_when_nothing_waits_and_nothing_is_under_way() -> None:
+    recorder, answers = Recorder(), list[str]()
+    intake = intake_of(recorder)
+    recorder.gate = anyio.Event()
+    with anyio.fail_after(60):
+        await intake.idle()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(intake.run)
+            tasks.start_soon(submit_all, intake, [ask("a"), ask("b")], answers)
+            await anyio.wait_all_tasks_blocked()
+            with anyio.move_on_after(0) as early:
+                await intake.idle()
+            assert early.cancelled_caught
+            recorder.gate.set()
+            await intake.idle()
+            tasks.cancel_scope.cancel()
+    assert recorder.batches == [["a", "b"]]
+
+
+async def test_a_preparation_that_is_for_cancelled_callers_alone_ends() -> None:
+    recorder = Recorder()
+    recorder.is_slow = True
+    intake = intake_of(recorder)
+    with anyio.fail_after(60):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(intake.run)
+            async with anyio.create_task_group() as callers:
+                callers.start_soon(submit_all, intake, [ask("a"), ask("b")], list[str]())
+                await anyio.wait_all_tasks_blocked()
+                callers.cancel_scope.cancel()
+            recorder.is_slow = False
+            assert (await intake.submit(ask("a"))).status == "added"
+            await intake.idle()
+            tasks.cancel_scope.cancel()
+    assert recorder.prepared == [["a", "b"], ["a"]]
+    assert recorder.batches == [["a"]]
+
+
+async def test_what_was_cancelled_before_the_commit_is_not_written() -> None:
+    recorder, answers = Recorder(), list[str]()
+    recorder.gate = anyio.Event()
+    intake = intake_of(recorder)
+    with anyio.fail_after(60):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(intake.run)
+            tasks.start_soon(submit_all, intake, [ask("first")], answers)
+            await anyio.wait_all_tasks_blocked()
+            async with anyio.create_task_group() as callers:
+                callers.start_soon(submit_all, intake, [ask("gone")], answers)
+                await anyio.wait_all_tasks_blocked()
+                callers.cancel_scope.cancel()
+            recorder.gate.set()
+            await intake.idle()
+            tasks.cancel_scope.cancel()
+    assert recorder.batches == [["first"]]
+
+
+async def test_a_uri_is_free_only_after_the_commit_of_a_cancelled_write() -> None:
+    recorder, answers = Recorder(), list[str]()
+    recorder.gate = anyio.Event()
+    intake = intake_of(recorder)
+    with anyio.fail_after(60):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(intake.run)
+            async with anyio.create_task_group() as callers:
+                callers.start_soon(submit_all, intake, [ask("1", "x")], answers)
+                await anyio.wait_all_tasks_blocked()
+                callers.cancel_scope.cancel()
+            tasks.start_soon(submit_all, intake, [ask("2", "x")], answers)
+            await anyio.wait_all_tasks_blocked()
+            assert recorder.prepared == [["1"]]
+            recorder.gate.set()
+            await intake.idle()
+            tasks.cancel_scope.cancel()
+    assert recorder.batches == [["1"], ["2"]]
+
+
+async def test_a_long_document_is_written_by_itself_and_begun_again_where_it_vanished() -> None:
+    recorder, answers = Recorder(), list[str]()
+    recorder.long = {"long"}
+    recorder.vanishes = True
+    intake = intake_of(recorder)
+    with anyio.fail_after(60):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(intake.run)
+            await submit_all(intake, [ask("a"), ask("long", "x"), ask("b", "x")], answers)
+            assert intake.waiting == 0
+            tasks.cancel_scope.cancel()
+    assert recorder.built == ["long", "long"]
+    assert recorder.given_up == ["long"]
+    assert recorder.batches.index(["long"]) < recorder.batches.index(["b"])

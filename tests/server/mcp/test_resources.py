@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import anyio
+import pytest
+
+from ragmcp.client.client import Client
+from ragmcp.errors import WireError
+from ragmcp.protocol.pagination import PAGE_ITEMS, cursor_to
+from ragmcp.protocol.schema import ListParams
+from ragmcp.server.completion import PromptReference, TemplateReference
+from ragmcp.server.resources import ListResourcesResult
+from ragmcp.server.subscriptions import Announcement, Filter, list_changed, resource_updated
+from tests.support.processes import called, memory_process
+
+TEMPLATE = TemplateReference(uri="memory://documents/{document_id}")
+
+
+@pytest.fixture
+async def client(tmp_path: Path) -> AsyncIterator[Client]:
+    with anyio.fail_after(60):
+        async with memory_process(tmp_path) as client:
+            yield client
+
+
+async def injected(client: Client, uri: str, text: str = "# Fox\n\nFoxes jump.") -> str:
+    """The resource of a new document."""
+    document = await called(client, "Inject", text=text, metadata={"uri": uri})
+    return f"memory://documents/{document['document_id']}"
+
+
+async def test_an_empty_memory_lists_nothing(client: Client) -> None:
+    assert await client.list_resources() == []
+
+
+async def test_a_document_is_listed_and_read(client: Client) -> None:
+    uri = await injected(client, "file:///fox.md")
+    [resource] = await client.list_resources()
+    assert (resource.uri, resource.name, resource.title) == (uri, "file:///fox.md", "Fox")
+    assert resource.mime_type == "text/markdown"
+    [contents] = await client.read_resource(uri)
+    assert (contents.uri, contents.mime_type, contents.text) == (uri, "text/markdown", "# Fox\n\nFoxes jump.")
+
+
+async def test_the_list_has_pages(client: Client) -> None:
+    uris = {await injected(client, f"note:{number:03}") for number in range(PAGE_ITEMS + 1)}
+    params = ListParams(meta=client.meta())
+    first = await client.request("resources/list", params, ListResourcesResult, 10)
+    assert (len(first.resources), first.next_cursor) == (PAGE_ITEMS, cursor_to(PAGE_ITEMS))
+    assert {resource.uri for resource in await client.list_resources()} == uris
+    beyond = ListParams(meta=client.meta(), cursor=cursor_to(PAGE_ITEMS + 1))
+    with pytest.raises(WireError, match="nothing there any more"):
+        await client.request("resources/list", beyond, ListResourcesResult, 10)
+    for offset in (2**63, 10**4000):
+        forged = ListParams(meta=client.meta(), cursor=cursor_to(offset))
+        with pytest.raises(WireError, match=r"\$\.cursor: no list gave it"):
+            await client.request("resources/list", forged, ListResourcesResult, 10)
+
+
+@pytest.mark.parametrize(
+    "uri", ["memory://documents/0000000000000000", "memory://documents/", "note:fox", "file:///etc/passwd"]
+)
+async def test_what_is_no_document_is_not_found(client: Client, uri: str) -> None:
+    await injected(client, "note:fox")
+    with pytest.raises(WireError) as caught:
+        await client.read_resource(uri)
+    assert (caught.value.code, caught.value.error_code) == (-32602, "RESOURCE_NOT_FOUND")
+
+
+async def test_document_ids_are_completed(client: Client) -> None:
+    [template] = await client.list_resource_templates()
+    assert template.uri_template == TEMPLATE.uri
+    old, new = [(await injected(client, f"note:{name}"))[-16:] for name in ("old", "new")]
+    assert (await client.complete(TEMPLATE, "document_id", "")).values == [new, old]
+    assert (await client.complete(TEMPLATE, "document_id", old[:5])).values == [old]
+    assert (await client.complete(TEMPLATE, "document_id", "%")).values == []
+
+
+@pytest.mark.parametrize(
+    ("reference", "argument"),
+    [
+        (TEMPLATE, "title"),
+        (TemplateReference(uri="memory://{anything}"), "document_id"),
+        (PromptReference(name="x"), "x"),
+    ],
+    ids=str,
+)
+async def test_nothing_else_is_completed(
+    client: Client, reference: TemplateReference | PromptReference, argument: str
+) -> None:
+    with pytest.raises(WireError) as caught:
+        await client.complete(reference, argument, "")
+    assert caught.value.code == -32602
+
+
+async def test_every_write_is_announced(client: Client) -> None:
+    uri = await injected(client, "note:fox")
+    wanted = Filter(resources_list_changed=True, resource_subscriptions=[uri])
+    heard: list[Announcement] = []
+
+    async with client.listening(wanted) as news:
+
+        async def hear(count: int) -> list[Announcement]:
+            heard[:] = [await anext(news) for _ in range(count)]
+            return sorted(heard, key=lambda announcement: announcement.method)
+
+        both = [list_changed("resources"), resource_updated(uri)]
+        await injected(client, "note:fox", "Foxes sleep.")
+        assert await hear(1) == [resource_updated(uri)]
+        await injected(client, "note:other")
+        assert await hear(1) == [list_changed("resources")]
+        await called(client, "ForgetDocument", document="note:fox")
+        assert await hear(2) == both
+        await called(client, "UndoLast")
+        assert await hear(2) == both
+        await injected(client, "note:fox", "Foxes sleep.")  # as it is: nothing to tell
+        await injected(client, "note:last")
+        assert await hear(1) == [list_changed("resources")]
+
+
+async def test_a_memory_that_cannot_be_used_says_why(tmp_path: Path) -> None:
+    (tmp_path / "memory.db").write_text("no database " * 99, encoding="utf-8")
+    with anyio.fail_after(60):
+        async with memory_process(tmp_path) as client:
+            with pytest.raises(WireError) as caught:
+                await client.list_resources()
+            assert caught.value.error_code == "NOT_A_MEMORY"
+            assert "is not a memory" in caught.value.message

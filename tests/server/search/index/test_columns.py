@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from ragmemory.search.index.columns import BLOCK, Column, ColumnWriter, DamagedFile, open_columns
+
+Arrays = dict[str, NDArray[Any]]
+
+
+def write(path: Path) -> Arrays:
+    numbers: Arrays = {
+        "long": np.arange(3 * BLOCK, dtype=np.int64),
+        "wide": np.arange(4_000, dtype=np.float32).reshape(-1, 8),
+        "none": np.empty(0, np.uint16),
+    }
+    writer = ColumnWriter(path)
+    for name, array in numbers.items():
+        writer.add(name, np.array_split(array, 3))
+    writer.finish({"fact": 7})
+    return numbers
+
+
+def test_what_was_written_in_parts_is_read_as_a_whole(tmp_path: Path) -> None:
+    numbers = write(tmp_path / "file")
+    columns, facts = open_columns(tmp_path / "file")
+    assert facts == {"fact": 7}
+    for name, array in numbers.items():
+        assert np.array_equal(columns[name].all, array)
+        assert (columns[name].dtype, len(columns[name])) == (array.dtype, len(array))
+    assert columns["wide"].slice(3, 5).tolist() == numbers["wide"][3:5].tolist()
+    assert columns["long"].take(np.array([5, 0])).tolist() == [5, 0]
+
+
+def test_a_file_is_never_written_over(tmp_path: Path) -> None:
+    write(tmp_path / "file")
+    with pytest.raises(FileExistsError):
+        ColumnWriter(tmp_path / "file")
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("columns") / "whole"
+    write(path)
+    return path
+
+
+def read(path: Path) -> Arrays | None:
+    """Everything in a file; None where it is damaged."""
+    try:
+        columns, _ = open_columns(path)
+        by_row = {name: column.take(np.arange(len(column))) for name, column in columns.items()}
+        assert all(np.array_equal(columns[name].all, array) for name, array in by_row.items())
+    except DamagedFile:
+        return None
+    return by_row
+
+
+@given(at=st.floats(0, 1, exclude_max=True), size=st.integers(1, 64), byte=st.integers(0, 255))
+def test_damage_is_never_read(whole: Path, at: float, size: int, byte: int) -> None:
+    data = bytearray(whole.read_bytes())
+    start = int(at * len(data))
+    data[start : start + size] = bytes([byte]) * len(data[start : start + size])
+    path = whole.with_name("damaged")
+    path.write_bytes(data)
+    found, expected = read(path), read(whole)
+    assert expected is not None
+    if found is None:
+        assert data != whole.read_bytes()
+    else:
+        assert all(np.array_equal(found[name], array) for name, array in expected.items())
+
+
+@pytest.mark.parametrize("keep", [0, 5, 20, 100, BLOCK, -1])
+def test_a_file_that_was_cut_off_is_damaged(whole: Path, keep: int) -> None:
+    path = whole.with_name("cut")
+    path.write_bytes(whole.read_bytes()[:keep])
+    with pytest.raises(DamagedFile):
+        open_columns(path)
+
+
+def test_what_is_beside_the_damage_can_be_read(whole: Path) -> None:
+    data = bytearray(whole.read_bytes())
+    data[4 * BLOCK] ^= 1
+    path = whole.with_name("beside")
+    path.write_bytes(data)
+    column = open_columns(path)[0]["long"]
+    assert column.slice(0, 100).tolist() == list(range(100))
+    with pytest.raises(DamagedFile, match="from 65,536 on"):
+        column.all  # noqa: B018
+
+
+def test_an_array_in_memory_needs_no_checks() -> None:
+    column = Column(np.arange(6).reshape(3, 2))
+    assert column.take(np.array([2, 0])).tolist() == [[4, 5], [0, 1]]
+    assert column.slice(1, 2).tolist() == [[2, 3]]

@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ragmemory.errors import NotAnIndex
+from ragmemory.search.index.columns import ColumnWriter, DamagedFile
+from ragmemory.search.index.folder import FORM, MANIFEST, IndexFolder, Listed, Manifest
+from ragmemory.types import Mark
+
+
+def write_file(folder: IndexFolder) -> Path:
+    path = folder.new_file("segment")
+    writer = ColumnWriter(path)
+    writer.add("numbers", [np.arange(3)])
+    writer.finish({})
+    return path
+
+
+def manifest_of(*files: Path) -> Manifest:
+    return Manifest(FORM, "store", Mark(3), [Listed(file.name, 0, 3) for file in files])
+
+
+def test_a_manifest_is_read_as_it_was_written_and_its_version_changes_with_it(tmp_path: Path) -> None:
+    folder = IndexFolder(tmp_path / "index")
+    assert (folder.version(), folder.read()) == (None, None)
+    versions = set()
+    for number in range(3):
+        with folder.locked() as is_ours:
+            assert is_ours
+            folder.replace(Manifest(FORM, "store", Mark(number), []))
+        found = folder.read()
+        assert found is not None
+        assert found.mark == Mark(number)
+        versions.add(folder.version())
+    assert len(versions) == 3
+
+
+@pytest.mark.parametrize(
+    "damage", [b"", b"{}", b"\xff" * 30, b'{"manifest":"\xff"}', b'{"manifest":{},"checksum":0}']
+)
+def test_a_damaged_manifest_is_refused(tmp_path: Path, damage: bytes) -> None:
+    folder = IndexFolder(tmp_path)
+    (tmp_path / MANIFEST).write_bytes(damage)
+    with pytest.raises(DamagedFile):
+        folder.read()
+
+
+def test_a_manifest_with_one_other_digit_is_refused(tmp_path: Path) -> None:
+    folder = IndexFolder(tmp_path / "index")
+    with folder.locked():
+        folder.replace(manifest_of())
+    path = tmp_path / "index" / MANIFEST
+    path.write_bytes(path.read_bytes().replace(b'"chunk_id":3', b'"chunk_id":4'))
+    with pytest.raises(DamagedFile, match="checksum"):
+        folder.read()
+
+
+def test_a_manifest_that_is_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / MANIFEST)
+    with pytest.raises(OSError, match="not a regular file"):
+        IndexFolder(tmp_path).read()
+
+
+def test_one_process_writes_at_a_time(tmp_path: Path) -> None:
+    folder, other = IndexFolder(tmp_path / "index"), IndexFolder(tmp_path / "index")
+    with folder.locked() as first, other.locked() as second:
+        assert (first, second) == (True, False)
+    with other.locked() as third:
+        assert third
+
+
+def test_files_that_no_manifest_lists_are_removed_and_nothing_else(tmp_path: Path) -> None:
+    folder = IndexFolder(tmp_path / "index")
+    with folder.locked():
+        listed, old, half = write_file(folder), write_file(folder), folder.new_file("removed")
+        half.write_bytes(b"RAGI")
+        own = folder.path / "myproject"
+        own.mkdir()
+        (own / "thesis.txt").write_text("ten years of work", encoding="utf-8")
+        of_this_name = folder.path / "segment-0123456789abcdef.index"
+        of_this_name.write_text("my own notes", encoding="utf-8")
+        linked = folder.path / "segment-0123456789abcdee.index"
+        linked.symlink_to(listed)
+        for path in (own, of_this_name):
+            os.utime(path, (0, 0))
+        folder.sweep(manifest_of(listed).files)
+    assert not old.exists()
+    assert not half.exists()
+    assert listed.exists()
+    assert linked.is_symlink()
+    assert (own / "thesis.txt").read_text(encoding="utf-8") == "ten years of work"
+    assert of_this_name.exists()
+
+
+def test_the_last_damaged_file_is_kept_apart(tmp_path: Path) -> None:
+    folder = IndexFolder(tmp_path / "index")
+    with folder.locked():
+        for _ in range(2):
+            folder.quarantine(write_file(folder))
+        folder.sweep(set())
+    assert {path.name for path in folder.path.iterdir()} == {"CACHEDIR.TAG", "lock", "damaged.index"}
+
+
+@pytest.mark.parametrize("name", ["myproject", "notes.txt", "1-0.backup", "12-3.abcdefgh"])
+def test_a_folder_that_something_else_made_is_refused_and_left_as_it_is(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).mkdir()
+    (tmp_path / name / "thesis.txt").touch()
+    folder = IndexFolder(tmp_path)
+    with pytest.raises(NotAnIndex, match=name):
+        folder.check()
+    with pytest.raises(NotAnIndex), folder.locked():
+        pass
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_an_index_of_the_older_form_is_replaced(tmp_path: Path) -> None:
+    old = tmp_path / "41-7.abcd_123"
+    old.mkdir()
+    for name in ("header.json", "vectors.npy", "sequence_ends.npy"):
+        (old / name).touch()
+    folder = IndexFolder(tmp_path)
+    folder.check()
+    with folder.locked():
+        assert not old.exists()
+
+
+@pytest.mark.parametrize("exists", [False, True], ids=["no folder", "an empty folder"])
+def test_where_nothing_is_an_index_can_be(tmp_path: Path, exists: bool) -> None:
+    folder = IndexFolder(tmp_path if exists else tmp_path / "index")
+    folder.check()
+    with folder.locked() as is_ours:
+        assert is_ours
+    folder.check()

@@ -1,0 +1,184 @@
+"""A server that dies and is there again."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+
+import anyio
+import pytest
+
+from ragmcp.client.client import Client, EraName
+from ragmcp.client.supervisor import Supervised
+from ragmcp.errors import ConnectionClosed, RequestTimedOut, ServerNotStarted, ServerUnreachable
+from ragmcp.http.connect import open_http
+from ragmcp.stdio import process
+from tests.support.http_script import Heard, Said, Scripted, result
+from tests.support.http_server import served
+from tests.support.mcp_http import COMMAND
+from tests.support.mcp_process import SERVER, gone, logged, spawned
+from tests.support.peers import running
+from tests.support.ports import free_port
+from tests.support.processes import LONGEST_SECONDS
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the tests kill with POSIX signals")
+
+
+def supervised(log: Path, *repeatable: str, command: list[str] | None = None) -> Supervised:
+    return Supervised(lambda: spawned(command or SERVER, stderr=log, era="modern"), repeatable)
+
+
+async def pid_of(client: Supervised) -> int:
+    return int((await client.call_tool("Pid", timeout=LONGEST_SECONDS)).text)
+
+
+async def test_entering_returns_at_once_and_the_first_call_waits(tmp_path: Path) -> None:
+    async with supervised(tmp_path / "log") as client:
+        assert "Add" in {tool.name for tool in await client.list_tools()}
+
+
+async def test_a_killed_server_is_started_anew(tmp_path: Path) -> None:
+    with anyio.fail_after(LONGEST_SECONDS):
+        async with supervised(tmp_path / "log", "Pid") as client:
+            first = await pid_of(client)
+            os.kill(first, signal.SIGKILL)
+            second = await pid_of(client)
+            assert second != first
+            os.kill(second, signal.SIGKILL)
+            assert await pid_of(client) not in (first, second)
+
+
+async def test_a_repeatable_call_is_made_again_when_the_server_died_over_it(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    with anyio.fail_after(LONGEST_SECONDS), anyio.CancelScope() as scope:
+        async with supervised(log, "Wait") as client, anyio.create_task_group() as tasks:
+            pid = await pid_of(client)
+            tasks.start_soon(lambda: client.call_tool("Wait", timeout=None))
+            await logged(log, "Wait began")
+            log.write_text("", encoding="utf-8")
+            os.kill(pid, signal.SIGKILL)
+            await logged(log, "Wait began")
+            scope.cancel()
+
+
+async def test_a_call_is_repeated_once_and_not_for_ever(tmp_path: Path) -> None:
+    with anyio.fail_after(LONGEST_SECONDS):
+        async with supervised(tmp_path / "log", "Die") as client:
+            with pytest.raises(ConnectionClosed, match=r"before it answered Die: it ended with exit code 3"):
+                await client.call_tool("Die", timeout=None)
+            assert await pid_of(client)
+
+
+async def test_a_call_that_must_not_be_repeated_fails_with_what_happened(tmp_path: Path) -> None:
+    with anyio.fail_after(LONGEST_SECONDS):
+        async with supervised(tmp_path / "log") as client:
+            before = await pid_of(client)
+            with pytest.raises(ConnectionClosed, match=r"before it answered Die: it ended with exit code 3"):
+                await client.call_tool("Die", timeout=None)
+            assert await pid_of(client) != before
+
+
+async def test_a_server_that_cannot_be_started_fails_every_call_with_the_reason(tmp_path: Path) -> None:
+    with anyio.fail_after(LONGEST_SECONDS):
+        async with supervised(tmp_path / "log", command=["/no/such/program"]) as client:
+            for _ in range(3):
+                with pytest.raises(ServerNotStarted, match="there is no such program"):
+                    await client.call_tool("Echo", timeout=None)
+
+
+async def test_a_server_that_ends_at_once_fails_the_call_with_its_last_words(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", "raise SystemExit('no licence')"]
+    with anyio.fail_after(LONGEST_SECONDS):
+        async with supervised(tmp_path / "log", "Echo", command=command) as client:
+            with pytest.raises(
+                ConnectionClosed, match="exit code 1; the last line of its log is: no licence"
+            ):
+                await client.call_tool("Echo", timeout=None)
+
+
+async def test_the_timeout_includes_waiting_for_the_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "LEAVE_SECONDS", 0.1)
+    command = [sys.executable, "-c", "import signal; signal.pause()"]
+    async with supervised(tmp_path / "log", command=command) as client:
+        with pytest.raises(RequestTimedOut, match=r"Echo within 0\.2 s"):
+            await client.call_tool("Echo", timeout=0.2)
+
+
+async def test_leaving_ends_the_server(tmp_path: Path) -> None:
+    async with supervised(tmp_path / "log") as client:
+        pid = await pid_of(client)
+    await gone(pid)
+
+
+async def test_after_leaving_a_call_fails_at_once(tmp_path: Path) -> None:
+    with anyio.fail_after(LONGEST_SECONDS):
+        async with supervised(tmp_path / "log") as client:
+            await pid_of(client)
+        with pytest.raises(ConnectionClosed):
+            await client.call_tool("Echo", timeout=None)
+
+
+async def test_what_the_body_raises_comes_out_as_it_is(tmp_path: Path) -> None:
+    with pytest.raises(ZeroDivisionError):
+        async with supervised(tmp_path / "log"):
+            raise ZeroDivisionError
+
+
+# Over HTTP
+
+
+def over_http(url: str, *repeatable: str, era: EraName | None = None) -> Supervised:
+    def opened() -> AbstractAsyncContextManager[Client]:
+        return open_http(url, client_name="tests", client_version="0", message_bytes=10_000, era=era)
+
+    return Supervised(opened, repeatable)
+
+
+@pytest.mark.parametrize("era", [None, "modern", "legacy"])
+async def test_a_server_that_goes_and_comes_back_is_found_again(era: EraName | None, tmp_path: Path) -> None:
+    port, log = free_port(), tmp_path / "log"
+    with anyio.fail_after(2 * LONGEST_SECONDS):
+        async with over_http(f"http://127.0.0.1:{port}/mcp", era=era) as client:
+            with pytest.raises(ServerUnreachable, match="nothing listens there"):
+                await client.call_tool("Pid", timeout=LONGEST_SECONDS)
+            pids = set()
+            for _ in range(2):
+                with running(COMMAND, log, port):
+                    pids.add((await client.call_tool("Pid", timeout=LONGEST_SECONDS)).text)
+                with pytest.raises(ServerUnreachable):
+                    await client.call_tool("Pid", timeout=LONGEST_SECONDS)
+    assert len(pids) == 2
+
+
+async def test_a_call_that_broke_over_http_is_repeated_once_if_it_may_be() -> None:
+    said = [Said(pieces=[b":\n\n"], breaks=True), Said(pieces=[b":\n\n"], breaks=True)]
+
+    def script(heard: Heard) -> Said:
+        return said.pop() if said else Said(body=result(heard, content=[]))
+
+    with anyio.fail_after(LONGEST_SECONDS):
+        async with (
+            served(server := Scripted(script)) as url,
+            over_http(url, "again", era="modern") as client,
+        ):
+            with pytest.raises(ConnectionClosed):
+                await client.call_tool("once", timeout=5)
+            await client.call_tool("again", timeout=5)
+    assert [heard.message["params"]["name"] for heard in server.heard] == ["once", "again", "again"]
+
+
+async def test_a_call_after_the_end_fails_at_once(tmp_path: Path) -> None:
+    with anyio.fail_after(LONGEST_SECONDS):
+        async with served(Scripted(lambda heard: Said(body=result(heard, content=[])))) as url:
+            remote, local = over_http(url, era="modern"), supervised(tmp_path / "log")
+            async with remote, local:
+                await remote.call_tool("t", timeout=None)
+                await local.call_tool("Pid", timeout=None)
+            for client in (remote, local):
+                with pytest.raises(ConnectionClosed):
+                    await client.call_tool("t", timeout=None)

@@ -1,0 +1,478 @@
+"""Calls that go on as tasks: their states, their questions, their end."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any
+
+import anyio
+import anyio.lowlevel
+import pytest
+
+from ragmcp.client.client import Client
+from ragmcp.client.handlers import Handlers
+from ragmcp.errors import InvalidRequest, RequestTimedOut, WireError
+from ragmcp.memory import open_memory
+from ragmcp.server import tasks as tasks_module
+from ragmcp.server.call import Call
+from ragmcp.server.input_required import Elicit, ElicitResult
+from ragmcp.server.server import Server
+from ragmcp.server.tools import Tool, ToolError, tool
+from tests.shared.test_concurrency import awaits_what_is_cancelled
+from tests.support.http_script import Heard, Said, result, scripted
+from tests.support.raw_mcp import RawClient, raw_client
+
+TASKS = "io.modelcontextprotocol/tasks"
+CAPABILITIES: dict[str, Any] = {"extensions": {TASKS: {}}, "elicitation": {}}
+FORM = {"type": "object", "properties": {"name": {"type": "string"}}}
+
+may_finish = anyio.Event()
+forever = anyio.Event()
+
+
+@tool(background=True)
+async def bake(call: Call, mood: str = "good") -> str:
+    """Takes its time."""
+    await call.background()
+    await call.progress(1, 2, "in the oven")
+    await may_finish.wait()
+    if mood == "bad":
+        raise ToolError("BURNT", "It burnt.")
+    if mood == "worse":
+        raise InvalidRequest("there is no flour")
+    return "bread"
+
+
+@tool(background=True)
+async def greet(call: Call) -> str:
+    """Asks the same thing twice, as a task."""
+    await call.background()
+    first = (await call.ask(name=Elicit(message="Who?", requested_schema=FORM)))["name"]
+    second = (await call.ask(name=Elicit(message="And who?", requested_schema=FORM)))["name"]
+    return f"Hello {first.content['name']} and {second.content['name']}"
+
+
+@tool(background=True)
+async def ask_first(call: Call) -> str:
+    """Asks before it becomes a task, which it must become."""
+    answer = (await call.ask(name=Elicit(message="Who?", requested_schema=FORM)))["name"]
+    await call.background(required=True)
+    return f"Hello {answer.content['name']}"
+
+
+@tool(background=True)
+async def greet_both(call: Call) -> str:
+    """Asks two people at the same time, one question each."""
+    await call.background()
+    names: dict[str, str] = {}
+
+    async def one(key: str) -> None:
+        answer = (await call.ask(**{key: Elicit(message="Who?", requested_schema=FORM)}))[key]
+        names[key] = answer.content["name"]
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(one, "left")
+        tasks.start_soon(one, "right")
+    return f"Hello {names['left']} and {names['right']}"
+
+
+@tool(background=True)
+async def ask_in_vain(call: Call) -> str:
+    """Tells its progress while it asks, and then does without the answer."""
+    await call.background()
+
+    async def one() -> None:
+        await call.ask(name=Elicit(message="Who?", requested_schema=FORM))
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(one)
+        await anyio.lowlevel.checkpoint()
+        await call.progress(1)
+        await may_finish.wait()
+        tasks.cancel_scope.cancel()
+    await forever.wait()
+    return ""
+
+
+@tool(background=True)
+async def instant(_: Call) -> str:
+    """Is done before it would be worth a task."""
+    return "done"
+
+
+@asynccontextmanager
+async def a_server(tools: list[Tool]) -> AsyncIterator[Server]:
+    server = Server("baker", "1", tools)
+    async with anyio.create_task_group() as tasks:
+        server.allow_tasks(tasks)
+        yield server
+        tasks.cancel_scope.cancel()
+
+
+@asynccontextmanager
+async def a_client() -> AsyncIterator[RawClient]:
+    global may_finish
+    may_finish = anyio.Event()
+    async with (
+        a_server([bake, greet, greet_both, ask_first, ask_in_vain, instant]) as server,
+        raw_client(server) as client,
+    ):
+        yield client
+
+
+async def ask(client: RawClient, method: str, declared: Any = CAPABILITIES, **params: Any) -> Any:
+    meta = {"io.modelcontextprotocol/clientCapabilities": declared}
+    return await client.request(method, params | {"_meta": meta}, modern=True)
+
+
+async def start(client: RawClient, name: str, **arguments: Any) -> Any:
+    return (await ask(client, "tools/call", name=name, arguments=arguments))["result"]
+
+
+async def ended(client: RawClient, task_id: str) -> Any:
+    with anyio.fail_after(60):
+        while True:
+            task = (await ask(client, "tasks/get", taskId=task_id))["result"]
+            if task["status"] not in ("working", "input_required"):
+                return task
+            await anyio.lowlevel.checkpoint()
+
+
+async def waiting(client: RawClient, task_id: str) -> Any:
+    with anyio.fail_after(60):
+        while True:
+            task = (await ask(client, "tasks/get", taskId=task_id))["result"]
+            if task["status"] == "input_required":
+                return task
+            await anyio.lowlevel.checkpoint()
+
+
+async def test_a_call_becomes_a_task_and_its_result_is_fetched_later() -> None:
+    async with a_client() as client:
+        created = await start(client, "bake")
+        assert (created["resultType"], created["status"]) == ("task", "working")
+        assert created["ttlMs"] > 0
+        assert created["pollIntervalMs"] > 0
+        may_finish.set()
+        task = await ended(client, created["taskId"])
+        assert (task["resultType"], task["status"]) == ("complete", "completed")
+        assert task["result"]["content"][0]["text"] == "bread"
+
+
+async def test_a_call_that_is_done_at_once_is_no_task() -> None:
+    async with a_client() as client:
+        result = await start(client, "instant")
+        assert result["resultType"] == "complete"
+        assert result["content"][0]["text"] == "done"
+
+
+async def test_a_client_without_the_extension_waits_for_the_result() -> None:
+    async with a_client() as client:
+        may_finish.set()
+        result = (await ask(client, "tools/call", {}, name="bake", arguments={}))["result"]
+        assert result["resultType"] == "complete"
+        assert result["content"][0]["text"] == "bread"
+
+
+async def test_a_tool_that_must_be_a_task_refuses_a_client_without_the_extension() -> None:
+    async with a_client() as client:
+        given = {"name": {"action": "accept", "content": {"name": "Ada"}}}
+        params = {"name": "ask_first", "arguments": {}, "inputResponses": given}
+        error = (await ask(client, "tools/call", {"elicitation": {}}, **params))["error"]
+        assert error["code"] == -32021
+        assert error["data"]["requiredCapabilities"] == {"extensions": {TASKS: {}}}
+
+
+async def test_a_failed_tool_is_a_completed_task_and_a_protocol_error_a_failed_one() -> None:
+    async with a_client() as client:
+        burnt = await start(client, "bake", mood="bad")
+        refused = await start(client, "bake", mood="worse")
+        may_finish.set()
+        task = await ended(client, burnt["taskId"])
+        assert (task["status"], task["result"]["isError"]) == ("completed", True)
+        task = await ended(client, refused["taskId"])
+        assert (task["status"], task["error"]["code"]) == ("failed", -32600)
+        assert "no flour" in task["statusMessage"]
+
+
+async def test_a_cancelled_task_says_so_and_stays_so() -> None:
+    async with a_client() as client:
+        created = await start(client, "bake")
+        for _ in range(2):
+            answer = await ask(client, "tasks/cancel", taskId=created["taskId"])
+            assert answer["result"]["resultType"] == "complete"
+        assert (await ended(client, created["taskId"]))["status"] == "cancelled"
+
+
+async def test_a_task_asks_and_never_uses_a_key_twice() -> None:
+    async with a_client() as client:
+        created = await start(client, "greet")
+        keys = []
+        for name in ("Ada", "Bo"):
+            task = await waiting(client, created["taskId"])
+            (key,) = task["inputRequests"]
+            keys.append(key)
+            answer = {"action": "accept", "content": {"name": name}}
+            responses = {key: answer, "unknown": answer}
+            await ask(client, "tasks/update", taskId=created["taskId"], inputResponses=responses)
+        assert keys == ["name", "name-2"]
+        task = await ended(client, created["taskId"])
+        assert task["result"]["content"][0]["text"] == "Hello Ada and Bo"
+
+
+async def test_questions_come_before_the_task_where_the_tool_asks_first() -> None:
+    async with a_client() as client:
+        asked = await start(client, "ask_first")
+        assert asked["resultType"] == "input_required"
+        answers = {"name": {"action": "accept", "content": {"name": "Ada"}}}
+        params = {"name": "ask_first", "arguments": {}, "inputResponses": answers}
+        params["requestState"] = asked["requestState"]
+        created = (await ask(client, "tools/call", **params))["result"]
+        assert created["resultType"] == "task"
+        task = await ended(client, created["taskId"])
+        assert task["result"]["content"][0]["text"] == "Hello Ada"
+
+
+async def test_what_a_listener_hears_of_a_task_is_its_whole_state() -> None:
+    async with a_client() as client:
+        created = await start(client, "bake")
+        params = {"notifications": {"taskIds": [created["taskId"], "unknown"]}}
+        meta = {"io.modelcontextprotocol/clientCapabilities": CAPABILITIES}
+        heard = await client.request("subscriptions/listen", params | {"_meta": meta}, id="l", modern=True)
+        assert heard["params"]["notifications"] == {"taskIds": [created["taskId"]]}
+        may_finish.set()
+        heard = await client.receive()
+        assert heard["method"] == "notifications/tasks"
+        assert heard["params"]["status"] == "completed"
+        assert heard["params"]["result"]["content"][0]["text"] == "bread"
+
+
+async def test_tasks_are_for_clients_that_declare_the_extension() -> None:
+    async with a_client() as client:
+        for method in ("tasks/get", "tasks/cancel"):
+            assert (await ask(client, method, {}, taskId="x"))["error"]["code"] == -32021
+            assert (await ask(client, method, taskId="x"))["error"]["code"] == -32602
+        listen = {"notifications": {"taskIds": ["x"]}}
+        assert (await ask(client, "subscriptions/listen", {}, **listen))["error"]["code"] == -32021
+        assert (await ask(client, "tasks/result", taskId="x"))["error"]["code"] == -32601
+
+
+async def test_questions_of_one_task_are_answered_one_by_one() -> None:
+    async with a_client() as client:
+        task_id = (await start(client, "greet_both"))["taskId"]
+        while len((await waiting(client, task_id))["inputRequests"]) < 2:
+            await anyio.lowlevel.checkpoint()
+        for key, name, status in (("left", "Ada", "input_required"), ("right", "Bo", "working")):
+            answers = {key: {"action": "accept", "content": {"name": name}}}
+            await ask(client, "tasks/update", taskId=task_id, inputResponses=answers)
+            task = (await ask(client, "tasks/get", taskId=task_id))["result"]
+            assert task["status"] in (status, "completed")
+        done = await ended(client, task_id)
+        assert done["result"]["content"][0]["text"] == "Hello Ada and Bo"
+
+
+async def test_a_question_is_open_until_it_is_answered_or_taken_back() -> None:
+    async with a_client() as client:
+        meta = {"progressToken": 1, "io.modelcontextprotocol/clientCapabilities": CAPABILITIES}
+        params = {"name": "ask_in_vain", "arguments": {}, "_meta": meta}
+        task_id = (await client.request("tools/call", params, modern=True))["result"]["taskId"]
+        with anyio.fail_after(60):
+            while "statusMessage" not in (task := await waiting(client, task_id)):
+                await anyio.lowlevel.checkpoint()
+        assert task["inputRequests"].keys() == {"name"}
+        may_finish.set()
+        with anyio.fail_after(60):
+            while task["status"] != "working":
+                task = (await ask(client, "tasks/get", taskId=task_id))["result"]
+        assert "inputRequests" not in task
+
+
+async def test_a_task_asks_only_what_the_client_can_give() -> None:
+    async with a_client() as client:
+        only_tasks: dict[str, Any] = {"extensions": {TASKS: {}}}
+        created = await ask(client, "tools/call", only_tasks, name="greet", arguments={})
+        failed = await ended(client, created["result"]["taskId"])
+        assert (failed["status"], failed["error"]["code"]) == ("failed", -32021)
+
+
+async def test_a_server_without_tasks_has_no_such_methods() -> None:
+    async with raw_client(Server("plain", "1", [instant])) as client:
+        assert (await ask(client, "tasks/get", taskId="x"))["error"]["code"] == -32601
+        assert (await start(client, "instant"))["content"][0]["text"] == "done"
+
+
+# The client's half
+
+
+@asynccontextmanager
+async def our_client(**handlers: Any) -> AsyncIterator[Client]:
+    global may_finish
+    may_finish = anyio.Event()
+    async with (
+        a_server([bake, greet, greet_both, ask_first, instant]) as server,
+        open_memory(server, handlers=Handlers(tasks=True, **handlers)) as client,
+    ):
+        yield client
+
+
+async def test_our_client_follows_a_task_to_its_result() -> None:
+    async with our_client() as client:
+        may_finish.set()
+        assert (await client.call_tool("bake", timeout=5)).text == "bread"
+        assert (await client.call_tool("bake", {"mood": "bad"}, timeout=5)).is_error
+        with pytest.raises(WireError, match="no flour"):
+            await client.call_tool("bake", {"mood": "worse"}, timeout=5)
+
+
+async def test_our_client_answers_what_a_task_asks_once() -> None:
+    names = iter(["Ada", "Bo"])
+
+    async def elicit(_: Elicit) -> ElicitResult:
+        return ElicitResult(action="accept", content={"name": next(names)})
+
+    async with our_client(elicit=elicit) as client:
+        assert (await client.call_tool("greet", timeout=5)).text == "Hello Ada and Bo"
+
+
+async def test_who_waits_no_longer_for_a_task_cancels_it() -> None:
+    began, ended = anyio.Event(), anyio.Event()
+
+    @tool(background=True)
+    async def endless(call: Call) -> str:
+        """Never ends by itself."""
+        await call.background()
+        began.set()
+        try:
+            await anyio.sleep_forever()
+        finally:
+            ended.set()
+        return ""
+
+    async with (
+        a_server([endless]) as server,
+        open_memory(server, handlers=Handlers(tasks=True)) as client,
+    ):
+        with anyio.fail_after(60):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(partial(client.call_tool, "endless", timeout=5))
+                await began.wait()
+                await anyio.wait_all_tasks_blocked()  # The client knows by now of the task.
+                tasks.cancel_scope.cancel()
+            await ended.wait()
+
+
+@pytest.mark.parametrize("cancel", ["result", "error"])
+async def test_a_task_need_not_name_a_pause_and_a_wait_for_it_can_always_be_cancelled(cancel: str) -> None:
+    task = {"taskId": "t", "status": "working", "createdAt": "x", "lastUpdatedAt": "x", "ttlMs": None}
+    asked = anyio.Event()
+    ends: dict[str, Any] = {
+        "result": {"result": {"resultType": "complete"}},
+        "error": {"error": {"code": -32602, "message": "There is no such task."}},
+    }
+
+    def script(heard: Heard) -> Said:
+        if heard.method == "tasks/get":
+            asked.set()
+        elif heard.method == "tasks/cancel":
+            return Said(body={"jsonrpc": "2.0", "id": heard.message["id"], **ends[cancel]})
+        return Said(
+            body=result(heard, resultType="task" if heard.method == "tools/call" else "complete", **task)
+        )
+
+    async with scripted(script, handlers=Handlers(tasks=True)) as (client, server):
+        with anyio.fail_after(60), anyio.CancelScope() as scope:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(partial(client.call_tool, "t", timeout=5))
+                await asked.wait()
+                scope.cancel()
+        assert scope.cancelled_caught
+    assert server.heard[-1].method == "tasks/cancel"
+
+
+async def test_a_call_that_goes_to_the_background_twice_is_one_task(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tasks_module, "MOST_TASKS", 2)
+
+    @tool(background=True)
+    async def twice(call: Call) -> str:
+        """Says it twice, and what has become of it."""
+        await call.background()
+        await call.background()
+        return type(call.channel).__name__
+
+    async with anyio.create_task_group() as group:
+        server = Server("s", "1", [twice])
+        server.allow_tasks(group)
+        async with open_memory(server, era="modern", handlers=Handlers(tasks=True)) as client:
+            assert [(await client.call_tool("twice", timeout=5)).text for _ in range(2)] == ["Task", "Task"]
+
+
+async def test_a_task_that_awaits_what_is_cancelled_fails_alone() -> None:
+    @tool(background=True)
+    async def stray(call: Call) -> str:
+        """Meets a cancellation that is not its own."""
+        await call.background()
+        await awaits_what_is_cancelled()
+        return ""
+
+    failed = 0
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as group:
+            server = Server("s", "1", [stray])
+            server.allow_tasks(group)
+            async with open_memory(server, era="modern", handlers=Handlers(tasks=True)) as client:
+                for _ in range(2):
+                    with pytest.raises(WireError, match="The server failed"):
+                        await client.call_tool("stray", timeout=5)
+                    failed += 1
+    assert failed == 2
+
+
+async def test_who_waits_for_a_call_hears_when_the_home_of_tasks_is_gone() -> None:
+    started, failed = anyio.Event(), anyio.Event()
+
+    @tool(background=True)
+    async def wait(_: Call) -> str:
+        """Never ends."""
+        started.set()
+        await anyio.sleep_forever()
+        return ""
+
+    server = Server("s", "1", [wait])
+    with anyio.fail_after(5):
+        async with (
+            open_memory(server, era="modern", handlers=Handlers(tasks=True)) as client,
+            anyio.create_task_group() as tasks,
+        ):
+
+            async def ask() -> None:
+                with pytest.raises(WireError):
+                    await client.call_tool("wait", timeout=None)
+                failed.set()
+
+            async with anyio.create_task_group() as group:
+                server.allow_tasks(group)
+                tasks.start_soon(ask)
+                await started.wait()
+                group.cancel_scope.cancel()
+            await failed.wait()
+
+
+async def test_a_task_that_nobody_follows_any_more_is_called_off() -> None:
+    """Whatever ended the following: here a question about it that gets no answer in time."""
+    asked: list[str] = []
+
+    async def answer(heard: Heard) -> Said:
+        asked.append(heard.method)
+        if heard.method == "tools/call":
+            state = {"createdAt": "", "lastUpdatedAt": "", "ttlMs": None, "pollIntervalMs": 1}
+            return Said(body=result(heard, resultType="task", taskId="t", status="working", **state))
+        if heard.method == "tasks/get":
+            await anyio.sleep_forever()
+        return Said(body=result(heard, resultType="complete"))
+
+    async with scripted(answer, handlers=Handlers(tasks=True)) as (client, _):
+        with pytest.raises(RequestTimedOut):
+            await client.call_tool("t", timeout=0.2)
+    assert asked == ["tools/call", "tasks/get", "tasks/cancel"]

@@ -1,0 +1,259 @@
+"""Tools from functions: schemas, arguments, results."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any, Literal, cast
+
+import jsonschema
+import pytest
+from msgspec import UNSET, Meta, Raw, Struct
+
+from ragmcp.errors import BadTool, InvalidParams
+from ragmcp.protocol.json_schema import flat_schema
+from ragmcp.protocol.schema import Content, ImageContent
+from ragmcp.server.server import Call
+from ragmcp.server.tools import TextContent, Tool, ToolResult, tool
+
+CALL = cast(Call, None)  # None of these tools looks at its call.
+
+
+class Place(Struct):
+    """Where."""
+
+    line: int
+    file: str = ""
+
+
+class Found(Struct):
+    """What."""
+
+    places: list[Place]
+
+
+class Tree(Struct):
+    """A type that holds itself."""
+
+    children: list[Tree]
+
+
+@tool(read_only=True)
+async def find(
+    _: Call,
+    query: Annotated[str, Meta(description="what to look for")],
+    top_k: Annotated[int, Meta(ge=1, le=100)] = 8,
+    order: Literal["score", "time"] = "score",
+    near: Place | None = None,
+    filter: dict[str, Any] | None = None,
+) -> Found:
+    """Looks for something.
+
+    And finds it.
+    """
+    return Found([near or Place(top_k, query + order + json.dumps(filter))])
+
+
+@tool(idempotent=True, destructive=True)
+async def plain(_: Call) -> str:
+    """Takes nothing."""
+    return "text"
+
+
+@tool()
+async def chosen(_: Call) -> ToolResult[Place]:
+    """Chooses its own text."""
+    return ToolResult([TextContent(text="line 3")], Place(3))
+
+
+@tool()
+async def trees(_: Call, tree: Tree) -> Tree:
+    """Gives a tree back."""
+    return tree
+
+
+def test_a_tool_is_described_by_its_name_docstring_and_hints() -> None:
+    info = find.info
+    assert (info.name, info.description) == ("find", "Looks for something.\n\nAnd finds it.")
+    assert info.annotations != UNSET
+    assert info.annotations.read_only_hint
+    assert not info.annotations.destructive_hint
+    assert plain.info.annotations != UNSET
+    assert plain.info.annotations.destructive_hint
+    assert plain.info.annotations.idempotent_hint
+
+
+def test_the_input_schema_is_flat_and_says_everything() -> None:
+    assert find.info.input_schema == {
+        "type": "object",
+        "properties": {
+            "query": {"type": "string", "description": "what to look for"},
+            "top_k": {"type": "integer", "minimum": 1, "maximum": 100, "default": 8},
+            "order": {"enum": ["score", "time"], "default": "score"},
+            "near": {
+                "anyOf": [
+                    {
+                        "type": "object",
+                        "description": "Where.",
+                        "properties": {
+                            "line": {"type": "integer"},
+                            "file": {"type": "string", "default": ""},
+                        },
+                        "required": ["line"],
+                    },
+                    {"type": "null"},
+                ],
+                "default": None,
+            },
+            "filter": {"anyOf": [{"type": "object"}, {"type": "null"}], "default": None},
+        },
+        "required": ["query"],
+        "additionalProperties": False,
+    }
+
+
+def test_a_tool_without_arguments_takes_an_empty_object() -> None:
+    assert plain.info.input_schema == {
+        "type": "object",
+        "properties": {},
+        "required": [],
+        "additionalProperties": False,
+    }
+
+
+@pytest.mark.parametrize("schema", [t.info.input_schema for t in (find, plain, trees)] + [flat_schema(Tree)])
+def test_a_schema_is_a_valid_json_schema_with_an_object_at_its_root(schema: dict[str, Any]) -> None:
+    jsonschema.Draft202012Validator.check_schema(schema)
+
+
+def test_a_type_that_holds_itself_keeps_its_reference_and_works() -> None:
+    validator = jsonschema.Draft202012Validator(trees.info.input_schema)
+    assert validator.is_valid({"tree": {"children": [{"children": []}]}})
+    assert not validator.is_valid({"tree": {"children": [{"children": 5}]}})
+
+
+def test_the_output_schema_is_that_of_the_struct_or_of_the_chosen_result() -> None:
+    assert find.info.output_schema == flat_schema(Found)
+    assert chosen.info.output_schema == flat_schema(Place)
+    assert plain.info.output_schema is UNSET
+
+
+async def run(of: Tool, arguments: str) -> ToolResult[Any]:
+    return await of.run(CALL, Raw(arguments.encode()))
+
+
+async def test_arguments_arrive_typed_and_defaults_are_filled_in() -> None:
+    assert (await run(find, '{"query":"q"}')).structured == Found([Place(8, "qscorenull")])
+    assert (await run(find, '{"query":"q","near":{"line":5}}')).structured == Found([Place(5)])
+
+
+async def test_a_struct_becomes_json_text_and_structured_content() -> None:
+    result = await run(find, '{"query":"q","near":{"line":5}}')
+    assert result.content == [TextContent(text='{"places":[{"line":5,"file":""}]}')]
+
+
+async def test_a_str_becomes_text_alone() -> None:
+    assert await run(plain, "{}") == ToolResult([TextContent(text="text")], UNSET)
+
+
+async def test_a_tool_may_choose_its_text() -> None:
+    assert (await run(chosen, "{}")).content == [TextContent(text="line 3")]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "path", "reason"),
+    [
+        ("{}", "$.query", "required, but missing"),
+        ('{"query":5}', "$.query", "expected `str`, got `int`"),
+        ('{"query":"q","top_k":0}', "$.top_k", "expected `int` >= 1"),
+        ('{"query":"q","top_k":"8"}', "$.top_k", "expected `int`, got `str`"),
+        ('{"query":"q","top_k":1.5}', "$.top_k", "expected `int`, got `float`"),
+        ('{"query":"q","top_k":true}', "$.top_k", "expected `int`, got `bool`"),
+        ('{"query":"q","top_k":0.0}', "$.top_k", "expected `int` >= 1"),
+        ('{"query":"q","top_k":1e30}', "$.top_k", "expected `int` <= 100"),
+        ('{"query":"q","top_k":8.0,"near":{"line":1.5}}', "$.near.line", "expected `int`, got `float`"),
+        ('{"query":"q","order":"size"}', "$.order", "invalid enum value 'size'"),
+        ('{"query":"q","near":{}}', "$.near.line", "required, but missing"),
+        ('{"query":"q","near":{"line":null}}', "$.near.line", "expected `int`, got `null`"),
+        ('{"query":"q","topk":3}', "$.topk", "unknown field"),
+        ("[]", "$", "expected `object`, got `array`"),
+        ('"query"', "$", "expected `object`, got `str`"),
+        (
+            '{"query":"q","filter":{"a":' + "[" * 100_000 + "]" * 100_000 + "}}",
+            "$",
+            "it is nested too deeply",
+        ),
+    ],
+)
+async def test_a_bad_argument_is_named_by_its_path(arguments: str, path: str, reason: str) -> None:
+    with pytest.raises(InvalidParams) as refused:
+        await run(find, arguments)
+    assert (refused.value.path, refused.value.reason) == (path, reason)
+
+
+async def test_a_number_without_a_fraction_is_an_integer_wherever_one_is_declared() -> None:
+    arguments = '{"query":"q","top_k":8.0,"near":{"line":1e1,"file":"1.0"},"filter":{"weight":2.0}}'
+    assert (await run(find, arguments)).content == (
+        await run(find, arguments.replace("8.0", "8").replace("1e1", "10"))
+    ).content
+    unplaced = await run(find, '{"query":"q","top_k":8.0,"filter":{"weight":2.0}}')
+    assert unplaced.structured == Found([Place(8, 'qscore{"weight": 2.0}')])
+
+
+async def test_numbers_without_fractions_are_integers_in_lists_tables_and_unions() -> None:
+    @tool()
+    async def add(
+        _: Call, items: list[int], table: dict[str, list[int]], some: int | None, few: list[int | str]
+    ) -> str:
+        """Adds."""
+        return json.dumps([items, table, some, few])
+
+    many = "[" + ",".join(["1.0"] * 10_000) + "]"
+    arguments = f'{{"items":{many},"table":{{"a":[2.0],"b":[3,4.0]}},"some":5.0,"few":["x",6.0]}}'
+    expected = [[1] * 10_000, {"a": [2], "b": [3, 4]}, 5, ["x", 6]]
+    assert (await run(add, arguments)).content == [TextContent(text=json.dumps(expected))]
+    with pytest.raises(InvalidParams) as refused:
+        await run(add, '{"items":[1.0,2.5],"table":{},"some":null,"few":[]}')
+    assert (refused.value.path, refused.value.reason) == ("$.items[1]", "expected `int`, got `float`")
+
+
+async def test_text_that_is_not_utf8_is_a_bad_argument() -> None:
+    with pytest.raises(InvalidParams, match="UTF-8"):
+        await find.run(CALL, Raw(b'{"query":"\xff"}'))
+
+
+async def test_content_of_several_kinds_has_no_structured_form() -> None:
+    @tool(read_only=True)
+    async def shown(_: Call) -> list[Content]:
+        """Shows something."""
+        return [TextContent(text="Look:"), ImageContent(data="AA==", mime_type="image/png")]
+
+    result = await shown.run(CALL, Raw(b"{}"))
+    assert [type(content) for content in result.content] == [TextContent, ImageContent]
+    assert result.structured is shown.info.output_schema is UNSET
+
+
+def test_a_function_that_cannot_be_a_tool_says_why() -> None:
+    async def undocumented(_: Call) -> str:
+        return ""
+
+    async def untyped(_: Call, a) -> str:  # type: ignore[no-untyped-def]
+        """Has no hint."""
+        return str(a)
+
+    async def odd(_: Call) -> int:
+        """Returns a number."""
+        return 5
+
+    async def named(*, a: int) -> str:
+        """Takes no call."""
+        return str(a)
+
+    cases: list[tuple[Any, str]] = [
+        (undocumented, "docstring"),
+        (untyped, "argument a has no type hint"),
+        (odd, "Struct, a str, a list.* or a ToolResult"),
+        (named, "first parameter"),
+    ]
+    for function, reason in cases:
+        with pytest.raises(BadTool, match=reason):
+            tool()(function)

@@ -1,0 +1,185 @@
+"""A server's process: how it starts, how it ends, and what it says when it does not.
+
+Through `open_stdio`, because that is how it is used.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import time
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+import pytest
+
+from ragmcp.errors import ConnectionClosed, ServerNotStarted
+from ragmcp.stdio import process
+from ragmcp.stdio.process import ServerProcess
+from tests.support.mcp_process import gone, logged, spawned
+from tests.support.processes import LONGEST_SECONDS
+
+posix = pytest.mark.skipif(sys.platform == "win32", reason="signals and process groups are POSIX")
+
+
+async def test_a_server_that_exits_on_stdin_close_is_never_terminated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "LEAVE_SECONDS", LONGEST_SECONDS)
+    # The traps would be named in the log.
+    script = tmp_path / "server.py"
+    script.write_text(
+        "import signal, sys\n"
+        "signal.signal(signal.SIGTERM, lambda *_: print('terminated', file=sys.stderr, flush=True))\n"
+        "from tests.support.mcp_server import main\n"
+        "main()\n"
+        "print('left by itself', file=sys.stderr)\n",
+        encoding="utf-8",
+    )
+    log = tmp_path / "log"
+    async with spawned([sys.executable, str(script)], stderr=log) as client:
+        await client.list_tools()
+        began = time.monotonic()
+    assert time.monotonic() - began < LONGEST_SECONDS
+    assert log.read_text(encoding="utf-8") == "left by itself\n"
+
+
+@posix
+async def test_a_server_that_stays_is_terminated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "LEAVE_SECONDS", 0.1)
+    monkeypatch.setattr(process, "TERMINATE_SECONDS", 2 * LONGEST_SECONDS)
+    script = "import signal, sys, time\nprint('ready', file=sys.stderr, flush=True)\nsignal.pause()"
+    log = tmp_path / "log"
+    with anyio.fail_after(LONGEST_SECONDS):
+        async with spawned([sys.executable, "-c", script], stderr=log, era="modern"):
+            await logged(log, "ready")
+
+
+@posix
+async def test_a_server_that_ignores_sigterm_is_killed_with_its_children(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "LEAVE_SECONDS", 0.1)
+    monkeypatch.setattr(process, "TERMINATE_SECONDS", 0.1)
+    script = (
+        "import signal, subprocess, sys\n"
+        "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+        "child = subprocess.Popen([sys.executable, '-c', 'import signal; signal.pause()'])\n"
+        "print('child', child.pid, '.', file=sys.stderr, flush=True)\n"
+        "signal.pause()\n"
+    )
+    log = tmp_path / "log"
+    with anyio.fail_after(LONGEST_SECONDS):
+        async with spawned([sys.executable, "-c", script], stderr=log, era="modern"):
+            await logged(log, ".")
+        await gone(int(log.read_text(encoding="utf-8").split()[1]))
+
+
+async def test_a_cancelled_caller_leaves_no_server_behind(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    pid = 0
+    with anyio.move_on_after(LONGEST_SECONDS) as scope:
+        async with spawned(stderr=log) as client:
+            pid = int((await client.call_tool("Pid", timeout=LONGEST_SECONDS)).text)
+            scope.cancel()
+            await anyio.sleep_forever()
+    await gone(pid)
+
+
+@pytest.mark.parametrize(
+    ("command", "sentence"),
+    [
+        (["/no/such/program"], "The server `/no/such/program` did not start: there is no such program."),
+        (
+            [sys.executable, "-c", "raise SystemExit('no licence')"],
+            "did not start: it ended with exit code 1; the last line of its log is: no licence.",
+        ),
+        ([sys.executable, "-c", "import os; os.kill(os.getpid(), 9)"], "it was ended by signal 9."),
+    ],
+)
+async def test_a_server_that_does_not_start_says_why(
+    command: list[str], sentence: str, tmp_path: Path
+) -> None:
+    with anyio.fail_after(LONGEST_SECONDS), pytest.raises(ServerNotStarted) as failed:
+        async with spawned(command, stderr=tmp_path / "log"):
+            pass
+    assert sentence in str(failed.value)
+
+
+async def test_a_missing_working_folder_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ServerNotStarted, match="nowhere"):
+        async with spawned(cwd=tmp_path / "nowhere"):
+            pass
+
+
+async def test_a_server_that_dies_over_a_call_fails_the_call_at_once(tmp_path: Path) -> None:
+    with anyio.fail_after(LONGEST_SECONDS), pytest.raises(ConnectionClosed, match=r"tools/call.*exit code 3"):
+        async with spawned(stderr=tmp_path / "log") as client:
+            await client.call_tool("Die", timeout=None)
+
+
+async def test_another_connections_end_keeps_its_own_reason(tmp_path: Path) -> None:
+    with pytest.raises(ConnectionClosed, match="its disk is full"):
+        async with spawned(stderr=tmp_path / "log"):
+            raise ConnectionClosed("tools/call", "its disk is full")
+
+
+@posix
+async def test_ctrl_c_in_the_host_does_not_reach_the_server(tmp_path: Path) -> None:
+    async with spawned(stderr=tmp_path / "log") as client:
+        pid = int((await client.call_tool("Pid", timeout=LONGEST_SECONDS)).text)
+        assert os.getpgid(pid) == pid != os.getpgid(0)
+
+
+def open_descriptors() -> int:
+    """How many this process has; 0 where nobody can say."""
+    folder = Path("/proc/self/fd")
+    return len(list(folder.iterdir())) if folder.exists() else 0
+
+
+async def test_a_log_that_cannot_be_written_is_named_and_nothing_leaks(tmp_path: Path) -> None:
+    descriptors = open_descriptors()
+    for _ in range(3):
+        with pytest.raises(ServerNotStarted, match=r"no such file or directory .*nowhere"):
+            async with spawned(stderr=tmp_path / "nowhere" / "log"):
+                pass
+    assert open_descriptors() == descriptors
+
+
+@posix
+async def test_who_is_interrupted_twice_leaves_no_server_behind_and_does_not_wait_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "LEAVE_SECONDS", LONGEST_SECONDS)
+    script = (
+        "import os, signal, sys, time\n"
+        "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+        "print(os.getpid(), flush=True)\n"
+        "sys.stdin.read()\n"
+        "print('stays', file=sys.stderr, flush=True)\n"
+        f"time.sleep({3 * LONGEST_SECONDS})\n"
+    )
+    log = tmp_path / "log"
+    started = anyio.Event()
+    pid = 0
+
+    async def host() -> None:
+        command = [sys.executable, "-c", script]
+        nonlocal pid
+        async with ServerProcess.start(command, stderr=log, env=None, cwd=None) as server:
+            pid = int(await server.stream.receive())
+            started.set()
+            await anyio.sleep_forever()
+
+    with anyio.fail_after(LONGEST_SECONDS / 2):
+        # As asyncio's own Ctrl-C does it: not through a scope.
+        task = asyncio.create_task(host())
+        await started.wait()
+        task.cancel()
+        await logged(log, "stays")
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await gone(pid)
