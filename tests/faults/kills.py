@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from random import Random
 from threading import Lock
@@ -126,8 +127,12 @@ def kill_while_saving(memory: RawMemory, index: Path, chance: Random) -> None:
 
 
 def state_of(folder: Path) -> set[tuple[str, int]]:
-    """The files below a folder and their sizes."""
-    return {(path.name, path.stat().st_size) for path in files_below(folder)}
+    """The files below a folder and their sizes; one that vanishes meanwhile is left out."""
+    state = set()
+    for path in files_below(folder):
+        with suppress(FileNotFoundError):
+            state.add((path.name, path.stat().st_size))
+    return state
 
 
 def size_of(folder: Path) -> int:
