@@ -21,6 +21,15 @@ def distinct(numbers: NDArray[Number]) -> NDArray[Number]:
     return ordered[is_new]
 
 
+def begins_of(ends: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Where ranges that follow one another begin, of which `ends` are the ends."""
+    import numpy as np
+
+    begins = np.zeros(len(ends), np.int64)
+    begins[1:] = ends[:-1]
+    return begins
+
+
 def is_among(numbers: NDArray[np.integer[Any]], others: NDArray[np.integer[Any]]) -> NDArray[np.bool_]:
     """Which of `numbers` are in `others`, which ascend and may be many."""
     import numpy as np

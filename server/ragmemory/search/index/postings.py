@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from ragmemory.search.index.ascending import begins_of
 from ragmemory.search.index.columns import Column
 from ragmemory.text.analysis import hashes
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     Packed = NDArray[np.uint32]
 
 FREQUENCY_BITS = 12
+FREQUENCY_MASK = (1 << FREQUENCY_BITS) - 1
 MOST_ROWS = 1 << (32 - FREQUENCY_BITS)
 # A frequency is a multiple of this and at most 511.875. More occurrences hardly change a BM25 score.
 FREQUENCY_UNIT = 0.125
@@ -72,8 +74,7 @@ def pack(rows: NDArray[np.integer], frequencies: NDArray[np.float32]) -> Packed:
     """Each row must be below MOST_ROWS."""
     import numpy as np
 
-    most = (1 << FREQUENCY_BITS) - 1
-    eighths = np.clip(np.rint(frequencies / FREQUENCY_UNIT), 1, most).astype(np.uint32)
+    eighths = np.clip(np.rint(frequencies / FREQUENCY_UNIT), 1, FREQUENCY_MASK).astype(np.uint32)
     packed: Packed = (rows.astype(np.uint32) << np.uint32(FREQUENCY_BITS)) | eighths
     return packed
 
@@ -89,8 +90,8 @@ def frequencies_of(packed: Packed) -> NDArray[np.float32]:
     """(p,) the weighted frequencies."""
     import numpy as np
 
-    mask = np.uint32((1 << FREQUENCY_BITS) - 1)
-    frequencies: NDArray[np.float32] = (packed & mask).astype(np.float32) * np.float32(FREQUENCY_UNIT)
+    eighths = packed & np.uint32(FREQUENCY_MASK)
+    frequencies: NDArray[np.float32] = eighths.astype(np.float32) * np.float32(FREQUENCY_UNIT)
     return frequencies
 
 
@@ -179,10 +180,10 @@ def _renumbered(packed: Packed, numbers: NDArray[np.int64]) -> Packed:
 
     rows = numbers[rows_of(packed)]
     kept = rows >= 0
-    mask = np.uint32((1 << FREQUENCY_BITS) - 1)
     if not kept.all():
         rows, packed = rows[kept], packed[kept]
-    renumbered: Packed = (rows.astype(np.uint32) << np.uint32(FREQUENCY_BITS)) | (packed & mask)
+    eighths = packed & np.uint32(FREQUENCY_MASK)
+    renumbered: Packed = (rows.astype(np.uint32) << np.uint32(FREQUENCY_BITS)) | eighths
     return renumbered
 
 
@@ -191,7 +192,7 @@ def _counts(part: Postings, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
     import numpy as np
 
     ends: NDArray[np.int64] = part.ends.all.astype(np.int64)
-    begins: NDArray[np.int64] = np.concatenate([ends[:0], [0], ends[:-1]])[: len(ends)]
+    begins = begins_of(ends)
     if not (numbers < 0).any():
         return ends - begins
     kept = np.zeros(len(part.packed) + 1, np.int32)

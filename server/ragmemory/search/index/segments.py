@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ragmemory.search.index.ascending import begins_of
 from ragmemory.search.index.codes import codes_of
 from ragmemory.search.index.columns import Column, ColumnWriter, open_columns
 from ragmemory.search.index.postings import Postings, PostingsMerger
@@ -223,5 +224,5 @@ def _word_counts(segment: Segment) -> NDArray[np.int64]:
     import numpy as np
 
     ends = segment.word_ends.all.astype(np.int64)
-    counts: NDArray[np.int64] = ends - np.concatenate([ends[:0], [0], ends[:-1]])[: len(ends)]
+    counts: NDArray[np.int64] = ends - begins_of(ends)
     return counts
