@@ -24,6 +24,7 @@ _MODULES = (
     "ragchat.app",
     "ragchat.memory.client",
     "ragchat.ui.context",
+    "ragchat.ui.messages",
     "ragchat.ui.render.screen",
     "ragchat.ui.render.answer",
 )

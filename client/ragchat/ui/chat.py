@@ -15,9 +15,9 @@ from prompt_toolkit.utils import is_dumb_terminal
 
 from ragchat.ui.background import NO_PAST, Background, OpenApp, Past
 from ragchat.ui.interrupt import Interrupts, silent_keys
-from ragchat.ui.prompt.completer import SlashCompleter
 from ragchat.ui.prompt.session import aside, make_prompt
 from ragchat.ui.prompt.toolbar import Status
+from ragchat.ui.slash.completer import SlashCompleter
 
 if TYPE_CHECKING:
     from ragchat.app import App
@@ -96,7 +96,9 @@ class Chat:
 
     async def _work(self, text: str) -> None:
         if (context := await self._background.wait()) is not None:
-            await context.handle(text)
+            from ragchat.ui.messages import handle
+
+            await handle(context, text)
 
     def _is_leaving(self) -> bool:
         context = self._background.context

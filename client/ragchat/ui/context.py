@@ -1,13 +1,10 @@
-"""What a slash command and a question work with, at a terminal and on a pipe: the app, memory, the screen."""
+"""The state of a running chat, at a terminal or on a pipe: the app, its memory, the screen."""
 
 from __future__ import annotations
 
-import logging
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
-
-from ragchat.ui.slash import table as slash
 
 if TYPE_CHECKING:
     from ragchat.app import App
@@ -17,11 +14,6 @@ if TYPE_CHECKING:
     from ragchat.ui.prompt.toolbar import Status
     from ragchat.ui.render.answer import AnswerView
     from ragchat.ui.render.screen import Screen
-
-log = logging.getLogger("ragchat")
-
-YES = frozenset({"y", "yes"})
-NO = frozenset({"n", "no"})
 
 
 @dataclass
@@ -46,31 +38,6 @@ class ChatContext:
     def memory(self) -> MemoryClient:
         """The app's own; a turn knows it by a narrower type."""
         return cast("MemoryClient", self.app.memory)
-
-    async def handle(self, text: str) -> None:
-        """One message of the user, whatever it is. A failure is shown and counted, not raised."""
-        try:
-            await self._dispatch(text.strip())
-        except BrokenPipeError:
-            raise
-        except Exception as error:
-            self.failures += 1
-            log.error("%r failed", text.split(maxsplit=1)[0], exc_info=error)
-            self.screen.error(error)
-
-    async def _dispatch(self, text: str) -> None:
-        from ragchat.ui.welcome import load_readme
-
-        offered, self.readme_offered = self.readme_offered, False
-        if offered and text.lower() in YES:
-            await load_readme(self)
-        elif offered and text.lower() in NO:
-            self.screen.note("Load your own documents with /inject PATH.")
-        elif text.startswith("/") and not text.startswith("//"):
-            await slash.run(self, text)
-        else:
-            question = text.removeprefix("/")
-            await self.answer(self.app.ask(question, approve=self.approve))
 
     async def answer(self, events: AsyncGenerator[Event, None]) -> None:
         """Show a turn. Raises what the turn raises."""

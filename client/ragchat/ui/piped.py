@@ -11,6 +11,7 @@ from contextlib import aclosing
 from ragchat.ui.background import OpenApp
 from ragchat.ui.context import ChatContext
 from ragchat.ui.lines import read_lines
+from ragchat.ui.messages import handle
 from ragchat.ui.prompt.toolbar import Status
 from ragchat.ui.render.screen import Screen
 
@@ -36,5 +37,5 @@ async def run(open_app: OpenApp, *, session_id: str | None = None, resume: bool 
 
 async def _answer(context: ChatContext, line: str) -> None:
     """A blank line ends each answer, so that a reader can tell them apart."""
-    await context.handle(line)
+    await handle(context, line)
     context.screen.show("")

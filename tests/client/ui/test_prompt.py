@@ -20,11 +20,11 @@ from prompt_toolkit.history import InMemoryHistory
 from prompt_toolkit.input import PipeInput, create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
-from ragchat.ui.prompt.completer import SlashCompleter
 from ragchat.ui.prompt.keys import LEAVING_HINT
 from ragchat.ui.prompt.session import make_prompt, prompt_mark
 from ragchat.ui.prompt.toolbar import Status, toolbar
 from ragchat.ui.slash import table as slash
+from ragchat.ui.slash.completer import SlashCompleter
 from tests.support.screens import PyteFile
 
 PASTE = "\x1b[200~{}\x1b[201~"

@@ -1,4 +1,4 @@
-"""The line where the user types: keys, toolbar, completion, style.
+"""The line where the user types: keys and toolbar.
 
 Start with `session`. Imports prompt_toolkit.
 """

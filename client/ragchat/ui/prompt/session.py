@@ -17,8 +17,8 @@ from prompt_toolkit.utils import is_dumb_terminal
 
 from ragchat.console import is_styled, is_unicode
 from ragchat.ui.prompt.keys import make_keys
-from ragchat.ui.prompt.style import prompt_style
 from ragchat.ui.prompt.toolbar import Status, toolbar
+from ragchat.ui.style import prompt_style
 from ragconfig.home import private_folder
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from rich.theme import Theme
 
 from ragchat.console import describe, is_styled
 from ragchat.sanitize import neutral
-from ragchat.ui.prompt.style import OUTPUT
+from ragchat.ui.style import OUTPUT
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -1,4 +1,4 @@
-"""The slash commands: a table, and the actions behind it.
+"""The slash commands: a table, the actions it names, and completion.
 
-Start with `table`.
+Start with `table`. Each action gets a `ChatContext` and the text after the command's name.
 """

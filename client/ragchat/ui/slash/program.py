@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ragchat.ui.prompt.keys import KEY_HELP
 
 if TYPE_CHECKING:
     from ragchat.ui.context import ChatContext
-    from ragchat.ui.slash.table import SlashCommand
+    from ragchat.ui.slash.command import SlashCommand
 
 
-async def show_help(context: ChatContext, argument: str) -> None:
+async def show_help(context: ChatContext, argument: str, table: Sequence[SlashCommand]) -> None:
     from ragchat.errors import UnknownCommand
-    from ragchat.ui.slash import table as slash
 
     name = argument.removeprefix("/").lower()
-    if name and name not in slash.BY_NAME:
+    commands = [command for command in table if not name or name in command.names]
+    if not commands:
         raise UnknownCommand(name)
-    commands = [slash.BY_NAME[name]] if name else list(slash.COMMANDS)
     _show_rows(context, [(_usage(command), command.help) for command in commands])
     if not name:
         context.screen.show("", "Anything else is a question; //text sends text that begins with a slash.")

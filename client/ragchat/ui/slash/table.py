@@ -1,106 +1,94 @@
-"""The slash commands of the chat as a table. What they do stands in `ui/actions/`.
+"""The slash commands of the chat as a table.
 
-Completion needs the names as soon as somebody types, so nothing heavy is imported here.
+Completion needs the table as soon as the user types a slash, so this module imports nothing heavy.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, Awaitable, Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from ragchat.ui.prompt import completions
-from ragchat.ui.slash import answers, documents, program, sessions, tuning
+from ragchat.ui.slash import answers, completions, documents, program, sessions, tuning
+from ragchat.ui.slash.command import SlashCommand
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterable
+
     from prompt_toolkit.completion import Completion
 
     from ragchat.ui.context import ChatContext
 
-Run = Callable[["ChatContext", str], Awaitable[None]]
-# Why not, as the end of a sentence; "" when it may run.
-Allowed = Callable[["ChatContext"], str]
-# What an argument may be; None: the chat is still starting.
-Complete = Callable[["ChatContext | None", str], AsyncIterable["Completion"]]
+
+async def _show_help(context: ChatContext, argument: str) -> None:
+    await program.show_help(context, argument, COMMANDS)
 
 
-def always(_: ChatContext) -> str:
-    return ""
+def _complete_name(_: ChatContext | None, argument: str) -> AsyncIterable[Completion]:
+    return completions.commands(argument, COMMANDS)
 
 
-def with_an_answer(context: ChatContext) -> str:
+def _no_answer(context: ChatContext) -> str:
     return "" if context.app.last_turn is not None else "there is no answer yet"
 
 
-def at_a_terminal(context: ChatContext) -> str:
+def _no_terminal(context: ChatContext) -> str:
     return "" if context.interactive else "it needs a terminal"
-
-
-class SlashCommand(NamedTuple):
-    """One line of the table. `run` gets the text behind the name, stripped."""
-
-    name: str
-    arguments: str
-    help: str
-    run: Run
-    allowed: Allowed = always
-    complete: Complete | None = None
-    aliases: tuple[str, ...] = ()
 
 
 COMMANDS = (
     SlashCommand(
-        "help", "[COMMAND]", "what you can do here", program.show_help, always, completions.commands, ("?",)
+        "help", "[COMMAND]", "list the commands and keys", _show_help, complete=_complete_name, aliases=("?",)
     ),
     SlashCommand(
-        "inject", "PATH…|readme", "load files and folders", documents.inject, always, completions.paths
+        "inject", "PATH…|readme", "load files and folders", documents.inject, complete=completions.paths
     ),
-    SlashCommand("query", "TEXT", "search memory, without an answer", documents.query),
-    SlashCommand("sources", "[N]", "the cited passages in full", answers.show_sources, with_an_answer),
-    SlashCommand("why", "", "how the last answer came about", answers.show_why, with_an_answer),
-    SlashCommand("memory", "[GLOB]", "what memory holds", documents.show_memory),
+    SlashCommand("query", "TEXT", "search memory without asking a question", documents.query),
+    SlashCommand("sources", "[N]", "show the cited passages in full", answers.show_sources, _no_answer),
+    SlashCommand("why", "", "show how the last answer was made", answers.show_why, _no_answer),
+    SlashCommand("memory", "[GLOB]", "list the documents in memory", documents.show_memory),
     SlashCommand(
-        "forget", "DOCUMENT", "take a document out of memory", documents.forget, always, completions.documents
+        "forget",
+        "DOCUMENT",
+        "remove a document from memory",
+        documents.forget,
+        complete=completions.documents,
     ),
-    SlashCommand("undo", "", "take the last change of memory back", documents.undo),
+    SlashCommand("undo", "", "undo the last change of memory", documents.undo),
     SlashCommand(
-        "model", "[NAME]", "show or change the language model", tuning.model, always, completions.models
+        "model", "[NAME]", "show or change the language model", tuning.model, complete=completions.models
     ),
     SlashCommand(
         "system",
         "[TEXT|edit|reset]",
         "show or change the system prompt",
         tuning.system,
-        always,
-        completions.system_words,
+        complete=completions.system_words,
     ),
-    SlashCommand("new", "", "begin a new conversation", sessions.new),
+    SlashCommand("new", "", "start a new conversation", sessions.new),
+    SlashCommand("sessions", "[WORDS]", "list or search past conversations", sessions.show_sessions),
     SlashCommand(
-        "sessions", "[WORDS]", "past conversations, or those with these words", sessions.show_sessions
-    ),
-    SlashCommand(
-        "resume", "[ID]", "go on with a past one, or the last", sessions.resume, always, completions.sessions
+        "resume", "[ID]", "continue a past conversation", sessions.resume, complete=completions.sessions
     ),
     SlashCommand(
         "export",
         "[PATH]",
-        "write this one as .md or .json",
+        "write this conversation to a .md or .json file",
         sessions.export,
-        with_an_answer,
+        _no_answer,
         completions.paths,
     ),
     SlashCommand("retry", "", "ask the last question again", answers.retry),
     SlashCommand(
         "copy",
         "",
-        "the last answer to the clipboard",
+        "copy the last answer to the clipboard",
         answers.copy,
-        lambda c: at_a_terminal(c) or with_an_answer(c),
+        lambda context: _no_terminal(context) or _no_answer(context),
     ),
-    SlashCommand("clear", "", "clear the screen", program.clear, at_a_terminal),
-    SlashCommand("quit", "", "leave", program.leave, aliases=("exit", "q")),
+    SlashCommand("clear", "", "clear the screen", program.clear, _no_terminal),
+    SlashCommand("quit", "", "leave the chat", program.leave, aliases=("exit", "q")),
 )
 
-BY_NAME = {name: command for command in COMMANDS for name in (command.name, *command.aliases)}
+BY_NAME = {name: command for command in COMMANDS for name in command.names}
 
 
 def parse(line: str) -> tuple[str, str]:
@@ -110,7 +98,7 @@ def parse(line: str) -> tuple[str, str]:
 
 
 async def run(context: ChatContext, line: str) -> None:
-    """Run the command that `line` names. Raises UnknownCommand, CommandNotPossible, and what it raises."""
+    """Run the command in `line`. Raises UnknownCommand, CommandNotPossible, and what the command raises."""
     from ragchat.errors import CommandNotPossible, UnknownCommand
 
     name, argument = parse(line)
@@ -119,6 +107,6 @@ async def run(context: ChatContext, line: str) -> None:
         import difflib
 
         raise UnknownCommand(name, difflib.get_close_matches(name.lower(), BY_NAME, n=1))
-    if reason := command.allowed(context):
+    if reason := command.obstacle(context):
         raise CommandNotPossible(command.name, reason)
     await command.run(context, argument)

@@ -22,9 +22,10 @@ from ragchat.errors import (
     UnknownCommand,
 )
 from ragchat.ui.context import ChatContext
-from ragchat.ui.prompt.completer import SlashCompleter
+from ragchat.ui.messages import handle
 from ragchat.ui.prompt.toolbar import Status
 from ragchat.ui.slash import table as slash
+from ragchat.ui.slash.completer import SlashCompleter
 from ragchat.ui.slash.documents import split_paths
 from tests.support.memory import memory_in
 from tests.support.screens import piped_screen
@@ -51,7 +52,7 @@ class Room:
 
     async def say(self, line: str) -> str:
         before = len(self._out.getvalue()), len(self._err.getvalue())
-        await self.context.handle(line)
+        await handle(self.context, line)
         return self._out.getvalue()[before[0] :] + self._err.getvalue()[before[1] :]
 
 

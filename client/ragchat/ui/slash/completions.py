@@ -1,4 +1,4 @@
-"""What the arguments of slash commands may be, as far as the text before the cursor goes."""
+"""Completions of the arguments of slash commands. `argument` is the text before the cursor."""
 
 from __future__ import annotations
 
@@ -10,15 +10,14 @@ from prompt_toolkit.document import Document
 
 if TYPE_CHECKING:
     from ragchat.ui.context import ChatContext
+    from ragchat.ui.slash.command import SlashCommand
 
 _OFFERED = 50
 _PATHS = PathCompleter(expanduser=True)
 
 
-async def commands(_: ChatContext | None, argument: str) -> AsyncIterator[Completion]:
-    from ragchat.ui.slash import table as slash
-
-    for choice in _matching(argument, ((command.name, command.help) for command in slash.COMMANDS)):
+async def commands(argument: str, table: Iterable[SlashCommand]) -> AsyncIterator[Completion]:
+    for choice in _matching(argument, ((command.name, command.help) for command in table)):
         yield choice
 
 

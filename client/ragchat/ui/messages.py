@@ -1,0 +1,42 @@
+"""What the user sends: a slash command, a question, or a reply to the offer of the README."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from ragchat.ui.slash import table
+from ragchat.ui.welcome import load_readme
+
+if TYPE_CHECKING:
+    from ragchat.ui.context import ChatContext
+
+log = logging.getLogger("ragchat")
+
+YES = frozenset({"y", "yes"})
+NO = frozenset({"n", "no"})
+
+
+async def handle(context: ChatContext, text: str) -> None:
+    """Handle one message. A failure is shown and counted, not raised."""
+    try:
+        await _dispatch(context, text.strip())
+    except BrokenPipeError:
+        raise
+    except Exception as error:
+        context.failures += 1
+        log.error("%r failed", text.split(maxsplit=1)[0], exc_info=error)
+        context.screen.error(error)
+
+
+async def _dispatch(context: ChatContext, text: str) -> None:
+    offered, context.readme_offered = context.readme_offered, False
+    if offered and text.lower() in YES:
+        await load_readme(context)
+    elif offered and text.lower() in NO:
+        context.screen.note("Load your own documents with /inject PATH.")
+    elif text.startswith("/") and not text.startswith("//"):
+        await table.run(context, text)
+    else:
+        question = text.removeprefix("/")
+        await context.answer(context.app.ask(question, approve=context.approve))

@@ -1,0 +1,37 @@
+"""A line of the table of slash commands."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, Awaitable, Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from prompt_toolkit.completion import Completion
+
+    from ragchat.ui.context import ChatContext
+
+Run = Callable[["ChatContext", str], Awaitable[None]]
+# Why the command cannot run now, as the end of a sentence; "" if it can.
+Obstacle = Callable[["ChatContext"], str]
+# The completions of an argument; the context is None while the chat is starting.
+Complete = Callable[["ChatContext | None", str], AsyncIterable["Completion"]]
+
+
+def no_obstacle(_: ChatContext) -> str:
+    return ""
+
+
+class SlashCommand(NamedTuple):
+    """`run` gets the text after the name, stripped."""
+
+    name: str
+    arguments: str
+    help: str
+    run: Run
+    obstacle: Obstacle = no_obstacle
+    complete: Complete | None = None
+    aliases: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (self.name, *self.aliases)
