@@ -24,7 +24,7 @@ from ragchat.errors import MemoryRefused, ModelError, RagChatError
 from ragchat.formatting import counted
 from ragchat.llm.discovery import resolve
 from ragchat.memory.client import open_memory
-from ragchat.memory.process import STDERR_FILE, memory_path
+from ragchat.memory.process import STDERR_FILE
 from ragchat.sessions.store import sessions_path
 from ragchat.settings import ModelSettings
 from ragchat.types import OFFLINE
@@ -59,7 +59,7 @@ async def examine(settings: Settings, config_file: Path | None) -> AsyncIterator
     yield sqlite()
     yield settings_files(settings, config_file)
     yield folders(settings)
-    yield await to_thread.run_sync(database, "memory file", memory_path(settings))
+    yield await to_thread.run_sync(database, "memory file", settings.memory_path)
     yield await to_thread.run_sync(database, "sessions file", sessions_path(settings))
     async for check in memory_server(settings, config_file):
         yield check
@@ -110,7 +110,7 @@ def settings_files(settings: Settings, config_file: Path | None) -> Check:
 
 def folders(settings: Settings) -> Check:
     home = settings.home
-    for folder in (home.data, home.state, memory_path(settings).parent):
+    for folder in (home.data, home.state, settings.memory_path.parent):
         probe = folder / ".ragchat-doctor"
         try:
             private_folder(folder)
@@ -128,7 +128,7 @@ def folders(settings: Settings) -> Check:
 
 def _room(settings: Settings) -> Check:
     """Whether there is room for the next writes: an index built again may be as large as the memory."""
-    home, memory = settings.home, memory_path(settings)
+    home, memory = settings.home, settings.memory_path
     needed = max(LEAST_ROOM, memory.stat().st_size if memory.exists() else 0)
     for folder in (memory.parent, home.data, home.state):
         free = shutil.disk_usage(next(one for one in (folder, *folder.parents) if one.exists())).free

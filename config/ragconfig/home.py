@@ -5,6 +5,7 @@ Light on purpose: it imports neither msgspec nor TOML.
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Mapping
@@ -13,6 +14,21 @@ from typing import NamedTuple
 
 # Where everything lives; no key of the settings.
 HOME_VARIABLE = "RAGCHAT_HOME"
+
+
+class UnknownHome(OSError):
+    """A path begins with `~name`, and there is no user of that name."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(errno.ENOENT, "No such home folder", path)
+
+
+def user_path(path: str) -> Path:
+    """`path`, absolute, with `~` and `~name` replaced by home folders. Raises UnknownHome."""
+    try:
+        return Path(path).expanduser().absolute()
+    except RuntimeError:
+        raise UnknownHome(path) from None
 
 
 class Home(NamedTuple):
@@ -25,8 +41,9 @@ class Home(NamedTuple):
 
     @classmethod
     def find(cls, environ: Mapping[str, str] = os.environ) -> Home:
+        """Raises UnknownHome."""
         if root := environ.get(HOME_VARIABLE):
-            home = Path(root).expanduser().absolute()
+            home = user_path(root)
             return cls(home / "config", home / "data", home / "state", home / "cache")
         import platformdirs
 

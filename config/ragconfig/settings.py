@@ -16,7 +16,7 @@ from msgspec import Struct
 
 import ragconfig
 from ragconfig import redaction as discretion
-from ragconfig.home import HOME_VARIABLE, Home
+from ragconfig.home import HOME_VARIABLE, Home, UnknownHome, user_path
 from ragconfig.regular_files import ReadableByOthers, read_regular
 
 T = TypeVar("T")
@@ -67,6 +67,25 @@ class Settings(Struct):
             origin = self.origins.get(key, "the packaged defaults")
             raise SettingsError(f"{key} is not usable: {reason} (from {origin}).") from None
 
+    def path(self, key: str, default: str) -> Path:
+        """The file that the setting `key` names, absolute; where it names none, `default` in the data folder.
+
+        Raises SettingsError.
+        """
+        table, _, name = key.partition(".")
+        if not (path := self.tables[table][name]):
+            return self.home.data / default
+        try:
+            return user_path(path)
+        except UnknownHome as error:
+            origin = self.origins.get(key, "the packaged defaults")
+            raise SettingsError(f"{key} = {path} is not usable: {_lowered(error)} (from {origin}).") from None
+
+    @property
+    def memory_path(self) -> Path:
+        """The SQLite file of memory. Raises SettingsError."""
+        return self.path("memory.path", "memory.db")
+
 
 def load_settings(
     config_file: Path | None = None,
@@ -80,7 +99,10 @@ def load_settings(
     typed (None: not given); `folder` is where the project file is looked for (default: the working folder).
     Raises SettingsError.
     """
-    settings = Settings(Home.find(environ), {})
+    try:
+        settings = Settings(Home.find(environ), {})
+    except UnknownHome as error:
+        raise SettingsError(f"{HOME_VARIABLE} is not usable: {error.strerror}: {error.filename}.") from None
     for name in PACKAGED:
         for table, values in _packaged(name).items():
             settings.tables[table] = dict(values)
@@ -249,15 +271,13 @@ def read_key(
 def _read_secret(path: str, kind: str) -> str:
     hint = ""
     try:
-        return read_regular(Path(path).expanduser(), LARGEST_SECRET, private=True).decode("utf-8").strip()
+        return read_regular(user_path(path), LARGEST_SECRET, private=True).decode("utf-8").strip()
     except ReadableByOthers as error:
         reason, hint = _lowered(error), f"Make it yours alone: chmod 600 {path}"
     except OSError as error:
         reason = _lowered(error)
     except UnicodeDecodeError:
         reason = "it is not text in UTF-8"
-    except RuntimeError:  # `~name` of a user that does not exist
-        reason = "there is no such home folder"
     raise SettingsError(f"The {kind} {path} cannot be read: {reason}.", hint)
 
 

@@ -8,14 +8,14 @@ from ragmemory.ingest.chunking import ChunkingSettings
 from ragmemory.search.ranking import RankingSettings
 from ragmemory.search.sync import Indexing
 from ragmemory.service import MemoryService
-from ragmemory.settings import MemorySettings, memory_path
+from ragmemory.settings import MemorySettings
 from ragmemory.stores.sqlite import Store
 
 
 def make_service(settings: Settings, embedder: Embedder | None = None) -> MemoryService:
     """The memory that the settings describe; nothing is opened yet. Raises SettingsError."""
     ranking = settings.table("ranking", RankingSettings)
-    path = memory_path(settings)
+    path = settings.memory_path
     memory = settings.table("memory", MemorySettings)
     store = Store(path, memory.busy_seconds, memory.undo_depth, read_only=memory.read_only)
     embedder = embedder or make_embedder(settings)

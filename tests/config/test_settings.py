@@ -318,6 +318,18 @@ def test_one_variable_moves_everything_under_one_folder(tmp_path: Path) -> None:
     assert home == Home(*(tmp_path / name for name in ("config", "data", "state", "cache")))
 
 
+def test_the_home_folder_of_an_unknown_user_is_named_with_its_key(home: Path) -> None:
+    user_file(home, '[memory]\npath = "~nobody-has-this-name/memory.db"\n')
+    settings = load(home)
+    with pytest.raises(SettingsError) as caught:
+        _ = settings.memory_path
+    assert str(caught.value).startswith(
+        "memory.path = ~nobody-has-this-name/memory.db is not usable: no such home folder (from "
+    )
+    with pytest.raises(SettingsError, match=r"^RAGCHAT_HOME is not usable: No such home folder: ~nobody-has"):
+        load_settings(environ={"RAGCHAT_HOME": "~nobody-has-this-name/x"})
+
+
 def test_without_it_the_platform_says_where(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     home = Home.find({})

@@ -13,7 +13,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ragchat.sessions.store import SessionSettings
 from ragchat.settings import ModelSettings, RetrievalSettings, ToolSettings
 from ragchat.turn.prompt import PromptSettings
 from ragconfig.settings import SettingsError, known_keys, load_settings
@@ -30,7 +29,6 @@ TABLES: dict[str, type] = {
     "retrieval": RetrievalSettings,
     "tools": ToolSettings,
     "prompts": PromptSettings,
-    "sessions": SessionSettings,
     "memory": MemorySettings,
     "limits": LimitSettings,
     "embedder": EmbedderSettings,

@@ -22,6 +22,8 @@ from tests.support.openai_server import OpenAIServer, Reply
 from tests.support.processes import LONGEST_SECONDS
 from tests.support.program import Program, program_in
 
+UNKNOWN_HOME = "~nobody-has-this-name/x"
+
 posix = pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals and pipes")
 
 
@@ -72,6 +74,26 @@ def test_a_mistake_in_the_settings_is_one_line_with_a_hint(ragchat: Program) -> 
             f"ragchat: Unknown setting retrieval.top_kk in {wrong}.\n  Did you mean retrieval.top_k?\n"
         )
     assert ragchat("config", "init").code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "variable"),
+    [
+        (["--memory", UNKNOWN_HOME], {}),
+        (["--config", UNKNOWN_HOME], {}),
+        ([], {"RAGCHAT_MEMORY": UNKNOWN_HOME}),
+        ([], {"RAGCHAT_SESSIONS_PATH": UNKNOWN_HOME}),
+        ([], {"RAGCHAT_HOME": UNKNOWN_HOME}),
+    ],
+)
+def test_the_home_folder_of_an_unknown_user_is_named(
+    tmp_path: Path, words: list[str], variable: dict[str, str]
+) -> None:
+    done = program_in(tmp_path, **variable)("ask", "What is tea?", *words)
+    assert (done.code, done.out) == (1, "")
+    assert "no such home folder" in done.err.lower()
+    assert UNKNOWN_HOME in done.err
+    assert "inside ragchat" not in done.err
 
 
 @pytest.mark.parametrize(

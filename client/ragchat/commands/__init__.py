@@ -58,13 +58,15 @@ class Run:
 
     @property
     def config_file(self) -> Path | None:
-        return Path(self.arguments.config).expanduser().absolute() if self.arguments.config else None
+        """Raises UnknownHome."""
+        from ragconfig.home import user_path
+
+        return user_path(self.arguments.config) if self.arguments.config else None
 
     def _flags(self) -> dict[str, Any]:
         arguments = self.arguments
-        memory = Path(arguments.memory).expanduser().absolute() if arguments.memory else None
         given = {
-            "memory.path": str(memory) if memory else None,
+            "memory.path": arguments.memory,
             "model.name": "offline" if arguments.offline else arguments.model,
             "retrieval.top_k": arguments.top_k,
         }

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from ragchat.commands import Run
 from ragchat.errors import FileInTheWay
 from ragchat.log import LOG_FILE
-from ragchat.memory.process import STDERR_FILE, memory_path
+from ragchat.memory.process import STDERR_FILE
 from ragchat.sessions.store import sessions_path
 from ragconfig.home import Home, private_folder
 from ragconfig.settings import PACKAGED, PROJECT_FILE, USER_FILE, known_keys, range_of
@@ -51,7 +51,7 @@ def path(run: Run) -> int:
     places = {
         "settings": run.config_file or home.config / USER_FILE,
         "project_settings": Path.cwd() / PROJECT_FILE,
-        "memory": memory_path(run.settings),
+        "memory": run.settings.memory_path,
         "sessions": sessions_path(run.settings),
         "log": home.state / LOG_FILE,
         "memory_log": home.state / STDERR_FILE,

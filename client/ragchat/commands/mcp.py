@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from ragchat.commands import Run
-from ragchat.memory.process import memory_path
-from ragconfig.home import HOME_VARIABLE
+from ragconfig.home import HOME_VARIABLE, user_path
 from ragmcp.hosts import HOSTS, Host, reached, server_command, started
 
 MCP_PATH = "/mcp"
@@ -25,18 +23,18 @@ def config(run: Run) -> int:
 
 def _own(host: Host, run: Run) -> dict[str, Any]:
     """With a server that the host starts for itself, on this memory."""
-    command = [*server_command(), "--memory", str(memory_path(run.settings))]
+    command = [*server_command(), "--memory", str(run.settings.memory_path)]
     if run.config_file is not None:
         command += ["--config", str(run.config_file)]
     # A host does not start its servers from the user's shell: what that sets must stand in the block.
     home = os.environ.get(HOME_VARIABLE)
-    return started(host, command, {HOME_VARIABLE: str(Path(home).expanduser().absolute())} if home else {})
+    return started(host, command, {HOME_VARIABLE: str(user_path(home))} if home else {})
 
 
 def _running(host: Host, run: Run) -> dict[str, Any]:
     """With the server that `ragchat serve` runs."""
     file = run.arguments.token_file
-    path = str(Path(file).expanduser().absolute()) if file else ""
+    path = str(user_path(file)) if file else ""
     return reached(host, _address(run.arguments.url), server_command(), token=bool(file), token_file=path)
 
 

@@ -50,16 +50,10 @@ OPENAI_PREFIX = "OPENAI_"
 OPENAI_KEY = "OPENAI_API_KEY"
 
 
-def memory_path(settings: Settings) -> Path:
-    """The memory's SQLite file, absolute."""
-    named = settings.tables["memory"]["path"]
-    return Path(named).expanduser().absolute() if named else settings.home.data / "memory.db"
-
-
 def program(settings: Settings, config_file: Path | None, verbose: bool) -> list[str]:
     """`ragmemory` on this memory, with the settings of this run."""
     # -P: a file of the working folder must not stand in for a module of the server.
-    words = [sys.executable, "-P", "-X", "utf8", "-m", "ragmemory", "--memory", str(memory_path(settings))]
+    words = [sys.executable, "-P", "-X", "utf8", "-m", "ragmemory", "--memory", str(settings.memory_path)]
     words += ["--config", str(config_file)] if config_file else []
     return [*words, "-v"] if verbose else words
 

@@ -54,14 +54,9 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
 )
 
 
-class SessionSettings(msgspec.Struct):
-    path: str
-
-
 def sessions_path(settings: Settings) -> Path:
-    """The SQLite file of past conversations."""
-    path = settings.table("sessions", SessionSettings).path
-    return Path(path).expanduser() if path else settings.home.data / "sessions.db"
+    """The SQLite file of past conversations. Raises SettingsError."""
+    return settings.path("sessions.path", "sessions.db")
 
 
 class SessionStore:
