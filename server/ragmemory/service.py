@@ -11,7 +11,6 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 import anyio
-import msgspec
 from anyio import to_thread
 from msgspec.structs import replace
 
@@ -20,7 +19,7 @@ from ragmemory.errors import DocumentNotFound, EmbedderUnavailable, NothingToUnd
 from ragmemory.ingest.documents import complete, make_draft
 from ragmemory.ingest.preparation import Preparation
 from ragmemory.ingest.reembedding import OnProgress, reembed
-from ragmemory.ingest.sweeping import Sweeping
+from ragmemory.ingest.sweeping import Sweeper
 from ragmemory.ingest.values import check_uri
 from ragmemory.ingest.write_queue import Intake
 from ragmemory.search.queries import LONGEST, parse
@@ -34,10 +33,10 @@ from ragmemory.types import (
     Draft,
     Entry,
     Forgotten,
-    Found,
     Injected,
     Metadata,
     Origin,
+    QueryResult,
     Reembedded,
     Stats,
     Verified,
@@ -62,8 +61,8 @@ class MemoryService:
         self._store = store
         self._embedder = embedder
         self._indexing = indexing
-        self._sweeping = Sweeping(store)
-        preparation = Preparation(store, embedder, max_tokens, self._note_page)
+        self._sweeper = Sweeper(store)
+        preparation = Preparation(store, embedder, max_tokens, self._note_page, self._sweeper.wake)
         self._intake = Intake(preparation.prepare, self._commit, preparation.build, preparation.abandon)
         self._opening = anyio.Lock()
         self._reembedding = anyio.Lock()
@@ -76,7 +75,7 @@ class MemoryService:
         self._tasks.start_soon(self._intake.run)
         self._tasks.start_soon(self._indexing.follow, self._intake.idle)
         self._tasks.start_soon(self._indexing.maintain)
-        self._tasks.start_soon(self._sweeping.run)
+        self._tasks.start_soon(self._sweeper.run)
         return self
 
     async def __aexit__(
@@ -114,6 +113,8 @@ class MemoryService:
                 self._tasks.start_soon(self._load_embedder)
                 await self._store.open()
                 self._is_open = True
+                if self._store.is_writable:
+                    self._sweeper.wake()
 
     async def _load_embedder(self) -> None:
         with suppress(Exception):  # whoever needs it will be told
@@ -155,7 +156,7 @@ class MemoryService:
 
     def _note_write(self, chunks: int = 0) -> None:
         self._indexing.note_write(chunks)
-        self._sweeping.note_write()
+        self._sweeper.wake()
 
     async def _remove(self, uri: str, origin: Origin, undoes: int | None = None) -> Forgotten | None:
         forgotten = await self._store.remove(uri, origin, undoes)
@@ -171,31 +172,37 @@ class MemoryService:
 
     # Finding
 
-    async def query(self, text: str, top_k: int, filter: dict[str, Any] | None = None) -> Found:
-        """The best passages for a question, best first, from whatever was committed before the call.
+    async def query(self, text: str, top_k: int, filter: dict[str, Any] | None = None) -> QueryResult:
+        """Search everything that was committed before the call.
 
-        Raises BadArgument, EmbedderMismatch; an embedder that is down costs the vectors, not the answer.
+        Without the embedder the search goes by words alone, and the notice says so. A hit that lies on a
+        damaged page is left out. Raises BadArgument, EmbedderMismatch.
         """
         condition = compile_filter(filter) if filter else None
         await self._open()
         if not await self._indexing.bring_up_to_date():
-            return Found([])
-        parsed = parse(text)
-        vector, notice = await self._embed(parsed.text)
+            return QueryResult([], empty=True)
+        notices: list[str] = []
         if len(text) > LONGEST:
-            notice = f"Only the first {LONGEST:,} characters of the question were used. {notice}".strip()
+            notices.append(f"Only the first {LONGEST:,} characters of the question were used.")
+        parsed = parse(text)
+        vector = await self._embed(parsed.text, notices)
         allowed = await self._store.allowed(condition) if condition else None
         boosted: set[int] = set()
         if parsed.phrases or parsed.prefixes:
             boosted = await self._store.holding(parsed.phrases, parsed.prefixes)
         scored = await self._indexing.search(parsed, vector, allowed, boosted, top_k)
-        return Found(await self._store.hits({one.chunk_id: one.score for one in scored}), notice)
+        hits, damage = await self._store.hits({one.chunk_id: one.score for one in scored})
+        if damage:
+            notices.append(f"Some passages were left out. {damage} {damage.hint}")
+        return QueryResult(hits, empty=False, notice=" ".join(notices))
 
-    async def _embed(self, text: str) -> tuple[NDArray[np.float32] | None, str]:
+    async def _embed(self, text: str, notices: list[str]) -> NDArray[np.float32] | None:
         try:
-            return await self._embedder.embed_query(text, self._indexing.weigh), ""
+            return await self._embedder.embed_query(text, self._indexing.weigh)
         except EmbedderUnavailable as error:
-            return None, f"Searched by words alone. {error}"
+            notices.append(f"Searched by words alone. {error}")
+            return None
 
     # Looking
 
@@ -218,10 +225,10 @@ class MemoryService:
         await self._open()
         return await self._store.document_ids(prefix)
 
-    async def log(self, limit: int) -> list[Entry]:
-        """The newest lines of the journal, newest first."""
+    async def journal(self, limit: int) -> list[Entry]:
+        """The newest entries of the journal, newest first."""
         await self._open()
-        return await self._store.entries(limit)
+        return await self._store.journal(limit)
 
     async def stats(self) -> Stats:
         """Counts and sizes."""
@@ -268,7 +275,7 @@ class MemoryService:
         elif before is None:
             raise NotUndoable(entry.seq, entry.action, entry.uri)
         else:
-            draft = await _drafted(complete, before.text, msgspec.json.decode(before.metadata))
+            draft = await _drafted(complete, before.text, before.metadata)
             write = Write(draft, origin, undoes=entry.seq, added_at=before.added_at)
             await self._intake.submit(write)
         return replace(entry, undone=True)

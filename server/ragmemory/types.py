@@ -93,11 +93,12 @@ def names(title: str, heading: str) -> list[str]:
     return [name for name in ([heading] if begins else [title, heading]) if name]
 
 
-class Found(Struct, frozen=True):
-    """The outcome of one `query`. `notice` says what was not as usual ("" or why by words alone)."""
+class QueryResult(Struct, frozen=True):
+    """The outcome of one `query`."""
 
-    hits: list[Hit]
-    notice: str = ""
+    hits: list[Hit]  # best first
+    empty: bool  # the memory holds no documents
+    notice: str = ""  # how this search differs from an ordinary one, such as "Searched by words alone. …"
 
 
 class DocumentInfo(Struct, frozen=True):
@@ -121,6 +122,14 @@ class Entry(Struct, frozen=True):
     uri: str
     origin: Origin
     undone: bool = False
+
+
+class Previous(Struct, frozen=True):
+    """A document as it was before a write: what undo restores."""
+
+    text: str
+    metadata: Metadata
+    added_at: str  # ISO 8601, UTC
 
 
 class Forgotten(Struct, frozen=True):

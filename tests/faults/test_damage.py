@@ -47,7 +47,7 @@ async def used(service: MemoryService) -> list[str]:
         await outcome(service.query("w1 w2 w3", 8)),
         await outcome(service.documents(100)),
         await outcome(service.document("u4")),
-        await outcome(service.log(50)),
+        await outcome(service.journal(50)),
         await outcome(service.stats()),
         await outcome(service.undo(ORIGIN)),
         await outcome(service.inject("a new text", {"uri": "new"}, ORIGIN)),

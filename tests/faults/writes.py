@@ -79,7 +79,7 @@ async def _write(memory: MemoryService, model: Model, chance: Random, version: s
     else:
         model.texts[name] = f"{name} in version {version}."
         await memory.inject(model.texts[name], {"uri": name}, ORIGIN)
-    [entry] = await memory.log(1)
+    [entry] = await memory.journal(1)
     model.writes.append((entry.seq, name, before))
 
 

@@ -289,7 +289,7 @@ class Client:
         assert total == len(listed) == (await service.stats()).documents
         metadata = {uri: document.metadata for uri, document in self.model.documents.items()}
         assert {info.uri: canonical(info.metadata) for info in listed} == metadata
-        journal = [(entry.action, entry.uri, entry.undone) for entry in await service.log(10_000)]
+        journal = [(entry.action, entry.uri, entry.undone) for entry in await service.journal(10_000)]
         assert journal[::-1] == [(line.action, line.uri, line.undone) for line in self.model.journal]
 
     async def read(self) -> None:
@@ -358,7 +358,7 @@ async def inject_at_once(clients: Sequence[Client], number: int, uris: Sequence[
             tasks.start_soon(inject, clients[index % CLIENTS], uri)
     model = clients[0].model
     # Which came first is not said, but the journal knows.
-    news = await (await clients[0].service()).log(len(uris))
+    news = await (await clients[0].service()).journal(len(uris))
     written = [uri for uri in uris if statuses[uri] != "unchanged"]
     order = [entry.uri for entry in news[: len(written)]][::-1]
     assert sorted(order) == sorted(written)

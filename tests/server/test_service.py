@@ -23,6 +23,7 @@ from ragmemory.errors import (
     DocumentNotFound,
     EmbedderMismatch,
     EmbedderUnavailable,
+    MemoryDamaged,
     MemoryUnusable,
     NotAMemory,
     NotAnIndex,
@@ -106,7 +107,7 @@ async def test_the_same_text_again_changes_nothing_and_costs_no_embedding(
     assert again.status == "unchanged"
     assert again.chunks == 1
     assert embedder.calls == 1
-    assert len(await memory.log(10)) == 1
+    assert len(await memory.journal(10)) == 1
 
 
 async def test_new_metadata_alone_is_written_without_embedding(
@@ -314,7 +315,7 @@ async def test_a_write_that_fails_at_the_commit_fails_none_of_the_others(
     assert sorted(refused) == sorted(set(names) - set(good))
     found, _ = await memory.documents(200, 0, "good*")
     assert sorted(document.uri for document in found) == sorted(good)
-    assert len(await memory.log(200)) == 1 + len(good)
+    assert len(await memory.journal(200)) == 1 + len(good)
     assert await uris(memory, "good 11", {"uri": "good-11"}) == ["good-11"]
 
 
@@ -472,7 +473,7 @@ async def test_undo_walks_back_write_by_write(memory: MemoryService) -> None:
     assert (await memory.stats()).documents == 0
     with pytest.raises(NothingToUndo):
         await memory.undo(ORIGIN)
-    assert [entry.action for entry in await memory.log(10)] == ["restored"] * 3 + [
+    assert [entry.action for entry in await memory.journal(10)] == ["restored"] * 3 + [
         "removed",
         "updated",
         "added",
@@ -512,6 +513,19 @@ async def test_undo_never_removes_a_document_whose_earlier_text_is_no_longer_kep
     await put(memory, "version four", uri="thesis.txt")
     assert (await memory.undo(ORIGIN)).action == "updated"
     assert (await memory.document("thesis.txt"))[1] == "version three"
+
+
+async def test_undo_from_a_damaged_entry_of_the_journal_says_so_and_changes_nothing(
+    tmp_path: Path, memory: MemoryService
+) -> None:
+    await put(memory, FOX, uri="fox")
+    await memory.forget("fox", ORIGIN)
+    for damaged in ("{", "3"):
+        with closing(sqlite3.connect(tmp_path / "memory.db")) as other, other:
+            other.execute("UPDATE journal SET before_metadata = ? WHERE seq = 2", [damaged])
+        with pytest.raises(MemoryDamaged, match="at entry 2 of the journal"):
+            await memory.undo(ORIGIN)
+    assert [entry.undone for entry in await memory.journal(10)] == [False, False]
 
 
 async def test_with_no_texts_kept_undo_takes_back_additions_alone(tmp_path: Path) -> None:
@@ -562,7 +576,7 @@ async def test_two_that_undo_at_once_take_back_two_writes_or_one_is_refused(
                 tasks.start_soon(undo, other)
     assert done >= 2
     assert (await memory.document("page"))[1] == f"version {5 - done}"
-    assert sum(entry.undone for entry in await memory.log(100)) == done
+    assert sum(entry.undone for entry in await memory.journal(100)) == done
 
 
 async def test_a_uri_that_is_refused_today_can_be_forgotten_and_brought_back(
@@ -924,7 +938,7 @@ async def test_documents_of_one_uri_keep_their_order_also_behind_a_long_one(tmp_
                 await put(memory, PIE, uri="other")
                 embedder.gate.set()
             assert (await memory.document("doc"))[1] == FOX
-            assert [(entry.uri, entry.action) for entry in await memory.log(10)] == [
+            assert [(entry.uri, entry.action) for entry in await memory.journal(10)] == [
                 ("doc", "updated"),
                 ("doc", "added"),
                 ("other", "added"),
@@ -944,7 +958,60 @@ async def test_a_long_document_whose_caller_is_cancelled_is_worked_on_no_more(tm
             assert (await put(memory, FOX, uri="doc")).status == "added"
             assert embedder.calls == calls + 1
             assert await uris(memory, "Sentence3 stands here alone") == ["doc"]
-            assert [entry.action for entry in await memory.log(10)] == ["added"]
+            assert [entry.action for entry in await memory.journal(10)] == ["added"]
+
+
+@pytest.fixture
+def swept(monkeypatch: pytest.MonkeyPatch) -> anyio.Event:
+    """Set when a sweep that has removed something finds nothing more."""
+    swept, sweep, removed = anyio.Event(), Store.sweep, 0
+
+    async def counting_sweep(store: Store) -> bool:
+        nonlocal removed
+        has_removed = await sweep(store)
+        removed += has_removed
+        if removed and not has_removed:
+            swept.set()
+        return has_removed
+
+    monkeypatch.setattr(Store, "sweep", counting_sweep)
+    return swept
+
+
+def chunks_in(folder: Path) -> int:
+    """The chunks in the file, hidden ones as well."""
+    with closing(sqlite3.connect(folder / "memory.db")) as other:
+        [(count,)] = other.execute("SELECT count(*) FROM chunks")
+    return int(count)
+
+
+async def test_what_a_cancelled_load_has_written_is_swept_without_another_write(
+    tmp_path: Path, swept: anyio.Event
+) -> None:
+    embedder = GatedEmbedder()
+    with anyio.fail_after(60):
+        async with service_for(tmp_path, embedder) as memory:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(partial(put, memory, LONG, uri="doc"))
+                await embedder.reached.wait()
+                tasks.cancel_scope.cancel()
+            await swept.wait()
+    assert chunks_in(tmp_path) == 0
+
+
+async def test_what_a_killed_process_left_is_swept_once_the_memory_is_opened_again(
+    tmp_path: Path, swept: anyio.Event
+) -> None:
+    with anyio.fail_after(60):
+        async with service_for(tmp_path) as memory:
+            await put(memory, LONG, uri="doc")
+        with closing(sqlite3.connect(tmp_path / "memory.db")) as other, other:
+            other.execute("UPDATE documents SET hidden = 1, updated_at = '2020-01-01T00:00:00.000+00:00'")
+            other.execute("DELETE FROM journal")
+        async with service_for(tmp_path) as memory:
+            assert (await memory.stats()).documents == 0
+            await swept.wait()
+    assert chunks_in(tmp_path) == 0
 
 
 async def test_a_long_document_is_updated_forgotten_and_put_back(memory: MemoryService) -> None:

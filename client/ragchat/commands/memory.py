@@ -68,7 +68,7 @@ async def rm(run: Run) -> int:
 
 async def log(run: Run) -> int:
     async with run.memory() as memory:
-        entries = await memory.log(run.arguments.limit)
+        entries = await memory.journal(run.arguments.limit)
     if run.console.json:
         run.console.document({"entries": entries})
     elif not entries:

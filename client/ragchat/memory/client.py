@@ -90,7 +90,7 @@ class MemoryClient:
         """Take out a document, named as for `show`."""
         return await self._about("ForgetDocument", document, Forgotten)
 
-    async def log(self, limit: int = 100) -> list[Entry]:
+    async def journal(self, limit: int = 100) -> list[Entry]:
         """The last writes, the newest first."""
         return (await self._typed("ListJournal", {"limit": limit}, Journal)).entries
 

@@ -29,7 +29,8 @@ Page = tuple[list[Chunk], list[Embedding]]
 class Preparation:
     """`max_tokens` is the longest chunk, in the embedder's tokens.
 
-    `on_page` is awaited with the number of chunks after each page of a long document that was written.
+    `on_page` is awaited with the number of chunks after each page of a long document that was written;
+    `on_abandoned` is called when hidden chunks were left to be swept.
     """
 
     def __init__(
@@ -38,11 +39,13 @@ class Preparation:
         embedder: Embedder,
         max_tokens: int,
         on_page: Callable[[int], Awaitable[None]],
+        on_abandoned: Callable[[], None],
     ) -> None:
         self._store = store
         self._embedder = embedder
         self._max_tokens = max_tokens
         self._on_page = on_page
+        self._on_abandoned = on_abandoned
         # First in, first out: long documents take turns, page by page.
         self._turn = anyio.Lock()
 
@@ -95,6 +98,7 @@ class Preparation:
         # If this fails, a later sweep removes it all the same.
         with anyio.move_on_after(1, shield=True), suppress(RagMemoryError):
             await self._store.abandon(built)
+        self._on_abandoned()
 
     async def _pages(self, write: Write) -> AsyncIterator[Page]:
         """All chunks of a text, so many at a time as are written in one transaction."""

@@ -11,29 +11,29 @@ from ragmemory.stores.sqlite import Store
 
 logger = logging.getLogger(__name__)
 
-# Seconds between two transactions, in which others write: about as long as one takes.
+# Seconds between two transactions, so that other writers get their turn: about as long as one takes.
 _PAUSE = 0.05
 
 
-class Sweeping:
-    """Sweeps after writes only: a process that reads leaves the file as it is."""
+class Sweeper:
+    """Sweeps when it is woken: after the memory was opened, after each write, and after an abandoned one."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._written = anyio.Event()
+        self._woken = anyio.Event()
 
-    def note_write(self) -> None:
-        """Something was committed, which may have left something to remove."""
-        self._written.set()
+    def wake(self) -> None:
+        """There may be something to remove."""
+        self._woken.set()
 
     async def run(self) -> None:
         """Work until cancelled."""
         while True:
-            await self._written.wait()
-            self._written = anyio.Event()
+            await self._woken.wait()
+            self._woken = anyio.Event()
             try:
                 if await self._store.sweep():
-                    self._written.set()
+                    self.wake()
                     await anyio.sleep(_PAUSE)
-            except RagMemoryError as error:  # after the next write it tries again
+            except RagMemoryError as error:  # The next write wakes it again.
                 logger.warning("Removed documents still take up space: %s", error)

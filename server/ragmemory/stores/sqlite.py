@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator, Sequence
-from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager
+from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -36,7 +36,9 @@ from ragmemory.types import (
     Forgotten,
     Hit,
     Mark,
+    Metadata,
     Origin,
+    Previous,
     Stats,
     Verified,
     Write,
@@ -146,6 +148,11 @@ class Store:
                 await connections.close(self._writer)
             if self._readable is not None:
                 self._readable.close()
+
+    @property
+    def is_writable(self) -> bool:
+        """False while the file is open for reading alone."""
+        return self._writer is not None
 
     def is_replaced(self) -> bool:
         """Whether another file, or none, lies where this one was opened, or it changed unseen by SQLite."""
@@ -357,8 +364,26 @@ class Store:
         )
         return {row[0] for row in rows}
 
-    async def hits(self, scores: dict[int, float]) -> list[Hit]:
-        """The chunks with these ids in this order; one that was removed in the meantime is left out."""
+    async def hits(self, scores: dict[int, float]) -> tuple[list[Hit], MemoryDamaged | None]:
+        """The chunks with these ids in this order; a chunk that was removed in the meantime is left out.
+
+        A chunk that cannot be read is left out, too, and the error is returned. It is raised if none can be.
+        """
+        try:
+            return _ranked(await self._passages(scores)), None
+        except MemoryDamaged as error:
+            damage = error
+        passages: list[list[Any]] = []
+        for chunk_id, score in scores.items():
+            with suppress(MemoryDamaged):
+                passages += await self._passages({chunk_id: score})
+        if not passages:
+            raise damage
+        logger.warning("Passages were left out of an answer. %s %s", damage, damage.hint)
+        return _ranked(passages), damage
+
+    async def _passages(self, scores: dict[int, float]) -> list[list[Any]]:
+        """The fields of a hit without its rank, for each chunk that is found."""
         rows = await self._read(
             "SELECT chunk_id, document_id, uri, title, heading, start_line, end_line, text, metadata"
             " FROM chunks JOIN documents ON number = document"
@@ -367,7 +392,7 @@ class Store:
         )
         found = {row[0]: row for row in rows}
         present = [found[chunk_id] for chunk_id in scores if chunk_id in found]
-        return [Hit(rank, scores[row[0]], *self._decoded(row)) for rank, row in enumerate(present, 1)]
+        return [[scores[row[0]], *self._decoded(row)] for row in present]
 
     # Looking
 
@@ -411,21 +436,25 @@ class Store:
             )
             return "".join([await writing.text(connection, row[0]) for row in rows])
 
-    async def entries(self, limit: int) -> list[Entry]:
-        """The newest lines of the journal, newest first."""
+    async def journal(self, limit: int) -> list[Entry]:
+        """The newest entries of the journal, newest first."""
         async with self._reading() as connection:
             return await journal.entries(connection, limit)
 
-    async def last_write(self) -> tuple[Entry, journal.Before | None] | None:
+    async def last_write(self) -> tuple[Entry, Previous | None] | None:
         """The last write that is not undone, and the document before it: see `journal.last_write`."""
         async with self._reading() as connection:
             last = await journal.last_write(connection)
             if last is None:
                 return None
             entry, before = last
-            if before and before.document is not None:
-                before = before._replace(text=await writing.text(connection, before.document))
-            return entry, before
+            if before is None:
+                return entry, None
+            text = before.text
+            if before.document is not None:
+                text = await writing.text(connection, before.document)
+            place = f"entry {entry.seq} of the journal"
+            return entry, Previous(text, self._metadata(before.metadata, place), before.added_at)
 
     async def embedder(self) -> tuple[str, int] | None:
         """The identity and the dimensions of the embedder that filled this memory; None before the first."""
@@ -493,13 +522,22 @@ class Store:
 
     async def _located(self, error: MemoryDamaged) -> MemoryDamaged:
         """The error with the place of the damage, if that is found within a second."""
+        if error.place:
+            return error
         if self._damage is None:
             self._damage = await verifying.place_of_damage(self.path)
         return MemoryDamaged(error.path, error.reason, self._damage)
 
     def _decoded(self, row: sqlite3.Row) -> list[Any]:
         """The row with its last column, the metadata, read from JSON. Raises MemoryDamaged."""
+        return [*row[:-1], self._metadata(row[-1], "the metadata of a document")]
+
+    def _metadata(self, stored: str, place: str) -> Metadata:
         try:
-            return [*row[:-1], msgspec.json.decode(row[-1])]
+            return msgspec.json.decode(stored, type=Metadata)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise MemoryDamaged(str(self.path), str(error), "the metadata of a document") from error
+            raise MemoryDamaged(str(self.path), str(error), place) from error
+
+
+def _ranked(passages: Sequence[Sequence[Any]]) -> list[Hit]:
+    return [Hit(rank, *fields) for rank, fields in enumerate(passages, 1)]

@@ -60,7 +60,7 @@ async def test_a_document_goes_in_is_found_shown_and_taken_out_again(tmp_path: P
         assert seen == [(1, 1)]
         assert (await memory.forget("note:1")).chunks == 1
         assert (await memory.undo()).uri == "note:1"
-        assert [entry.action for entry in await memory.log()][-1] == "added"
+        assert [entry.action for entry in await memory.journal()][-1] == "added"
         assert {tool.name for tool in await memory.tools()} >= {"Inject", "Query"}
 
 

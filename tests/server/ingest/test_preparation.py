@@ -43,7 +43,7 @@ async def preparation(tmp_path: Path, embedder: PickyEmbedder) -> AsyncIterator[
     async def ignore(_: int) -> None:
         pass
 
-    yield Preparation(store, embedder, 512, ignore)
+    yield Preparation(store, embedder, 512, ignore, lambda: None)
     await store.close()
 
 

@@ -18,7 +18,7 @@ from ragmemory.mcp import toolsets
 from ragmemory.mcp.toolsets import make_tools
 from ragmemory.mcp.toolsets.memory import readable
 from ragmemory.service import MemoryService
-from ragmemory.types import Found, Hit, names
+from ragmemory.types import Hit, QueryResult, names
 from tests.support.memories import SwitchableEmbedder, service_for
 from tests.support.processes import attempt, called
 from tests.support.raw_mcp import raw_client
@@ -124,11 +124,11 @@ async def test_no_document_can_forge_a_hit_in_the_readable_text(client: Client) 
 
 async def test_an_empty_memory_is_an_empty_result_that_says_so(client: Client) -> None:
     found = await attempt(client, "Query", query="anything")
-    assert (found.is_error, found.structured["hits"]) == (False, [])
+    assert (found.is_error, found.structured["hits"], found.structured["empty"]) == (False, [], True)
     assert found.text == "Memory is empty: nothing was injected yet."
     await called(client, "Inject", text="Foxes jump.", metadata={"tags": ["a"]})
     found = await attempt(client, "Query", query="foxes", filter={"tags": ["b"]})
-    assert found.text == "Nothing was found in memory."
+    assert (found.text, found.structured["empty"]) == ("Nothing was found in memory.", False)
 
 
 async def test_a_notice_stands_above_the_hits(client: Client, embedder: SwitchableEmbedder) -> None:
@@ -142,7 +142,7 @@ async def test_a_notice_stands_above_the_hits(client: Client, embedder: Switchab
 def test_a_heading_is_not_written_twice() -> None:
     def head(title: str, heading: str) -> str:
         hit = Hit(1, 0.5, 1, "id", "uri", title, heading, 3, 4, "text", {})
-        return readable(Found([hit]), False).splitlines()[0]
+        return readable(QueryResult([hit], empty=False)).splitlines()[0]
 
     assert head("A", "A > B") == "[1] A > B (uri:3-4, score 0.50)"
     assert head("Title", "A > B") == "[1] Title > A > B (uri:3-4, score 0.50)"
@@ -226,7 +226,7 @@ async def test_of_a_client_with_an_endless_name_the_journal_keeps_the_beginning(
             params = {"name": "Inject", "arguments": {"text": "Foxes jump."}, "_meta": info}
             async with raw_client(server) as raw:
                 await raw.request("tools/call", params, modern=True)
-            assert [len(entry.origin.client) for entry in await service.log(1)] == [200]
+            assert [len(entry.origin.client) for entry in await service.journal(1)] == [200]
 
 
 async def test_a_tool_that_failed_says_why_and_what_to_do(

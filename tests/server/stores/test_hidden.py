@@ -89,7 +89,7 @@ async def test_no_reader_sees_a_document_before_its_last_transaction(store: Stor
         await store.document(str(name))
     assert await store.find([str(name)]) == {}
     assert await store.allowed(compile_filter({"uri": "*"})) == []
-    assert await store.hits(dict.fromkeys(changes.chunk_ids, 1.0)) == []
+    assert await store.hits(dict.fromkeys(changes.chunk_ids, 1.0)) == ([], None)
     stats = await store.stats()
     assert (stats.documents, stats.chunks, stats.characters) == (0, 0, 0)
     assert await store.hidden_chunks() == [(1, PAGE), (PAGE + 1, 2 * PAGE), (2 * PAGE + 1, 3 * PAGE)]
@@ -112,7 +112,7 @@ async def test_a_new_version_takes_the_place_of_the_old_one_in_one_transaction(
     info = await store.document("doc")
     assert (await text_of(store), info.added_at) == (new, added_at)
     assert (await store.stats()).documents == 1
-    assert [entry.action for entry in await store.entries(10)] == ["updated", "added"]
+    assert [entry.action for entry in await store.journal(10)] == ["updated", "added"]
     last = await store.last_write()
     assert last is not None
     assert last[1] is not None

@@ -29,7 +29,7 @@ from ragmemory.ingest.documents import complete, document_id
 from ragmemory.stores.connection import identity
 from ragmemory.stores.schema import MIGRATIONS
 from ragmemory.stores.sqlite import Store
-from ragmemory.types import Changes, Chunk, Injected, Mark, Write
+from ragmemory.types import Changes, Chunk, Injected, Mark, Previous, Write
 from tests.support.memories import EMBEDDER, ORIGIN, write_of
 
 
@@ -303,7 +303,7 @@ async def test_a_write_with_embeddings_of_another_embedder_fails_and_leaves_noth
     assert isinstance(mismatch, EmbedderMismatch)
     assert mismatch.stored == "tests:two"
     assert isinstance(updated, Injected)
-    assert [entry.uri for entry in await store.entries(10)] == ["doc", "doc"]
+    assert [entry.uri for entry in await store.journal(10)] == ["doc", "doc"]
     [other_size] = await store.write([write_of("two", {"uri": "b"})], (EMBEDDER[0], 3))
     assert isinstance(other_size, EmbedderMismatch)
 
@@ -316,7 +316,7 @@ async def test_a_write_that_fails_in_a_batch_fails_alone(store: Store) -> None:
     assert isinstance(first, Injected)
     assert isinstance(last, Injected)
     assert str(failed) == "The document refused could not be stored: the trigger says no."
-    assert [entry.uri for entry in await store.entries(10)] == ["b", "a", "refused"]
+    assert [entry.uri for entry in await store.journal(10)] == ["b", "a", "refused"]
     assert await store.text((await store.document("refused")).document_id) == "old text"
     assert await store.holding(["old text"], []) == {1}
     assert len(await store.holding(["text"], [])) == 3
@@ -383,7 +383,7 @@ async def test_a_cancelled_write_is_whole_or_not_at_all(store: Store) -> None:
         await anyio.lowlevel.checkpoint()
         tasks.cancel_scope.cancel()
     assert status(await put(store, "next", "b")) == "added"
-    assert len(await store.entries(10)) == (await store.stats()).documents
+    assert len(await store.journal(10)) == (await store.stats()).documents
 
 
 # Another file in its place
@@ -456,7 +456,7 @@ async def test_changes_come_in_pages_and_hold_what_an_index_needs(store: Store) 
     await put(store, "a" * 20 + "b" * 20 + "c" * 5, title="T")
     first = await store.changes_since(Mark(), 2)
     assert (first.chunk_ids, first.titles, first.headings) == ([1, 2], ["T", "T"], ["Heading", "Heading"])
-    [entry] = await store.entries(1)
+    [entry] = await store.journal(1)
     assert (first.texts, first.mark) == (["a" * 20, "b" * 20], Mark(2, 0, 1, entry.at))
     second = await store.changes_since(first.mark, 2)
     assert (second.chunk_ids, second.mark) == ([3], Mark(3, 0, 1, entry.at))
@@ -509,12 +509,29 @@ async def test_phrases_are_found_in_any_script_and_hold_no_syntax(store: Store) 
 async def test_hits_keep_the_order_of_the_scores_and_leave_out_what_is_gone(store: Store) -> None:
     await put(store, "one", "a", tags=["x"])
     await put(store, "two", "b")
-    hits = await store.hits({2: 0.9, 77: 0.8, 1: 0.5})
+    hits, damage = await store.hits({2: 0.9, 77: 0.8, 1: 0.5})
+    assert damage is None
     assert [(hit.rank, hit.score, hit.chunk_id, hit.text) for hit in hits] == [
         (1, 0.9, 2, "two"),
         (2, 0.5, 1, "one"),
     ]
     assert hits[1].metadata == {"uri": "a", "tags": ["x"]}
+
+
+async def test_a_hit_that_cannot_be_read_is_left_out_with_a_warning_that_says_what_to_do(
+    store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    for name in ("one", "two", "three"):
+        await put(store, name, name)
+    with closing(sqlite3.connect(store.path)) as other, other:
+        other.execute("UPDATE documents SET metadata = '{' WHERE uri = 'one'")
+        other.execute("UPDATE chunks SET text = CAST(x'ff' AS TEXT) WHERE chunk_id = 3")
+    hits, damage = await store.hits({1: 0.9, 2: 0.8, 3: 0.7})
+    assert [(hit.rank, hit.text) for hit in hits] == [(1, "two")]
+    assert isinstance(damage, MemoryDamaged)
+    assert "`ragchat memory verify`" in caplog.text
+    with pytest.raises(MemoryDamaged):
+        await store.hits({1: 0.9, 3: 0.7})
 
 
 # Looking
@@ -565,7 +582,7 @@ async def test_every_write_is_in_the_journal_with_its_origin(store: Store) -> No
     await put(store, "one")
     await put(store, "two")
     await store.remove("doc", ORIGIN)
-    entries = await store.entries(10)
+    entries = await store.journal(10)
     assert [(entry.seq, entry.action, entry.uri) for entry in entries] == [
         (3, "removed", "doc"),
         (2, "updated", "doc"),
@@ -573,7 +590,7 @@ async def test_every_write_is_in_the_journal_with_its_origin(store: Store) -> No
     ]
     assert {(entry.origin.client, entry.origin.session) for entry in entries} == {("tests", "session-1")}
     assert entries == sorted(entries, key=lambda entry: entry.at, reverse=True)
-    assert len(await store.entries(2)) == 2
+    assert len(await store.journal(2)) == 2
 
 
 async def test_the_journal_keeps_what_undo_needs(store: Store) -> None:
@@ -587,7 +604,7 @@ async def test_the_journal_keeps_what_undo_needs(store: Store) -> None:
     last = await store.last_write()
     assert last is not None
     assert last[1] is not None
-    assert last[1][:3] == ("one", '{"uri":"doc","year":1}', added_at)
+    assert last[1] == Previous("one", {"uri": "doc", "year": 1}, added_at)
 
 
 def kept(store: Store) -> list[str | None]:
@@ -602,7 +619,7 @@ async def test_texts_beyond_the_depth_are_not_kept(tmp_path: Path) -> None:
             await put(store, text)
         await store.remove("doc", ORIGIN)
         assert kept(store) == [None, None, "two", "three"]
-        assert len(await store.entries(10)) == 4
+        assert len(await store.journal(10)) == 4
 
 
 async def test_neither_an_undo_nor_an_undone_write_uses_up_the_depth(tmp_path: Path) -> None:
@@ -632,7 +649,7 @@ async def test_only_the_last_write_can_be_taken_back(store: Store) -> None:
         await store.remove("doc", ORIGIN, undoes=1)
     assert (await store.stats()).documents == 2
     await store.remove("other", ORIGIN, undoes=2)
-    entries = await store.entries(10)
+    entries = await store.journal(10)
     assert [(entry.action, entry.undone) for entry in entries] == [
         ("restored", False),
         ("added", True),
@@ -650,7 +667,7 @@ async def test_an_undo_that_comes_too_late_fails_alone(store: Store) -> None:
     conflict, added = await store.write([late, write_of("new", {"uri": "new"})], EMBEDDER)
     assert isinstance(conflict, UndoConflict)
     assert isinstance(added, Injected)
-    assert [entry.action for entry in await store.entries(10)] == ["added", "added", "updated", "added"]
+    assert [entry.action for entry in await store.journal(10)] == ["added", "added", "updated", "added"]
     assert await store.text((await store.document("doc")).document_id) == "two"
 
 
@@ -671,4 +688,4 @@ async def test_sqlite_errors_never_leave_the_store_as_such(store: Store) -> None
     with closing(sqlite3.connect(store.path)) as other:
         other.execute("DROP TABLE journal")
     with pytest.raises(RagMemoryError, match="no such table"):
-        await store.entries(1)
+        await store.journal(1)

@@ -67,7 +67,7 @@ def document_tools(memory: Memory) -> list[Tool]:
     async def ListJournal(call: Call, limit: Limit = 20) -> JournalPage:
         """List the last writes to memory, newest first: what was done, when, and by which client."""
         with wire_errors():
-            return JournalPage(await (await memory()).log(limit))
+            return JournalPage(await (await memory()).journal(limit))
 
     @tool(destructive=True)
     async def UndoLast(call: Call) -> Undone:
