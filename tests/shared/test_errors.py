@@ -22,9 +22,9 @@ SENTENCES: list[tuple[RagMcpError, str]] = [
     (errors.InvalidRequest("it is a number"), "Invalid request: it is a number."),
     (errors.MethodNotFound("tools/fly"), "Unknown method 'tools/fly'."),
     (errors.InvalidParams("$.top_k", "expected `int`"), "Invalid parameter $.top_k: expected `int`."),
-    (errors.ToolNotFound("Qurey", ("Query", "Inject")), "Unknown tool 'Qurey'; there are: Query, Inject."),
-    (errors.ToolNotFound("Query", ()), "Unknown tool 'Query'; there are: none."),
-    (errors.PromptNotFound("sum", ("sum_up",)), "Unknown prompt 'sum'; there are: sum_up."),
+    (errors.ToolNotFound("Qurey", ("Query", "Inject")), "Unknown tool 'Qurey'; available: Query, Inject."),
+    (errors.ToolNotFound("Query", ()), "Unknown tool 'Query'; available: none."),
+    (errors.PromptNotFound("sum", ("sum_up",)), "Unknown prompt 'sum'; available: sum_up."),
     (errors.LegacyResourceNotFound("memory://x"), "There is no resource 'memory://x'."),
     (
         errors.UnsupportedRevision("1900-01-01", ("2026-07-28",)),
@@ -32,7 +32,7 @@ SENTENCES: list[tuple[RagMcpError, str]] = [
     ),
     (
         errors.MissingCapability({"elicitation": {}}),
-        "The client does not declare the capability elicitation, which this needs.",
+        "This request needs the client capability elicitation, which the client did not declare.",
     ),
     (errors.UnreadableAnswer("tools/list", "no tools"), "The answer to tools/list is not usable: no tools."),
     (errors.WireError(-32601, "Method not found"), "Method not found"),
@@ -43,7 +43,7 @@ SENTENCES: list[tuple[RagMcpError, str]] = [
         "The connection to the server was closed before it answered Query: it ended with exit code 3.",
     ),
     (errors.RequestTimedOut("Query", 2.5), "The server did not answer Query within 2.5 s."),
-    (errors.TaskCancelled("tools/call"), "The server called off what tools/call had begun."),
+    (errors.TaskCancelled("tools/call"), "The server cancelled the task of tools/call."),
     (
         errors.ServerNotStarted(["nope", "-x"], "there is no such program"),
         "The server `nope -x` did not start: there is no such program.",
@@ -53,16 +53,16 @@ SENTENCES: list[tuple[RagMcpError, str]] = [
         http_errors.HeaderMismatch("mcp-method", "is 'a', but the body says 'b'"),
         "Header mismatch: mcp-method is 'a', but the body says 'b'.",
     ),
-    (http_errors.HostNotAllowed("evil.example"), "This server is not called 'evil.example'."),
+    (http_errors.HostNotAllowed("evil.example"), "The host 'evil.example' is not allowed."),
     (
         http_errors.OriginNotAllowed("https://evil.example"),
         "Pages from 'https://evil.example' may not use this server.",
     ),
-    (http_errors.Unauthorized("none was sent"), "This server wants its token: none was sent."),
-    (http_errors.RateLimited(3), "Too many requests; the next one is welcome in 3 s."),
+    (http_errors.Unauthorized("none was sent"), "This server requires its token: none was sent."),
+    (http_errors.RateLimited(3), "Too many requests; try again in 3 s."),
     (
         http_errors.HttpMethodNotAllowed("PUT", ("POST", "GET")),
-        "PUT is not possible here; possible: POST, GET.",
+        "PUT is not allowed here; allowed: POST, GET.",
     ),
     (
         http_errors.NotAcceptable(("application/json", "text/event-stream")),
@@ -84,12 +84,12 @@ SENTENCES: list[tuple[RagMcpError, str]] = [
     (http_errors.BodyTooSlow(30.0), "The body did not arrive within 30 s."),
     (
         http_errors.SessionRequired("tools/list"),
-        "tools/list needs the header Mcp-Session-Id, which initialize gives.",
+        "tools/list needs the header Mcp-Session-Id, which initialize returns.",
     ),
-    (http_errors.SessionNotFound(), "There is no such session, or none any more."),
+    (http_errors.SessionNotFound(), "The session does not exist or has ended."),
     (
         http_errors.TooManyOpen("event streams", 10_000),
-        "There are 10,000 event streams already, which is the limit; try again later.",
+        "The limit of 10,000 event streams is reached; try again later.",
     ),
     (http_errors.ServerLeaving(), "The server is shutting down."),
     (

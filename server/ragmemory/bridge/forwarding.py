@@ -22,9 +22,7 @@ class SessionLost(RagMcpError):
     """The server does not know the session any more; what it was asked has not been done."""
 
     code: ClassVar[str] = "SESSION_NOT_FOUND"
-
-    def __str__(self) -> str:
-        return "The server has lost the session."
+    sentence = "The server has lost the session."
 
 
 class Broken(Struct, frozen=True):

@@ -450,7 +450,7 @@ async def test_a_new_session_is_refused_when_all_others_were_used() -> None:
         response = await client.post(request("initialize", params | {"capabilities": {}}))
         assert response.status_code == 503
         assert response.headers["retry-after"]
-        assert "sessions already, which is the limit" in response.json()["error"]["message"]
+        assert "sessions is reached" in response.json()["error"]["message"]
         for headers in used:
             assert (await client.post(request("ping"), headers)).status_code == 200
 
