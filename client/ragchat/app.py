@@ -8,26 +8,26 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing
-from datetime import UTC, datetime
+from collections.abc import Mapping
+from dataclasses import replace
 from importlib import import_module
 from types import TracebackType
 
 import anyio
 
 from ragchat.errors import EmptyQuestion, NothingToRetry, SessionError, UnknownModel
+from ragchat.formatting import utc_now
 from ragchat.llm import tokens
 from ragchat.llm.client import Model
 from ragchat.llm.discovery import AUTO, names_beside, resolve, with_near_names
 from ragchat.sessions.store import SessionStore, sessions_path
 from ragchat.settings import ModelSettings, RetrievalSettings, ToolSettings
 from ragchat.turn.conversation import newest_that_fit, turn_tokens
-from ragchat.turn.draft import TurnLimits, iso
-from ragchat.turn.prompt import Budget, load_prompts, with_system
-from ragchat.turn.retrieval import Memory, RetrievalLimits
+from ragchat.turn.limits import Budget, RetrievalLimits, TurnLimits
+from ragchat.turn.prompt import load_prompts
+from ragchat.turn.retrieval import Memory
 from ragchat.turn.tools import Approve, Toolbox
-from ragchat.types import OFFLINE, Event, Finished, Notice, Session, Turn
+from ragchat.types import OFFLINE, Emit, Notice, Session, Turn, ignore
 from ragconfig.settings import Settings
 
 
@@ -127,7 +127,7 @@ class App:
 
     @system_prompt.setter
     def system_prompt(self, text: str) -> None:
-        self._prompts = with_system(self._prompts, text)
+        self._prompts = replace(self._prompts, system=text)
 
     @property
     def context_tokens(self) -> int:
@@ -163,29 +163,26 @@ class App:
         self._unanswered = ""
         return self.session
 
-    async def ask(self, question: str, *, approve: Approve | None = None) -> AsyncGenerator[Event, None]:
-        """One turn. It is in the store before Finished comes. Raises RagChatError."""
-        async with aclosing(self._turn(question, approve, None)) as events:
-            async for event in events:
-                yield event
+    async def ask(self, question: str, emit: Emit = ignore, approve: Approve | None = None) -> Turn:
+        """Answer a question; `emit` gets the events of the turn. The turn is saved. Raises RagChatError."""
+        return await self._take_turn(question, emit, approve, replaced=None)
 
-    async def retry(self, *, approve: Approve | None = None) -> AsyncGenerator[Event, None]:
-        """The last question again. Raises NothingToRetry.
+    async def retry(self, emit: Emit = ignore, approve: Approve | None = None) -> Turn:
+        """Ask the last question again. Raises NothingToRetry, and what `ask` raises.
 
-        One that has its answer gets another in its place; one that failed or was stopped is asked anew.
+        An answered question gets another answer in place of the first; one whose turn failed or was stopped
+        is asked as if for the first time.
         """
         question, replaced = self._unanswered, None
         if not question and self.last_turn:
             question, replaced = self.last_turn.question, self.last_turn
         if not question:
             raise NothingToRetry
-        async with aclosing(self._turn(question, approve, replaced)) as events:
-            async for event in events:
-                yield event
+        return await self._take_turn(question, emit, approve, replaced)
 
-    async def _turn(
-        self, question: str, approve: Approve | None, replaced: Turn | None
-    ) -> AsyncGenerator[Event, None]:
+    async def _take_turn(
+        self, question: str, emit: Emit, approve: Approve | None, replaced: Turn | None
+    ) -> Turn:
         from ragchat.turn.generation import Answerer
         from ragchat.turn.turn import take_turn
 
@@ -196,37 +193,26 @@ class App:
         session = self.session
         history = [turn for turn in session.turns if turn is not replaced]
         model = await self._find_model()
-        answerer = Answerer(model, self._prompts, self._toolbox, approve) if model else None
-        turn = take_turn(
-            question,
-            session_id=session.session_id,
-            history=history,
-            memory=self.memory,
-            answerer=answerer,
-            limits=self._limits(),
-        )
         try:
-            async with aclosing(turn) as events:
-                async for event in events:
-                    if isinstance(event, Finished):
-                        for notice in await self._keep(session, event.turn, history, replaced):
-                            yield notice
-                    yield event
+            turn = await take_turn(
+                question,
+                session_id=session.session_id,
+                history=history,
+                memory=self.memory,
+                answerer=Answerer(model, self._prompts, self._toolbox, approve) if model else None,
+                limits=self._limits(),
+                emit=emit,
+            )
         except UnknownModel as error:
             raise await with_near_names(error, model) if model else error from error
-
-    async def _keep(
-        self, session: Session, turn: Turn, history: list[Turn], replaced: Turn | None
-    ) -> list[Notice]:
-        """Save the turn; an answer is not withheld because the disk is full, so that is only said."""
         session.turns = [*history, turn]
         session.title = session.title or turn.question
         self._unanswered = ""
         try:
             await self.sessions.save_turn(turn, replaces=replaced.turn_id if replaced else None)
-        except SessionError as error:
-            return [Notice(f"This turn was not saved. {error}")]
-        return []
+        except SessionError as error:  # the answer is not withheld because the disk is full
+            emit(Notice(f"This turn was not saved. {error}"))
+        return turn
 
     def _limits(self) -> TurnLimits:
         model, retrieval = self._model_settings, self._retrieval
@@ -238,4 +224,4 @@ class App:
 
 
 def _new_session() -> Session:
-    return Session(secrets.token_hex(6), created_at=iso(datetime.now(UTC)))
+    return Session(secrets.token_hex(6), created_at=utc_now())

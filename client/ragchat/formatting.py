@@ -1,8 +1,8 @@
-"""Numbers, times and names as a person reads them. Pure but for the machine's time zone."""
+"""Numbers, times and names as a person reads them. Pure but for the clock and the time zone."""
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 
 
 def counted(number: int, what: str) -> str:
@@ -19,6 +19,11 @@ def names(title: str, heading: str) -> list[str]:
     """What a passage is called: title and heading path; the path alone where the title begins it."""
     begins = f"{heading} > ".startswith(f"{title} > ")
     return [name for name in ([heading] if begins else [title, heading]) if name]
+
+
+def utc_now() -> str:
+    """The time as it is stored: ISO 8601, UTC, to the millisecond. It sorts as text."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def local(moment: str) -> str:

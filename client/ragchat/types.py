@@ -5,6 +5,7 @@ No behaviour beyond the JSON of a turn, no I/O. Everything here can be saved as 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -54,6 +55,22 @@ class Citation(Struct, frozen=True):
     quote: str
     verified: bool
 
+    @classmethod
+    def of(cls, n: int, hit: Hit, quote: str, verified: bool = True) -> Citation:
+        """A citation of the passage `hit`, which has the number `n`."""
+        return cls(
+            n=n,
+            chunk_id=hit.chunk_id,
+            document_id=hit.document_id,
+            uri=hit.uri,
+            title=hit.title,
+            heading=hit.heading,
+            start_line=hit.start_line,
+            end_line=hit.end_line,
+            quote=quote,
+            verified=verified,
+        )
+
 
 class Usage(Struct, frozen=True):
     """Tokens as the model's server counts them, summed over the rounds of a turn."""
@@ -61,6 +78,13 @@ class Usage(Struct, frozen=True):
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cached_tokens: int = 0  # of the prompt, where the server says
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            self.prompt_tokens + other.prompt_tokens,
+            self.completion_tokens + other.completion_tokens,
+            self.cached_tokens + other.cached_tokens,
+        )
 
 
 class Candidate(Struct, frozen=True):
@@ -70,6 +94,21 @@ class Candidate(Struct, frozen=True):
     used: bool
     reason: str  # why it was used or not
     n: int = 0  # its number in the prompt; 0: not in it
+
+
+class Answer(Struct, frozen=True):
+    """An answer and how it was made, by a model or offline."""
+
+    text: str
+    citations: list[Citation]
+    candidates: list[Candidate]
+    model: str = OFFLINE
+    usage: Usage = Usage()
+    passages_tokens: int = 0  # our estimate
+    prompt_tokens: int = 0  # our estimate, for the first request
+    dropped_turns: int = 0  # of the history, because the budget was full
+    unknown_citations: list[int] = field(default_factory=list)
+    messages: list[Message] = field(default_factory=list)
 
 
 class Trace(Struct, frozen=True):
@@ -170,7 +209,7 @@ class ToolRequest(Struct, frozen=True):
     arguments: str
 
 
-# The events of a turn, in the order in which they can come; Notice at any time, Finished last and once.
+# The events of a turn, in the order in which they can come; Notice at any time.
 
 
 class Retrieving(Struct, frozen=True):
@@ -208,8 +247,9 @@ class Notice(Struct, frozen=True):
     text: str
 
 
-class Finished(Struct, frozen=True):
-    turn: Turn
+Event = Retrieving | Retrieved | Delta | ToolStarted | ToolFinished | Notice
+Emit = Callable[[Event], None]
 
 
-Event = Retrieving | Retrieved | Delta | ToolStarted | ToolFinished | Notice | Finished
+def ignore(event: Event) -> None:
+    """An `Emit` for callers that need only the finished turn."""

@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from ragchat.offline.answer import compose
-from ragchat.turn.retrieval import Retrieval, RetrievalLimits, retrieve
+from ragchat.turn.limits import RetrievalLimits
+from ragchat.turn.retrieval import Retrieval, retrieve
 from ragchat.types import Citation
 from tests.benchmarks.ndcg import FOLDER
 from tests.benchmarks.report import table
@@ -90,12 +91,12 @@ async def measure(name: str) -> list[str]:
             for question in _rows(FOLDER / name / "queries.jsonl"):
                 began = time.perf_counter()
                 retrieval = await retrieve(memory, question["text"], LIMITS)
-                quoted = compose(question["text"], retrieval)
+                quoted = compose(question["text"], retrieval.candidates)
                 tally.seconds.append(time.perf_counter() - began)
                 tally.add(retrieval, quoted.citations, question["answers"])
             for text in _foreign_questions():
                 retrieval = await retrieve(memory, text, LIMITS)
-                tally.foreign.append(bool(compose(text, retrieval).citations))
+                tally.foreign.append(bool(compose(text, retrieval.candidates).citations))
     return tally.row(name)
 
 

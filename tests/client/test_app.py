@@ -18,11 +18,11 @@ from ragchat.errors import (
     UnknownModel,
     UnknownSession,
 )
-from ragchat.types import OFFLINE, Delta, Finished
+from ragchat.types import OFFLINE, Delta, Event
 from tests.support.memory import memory_in
 from tests.support.openai_server import OpenAIServer, Reply
 from tests.support.ports import free_port
-from tests.support.turns import ListMemory, events_of, finished, hit, notices, settings_in
+from tests.support.turns import ListMemory, hit, notices, settings_in
 
 SKY = hit("The sky is blue because of Rayleigh scattering.")
 
@@ -35,7 +35,7 @@ async def test_a_question_is_answered_offline_from_a_real_memory(tmp_path: Path)
     async with memory_in(tmp_path) as memory, App(settings_in(tmp_path), memory, environ={}) as app:
         text = "# Coffee\n\nThe machine is descaled with citric acid. Error E07 means the grinder is blocked."
         await memory.inject(text, {"uri": "file:///coffee.md"})
-        answered = finished(await events_of(app.ask("What does error E07 mean?")))
+        answered = await app.ask("What does error E07 mean?")
     assert "the grinder is blocked" in answered.answer
     assert (answered.grounded, answered.model) == (True, OFFLINE)
     assert answered.citations[0].uri == "file:///coffee.md"
@@ -44,30 +44,28 @@ async def test_a_question_is_answered_offline_from_a_real_memory(tmp_path: Path)
 
 async def test_what_a_real_memory_does_not_hold_is_not_answered(tmp_path: Path) -> None:
     async with memory_in(tmp_path) as memory, App(settings_in(tmp_path), memory, environ={}) as app:
-        assert "empty" in finished(await events_of(app.ask("Who directs the observatory?"))).answer
+        assert "empty" in (await app.ask("Who directs the observatory?")).answer
         await memory.inject("Tea is brewed with boiling water.", {"uri": "note:tea"})
-        answered = finished(await events_of(app.ask("Which vaccines are recommended for ferrets?")))
+        answered = await app.ask("Which vaccines are recommended for ferrets?")
     assert not answered.grounded
     assert "Nothing in memory" in answered.answer
 
 
-async def test_a_turn_is_in_the_store_before_finished_comes(tmp_path: Path) -> None:
+async def test_a_turn_is_in_the_store_when_it_is_returned(tmp_path: Path) -> None:
     async with app_in(tmp_path) as app:
-        async for event in app.ask("Why is the sky blue?"):
-            if isinstance(event, Finished):
-                stored = await app.sessions.load(app.session.session_id)
-                assert stored.turns == [event.turn]
-        assert app.last_turn == stored.turns[0]
+        answered = await app.ask("Why is the sky blue?")
+        assert (await app.sessions.load(app.session.session_id)).turns == [answered]
+        assert app.last_turn == answered
 
 
 async def test_a_past_session_goes_on_where_it_was(tmp_path: Path) -> None:
     async with app_in(tmp_path) as app:
-        first = finished(await events_of(app.ask("Why is the sky blue?")))
+        first = await app.ask("Why is the sky blue?")
     memory = ListMemory([SKY])
     async with app_in(tmp_path, memory) as app:
         resumed = await app.resume()
         assert resumed.session_id == first.session_id
-        await events_of(app.ask("and why?"))
+        await app.ask("and why?")
         assert memory.asked == ["and why? sky blue Notes"]
         assert len((await app.sessions.load(first.session_id[:6])).turns) == 2
         with pytest.raises(UnknownSession):
@@ -77,7 +75,7 @@ async def test_a_past_session_goes_on_where_it_was(tmp_path: Path) -> None:
 
 async def test_a_new_session_leaves_nothing_behind_until_it_has_a_turn(tmp_path: Path) -> None:
     async with app_in(tmp_path) as app:
-        await events_of(app.ask("Why is the sky blue?"))
+        await app.ask("Why is the sky blue?")
         old = app.session.session_id
         assert app.new_session().session_id != old
         assert app.last_turn is None
@@ -87,9 +85,9 @@ async def test_a_new_session_leaves_nothing_behind_until_it_has_a_turn(tmp_path:
 async def test_retry_takes_the_place_of_the_last_turn(tmp_path: Path) -> None:
     async with app_in(tmp_path) as app:
         with pytest.raises(NothingToRetry):
-            await events_of(app.retry())
-        first = finished(await events_of(app.ask("Why is the sky blue?")))
-        again = finished(await events_of(app.retry()))
+            await app.retry()
+        first = await app.ask("Why is the sky blue?")
+        again = await app.retry()
         assert again.question == first.question
         assert again.turn_id != first.turn_id
         assert app.session.turns == [again]
@@ -99,7 +97,7 @@ async def test_retry_takes_the_place_of_the_last_turn(tmp_path: Path) -> None:
 async def test_an_empty_question_is_refused(tmp_path: Path) -> None:
     async with app_in(tmp_path) as app:
         with pytest.raises(EmptyQuestion):
-            await events_of(app.ask(" \n"))
+            await app.ask(" \n")
 
 
 async def test_the_model_is_found_when_it_is_needed(tmp_path: Path) -> None:
@@ -108,15 +106,15 @@ async def test_the_model_is_found_when_it_is_needed(tmp_path: Path) -> None:
             assert app.model_name == "auto"
             await app.warm_up()
             assert app.model_name == "test-model"
-            answered = finished(await events_of(app.ask("Why is the sky blue?")))
+            answered = await app.ask("Why is the sky blue?")
     assert (answered.model, answered.answer) == ("test-model", "Scattering [1].")
 
 
 async def test_the_history_is_sent_along(tmp_path: Path) -> None:
     with OpenAIServer([Reply("One [1]."), Reply("Two.")]) as server:
         async with app_in(tmp_path, model__name="test-model", model__base_url=server.base_url) as app:
-            await events_of(app.ask("Why is the sky blue?"))
-            await events_of(app.ask("Is that so everywhere?"))
+            await app.ask("Why is the sky blue?")
+            await app.ask("Is that so everywhere?")
     sent = [(message["role"], message["content"]) for message in server.requests[1]["messages"]]
     assert sent[1:3] == [("user", "Why is the sky blue?"), ("assistant", "One.")]
 
@@ -139,7 +137,7 @@ async def test_an_unknown_model_is_told_with_near_names_at_the_first_question(tm
     with OpenAIServer(models=["llama3.2"]) as server:
         async with app_in(tmp_path, model__name="lama3", model__base_url=server.base_url) as app:
             with pytest.raises(UnknownModel) as caught:
-                await events_of(app.ask("Why?"))
+                await app.ask("Why?")
     assert "llama3.2" in caught.value.hint
 
 
@@ -147,9 +145,9 @@ async def test_a_model_that_fails_leaves_the_session_as_it_was(tmp_path: Path) -
     with OpenAIServer([Reply(status=429), Reply("Now.")]) as server:
         async with app_in(tmp_path, model__name="test-model", model__base_url=server.base_url) as app:
             with pytest.raises(RateLimited):
-                await events_of(app.ask("Why?"))
+                await app.ask("Why?")
             assert app.session.turns == []
-            assert finished(await events_of(app.retry())).answer == "Now."
+            assert (await app.retry()).answer == "Now."
             assert len(app.session.turns) == 1
 
 
@@ -160,7 +158,7 @@ async def test_a_model_that_cannot_be_reached_is_tried_again_with_the_next_quest
         with pytest.raises(ModelUnreachable):
             await app.warm_up()
         with OpenAIServer([Reply("Here now.")], port=port):
-            assert finished(await events_of(app.ask("Why?"))).answer == "Here now."
+            assert (await app.ask("Why?")).answer == "Here now."
 
 
 async def test_a_cancelled_turn_is_not_kept_and_the_next_one_works(tmp_path: Path) -> None:
@@ -168,24 +166,24 @@ async def test_a_cancelled_turn_is_not_kept_and_the_next_one_works(tmp_path: Pat
     with OpenAIServer([reply, Reply("Next.")]) as server:
         async with app_in(tmp_path, model__name="test-model", model__base_url=server.base_url) as app:
             with anyio.fail_after(60):
-                async with anyio.create_task_group() as group:
+                with anyio.CancelScope() as scope:
 
-                    async def listen() -> None:
-                        async for event in app.ask("Why?"):
-                            if isinstance(event, Delta):
-                                group.cancel_scope.cancel()
+                    def stop(event: Event) -> None:
+                        if isinstance(event, Delta):
+                            scope.cancel()
 
-                    group.start_soon(listen)
+                    await app.ask("Why?", stop)
             assert app.session.turns == []
-            assert finished(await events_of(app.ask("Why?"))).answer == "Next."
+            assert (await app.ask("Why?")).answer == "Next."
 
 
 async def test_a_turn_that_cannot_be_saved_is_still_answered_and_says_so(tmp_path: Path) -> None:
     broken = tmp_path / "broken.db"
     broken.write_text("this is not a database, not at all", encoding="utf-8")
     async with app_in(tmp_path, sessions__path=str(broken)) as app:
-        events = await events_of(app.ask("Why is the sky blue?"))
-        assert "Rayleigh" in finished(events).answer
+        events: list[Event] = []
+        answered = await app.ask("Why is the sky blue?", events.append)
+        assert "Rayleigh" in answered.answer
         assert "was not saved" in notices(events)[0]
 
 
@@ -194,7 +192,7 @@ async def test_the_system_prompt_can_be_changed(tmp_path: Path) -> None:
         async with app_in(tmp_path, model__name="test-model", model__base_url=server.base_url) as app:
             packaged = app.system_prompt
             app.system_prompt = "Talk like a pirate."
-            await events_of(app.ask("Why?"))
+            await app.ask("Why?")
             assert app.system_prompt != packaged
     assert server.requests[0]["messages"][0] == {"role": "system", "content": "Talk like a pirate."}
 
@@ -204,7 +202,7 @@ async def test_the_context_fills_with_the_conversation_and_never_overflows(tmp_p
         before = app.used_tokens
         assert 0 < before < app.context_tokens == 4000
         for _ in range(3):
-            await events_of(app.ask("Why is the sky blue? " + "word " * 300))
+            await app.ask("Why is the sky blue? " + "word " * 300)
         assert before < app.used_tokens <= app.context_tokens
 
 
@@ -217,8 +215,8 @@ async def test_starting_opens_no_file(tmp_path: Path) -> None:
 async def test_sessions_of_two_apps_stand_side_by_side(tmp_path: Path) -> None:
     async with app_in(tmp_path) as one, app_in(tmp_path) as other:
         async with anyio.create_task_group() as group:
-            group.start_soon(events_of, one.ask("Why is the sky blue?"))
-            group.start_soon(events_of, other.ask("Is the sky blue?"))
+            group.start_soon(one.ask, "Why is the sky blue?")
+            group.start_soon(other.ask, "Is the sky blue?")
         assert len(await one.sessions.list()) == 2
     with sqlite3.connect(one.sessions.path) as db:
         assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
@@ -246,7 +244,7 @@ async def test_a_model_chosen_while_another_is_looked_for_stays_chosen(tmp_path:
             with anyio.fail_after(20):
                 await asked.wait()
                 await app.set_model(OFFLINE)
-                assert finished(await events_of(app.ask("Why is the sky blue?"))).model == OFFLINE
+                assert (await app.ask("Why is the sky blue?")).model == OFFLINE
                 answer.set()
                 await looking
             assert app.model_name == OFFLINE

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import msgspec
 
-from ragchat.turn.citations import cite
-from ragchat.types import Candidate, ModelPlace, Trace, Turn
+from ragchat.types import Candidate, Citation, ModelPlace, Trace, Turn
 from tests.support.turns import hit, turn
 
 
 def test_the_public_form_of_a_turn_is_the_contract_of_ask_json() -> None:
-    answered = turn("What?", "That [1].", cited=[cite(1, hit("That.", heading="A > B"), "That.")])
+    answered = turn("What?", "That [1].", cited=[Citation.of(1, hit("That.", heading="A > B"), "That.")])
     public = answered.public()
     assert list(public) == [
         "question",

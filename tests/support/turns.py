@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -10,7 +10,7 @@ import anyio
 
 from ragchat.errors import RagChatError
 from ragchat.memory.types import QueryResult, Stats
-from ragchat.types import Citation, Event, Finished, Hit, Notice, Trace, Turn, Usage
+from ragchat.types import Citation, Event, Hit, Notice, Trace, Turn, Usage
 from ragconfig.settings import Settings, load_settings
 from ragmcp.client.client import ToolCallResult
 from ragmcp.protocol.schema import TextContent, ToolAnnotations, ToolInfo
@@ -124,16 +124,6 @@ def settings_in(folder: Path, **flags: object) -> Settings:
     dotted = {name.replace("__", "."): value for name, value in flags.items()}
     defaults = {"model.name": "offline", "model.retries": 0, "model.ollama_url": "http://127.0.0.1:9/v1"}
     return load_settings(None, {**defaults, **dotted}, {"RAGCHAT_HOME": str(folder)}, folder)
-
-
-async def events_of(events: AsyncIterable[Event]) -> list[Event]:
-    return [event async for event in events]
-
-
-def finished(events: Sequence[Event]) -> Turn:
-    """The turn of the last event."""
-    assert isinstance(events[-1], Finished)
-    return events[-1].turn
 
 
 def notices(events: Sequence[Event]) -> list[str]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from functools import partial
 from typing import Any
 
+from ragchat.app import App
 from ragchat.commands import Run
-from ragchat.types import Event, Finished, Notice
+from ragchat.types import Event, Notice
 
 
 async def ask(run: Run) -> int:
@@ -15,23 +16,24 @@ async def ask(run: Run) -> int:
         if run.arguments.session or run.arguments.resume:
             await app.resume(run.arguments.session)
         if run.console.json:
-            run.console.document(await _collect(run, app.ask(question)))
+            run.console.document(await _as_json(run, app, question))
         else:
             from ragchat.ui.render.answer import AnswerView
             from ragchat.ui.render.screen import Screen
 
-            await AnswerView(Screen.open()).show(app.ask(question))
+            await AnswerView(Screen.open()).show(partial(app.ask, question))
     return 0
 
 
-async def _collect(run: Run, events: AsyncIterator[Event]) -> dict[str, Any]:
-    """The finished turn as JSON; what the user should know beside it stands in it, and goes to stderr."""
+async def _as_json(run: Run, app: App, question: str) -> dict[str, Any]:
+    """The turn as JSON. Notices are part of it, and go to stderr."""
     notices = []
-    async for event in events:
+
+    def note(event: Event) -> None:
         if isinstance(event, Notice):
             run.console.note(event.text)
             notices.append(event.text)
-        elif isinstance(event, Finished):
-            # Not only the turn's own: that it could not be saved is no part of it.
-            return {**event.turn.public(), "notices": notices}
-    raise RuntimeError("a turn ended without its Finished event")
+
+    turn = await app.ask(question, note)
+    # Not only the turn's own notices: that it could not be saved is not among them.
+    return {**turn.public(), "notices": notices}

@@ -6,31 +6,23 @@ a second to import; that happens in a thread, at the first use.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import urlsplit
 
 import anyio
 
 from ragchat.errors import BrokenStream, ModelError
-from ragchat.llm.reasoning import WithoutThoughts
+from ragchat.llm.completion import Assembly, Completion
 from ragchat.settings import ModelSettings
-from ragchat.types import Delta, Message, ModelPlace, Notice, ToolRequest, Usage
+from ragchat.types import Message, ModelPlace
 
 if TYPE_CHECKING:
     import openai
-    from openai.types import CompletionUsage
     from openai.types.chat import ChatCompletionChunk
-    from openai.types.chat.chat_completion_chunk import ChoiceDeltaToolCall
 
-Piece = Delta | ToolRequest | Usage | Notice
+    Chunks: TypeAlias = openai.AsyncStream[ChatCompletionChunk]
 
-# What to say about an answer that did not come to its own end, by the API's finish_reason.
-CUT_OFF = {
-    "length": "The answer was cut off: the model reached its limit of tokens.",
-    "content_filter": "The answer was cut off by the server's content filter.",
-}
 CONNECT_SECONDS = 5.0
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
@@ -68,68 +60,56 @@ class Model:
         except Exception as error:
             raise self._mapped(error) from error
 
-    async def stream(
-        self, messages: Sequence[Message], tools: Sequence[dict[str, Any]] = (), *, tokens: int = 0
-    ) -> AsyncGenerator[Piece, None]:
-        """One answer: text as it comes, usage where the server reports it, then the tools it asks for.
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[dict[str, Any]] = (),
+        *,
+        on_text: Callable[[str], None],
+        tokens: int = 0,
+    ) -> Completion:
+        """One answer; `on_text` gets its text piece by piece, as it comes.
 
-        A notice tells of an answer that the server cut off.
-
-        `tokens` is the estimated size of the prompt, for the error that tells of an overflow. A request that
-        failed is repeated as long as nothing of the answer was handed out.
+        `tokens` is the estimated size of the prompt, for the error that tells of an overflow. A request whose
+        stream breaks is repeated as long as no text was handed out.
         """
         for attempts_left in range(self.settings.retries, -1, -1):
-            begun = False
+            assembly = Assembly(on_text)
             try:
-                async with aclosing(self._attempt(messages, tools, tokens)) as pieces:
-                    async for piece in pieces:
-                        begun = True
-                        yield piece
-                return
+                await self._receive(await self._open(messages, tools, tokens), assembly, tokens)
+                break
             except BrokenStream:
-                if begun or not attempts_left:
+                if assembly.begun or not attempts_left:
                     raise
+        return assembly.completion()
 
-    async def _attempt(
-        self, messages: Sequence[Message], tools: Sequence[dict[str, Any]], tokens: int
-    ) -> AsyncGenerator[Piece, None]:
-        stream = await self._open(messages, tools, tokens)
-        requests = _ToolRequests()
-        answer = WithoutThoughts()
-        finish = None
+    async def _receive(self, stream: Chunks, assembly: Assembly, tokens: int) -> None:
         try:
-            async for chunk in stream:
-                if chunk.usage is not None:
-                    yield _usage(chunk.usage)
-                for choice in chunk.choices[:1]:
-                    finish = finish or choice.finish_reason
-                    if text := answer.feed(choice.delta.content or ""):
-                        yield Delta(text)
-                    requests.add(choice.delta.tool_calls or ())
-        except Exception as error:
-            raise self._mapped(error, tokens, begun=True) from error
+            while (chunk := await self._next(stream, tokens)) is not None:
+                assembly.add(chunk)
         finally:
             with anyio.CancelScope(shield=True):
                 await stream.close()
-        if finish is None:
+        if assembly.finish_reason is None:
             raise BrokenStream(self.place.base_url, "the answer has no end")
-        if text := answer.finish():
-            yield Delta(text)
-        if finish in CUT_OFF:
-            yield Notice(CUT_OFF[finish])
-        for request in requests.complete():
-            yield request
+
+    async def _next(self, stream: Chunks, tokens: int) -> ChatCompletionChunk | None:
+        """The next chunk; None after the last one."""
+        try:
+            return await anext(stream, None)
+        except Exception as error:
+            raise self._mapped(error, tokens, begun=True) from error
 
     async def _open(
         self, messages: Sequence[Message], tools: Sequence[dict[str, Any]], tokens: int
-    ) -> openai.AsyncStream[ChatCompletionChunk]:
+    ) -> Chunks:
         client = await self.load()
         optional: dict[str, Any] = {"stream_options": {"include_usage": True}, "tools": list(tools)}
         while True:
             extra = {name: value for name, value in optional.items() if value and name not in self._refused}
             try:
                 create: Any = client.chat.completions.create
-                stream: openai.AsyncStream[ChatCompletionChunk] = await create(
+                stream: Chunks = await create(
                     model=self.place.name, messages=list(messages), stream=True, **extra
                 )
                 return stream
@@ -143,33 +123,6 @@ class Model:
         from ragchat.llm.errors import mapped
 
         return mapped(error, self.place, tokens=tokens, seconds=self.settings.timeout_seconds, begun=begun)
-
-
-def _usage(usage: CompletionUsage) -> Usage:
-    details = usage.prompt_tokens_details
-    cached = details.cached_tokens if details is not None else None
-    return Usage(usage.prompt_tokens or 0, usage.completion_tokens or 0, cached or 0)
-
-
-class _ToolRequests:
-    """Gathers tool calls from their streamed parts."""
-
-    def __init__(self) -> None:
-        self._parts: dict[int, list[str]] = {}  # index → id, name, arguments
-
-    def add(self, calls: Sequence[ChoiceDeltaToolCall]) -> None:
-        for call in calls:
-            parts = self._parts.setdefault(call.index, ["", "", ""])
-            parts[0] = parts[0] or call.id or ""
-            if call.function is not None:
-                parts[1] = parts[1] or call.function.name or ""
-                parts[2] += call.function.arguments or ""
-
-    def complete(self) -> list[ToolRequest]:
-        return [
-            ToolRequest(id or f"call_{index}", name, arguments)
-            for index, (id, name, arguments) in sorted(self._parts.items())
-        ]
 
 
 def _make_client(place: ModelPlace, settings: ModelSettings) -> openai.AsyncOpenAI:

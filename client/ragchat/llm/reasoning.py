@@ -1,7 +1,7 @@
-"""The thoughts of a reasoning model, taken out of its answer. Pure.
+"""Removes the reasoning of a model from its answer. Pure.
 
-Some local servers send them as the beginning of the answer's own text, between <think> and </think> (Ollama,
-llama.cpp and vLLM without a reasoning parser). They are neither shown, nor kept, nor checked for citations.
+Some local servers send it as the beginning of the answer's own text, between <think> and </think> (Ollama,
+llama.cpp and vLLM without a reasoning parser). It is neither shown, nor saved, nor checked for citations.
 """
 
 from __future__ import annotations
@@ -9,15 +9,15 @@ from __future__ import annotations
 BEGIN, END = "<think>", "</think>"
 
 
-class WithoutThoughts:
-    """Feed it the pieces of one answer; what comes back is for the user."""
+class WithoutReasoning:
+    """Takes the pieces of one answer and returns those that are for the user."""
 
     def __init__(self) -> None:
-        self._held = ""  # what may still turn out to be thoughts
+        self._held = ""  # may still turn out to be reasoning
         self._answering = False
 
     def feed(self, text: str) -> str:
-        """The part of the answer that is certain to be one now."""
+        """The part of the answer that is certain by now not to be reasoning."""
         if self._answering:
             return text
         self._held += text
@@ -28,7 +28,7 @@ class WithoutThoughts:
         return "" if BEGIN.startswith(begun) else self._answer(self._held)
 
     def finish(self) -> str:
-        """What was held back and is no thought: the whole of a very short answer."""
+        """What is still held back and is not reasoning: the whole of a very short answer."""
         return "" if self._held.lstrip().startswith(BEGIN) else self._held
 
     def _answer(self, text: str) -> str:

@@ -17,9 +17,7 @@ from dataclasses import dataclass, replace
 from ragchat.offline.answer_types import answer_type
 from ragchat.offline.sentences import Kind, Unit, units
 from ragchat.offline.words import LONGEST_QUESTION, index_terms
-from ragchat.turn.citations import cite
-from ragchat.turn.retrieval import Retrieval
-from ragchat.types import Candidate, Citation, Hit
+from ragchat.types import Answer, Candidate, Citation, Hit
 
 NO_MODEL = "*No language model is configured: these are the best sentences of your memory, word for word.*"
 NOTHING = "Nothing in memory is relevant to this question."
@@ -44,15 +42,6 @@ W_CARRIED = 0.3
 
 
 @dataclass(frozen=True)
-class Quoted:
-    """An answer made of quotations; the candidates are marked as used where they are quoted."""
-
-    answer: str
-    citations: list[Citation]
-    candidates: list[Candidate]
-
-
-@dataclass(frozen=True)
 class _Scored:
     passage: int  # index among the relevant hits
     place: int  # index within the passage
@@ -62,24 +51,25 @@ class _Scored:
     score: float
 
 
-def compose(question: str, retrieval: Retrieval, query: str = "") -> Quoted:
-    """The answer in Markdown: each quotation with its [n], then an honest line.
+def compose(question: str, candidates: list[Candidate], *, query: str = "", empty: bool = False) -> Answer:
+    """The answer in Markdown: each quotation with its [n], then a line that says where they are from.
 
-    `query` is what memory was asked where that is more than the question: the question of a conversation.
+    `candidates` are what memory found; the answer's own are marked as used where they are quoted. `query` is
+    what memory was asked, where that is more than the question: a follow-up. `empty`: memory is.
     """
-    hits = [candidate.hit for candidate in retrieval.candidates if candidate.used]
+    hits = [candidate.hit for candidate in candidates if candidate.used]
     chosen = choose(question, hits, query)
     if not chosen:
-        return Quoted(EMPTY_MEMORY if retrieval.empty else NOTHING, [], retrieval.candidates)
+        return Answer(EMPTY_MEMORY if empty else NOTHING, [], candidates)
     numbers = {
         passage: n for n, passage in enumerate(dict.fromkeys(best.passage for best in chosen), start=1)
     }
     quotations = list(_quotations(chosen, hits))
     parts = [_shown(unit, numbers[passage]) for passage, unit in quotations]
-    citations = [cite(numbers[passage], hits[passage], unit.text) for passage, unit in quotations]
+    citations = [Citation.of(numbers[passage], hits[passage], unit.text) for passage, unit in quotations]
     by_chunk = {hits[passage].chunk_id: n for passage, n in numbers.items()}
-    candidates = [_judged(candidate, by_chunk) for candidate in retrieval.candidates]
-    return Quoted("\n\n".join([*parts, NO_MODEL]), citations, candidates)
+    judged = [_judged(candidate, by_chunk) for candidate in candidates]
+    return Answer("\n\n".join([*parts, NO_MODEL]), citations, judged)
 
 
 def choose(question: str, hits: Sequence[Hit], query: str = "") -> list[_Scored]:

@@ -18,7 +18,6 @@ from ragchat.errors import RagChatError
 from ragchat.ingest.load import InjectReport, Memory, inject_one, run_inject
 from ragchat.scripts.script import Expectation, InjectStep, Script, Step, listed
 from ragchat.settings import RetrievalSettings
-from ragchat.types import Finished
 
 # A program of its own, which can be ended: Python does not interrupt a search, and `(a+)+$` may take years.
 SEARCH = """
@@ -110,9 +109,7 @@ async def _inject(step: InjectStep, folder: Path, memory: Memory) -> Outcome:
 
 
 async def _ask(question: str, app: App) -> Outcome:
-    async for event in app.ask(question):
-        if isinstance(event, Finished):
-            turn = event.turn
+    turn = await app.ask(question)
     return Outcome(turn.answer, [citation.uri for citation in turn.citations], turn.grounded)
 
 

@@ -70,27 +70,11 @@ def check(answer: str, passages: Mapping[int, Hit]) -> Checked:
             number, verified = attributed
             quotes[number].append((quotation.text, verified))
     citations = [
-        cite(number, passages[number], quote, verified)
+        Citation.of(number, passages[number], quote, verified)
         for number, found in quotes.items()
         for quote, verified in found or [("", True)]
     ]
     return Checked(citations, [number for number in mentioned if number not in passages])
-
-
-def cite(number: int, hit: Hit, quote: str, verified: bool = True) -> Citation:
-    """The citation of a passage."""
-    return Citation(
-        n=number,
-        chunk_id=hit.chunk_id,
-        document_id=hit.document_id,
-        uri=hit.uri,
-        title=hit.title,
-        heading=hit.heading,
-        start_line=hit.start_line,
-        end_line=hit.end_line,
-        quote=quote,
-        verified=verified,
-    )
 
 
 def stands_in(quote: str, text: str) -> bool:

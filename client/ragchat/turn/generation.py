@@ -1,45 +1,47 @@
-"""The part of a turn that a model takes: prompt, stream, rounds of tool calls, the check of what was said.
-
-Changes the draft it is handed, and tells of it as events.
-"""
+"""The answer of a model: prompt, requests, rounds of tool calls, the check of the citations."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ragchat.errors import EmptyAnswer, ToolRoundsUsedUp
 from ragchat.llm import tokens
 from ragchat.llm.client import Model
+from ragchat.llm.completion import Completion
 from ragchat.offline.answer import EMPTY_MEMORY
 from ragchat.sanitize import one_line
-from ragchat.turn import prompt as prompting
-from ragchat.turn.citations import check
-from ragchat.turn.draft import Draft
-from ragchat.turn.prompt import Prompts
-from ragchat.turn.retrieval import Retrieval, judge
+from ragchat.turn.citations import Checked, check
+from ragchat.turn.limits import TurnLimits
+from ragchat.turn.passages import Passages, judge, quote
+from ragchat.turn.prompt import Prompt, Prompts, build
+from ragchat.turn.retrieval import Retrieval
 from ragchat.turn.tools import Approve, Outcome, Toolbox
 from ragchat.types import (
     NOT_GROUNDED,
+    Answer,
     Delta,
-    Event,
+    Emit,
     Message,
     Notice,
     Retrieved,
     ToolFinished,
     ToolRequest,
     ToolStarted,
+    Turn,
     Usage,
 )
 
 SUMMARY_CHARACTERS = 80
+ROUNDS_USED_UP = (
+    "The model wanted to call tools beyond the limit (tools.rounds); its answer may lack something."
+)
 
 
 @dataclass(frozen=True)
 class Answerer:
-    """Who answers: a model, what it is told, the tools it may call, and who approves of them."""
+    """A model with its prompts, the tools it may call, and the user's approval of those calls."""
 
     model: Model
     prompts: Prompts
@@ -47,162 +49,174 @@ class Answerer:
     approve: Approve | None = None
 
 
-async def generate(draft: Draft, retrieval: Retrieval, answerer: Answerer) -> AsyncGenerator[Event, None]:
-    """The answer of a model, with its tool calls, checked. Raises EmptyAnswer, ToolRoundsUsedUp."""
+async def generate(
+    question: str,
+    history: Sequence[Turn],
+    retrieval: Retrieval,
+    answerer: Answerer,
+    limits: TurnLimits,
+    emit: Emit,
+) -> Answer:
+    """The answer of a model, with its citations checked. Raises ModelError."""
     tools = await answerer.toolbox.descriptions()
-    draft.model = answerer.model.name
-    _prepare(draft, retrieval, answerer.prompts, tools)
-    yield Retrieved(draft.candidates)
-    if retrieval.empty:
-        yield draft.note(EMPTY_MEMORY)
-    if text := _dropped(draft):
-        yield draft.note(text)
-    for rounds_left in range(draft.limits.rounds, -1, -1):
-        requests: list[ToolRequest] = []
-        async with aclosing(_stream(draft, answerer.model, tools if rounds_left else [], requests)) as events:
-            async for event in events:
-                yield event
-        if not requests or not rounds_left:
-            break
-        async with aclosing(_call_tools(draft, answerer, requests)) as events:
-            async for event in events:
-                yield event
-    if not draft.answer.strip():
-        used_up = requests or rounds_left == 0 < draft.limits.rounds
-        raise ToolRoundsUsedUp(draft.model, draft.limits.rounds) if used_up else EmptyAnswer(draft.model)
-    if requests:
-        yield draft.note(
-            "The model wanted to call tools beyond the limit (tools.rounds); its answer may lack something."
-        )
-    for event in _conclude(draft):
-        yield event
-
-
-def _prepare(draft: Draft, retrieval: Retrieval, prompts: Prompts, tools: Sequence[dict[str, Any]]) -> None:
-    prompt = prompting.build(
-        draft.question,
-        draft.history,
+    prompt = build(
+        question,
+        history,
         retrieval.candidates,
-        prompts,
-        draft.limits.budget,
+        answerer.prompts,
+        limits.budget,
         tools_tokens=tokens.prompt_at_most(tools),
     )
-    draft.messages = prompt.messages
-    draft.candidates = prompt.candidates
-    draft.passages_tokens = prompt.passages_tokens
-    draft.prompt_tokens = prompt.tokens
-    draft.kept_turns = len(prompt.history)
+    emit(Retrieved(prompt.passages.candidates))
+    if retrieval.empty:
+        emit(Notice(EMPTY_MEMORY))
+    if text := _dropped(prompt.dropped_turns, history):
+        emit(Notice(text))
+    exchange = await _converse(answerer, tools, prompt, limits, emit)
+    hits = exchange.passages.numbered()
+    checked = check(exchange.text, hits)
+    for text in _flaws(checked):
+        emit(Notice(text))
+    ungrounded = "" if hits else f"\n\n{NOT_GROUNDED}"
+    if ungrounded:
+        emit(Delta(ungrounded))
+    return Answer(
+        exchange.text + ungrounded,
+        checked.citations,
+        exchange.passages.candidates,
+        model=answerer.model.name,
+        usage=exchange.usage,
+        passages_tokens=exchange.passages.tokens,
+        prompt_tokens=prompt.tokens,
+        dropped_turns=prompt.dropped_turns,
+        unknown_citations=checked.unknown,
+        messages=exchange.messages,
+    )
 
 
-def _dropped(draft: Draft) -> str:
+def _dropped(dropped: int, history: Sequence[Turn]) -> str:
     """What to say about turns that no longer fit; "" when that was said before."""
-    dropped = len(draft.history) - draft.kept_turns
-    before = draft.history[-1].trace.dropped_turns if draft.history else 0
+    before = history[-1].trace.dropped_turns if history else 0
     if dropped <= before:
         return ""
     turns = "The oldest turn" if dropped == 1 else f"The {dropped} oldest turns"
     return f"{turns} of this session no longer fit into the model's context and were left out."
 
 
-async def _stream(
-    draft: Draft, model: Model, tools: Sequence[dict[str, Any]], requests: list[ToolRequest]
-) -> AsyncGenerator[Event, None]:
-    """One request to the model; `requests` takes the tools that it asks for."""
-    said = ""
-    size = tokens.prompt_at_most(draft.messages)
-    async with aclosing(model.stream(draft.messages, tools, tokens=size)) as pieces:
-        async for piece in pieces:
-            if isinstance(piece, Delta):
-                if draft.answer and not said:  # what it said before a tool call is a paragraph of its own
-                    yield draft.say("\n\n")
-                said += piece.text
-                yield draft.say(piece.text)
-            elif isinstance(piece, ToolRequest):
-                requests.append(piece)
-            elif isinstance(piece, Notice):
-                yield draft.note(piece.text)
-            else:
-                if text := _truncated(piece, draft):
-                    yield draft.note(text)
-                draft.usage = _sum(draft.usage, piece)
-    draft.messages.append(_spoken(said, requests))
+def _flaws(checked: Checked) -> Iterator[str]:
+    """A sentence for each kind of citation that does not hold."""
+    if checked.unknown:
+        yield f"The answer cites {_marks(checked.unknown)}, but no such passage was given."
+    if wrong := sorted({citation.n for citation in checked.citations if not citation.verified}):
+        yield f"A quotation attributed to {_marks(wrong)} does not stand there word for word."
 
 
-def _spoken(said: str, requests: Sequence[ToolRequest]) -> Message:
-    message: Message = {"role": "assistant", "content": said}
-    if requests:
+def _marks(numbers: Sequence[int]) -> str:
+    return ", ".join(f"[{n}]" for n in numbers)
+
+
+@dataclass(frozen=True)
+class _Exchange:
+    """All rounds with the model: what it wrote, what was sent, and the passages it has by now."""
+
+    text: str
+    messages: list[Message]
+    passages: Passages
+    usage: Usage
+
+
+async def _converse(
+    answerer: Answerer,
+    tools: Sequence[dict[str, Any]],
+    prompt: Prompt,
+    limits: TurnLimits,
+    emit: Emit,
+) -> _Exchange:
+    """Ask the model, and again with the results of its tool calls until it makes none. Raises ModelError."""
+    messages, passages = list(prompt.messages), prompt.passages
+    texts: list[str] = []
+    usage = Usage()
+    for rounds_left in range(limits.rounds, -1, -1):
+        offered = tools if rounds_left else []
+        completion = await _complete(answerer.model, messages, offered, emit, begins=not texts)
+        messages.append(_spoken(completion))
+        texts += [completion.text] if completion.text else []
+        usage += completion.usage
+        if not completion.requests or not rounds_left:
+            break
+        for outcome in await _call_tools(answerer, completion.requests, emit):
+            judged = [judge(hit, limits.retrieval.min_score) for hit in outcome.hits]
+            passages = passages.extended(judged, limits.budget.passages)
+            text, summary = _tool_result(outcome, passages, limits.budget.passages)
+            messages.append({"role": "tool", "tool_call_id": outcome.call.request.id, "content": text})
+            emit(ToolFinished(outcome.call.request.name, outcome.ok, summary))
+    text = "\n\n".join(texts)
+    if not text.strip():
+        used_up = completion.requests or rounds_left == 0 < limits.rounds
+        name = answerer.model.name
+        raise ToolRoundsUsedUp(name, limits.rounds) if used_up else EmptyAnswer(name)
+    if completion.requests:
+        emit(Notice(ROUNDS_USED_UP))
+    return _Exchange(text, messages, passages, usage)
+
+
+async def _complete(
+    model: Model, messages: Sequence[Message], tools: Sequence[dict[str, Any]], emit: Emit, *, begins: bool
+) -> Completion:
+    """One request to the model; what it wrote before a tool call is a paragraph of its own."""
+    separator = "" if begins else "\n\n"
+
+    def show(text: str) -> None:
+        nonlocal separator
+        emit(Delta(separator + text))
+        separator = ""
+
+    completion = await model.complete(messages, tools, tokens=tokens.prompt_at_most(messages), on_text=show)
+    if text := _truncated(completion.usage, messages, model.name):
+        emit(Notice(text))
+    if completion.cut_off:
+        emit(Notice(completion.cut_off))
+    return completion
+
+
+def _spoken(completion: Completion) -> Message:
+    message: Message = {"role": "assistant", "content": completion.text}
+    if completion.requests:
         message["tool_calls"] = [
             {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
-            for call in requests
+            for call in completion.requests
         ]
     return message
 
 
-def _sum(one: Usage, other: Usage) -> Usage:
-    return Usage(
-        one.prompt_tokens + other.prompt_tokens,
-        one.completion_tokens + other.completion_tokens,
-        one.cached_tokens + other.cached_tokens,
-    )
-
-
-def _truncated(usage: Usage, draft: Draft) -> str:
+def _truncated(usage: Usage, messages: Sequence[Message], model: str) -> str:
     """What to say when the server counted fewer prompt tokens than any tokenizer can make of what was sent.
 
     Some servers leave cached tokens out of their count, so these are added; 0 is no count.
     """
-    sent = tokens.prompt_at_least(draft.messages)
+    sent = tokens.prompt_at_least(messages)
     counted = usage.prompt_tokens + usage.cached_tokens
     if not usage.prompt_tokens or counted >= sent:
         return ""
     return (
-        f"{draft.model} was sent at least {sent} tokens but counted {counted}: its server may have cut "
+        f"{model} was sent at least {sent} tokens but counted {counted}: its server may have cut "
         "the prompt. Raise the server's context length, or lower model.context_tokens."
     )
 
 
-async def _call_tools(
-    draft: Draft, answerer: Answerer, requests: Sequence[ToolRequest]
-) -> AsyncGenerator[Event, None]:
+async def _call_tools(answerer: Answerer, requests: Sequence[ToolRequest], emit: Emit) -> list[Outcome]:
+    """Carry out the calls of one round, at the same time, once all of them are decided on."""
     calls = [await answerer.toolbox.permit(request, answerer.approve) for request in requests]
     for call in calls:
-        yield ToolStarted(call.request.name, call.arguments)
-    for outcome in await answerer.toolbox.run(calls):
-        text, summary = _taken_in(draft, outcome)
-        draft.messages.append({"role": "tool", "tool_call_id": outcome.call.request.id, "content": text})
-        yield ToolFinished(outcome.call.request.name, outcome.ok, summary)
+        emit(ToolStarted(call.request.name, call.arguments))
+    return await answerer.toolbox.run(calls)
 
 
-def _taken_in(draft: Draft, outcome: Outcome) -> tuple[str, str]:
-    """A tool's outcome as the model reads it, and as one line. New passages are numbered on."""
-    budget = draft.limits.budget.passages
+def _tool_result(outcome: Outcome, passages: Passages, budget: int) -> tuple[str, str]:
+    """A tool's outcome as the model reads it, and as one line for the user."""
     if not outcome.hits:
         text = outcome.text[: budget * 3]  # about as many tokens as passages may have
         return text, one_line(text, SUMMARY_CHARACTERS)
-    numbers = {hit.chunk_id: n for n, hit in draft.passages().items()}
-    judged = [judge(hit, draft.limits.retrieval.min_score) for hit in outcome.hits]
-    new = [candidate for candidate in judged if candidate.hit.chunk_id not in numbers]
-    numbered, taken = prompting.number(new, budget, first=len(numbers) + 1)
-    draft.candidates += numbered
-    draft.passages_tokens += taken
-    passages = draft.passages()
     found = {hit.chunk_id for hit in outcome.hits}
-    shown = [(n, hit) for n, hit in sorted(passages.items()) if hit.chunk_id in found]
-    text = prompting.quote(shown) or "Memory holds nothing relevant to this."
-    return text, f"{len(shown)} passages"
-
-
-def _conclude(draft: Draft) -> list[Event]:
-    """Check what was said, and say what is to be said about it."""
-    events: list[Event] = []
-    checked = check(draft.answer, draft.passages())
-    draft.citations, draft.unknown = checked.citations, checked.unknown
-    if checked.unknown:
-        marks = ", ".join(f"[{n}]" for n in checked.unknown)
-        events.append(draft.note(f"The answer cites {marks}, but no such passage was given."))
-    if wrong := sorted({citation.n for citation in checked.citations if not citation.verified}):
-        marks = ", ".join(f"[{n}]" for n in wrong)
-        events.append(draft.note(f"A quotation attributed to {marks} does not stand there word for word."))
-    if not draft.passages():
-        events.append(draft.say(f"\n\n{NOT_GROUNDED}"))
-    return events
+    shown = {n: hit for n, hit in passages.numbered().items() if hit.chunk_id in found}
+    return quote(shown) or "Memory holds nothing relevant to this.", f"{len(shown)} passages"

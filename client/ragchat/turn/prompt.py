@@ -1,25 +1,24 @@
-"""What is said to the model: the system prompt, history, quoted passages, the question.
+"""The prompt of a turn: the system prompt, history, quoted passages, the question.
 
-Passages are other people's text. They go into the message of the user, never into the system role; each
-stands between marks that carry a random word which occurs in none of them, so that no passage can end its
-own quotation. Pure but for `load_prompts`.
+Passages are other people's text: they go into the user's message, never into the system role. Pure but for
+`load_prompts`.
 """
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
 from msgspec import Struct
 
 from ragchat.errors import PromptUnreadable, QuestionTooLong
-from ragchat.formatting import names
 from ragchat.llm import tokens
 from ragchat.turn.conversation import history_messages, newest_that_fit
-from ragchat.types import Candidate, Hit, Message, Turn
+from ragchat.turn.limits import Budget
+from ragchat.turn.passages import Passages, number, quote
+from ragchat.types import Candidate, Message, Turn
 from ragconfig.regular_files import read_regular
 from ragconfig.settings import Settings
 
@@ -34,7 +33,7 @@ class PromptSettings(Struct):
 
 @dataclass(frozen=True)
 class Prompts:
-    """The texts that we say to every model."""
+    """The fixed texts of every prompt."""
 
     system: str
     passages: str  # introduces the quoted passages
@@ -42,26 +41,13 @@ class Prompts:
 
 
 @dataclass(frozen=True)
-class Budget:
-    """Tokens: what the model holds, what of it stays free for the answer, what passages may take."""
-
-    context: int
-    answer: int
-    passages: int
-
-
-@dataclass(frozen=True)
 class Prompt:
-    """A prompt that fits, and how it was made to."""
+    """A prompt that fits the model's context. `dropped_turns` of the history did not fit."""
 
     messages: list[Message]
-    candidates: list[Candidate]
-    history: list[Turn]
-    passages_tokens: int
-
-    @property
-    def tokens(self) -> int:
-        return tokens.prompt_at_most(self.messages)
+    passages: Passages
+    dropped_turns: int
+    tokens: int  # an upper estimate
 
 
 def load_prompts(settings: Settings) -> Prompts:
@@ -108,9 +94,9 @@ def build(
         asked = tokens.at_most(question)
         raise QuestionTooLong(asked, max(0, room + asked))
     for_passages = min(budget.passages, room * 3 // 4 if history else room)
-    numbered, passages_tokens = number(candidates, for_passages)
-    kept = newest_that_fit(history, room - passages_tokens)
-    hits = [(candidate.n, candidate.hit) for candidate in numbered if candidate.used]
+    passages = number(candidates, for_passages)
+    kept = newest_that_fit(history, room - passages.tokens)
+    hits = passages.numbered()
     quoted = f"{prompts.passages}\n\n{quote(hits)}" if hits else prompts.no_passages
     messages: list[Message] = [
         {"role": "system", "content": prompts.system},
@@ -118,50 +104,4 @@ def build(
         # One message, as many chat templates refuse two of the user in a row.
         {"role": "user", "content": f"{quoted}\n\n{question}"},
     ]
-    return Prompt(messages, numbered, kept, passages_tokens)
-
-
-def number(candidates: Sequence[Candidate], budget: int, first: int = 1) -> tuple[list[Candidate], int]:
-    """Give the usable candidates that fit into the budget their numbers; also the tokens that they take."""
-    numbered, taken = [], 0
-    for candidate in candidates:
-        if candidate.used:
-            size = tokens.at_most(quote([(first, candidate.hit)]))
-            if taken + size > budget:
-                candidate = cut(candidate)
-            else:
-                candidate = Candidate(candidate.hit, True, candidate.reason, first)
-                first += 1
-                taken += size
-        numbered.append(candidate)
-    return numbered, taken
-
-
-def cut(candidate: Candidate) -> Candidate:
-    return Candidate(candidate.hit, False, "cut: no room within the budget for passages")
-
-
-def quote(hits: Sequence[tuple[int, Hit]]) -> str:
-    """Numbered passages between marks that their text cannot forge."""
-    mark = _mark("".join(hit.text + hit.title + hit.heading + hit.uri for _, hit in hits))
-    return "\n\n".join(
-        f"<passage {n} {mark} from {_source(hit)}>\n{hit.text.strip()}\n</passage {n} {mark}>"
-        for n, hit in hits
-    )
-
-
-def _mark(text: str) -> str:
-    while (mark := secrets.token_hex(4)) in text:
-        pass
-    return mark
-
-
-def _source(hit: Hit) -> str:
-    """Title, heading path and place on one line."""
-    place = f"{hit.uri}:{hit.start_line}" if not hit.uri.startswith("sha256:") else ""
-    return " ".join(" > ".join(names(hit.title, hit.heading)).split() + ([f"({place})"] if place else []))
-
-
-def with_system(prompts: Prompts, system: str) -> Prompts:
-    """The same prompts with another system prompt."""
-    return replace(prompts, system=system)
+    return Prompt(messages, passages, len(history) - len(kept), tokens.prompt_at_most(messages))

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 import anyio
 
 from ragchat.errors import MemoryTimedOut, RagChatError
-from ragchat.types import Candidate, Hit
+from ragchat.turn.limits import RetrievalLimits
+from ragchat.turn.passages import judge
+from ragchat.types import Candidate
 
 if TYPE_CHECKING:
     from ragchat.memory.types import QueryResult, Stats
@@ -28,15 +30,6 @@ class Memory(Protocol):
     async def stats(self) -> Stats: ...
     async def tools(self) -> list[ToolInfo]: ...
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolCallResult: ...
-
-
-@dataclass(frozen=True)
-class RetrievalLimits:
-    """How much is asked of memory, from which score a passage is relevant, and how many seconds it has."""
-
-    top_k: int
-    min_score: float
-    seconds: float
 
 
 @dataclass(frozen=True)
@@ -65,10 +58,3 @@ async def retrieve(memory: Memory, query: str, limits: RetrievalLimits) -> Retri
 
 def _failed(error: RagChatError) -> Retrieval:
     return Retrieval([], f"{error} This answer goes without it. {error.hint}".rstrip(), failure=error)
-
-
-def judge(hit: Hit, min_score: float) -> Candidate:
-    """Whether a hit is relevant, as a candidate."""
-    if hit.score >= min_score:
-        return Candidate(hit, True, "relevant")
-    return Candidate(hit, False, f"not relevant: its score {hit.score:.2f} is below {min_score:.2f}")

@@ -1,20 +1,22 @@
-"""One turn: from the question to the finished answer, as one async generator of events.
+"""One turn, from the question to the finished answer.
 
-Not the conversation (that is handed in), not the store of sessions, not the screen. Memory is asked once;
-then a model answers (`generation`), or without one the answer is quoted from memory.
+Memory is queried once; then a model answers (`generation`), or without a model the answer is quoted from
+memory (`offline.answer`). The caller keeps the conversation and saves the turn.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
+import secrets
+import time
+from collections.abc import Sequence
 
-from ragchat.offline import answer as offline
-from ragchat.turn.draft import Draft, TurnLimits
+from ragchat.formatting import utc_now
+from ragchat.offline.answer import compose
 from ragchat.turn.followup import search_text
 from ragchat.turn.generation import Answerer, generate
-from ragchat.turn.retrieval import Memory, Retrieval, retrieve
-from ragchat.types import Event, Finished, Retrieved, Retrieving, Turn
+from ragchat.turn.limits import TurnLimits
+from ragchat.turn.retrieval import Memory, retrieve
+from ragchat.types import Delta, Emit, Event, Notice, Retrieved, Retrieving, Trace, Turn
 
 
 async def take_turn(
@@ -25,32 +27,69 @@ async def take_turn(
     memory: Memory,
     answerer: Answerer | None,
     limits: TurnLimits,
-) -> AsyncGenerator[Event, None]:
-    """The events of a turn, Finished last. `answerer` None: offline.
+    emit: Emit,
+) -> Turn:
+    """Answer a question; `emit` gets the events as they happen. `answerer` None: offline.
 
-    Raises ModelError; offline, where memory is all there is, MemoryUnavailable and its like.
+    Raises ModelError, and offline, where memory is all there is, MemoryUnavailable and MemoryTimedOut.
     """
-    draft = Draft(question, session_id, history, limits)
-    draft.query = search_text(question, history)
-    yield Retrieving(draft.query)
-    retrieval = await retrieve(memory, draft.query, limits.retrieval)
-    draft.timings["retrieval"] = draft.seconds()
+    created_at = utc_now()
+    record = _Record(emit)
+    query = search_text(question, history)
+    record.emit(Retrieving(query))
+    retrieval = await retrieve(memory, query, limits.retrieval)
+    record.time("retrieval")
     if retrieval.failure and answerer is None:
         raise retrieval.failure
     if retrieval.notice:
-        yield draft.note(retrieval.notice)
-    making = _quote(draft, retrieval) if answerer is None else generate(draft, retrieval, answerer)
-    async with aclosing(making) as events:
-        async for event in events:
-            yield event
-    yield Finished(draft.turn())
+        record.emit(Notice(retrieval.notice))
+    if answerer is None:
+        answer = compose(question, retrieval.candidates, query=query, empty=retrieval.empty)
+        record.emit(Retrieved(answer.candidates))
+        record.emit(Delta(answer.text))
+    else:
+        answer = await generate(question, history, retrieval, answerer, limits, record.emit)
+    record.time("total")
+    return Turn(
+        turn_id=secrets.token_hex(6),
+        session_id=session_id,
+        question=question,
+        answer=answer.text,
+        grounded=any(candidate.n for candidate in answer.candidates),
+        citations=answer.citations,
+        model=answer.model,
+        usage=answer.usage,
+        timings=record.timings,
+        created_at=created_at,
+        trace=Trace(
+            query=query,
+            candidates=answer.candidates,
+            passages_tokens=answer.passages_tokens,
+            history_turns=len(history) - answer.dropped_turns,
+            dropped_turns=answer.dropped_turns,
+            prompt_tokens=answer.prompt_tokens,
+            unknown_citations=answer.unknown_citations,
+            notices=record.notices,
+            messages=answer.messages,
+        ),
+    )
 
 
-async def _quote(draft: Draft, retrieval: Retrieval) -> AsyncGenerator[Event, None]:
-    """The answer without a model."""
-    quoted = offline.compose(draft.question, retrieval, draft.query)
-    draft.candidates = quoted.candidates
-    draft.citations = quoted.citations
-    draft.kept_turns = len(draft.history)
-    yield Retrieved(draft.candidates)
-    yield draft.say(quoted.answer)
+class _Record:
+    """Forwards events, and keeps what the turn's trace needs: the notices and the times."""
+
+    def __init__(self, emit: Emit) -> None:
+        self.notices: list[str] = []
+        self.timings: dict[str, float] = {}  # seconds since the question
+        self._emit = emit
+        self._started = time.perf_counter()
+
+    def time(self, name: str) -> None:
+        self.timings.setdefault(name, round(time.perf_counter() - self._started, 6))
+
+    def emit(self, event: Event) -> None:
+        if isinstance(event, Delta):
+            self.time("first_token")
+        elif isinstance(event, Notice):
+            self.notices.append(event.text)
+        self._emit(event)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from ragchat.app import App
     from ragchat.memory.client import MemoryClient
     from ragchat.turn.tools import Approve
-    from ragchat.types import Event
+    from ragchat.types import Emit, Turn
     from ragchat.ui.prompt.toolbar import Status
     from ragchat.ui.render.answer import AnswerView
     from ragchat.ui.render.screen import Screen
@@ -39,12 +39,12 @@ class ChatContext:
         """The app's own; a turn knows it by a narrower type."""
         return cast("MemoryClient", self.app.memory)
 
-    async def answer(self, events: AsyncGenerator[Event, None]) -> None:
-        """Show a turn. Raises what the turn raises."""
+    async def answer(self, take_turn: Callable[[Emit], Awaitable[Turn]]) -> None:
+        """Take a turn and show it. Raises what the turn raises."""
         from ragchat.ui.render.answer import AnswerView
 
         self._view = AnswerView(self.screen)
-        await self._view.show(events)
+        await self._view.show(take_turn)
         self.follow_session()
 
     def pause(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ragchat.ui.slash import table
@@ -39,4 +40,4 @@ async def _dispatch(context: ChatContext, text: str) -> None:
         await table.run(context, text)
     else:
         question = text.removeprefix("/")
-        await context.answer(context.app.ask(question, approve=context.approve))
+        await context.answer(partial(context.app.ask, question, approve=context.approve))

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 
 import anyio
 import pytest
 
 from ragchat import errors
-from ragchat.llm.client import Model, Piece
+from ragchat.llm.client import Model
+from ragchat.llm.completion import Completion
 from ragchat.settings import ModelSettings
-from ragchat.types import Delta, ModelPlace, ToolRequest, Usage
+from ragchat.types import ModelPlace, ToolRequest, Usage
 from tests.support.openai_server import OpenAIServer, Reply
 from tests.support.ports import free_port
 
@@ -45,26 +47,33 @@ async def model_at(
         await model.aclose()
 
 
-async def answer(base_url: str, *, name: str = "test-model", key: str = "", retries: int = 0) -> list[Piece]:
+def ignore(text: str) -> None:
+    """The text is in the completion, too."""
+
+
+async def answer(
+    base_url: str,
+    *,
+    name: str = "test-model",
+    key: str = "",
+    retries: int = 0,
+    on_text: Callable[[str], None] = ignore,
+) -> Completion:
     async with model_at(base_url, name=name, key=key, retries=retries) as model:
-        return [piece async for piece in model.stream(HELLO, [TOOL], tokens=77)]
+        return await model.complete(HELLO, [TOOL], tokens=77, on_text=on_text)
 
 
-def text(pieces: list[Piece]) -> str:
-    return "".join(piece.text for piece in pieces if isinstance(piece, Delta))
-
-
-async def test_the_thoughts_of_a_reasoning_model_are_not_its_answer() -> None:
+async def test_the_reasoning_of_a_model_is_not_its_answer() -> None:
     with OpenAIServer([Reply("<think>\nWhat is asked? Tea.\n</think>\n\nTea is hot.")]) as server:
-        assert text(await answer(server.base_url)) == "Tea is hot."
+        assert (await answer(server.base_url)).text == "Tea is hot."
 
 
 async def test_an_answer_comes_in_pieces_and_ends_with_its_usage() -> None:
+    pieces: list[str] = []
     with OpenAIServer([Reply("One two three.", prompt_tokens=12)]) as server:
-        pieces = await answer(server.base_url)
-    assert text(pieces) == "One two three."
-    assert len(pieces) == 4
-    assert pieces[-1] == Usage(12, 4)
+        completion = await answer(server.base_url, on_text=pieces.append)
+    assert pieces == ["One", " two", " three."]
+    assert completion == Completion("One two three.", [], Usage(12, 4))
     assert server.requests[0]["messages"] == HELLO
     assert server.requests[0]["stream"] is True
 
@@ -72,8 +81,8 @@ async def test_an_answer_comes_in_pieces_and_ends_with_its_usage() -> None:
 async def test_tool_calls_are_put_together_from_their_parts() -> None:
     reply = Reply("Let me see.", tool_calls=[("Query", {"query": "a"}), ("Query", {"query": "b"})])
     with OpenAIServer([reply]) as server:
-        pieces = await answer(server.base_url)
-    assert [piece for piece in pieces if isinstance(piece, ToolRequest)] == [
+        completion = await answer(server.base_url)
+    assert completion.requests == [
         ToolRequest("call_0", "Query", '{"query": "a"}'),
         ToolRequest("call_1", "Query", '{"query": "b"}'),
     ]
@@ -81,21 +90,21 @@ async def test_tool_calls_are_put_together_from_their_parts() -> None:
 
 async def test_a_server_that_reports_no_usage_is_fine() -> None:
     with OpenAIServer([Reply("Hi.", prompt_tokens=-1)]) as server:
-        assert [type(piece) for piece in await answer(server.base_url)] == [Delta]
+        assert await answer(server.base_url) == Completion("Hi.", [], Usage())
 
 
 async def test_a_server_that_refuses_stream_options_is_asked_without_them_from_then_on() -> None:
     with OpenAIServer(stream_options=False) as server:
         async with model_at(server.base_url) as model:
             for _ in range(2):
-                assert text([piece async for piece in model.stream(HELLO)])
+                assert (await model.complete(HELLO, on_text=ignore)).text
     assert ["stream_options" in request for request in server.requests] == [True, False, False]
 
 
 async def test_a_model_without_tools_is_asked_without_them() -> None:
     refusal = Reply(status=400, message="registry/gemma:2b does not support tools")
     with OpenAIServer([refusal, Reply("Hi.")]) as server:
-        assert text(await answer(server.base_url)) == "Hi."
+        assert (await answer(server.base_url)).text == "Hi."
     assert ["tools" in request for request in server.requests] == [True, False]
 
 
@@ -136,7 +145,7 @@ async def test_a_wrong_key_is_told_from_a_missing_one() -> None:
         with pytest.raises(errors.KeyRejected) as caught:
             await answer(server.base_url, key="wrong-secret")
         assert "wrong-secret" not in str(caught.value)
-        assert text(await answer(server.base_url, key="right"))
+        assert (await answer(server.base_url, key="right")).text
 
 
 async def test_a_refused_connection_names_the_server() -> None:
@@ -155,19 +164,19 @@ async def test_a_server_that_falls_silent_is_given_up() -> None:
     with OpenAIServer([Reply("a b c", hold_after=1)]) as server:
         async with model_at(server.base_url, timeout=0.2) as model:
             with anyio.fail_after(60), pytest.raises(errors.ModelTimedOut) as caught:
-                _ = [piece async for piece in model.stream(HELLO)]
+                await model.complete(HELLO, on_text=ignore)
     assert caught.value.seconds == 0.2
 
 
 async def test_an_overloaded_server_is_asked_again() -> None:
     with OpenAIServer([Reply(status=503, retry_after=0.01), Reply("There.")]) as server:
-        assert text(await answer(server.base_url, retries=1)) == "There."
+        assert (await answer(server.base_url, retries=1)).text == "There."
     assert len(server.requests) == 2
 
 
 async def test_a_stream_that_breaks_before_its_first_word_is_begun_again() -> None:
     with OpenAIServer([Reply("lost", break_after=1), Reply("There.")]) as server:
-        assert text(await answer(server.base_url, retries=1)) == "There."
+        assert (await answer(server.base_url, retries=1)).text == "There."
 
 
 async def test_a_stream_that_breaks_after_words_were_shown_is_not_repeated() -> None:
@@ -183,15 +192,10 @@ async def test_a_cancelled_answer_lets_go_of_its_connection() -> None:
         async with model_at(server.base_url) as model:
             with anyio.fail_after(60):
                 async with anyio.create_task_group() as group:
-
-                    async def listen() -> None:
-                        async for _ in model.stream(HELLO):
-                            pass
-
-                    group.start_soon(listen)
+                    group.start_soon(partial(model.complete, HELLO, on_text=ignore))
                     await anyio.to_thread.run_sync(reply.reached.wait)
                     group.cancel_scope.cancel()
-                assert text([piece async for piece in model.stream(HELLO)]) == "Next."
+                assert (await model.complete(HELLO, on_text=ignore)).text == "Next."
 
 
 async def test_the_models_of_a_server_are_listed() -> None:

@@ -7,11 +7,11 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragchat.llm.reasoning import WithoutThoughts
+from ragchat.llm.reasoning import WithoutReasoning
 
 
 def answer_of(pieces: list[str]) -> str:
-    answer = WithoutThoughts()
+    answer = WithoutReasoning()
     return "".join([*map(answer.feed, pieces), answer.finish()])
 
 
@@ -30,7 +30,7 @@ def test_any_other_answer_stays_as_it_is(text: str, cut: int) -> None:
 
 
 def test_an_answer_is_not_held_back() -> None:
-    answer = WithoutThoughts()
+    answer = WithoutReasoning()
     assert [answer.feed(piece) for piece in ("<th", "e tea>", " is", " <think>")] == [
         "",
         "<the tea>",

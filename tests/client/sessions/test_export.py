@@ -5,8 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from ragchat.sessions.export import export
-from ragchat.turn.citations import cite
-from ragchat.types import Session
+from ragchat.types import Citation, Session
 from tests.support.turns import hit, turn
 
 SESSION = Session(
@@ -17,7 +16,7 @@ SESSION = Session(
         turn(
             "What is\ntea?",
             "> Tea is a drink. [1]",
-            cited=[cite(1, hit("Tea is a drink.", heading="Tea"), "x")],
+            cited=[Citation.of(1, hit("Tea is a drink.", heading="Tea"), "x")],
         ),
         turn("And coffee?", "Unknown.", turn_id="t2"),
     ],
@@ -38,6 +37,6 @@ def test_json_holds_everything() -> None:
 
 
 def test_a_title_that_begins_the_heading_path_is_not_said_twice() -> None:
-    cited = [cite(1, hit("1.2 bar.", title="Flat", heading="Flat > Boiler"), "")]
+    cited = [Citation.of(1, hit("1.2 bar.", title="Flat", heading="Flat > Boiler"), "")]
     session = Session("abc", "Why?", "2026-01-01T00:00:00.000Z", [turn("Why?", "So [1].", cited=cited)])
     assert "- [1] Flat > Boiler, <file:///notes/1.md>" in export(session, "markdown")

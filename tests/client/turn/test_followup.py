@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from ragchat.offline.words import LONGEST_QUESTION
-from ragchat.turn.citations import cite
 from ragchat.turn.followup import depends, search_text
+from ragchat.types import Citation
 from tests.support.turns import hit, turn
 
 FOLLOW_UPS = [
@@ -67,7 +67,7 @@ def test_a_chain_of_follow_ups_keeps_what_it_began_with() -> None:
 
 
 def test_the_title_that_was_cited_is_carried_too() -> None:
-    before = turn("Who invented the coil?", cited=[cite(1, hit("…", title="Nikola Tesla"), "")])
+    before = turn("Who invented the coil?", cited=[Citation.of(1, hit("…", title="Nikola Tesla"), "")])
     assert search_text("Where was he born?", [before]) == "Where was he born? born invented coil Nikola Tesla"
 
 

@@ -10,10 +10,9 @@ import pytest
 from ragchat.errors import EmptyAnswer, MemoryUnavailable, QuestionTooLong, RateLimited, ToolRoundsUsedUp
 from ragchat.llm.client import Model
 from ragchat.offline.answer import EMPTY_MEMORY, NOTHING
-from ragchat.turn.draft import TurnLimits
 from ragchat.turn.generation import Answerer
-from ragchat.turn.prompt import Budget, Prompts
-from ragchat.turn.retrieval import RetrievalLimits
+from ragchat.turn.limits import Budget, RetrievalLimits, TurnLimits
+from ragchat.turn.prompt import Prompts
 from ragchat.turn.tools import Toolbox
 from ragchat.turn.turn import take_turn
 from ragchat.types import (
@@ -21,7 +20,6 @@ from ragchat.types import (
     OFFLINE,
     Delta,
     Event,
-    Finished,
     ModelPlace,
     Retrieved,
     Retrieving,
@@ -32,7 +30,7 @@ from ragchat.types import (
 )
 from tests.client.llm.test_client import settings
 from tests.support.openai_server import OpenAIServer, Reply
-from tests.support.turns import QUERY_TOOL, ListMemory, events_of, finished, hit, notices, only, turn
+from tests.support.turns import QUERY_TOOL, ListMemory, hit, notices, only, turn
 
 LIMITS = TurnLimits(RetrievalLimits(top_k=8, min_score=0.3, seconds=5.0), Budget(8000, 500, 2000), rounds=2)
 PROMPTS = Prompts("Be kind.", "Passages:", "No passages.")
@@ -43,10 +41,19 @@ TEA = hit("Tea is hot.", chunk_id=3, score=0.1)
 
 async def offline_turn(
     question: str, memory: ListMemory, history: Sequence[Turn] = (), limits: TurnLimits = LIMITS
-) -> list[Event]:
-    return await events_of(
-        take_turn(question, session_id="s1", history=history, memory=memory, answerer=None, limits=limits)
+) -> tuple[Turn, list[Event]]:
+    events: list[Event] = []
+    answered = await take_turn(
+        question,
+        session_id="s1",
+        history=history,
+        memory=memory,
+        answerer=None,
+        limits=limits,
+        emit=events.append,
     )
+    assert answered.answer == "".join(event.text for event in only(events, Delta))
+    return answered, events
 
 
 async def model_turn(
@@ -55,30 +62,29 @@ async def model_turn(
     *replies: Reply,
     history: Sequence[Turn] = (),
     limits: TurnLimits = LIMITS,
-) -> tuple[list[Event], OpenAIServer]:
+) -> tuple[Turn, list[Event], OpenAIServer]:
+    events: list[Event] = []
     with OpenAIServer(replies) as server:
         model = Model(ModelPlace("test-model", server.base_url), settings())
-        toolbox = Toolbox(memory, ["Query"], 5.0)
         try:
-            events = await events_of(
-                take_turn(
-                    question,
-                    session_id="s1",
-                    history=history,
-                    memory=memory,
-                    answerer=Answerer(model, PROMPTS, toolbox),
-                    limits=limits,
-                )
+            answered = await take_turn(
+                question,
+                session_id="s1",
+                history=history,
+                memory=memory,
+                answerer=Answerer(model, PROMPTS, Toolbox(memory, ["Query"], 5.0)),
+                limits=limits,
+                emit=events.append,
             )
         finally:
             await model.aclose()
-    return events, server
+    assert answered.answer == "".join(event.text for event in only(events, Delta))
+    return answered, events, server
 
 
 async def test_offline_a_turn_quotes_memory_and_traces_where_from() -> None:
-    events = await offline_turn("Why is the sky blue?", ListMemory([SKY, SEA, TEA]))
-    assert [type(event) for event in events] == [Retrieving, Retrieved, Delta, Finished]
-    answered = finished(events)
+    answered, events = await offline_turn("Why is the sky blue?", ListMemory([SKY, SEA, TEA]))
+    assert [type(event) for event in events] == [Retrieving, Retrieved, Delta]
     assert "Rayleigh scattering" in answered.answer
     assert answered.grounded
     assert answered.model == OFFLINE
@@ -90,8 +96,7 @@ async def test_offline_a_turn_quotes_memory_and_traces_where_from() -> None:
 
 async def test_a_model_gets_the_passages_and_its_citations_are_checked() -> None:
     reply = Reply('It is "blue because of Rayleigh scattering" [1].', prompt_tokens=500)
-    events, server = await model_turn("Why is the sky blue?", ListMemory([SKY]), reply)
-    answered = finished(events)
+    answered, events, server = await model_turn("Why is the sky blue?", ListMemory([SKY]), reply)
     assert answered.answer == reply.text
     assert [(found.n, found.verified, found.chunk_id) for found in answered.citations] == [(1, True, 1)]
     assert (answered.grounded, answered.model) == (True, "test-model")
@@ -103,30 +108,31 @@ async def test_a_model_gets_the_passages_and_its_citations_are_checked() -> None
 
 
 async def test_the_answer_streams() -> None:
-    events, _ = await model_turn("Why?", ListMemory([SKY]), Reply("One two three."))
+    _, events, _ = await model_turn("Why?", ListMemory([SKY]), Reply("One two three."))
     assert [event.text for event in only(events, Delta)] == ["One", " two", " three."]
 
 
 async def test_a_false_quotation_is_marked_and_said_so() -> None:
-    events, _ = await model_turn("Why?", ListMemory([SKY]), Reply('"The sky is green because" [1].'))
-    assert [found.verified for found in finished(events).citations] == [False]
+    answered, events, _ = await model_turn(
+        "Why?", ListMemory([SKY]), Reply('"The sky is green because" [1].')
+    )
+    assert [found.verified for found in answered.citations] == [False]
     assert notices(events) == ["A quotation attributed to [1] does not stand there word for word."]
 
 
 async def test_a_citation_of_nothing_is_said_and_traced() -> None:
-    events, _ = await model_turn("Why?", ListMemory([SKY]), Reply("Because [1][4]."))
-    assert finished(events).trace.unknown_citations == [4]
+    answered, events, _ = await model_turn("Why?", ListMemory([SKY]), Reply("Because [1][4]."))
+    assert answered.trace.unknown_citations == [4]
     assert notices(events) == ["The answer cites [4], but no such passage was given."]
 
 
 async def test_nothing_relevant_is_a_state_offline() -> None:
-    answered = finished(await offline_turn("Ferrets?", ListMemory([TEA])))
+    answered, _ = await offline_turn("Ferrets?", ListMemory([TEA]))
     assert (answered.answer, answered.grounded, answered.citations) == (NOTHING, False, [])
 
 
 async def test_nothing_relevant_is_a_state_with_a_model_which_is_told_and_the_answer_says_so() -> None:
-    events, server = await model_turn("Ferrets?", ListMemory([TEA]), Reply("I like them."))
-    answered = finished(events)
+    answered, _, server = await model_turn("Ferrets?", ListMemory([TEA]), Reply("I like them."))
     assert answered.answer == f"I like them.\n\n{NOT_GROUNDED}"
     assert not answered.grounded
     content = server.requests[0]["messages"][-1]["content"]
@@ -136,15 +142,15 @@ async def test_nothing_relevant_is_a_state_with_a_model_which_is_told_and_the_an
 
 async def test_an_empty_memory_is_said_to_be_empty() -> None:
     empty = ListMemory(documents=0)
-    assert finished(await offline_turn("Ferrets?", empty)).answer == EMPTY_MEMORY
-    events, _ = await model_turn("Ferrets?", empty, Reply("Hm."))
+    assert (await offline_turn("Ferrets?", empty))[0].answer == EMPTY_MEMORY
+    _, events, _ = await model_turn("Ferrets?", empty, Reply("Hm."))
     assert notices(events) == [EMPTY_MEMORY]
 
 
 async def test_without_memory_the_turn_goes_on_and_says_so() -> None:
     down = ListMemory(error=MemoryUnavailable("it is gone"))
-    events, _ = await model_turn("Why?", down, Reply("Because."))
-    assert finished(events).answer.startswith("Because.")
+    answered, events, _ = await model_turn("Why?", down, Reply("Because."))
+    assert answered.answer.startswith("Because.")
     assert notices(events) == [
         "Memory does not answer: it is gone. This answer goes without it. `ragchat doctor` says more."
     ]
@@ -158,14 +164,14 @@ async def test_without_memory_and_without_a_model_there_is_no_answer() -> None:
 async def test_a_memory_that_hangs_has_its_deadline() -> None:
     limits = TurnLimits(RetrievalLimits(8, 0.3, seconds=0.05), LIMITS.budget, 2)
     with anyio.fail_after(60):
-        events, _ = await model_turn("Why?", ListMemory(hang=True), Reply("So."), limits=limits)
+        _, events, _ = await model_turn("Why?", ListMemory(hang=True), Reply("So."), limits=limits)
     assert notices(events) == ["Memory did not answer Query within 0.05 s. This answer goes without it."]
 
 
 async def test_what_memory_has_to_say_is_passed_on() -> None:
-    events = await offline_turn("Why is the sky blue?", ListMemory([SKY], notice="By words alone."))
+    answered, events = await offline_turn("Why is the sky blue?", ListMemory([SKY], notice="By words alone."))
     assert notices(events) == ["By words alone."]
-    assert finished(events).trace.notices == ["By words alone."]
+    assert answered.trace.notices == ["By words alone."]
 
 
 async def test_a_follow_up_is_searched_with_what_came_before() -> None:
@@ -176,13 +182,12 @@ async def test_a_follow_up_is_searched_with_what_came_before() -> None:
 
 async def test_tools_run_and_their_passages_can_be_cited() -> None:
     memory = ListMemory([SKY], tools=[QUERY_TOOL], answers=[SEA, SKY])
-    events, server = await model_turn(
+    answered, events, server = await model_turn(
         "Why is the sea blue?",
         memory,
         Reply("Let me look.", tool_calls=[("Query", {"query": "sea"}), ("Query", {"query": "water"})]),
         Reply('"water absorbs red light" [2].'),
     )
-    answered = finished(events)
     assert memory.called == [("Query", {"query": "sea"}), ("Query", {"query": "water"})]
     assert [type(event) for event in events if isinstance(event, (ToolStarted, ToolFinished))] == [
         ToolStarted,
@@ -199,17 +204,17 @@ async def test_tools_run_and_their_passages_can_be_cited() -> None:
 
 async def test_passages_that_only_a_tool_found_ground_the_answer() -> None:
     memory = ListMemory([TEA], tools=[QUERY_TOOL], answers=[SEA])
-    events, _ = await model_turn(
+    answered, _, _ = await model_turn(
         "Why?", memory, Reply(tool_calls=[("Query", {"query": "sea"})]), Reply("Red light [1].")
     )
-    assert finished(events).grounded
-    assert NOT_GROUNDED not in finished(events).answer
+    assert answered.grounded
+    assert NOT_GROUNDED not in answered.answer
 
 
 async def test_rounds_of_tools_are_bounded() -> None:
     memory = ListMemory([SKY], tools=[QUERY_TOOL], answers=[SKY])
     greedy = Reply("Let me look.", tool_calls=[("Query", {"query": "more"})], prompt_tokens=-1)
-    events, server = await model_turn("Why?", memory, greedy)
+    _, events, server = await model_turn("Why?", memory, greedy)
     assert len(memory.called) == LIMITS.rounds
     assert "beyond the limit (tools.rounds)" in notices(events)[0]
     assert ["tools" in request for request in server.requests] == [True, True, False]
@@ -226,38 +231,41 @@ async def test_a_model_that_only_calls_tools_is_said_to_have_reached_the_limit(l
 
 async def test_usage_is_summed_over_the_rounds() -> None:
     memory = ListMemory([SKY], tools=[QUERY_TOOL], answers=[SKY])
-    events, _ = await model_turn(
+    answered, _, _ = await model_turn(
         "Why?",
         memory,
         Reply(tool_calls=[("Query", {"query": "x"})], prompt_tokens=100),
         Reply("So.", prompt_tokens=200),
     )
-    assert finished(events).usage.prompt_tokens == 300
+    assert answered.usage.prompt_tokens == 300
 
 
 async def test_a_server_that_cut_the_prompt_is_noticed() -> None:
     long = hit("The sky is blue because of Rayleigh scattering. " * 100)
-    events, _ = await model_turn("Why?", ListMemory([long]), Reply("So [1].", prompt_tokens=200))
+    _, events, _ = await model_turn("Why?", ListMemory([long]), Reply("So [1].", prompt_tokens=200))
     assert "counted 200" in notices(events)[0]
 
 
 @pytest.mark.parametrize("counted", [-1, 0, 1100])
 async def test_no_count_and_a_plausible_one_raise_no_alarm(counted: int) -> None:
     long = hit("The sky is blue because of Rayleigh scattering. " * 100)
-    events, _ = await model_turn("Why?", ListMemory([long]), Reply("So [1].", prompt_tokens=counted))
+    _, events, _ = await model_turn("Why?", ListMemory([long]), Reply("So [1].", prompt_tokens=counted))
     assert notices(events) == []
 
 
 async def test_dropped_turns_are_said_once() -> None:
     history = [turn(f"Q{n}?", "word " * 400) for n in range(20)]
     limits = TurnLimits(LIMITS.retrieval, Budget(3000, 500, 500), 2)
-    events, _ = await model_turn("Why?", ListMemory([SKY]), Reply("So."), history=history, limits=limits)
-    answered = finished(events)
+    answered, events, _ = await model_turn(
+        "Why?", ListMemory([SKY]), Reply("So."), history=history, limits=limits
+    )
     assert answered.trace.dropped_turns > 0
     assert answered.trace.history_turns + answered.trace.dropped_turns == 20
     assert "no longer fit" in notices(events)[0]
     after = [*history[1:], answered]
-    events, _ = await model_turn("Why?", ListMemory([SKY]), Reply("So."), history=after, limits=limits)
+    answered, events, _ = await model_turn(
+        "Why?", ListMemory([SKY]), Reply("So."), history=after, limits=limits
+    )
     assert notices(events) == []
 
 
@@ -267,7 +275,7 @@ async def test_an_empty_answer_is_no_answer() -> None:
 
 
 async def test_an_answer_that_was_cut_off_is_said_to_be() -> None:
-    events, _ = await model_turn("Why?", ListMemory([SKY]), Reply("Because of", finish="length"))
+    _, events, _ = await model_turn("Why?", ListMemory([SKY]), Reply("Because of", finish="length"))
     assert "cut off" in notices(events)[0]
 
 

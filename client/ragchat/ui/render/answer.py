@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from ragchat.formatting import seconds
@@ -11,8 +10,8 @@ from ragchat.sanitize import one_line
 from ragchat.types import (
     OFFLINE,
     Delta,
+    Emit,
     Event,
-    Finished,
     Notice,
     Retrieved,
     Retrieving,
@@ -36,18 +35,13 @@ class AnswerView:
         self._spinner = Spinner(screen.err, animated=screen.animated)
         self._stream = AnswerStream(screen.out, animated=screen.animated)
 
-    async def show(self, events: AsyncGenerator[Event, None]) -> Turn | None:
-        """Shows all of `events` and returns the finished turn. Raises what the turn raises."""
-        turn = None
+    async def show(self, take_turn: Callable[[Emit], Awaitable[Turn]]) -> None:
+        """Take a turn and show its events, then its sources. Raises what the turn raises."""
         try:
-            async with aclosing(events):
-                async for event in events:
-                    self._show_event(event)
-                    if isinstance(event, Finished):
-                        turn = event.turn
+            turn = await take_turn(self._show_event)
         finally:
             self.pause()
-        return turn
+        self._show_end(turn)
 
     def pause(self) -> None:
         """Nothing is in motion after it: somebody else may write, or ask the user."""
@@ -73,9 +67,6 @@ class AnswerView:
             case Notice(text):
                 self.pause()
                 self._screen.note(text)
-            case Finished(turn):
-                self.pause()
-                self._show_end(turn)
 
     def _show_end(self, turn: Turn) -> None:
         if not self._screen.out.is_terminal:

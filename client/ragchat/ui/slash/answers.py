@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ async def show_why(context: ChatContext, _: str) -> None:
 
 
 async def retry(context: ChatContext, _: str) -> None:
-    await context.answer(context.app.retry(approve=context.approve))
+    await context.answer(partial(context.app.retry, approve=context.approve))
 
 
 async def copy(context: ChatContext, _: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
@@ -12,8 +12,8 @@ from ragchat.types import (
     Candidate,
     Citation,
     Delta,
+    Emit,
     Event,
-    Finished,
     Hit,
     Notice,
     Retrieved,
@@ -84,30 +84,36 @@ TURN = Turn(
 )
 
 
-async def said(*events: Event) -> AsyncGenerator[Event, None]:
-    for event in events:
-        yield event
+def taking(turn: Turn, *events: Event) -> Callable[[Emit], Awaitable[Turn]]:
+    """Takes a turn with these events."""
+
+    async def take(emit: Emit) -> Turn:
+        for event in events:
+            emit(event)
+        return turn
+
+    return take
 
 
-async def on_terminal(events: AsyncGenerator[Event, None], columns: int = 80) -> str:
-    out, file = terminal(columns)
-    err, err_file = terminal(columns)
-    await AnswerView(Screen(out, err, animated=True)).show(events)
+async def on_terminal(take_turn: Callable[[Emit], Awaitable[Turn]]) -> str:
+    out, file = terminal(80)
+    err, err_file = terminal(80)
+    await AnswerView(Screen(out, err, animated=True)).show(take_turn)
     return file.shown + "\n" + err_file.shown
 
 
-EVENTS: Sequence[Event] = (
+EXAMPLE = taking(
+    TURN,
     Retrieving("how hot"),
     Retrieved([]),
     Notice("Words alone."),
     Delta("At 75 degrees"),
     Delta(" [1]."),
-    Finished(TURN),
 )
 
 
 async def test_an_answer_comes_with_its_sources_scores_tokens_and_time() -> None:
-    shown = await on_terminal(said(*EVENTS))
+    shown = await on_terminal(EXAMPLE)
     assert "At 75 degrees [1]." in shown
     assert "[1] /notes/1.md:1  Tea > Green  0.91  (a quotation does not stand there)" in shown
     assert shown.count("/notes/1.md") == 1
@@ -125,7 +131,7 @@ async def test_a_source_below_the_working_folder_is_a_link_to_its_file(
     done = turn("q", cited=[citation])
     out, file = terminal()
     err, _ = terminal()
-    await AnswerView(Screen(out, err, animated=True)).show(said(Retrieved([]), Finished(done)))
+    await AnswerView(Screen(out, err, animated=True)).show(taking(done, Retrieved([])))
     assert "[1] tea.md:2–4" in file.shown
     assert uri in file.getvalue()
     assert here.uri not in file.getvalue()
@@ -133,31 +139,28 @@ async def test_a_source_below_the_working_folder_is_a_link_to_its_file(
 
 async def test_on_a_pipe_the_answer_is_plain_and_only_the_answer_is_on_stdout() -> None:
     screen, out, err = piped_screen()
-    finished = await AnswerView(screen).show(said(*EVENTS))
+    await AnswerView(screen).show(EXAMPLE)
     assert out.getvalue() == (
         "At 75 degrees [1].\n\n[1] /notes/1.md:1  Tea > Green  0.91  (a quotation does not stand there)\n"
     )
     assert err.getvalue() == "Words alone.\n"
-    assert finished == TURN
 
 
 async def test_what_was_said_before_a_failure_stays_on_the_screen() -> None:
-    async def broken() -> AsyncGenerator[Event, None]:
-        yield Delta("Half an ans")
+    async def broken(emit: Emit) -> Turn:
+        emit(Delta("Half an ans"))
         raise ModelUnreachable("http://localhost:9/v1", "connection refused")
 
     out, file = terminal()
     err, _ = terminal()
     with pytest.raises(ModelUnreachable):
-        await AnswerView(Screen(out, err, animated=True)).show(broken())
+        await AnswerView(Screen(out, err, animated=True)).show(broken)
     assert file.shown == "Half an ans"
 
 
 async def test_a_tool_call_is_told_in_one_line() -> None:
     shown = await on_terminal(
-        said(
-            ToolStarted("Query", {}), ToolFinished("Query", False, "it\nfailed"), Delta("So."), Finished(TURN)
-        )
+        taking(TURN, ToolStarted("Query", {}), ToolFinished("Query", False, "it\nfailed"), Delta("So."))
     )
     assert "Query: it failed" in shown
 
@@ -166,7 +169,7 @@ async def test_names_of_documents_cannot_drive_the_terminal() -> None:
     evil = Citation(1, 1, "d", "note:\x1b[2J", "\x1b]0;x\x07", "\x1b[31m", 1, 1, "", True)
     out, file = terminal()
     err, _ = terminal()
-    await AnswerView(Screen(out, err, animated=False)).show(said(Finished(turn("q", cited=[evil]))))
+    await AnswerView(Screen(out, err, animated=False)).show(taking(turn("q", cited=[evil])))
     assert "\x1b[2J" not in file.getvalue()
     assert "\x1b[31m" not in file.getvalue()
     assert "note:␛[2J:1" in file.shown

@@ -1,0 +1,82 @@
+"""One answer of a model, put together from the chunks of its stream. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from ragchat.llm.reasoning import WithoutReasoning
+from ragchat.types import ToolRequest, Usage
+
+if TYPE_CHECKING:
+    from openai.types import CompletionUsage
+    from openai.types.chat import ChatCompletionChunk
+    from openai.types.chat.chat_completion_chunk import ChoiceDeltaToolCall
+
+# What to say about an answer that did not come to its own end, by the API's finish_reason.
+CUT_OFF = {
+    "length": "The answer was cut off: the model reached its limit of tokens.",
+    "content_filter": "The answer was cut off by the server's content filter.",
+}
+
+
+class Completion(Struct, frozen=True):
+    """What a model answered to one request. `cut_off` says why the answer is not complete, "" where it is."""
+
+    text: str
+    requests: list[ToolRequest]
+    usage: Usage  # zeros where the server reports none
+    cut_off: str = ""
+
+
+class Assembly:
+    """Takes the chunks of one stream and hands the text of the answer to `on_text` as it comes."""
+
+    def __init__(self, on_text: Callable[[str], None]) -> None:
+        self.begun = False  # some text was handed out
+        self.finish_reason: str | None = None  # None: the answer has not ended
+        self._on_text = on_text
+        self._texts: list[str] = []
+        self._reasoning = WithoutReasoning()
+        self._calls: dict[int, list[str]] = {}  # index -> id, name, arguments
+        self._usage = Usage()
+
+    def add(self, chunk: ChatCompletionChunk) -> None:
+        if chunk.usage is not None:
+            self._usage = _usage(chunk.usage)
+        for choice in chunk.choices[:1]:
+            self.finish_reason = self.finish_reason or choice.finish_reason
+            self._say(self._reasoning.feed(choice.delta.content or ""))
+            self._add_calls(choice.delta.tool_calls or ())
+
+    def completion(self) -> Completion:
+        """The whole, once the stream has ended."""
+        self._say(self._reasoning.finish())
+        requests = [
+            ToolRequest(id or f"call_{index}", name, arguments)
+            for index, (id, name, arguments) in sorted(self._calls.items())
+        ]
+        cut_off = CUT_OFF.get(self.finish_reason or "", "")
+        return Completion("".join(self._texts), requests, self._usage, cut_off)
+
+    def _say(self, text: str) -> None:
+        if text:
+            self.begun = True
+            self._texts.append(text)
+            self._on_text(text)
+
+    def _add_calls(self, calls: Sequence[ChoiceDeltaToolCall]) -> None:
+        for call in calls:
+            parts = self._calls.setdefault(call.index, ["", "", ""])
+            parts[0] = parts[0] or call.id or ""
+            if call.function is not None:
+                parts[1] = parts[1] or call.function.name or ""
+                parts[2] += call.function.arguments or ""
+
+
+def _usage(usage: CompletionUsage) -> Usage:
+    details = usage.prompt_tokens_details
+    cached = details.cached_tokens if details is not None else None
+    return Usage(usage.prompt_tokens or 0, usage.completion_tokens or 0, cached or 0)

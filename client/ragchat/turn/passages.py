@@ -1,0 +1,78 @@
+"""The passages of a turn: which hits the model gets, how they are numbered and quoted. Pure.
+
+Passages are other people's text. Each stands between marks that carry a random word which occurs in none of
+them, so that no passage can end its own quotation.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from ragchat.formatting import names
+from ragchat.llm import tokens
+from ragchat.types import Candidate, Hit
+
+
+@dataclass(frozen=True)
+class Passages:
+    """All candidates of a turn; those with a number are in the prompt, and take `tokens` of it."""
+
+    candidates: list[Candidate]
+    tokens: int
+
+    def numbered(self) -> dict[int, Hit]:
+        return {candidate.n: candidate.hit for candidate in self.candidates if candidate.n}
+
+    def extended(self, candidates: Sequence[Candidate], budget: int) -> Passages:
+        """These and the candidates that a tool has found, except those already numbered."""
+        numbered = self.numbered()
+        known = {hit.chunk_id for hit in numbered.values()}
+        new = [candidate for candidate in candidates if candidate.hit.chunk_id not in known]
+        added = number(new, budget, first=len(numbered) + 1)
+        return Passages(self.candidates + added.candidates, self.tokens + added.tokens)
+
+
+def judge(hit: Hit, min_score: float) -> Candidate:
+    """Whether a hit is relevant, as a candidate."""
+    if hit.score >= min_score:
+        return Candidate(hit, True, "relevant")
+    return Candidate(hit, False, f"not relevant: its score {hit.score:.2f} is below {min_score:.2f}")
+
+
+def number(candidates: Iterable[Candidate], budget: int, first: int = 1) -> Passages:
+    """Number the relevant candidates that fit into `budget` tokens, counting from `first`."""
+    judged, taken = [], 0
+    for candidate in candidates:
+        if candidate.used:
+            size = tokens.at_most(quote({first: candidate.hit}))
+            if taken + size > budget:
+                candidate = Candidate(candidate.hit, False, "cut: no room within the budget for passages")
+            else:
+                candidate = Candidate(candidate.hit, True, candidate.reason, first)
+                first += 1
+                taken += size
+        judged.append(candidate)
+    return Passages(judged, taken)
+
+
+def quote(hits: dict[int, Hit]) -> str:
+    """Numbered passages between marks that their text cannot forge."""
+    mark = _mark("".join(hit.text + hit.title + hit.heading + hit.uri for hit in hits.values()))
+    return "\n\n".join(
+        f"<passage {n} {mark} from {_source(hit)}>\n{hit.text.strip()}\n</passage {n} {mark}>"
+        for n, hit in hits.items()
+    )
+
+
+def _mark(text: str) -> str:
+    while (mark := secrets.token_hex(4)) in text:
+        pass
+    return mark
+
+
+def _source(hit: Hit) -> str:
+    """Title, heading path and place on one line."""
+    place = f"{hit.uri}:{hit.start_line}" if not hit.uri.startswith("sha256:") else ""
+    return " ".join(" > ".join(names(hit.title, hit.heading)).split() + ([f"({place})"] if place else []))
