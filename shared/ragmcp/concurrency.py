@@ -6,10 +6,11 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator
 from contextlib import asynccontextmanager
 from types import coroutine
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 import anyio
 
+K = TypeVar("K")
 T = TypeVar("T")
 
 
@@ -28,6 +29,34 @@ class Pulse:
         if self._next.is_set():
             self._next = anyio.Event()
         await self._next.wait()
+
+
+class LatestQueue(Generic[K, T]):
+    """A queue that keeps only the latest item of each key, so a slow reader costs no memory."""
+
+    def __init__(self) -> None:
+        self._items: dict[K, T] = {}
+        self._ready = anyio.Event()
+        self._closed = False
+
+    def put(self, key: K, item: T) -> None:
+        """Add an item, or replace the unread one of its key in its place."""
+        self._items[key] = item
+        self._ready.set()
+
+    def close(self) -> None:
+        """The reader gets what is queued, then EndOfStream."""
+        self._closed = True
+        self._ready.set()
+
+    async def get(self) -> T:
+        """The oldest item. Raises EndOfStream once the queue is closed and empty."""
+        while not self._items:
+            if self._closed:
+                raise anyio.EndOfStream
+            self._ready = anyio.Event()
+            await self._ready.wait()
+        return self._items.pop(next(iter(self._items)))
 
 
 async def confined(work: Awaitable[T]) -> T:

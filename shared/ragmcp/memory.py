@@ -10,7 +10,7 @@ import anyio
 from ragmcp.client.client import Client, EraName, connect
 from ragmcp.client.handlers import NO_HANDLERS, Handlers
 from ragmcp.concurrency import beside
-from ragmcp.protocol.schema import Implementation
+from ragmcp.protocol.schema.base import Implementation
 from ragmcp.server.server import Server, serve
 
 # Nothing between the two needs a limit; this is 1 GiB.

@@ -50,6 +50,23 @@ class Stream(Protocol):
         """Wait while more than `below` bytes are queued."""
 
 
+class Channel(Protocol):
+    """The way to the other side: a connection, or over HTTP the stream of one request."""
+
+    @property
+    def closed(self) -> anyio.Event:
+        """Set when nothing more can arrive there, or the server is shutting down."""
+
+    async def notify(self, method: str, params: Any) -> None:
+        """Send a notification; waits while the other side does not read."""
+
+    async def request(self, method: str, params: Any, timeout: float | None = None) -> Raw:
+        """Send a request and wait for its result; servers send requests in the legacy era only.
+
+        Raises WireError, ConnectionClosed, RequestTimedOut, RemoteProtocolError.
+        """
+
+
 class Waiter:
     """Somebody's request that is under way."""
 

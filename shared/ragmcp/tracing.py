@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from msgspec import UNSET, Struct, UnsetType
 
-from ragmcp.protocol.schema import RequestMeta
+from ragmcp.protocol.schema.base import RequestMeta
 
 T = TypeVar("T")
 

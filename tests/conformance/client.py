@@ -16,7 +16,7 @@ from msgspec import UNSET
 from ragmcp.client.client import Client
 from ragmcp.client.handlers import Handlers
 from ragmcp.http.connect import open_http
-from ragmcp.server.input_required import Elicit, ElicitResult, Sample, SamplingResult
+from ragmcp.protocol.schema.input import Elicit, ElicitResult, Sample, SamplingResult
 
 SECONDS = 20.0
 MESSAGE_BYTES = 2**24

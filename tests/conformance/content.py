@@ -9,7 +9,7 @@ from msgspec import Meta
 from msgspec.structs import replace
 
 from ragmcp.legacy.http_session import SessionChannel
-from ragmcp.protocol.schema import (
+from ragmcp.protocol.schema.content import (
     AudioContent,
     Content,
     EmbeddedResource,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from ragmcp.protocol.schema.input import Elicit, ElicitResult, InputRequest, ListRoots, Sample
 from ragmcp.server.call import Call
-from ragmcp.server.input_required import Elicit, ElicitResult, InputRequest, ListRoots, Sample
 from ragmcp.server.prompts import prompt
 from ragmcp.server.tools import tool
 

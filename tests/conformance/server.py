@@ -16,13 +16,14 @@ from ragmcp.errors import ResourceNotFound
 from ragmcp.http.access import Access, guarded
 from ragmcp.http.asgi import Endpoint
 from ragmcp.protocol.pagination import page
-from ragmcp.protocol.schema import EmbeddedResource, ImageContent, ResourceContents, TextContent
+from ragmcp.protocol.schema.completion import Reference
+from ragmcp.protocol.schema.content import EmbeddedResource, ImageContent, ResourceContents, TextContent
+from ragmcp.protocol.schema.prompts import PromptMessage
+from ragmcp.protocol.schema.resources import ResourceInfo, ResourceTemplate
+from ragmcp.protocol.schema.subscriptions import list_changed
 from ragmcp.server.call import Call
-from ragmcp.server.completion import Reference
-from ragmcp.server.prompts import PromptMessage, prompt
-from ragmcp.server.resources import ResourceInfo, ResourceTemplate
+from ragmcp.server.prompts import prompt
 from ragmcp.server.server import Server
-from ragmcp.server.subscriptions import list_changed
 from ragmcp.server.tools import tool
 from tests.conformance import content, jobs, questions
 from tests.conformance.content import PNG

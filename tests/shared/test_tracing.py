@@ -9,7 +9,7 @@ import pytest
 from ragmcp import tracing
 from ragmcp.client.client import Client, EraName
 from ragmcp.memory import open_memory
-from ragmcp.protocol.schema import RequestMeta
+from ragmcp.protocol.schema.base import RequestMeta
 from ragmcp.server.call import Call
 from ragmcp.server.server import Server
 from ragmcp.server.tools import tool

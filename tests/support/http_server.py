@@ -16,7 +16,7 @@ import uvicorn
 
 from ragmcp.http.asgi import Endpoint, HttpLimits
 from ragmcp.http.exchange import App
-from ragmcp.protocol.headers import NAMED_BY, written
+from ragmcp.protocol.headers import NAMED_BY, encode_value
 from ragmcp.server.server import Server
 from tests.support.mcp_server import make_server
 
@@ -197,7 +197,7 @@ def modern_headers(message: Any) -> dict[str, str]:
     """The headers that belong to a modern request."""
     headers = {"mcp-protocol-version": "2026-07-28", "mcp-method": message["method"]}
     if field := NAMED_BY.get(message["method"]):
-        headers["mcp-name"] = written(message["params"][field])
+        headers["mcp-name"] = encode_value(message["params"][field])
     return headers
 
 

@@ -10,14 +10,14 @@ from msgspec import Meta, UnsetType
 from ragmcp.errors import ResourceNotFound
 from ragmcp.legacy.http_session import SessionChannel
 from ragmcp.protocol.pagination import page
-from ragmcp.protocol.schema import ResourceContents
+from ragmcp.protocol.schema.completion import Reference
+from ragmcp.protocol.schema.content import ResourceContents
+from ragmcp.protocol.schema.input import Elicit, ListRoots, Sample
+from ragmcp.protocol.schema.resources import ResourceInfo, ResourceTemplate
+from ragmcp.protocol.schema.subscriptions import resource_updated
 from ragmcp.server.call import Call
-from ragmcp.server.completion import Reference
-from ragmcp.server.input_required import Elicit, ListRoots, Sample
 from ragmcp.server.prompts import prompt
-from ragmcp.server.resources import ResourceInfo, ResourceTemplate
 from ragmcp.server.server import Server
-from ragmcp.server.subscriptions import resource_updated
 from ragmcp.server.tools import Tool, tool
 
 WELCOME = "note://welcome"

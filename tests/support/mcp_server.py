@@ -10,8 +10,9 @@ from typing import Annotated, Any
 import anyio
 from msgspec import Meta, Struct
 
+from ragmcp.protocol.schema.content import TextContent
 from ragmcp.server.server import Call, Server
-from ragmcp.server.tools import TextContent, ToolError, ToolResult, tool
+from ragmcp.server.tools import ToolError, ToolResult, tool
 from ragmcp.stdio.stdio import serve_stdio
 
 MESSAGE_BYTES = 200 * 2**20

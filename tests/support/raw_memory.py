@@ -16,7 +16,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ragmcp.protocol.eras import LATEST_MODERN, modern_meta
-from ragmcp.protocol.schema import Implementation
+from ragmcp.protocol.schema.base import Implementation
 from tests.support.processes import LONGEST_SECONDS, Held, memory_command, memory_environment
 
 MEMORY, INDEX, LOG = "memory.db", "memory.db-index", "memory.log"

@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
 
 from ragmcp.protocol.eras import LATEST_LEGACY, LEGACY_REVISIONS, MODERN_REVISIONS
-from ragmcp.protocol.schema import PROTOCOL_VERSION
+from ragmcp.protocol.schema.base import PROTOCOL_VERSION
 
 SCHEMAS = Path(__file__).resolve().parents[3] / "shared" / "mcp-schema"
 MODERN = MODERN_REVISIONS[0]

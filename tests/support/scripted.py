@@ -13,7 +13,7 @@ from ragmcp.client.client import Client, EraName, connect
 from ragmcp.client.handlers import NO_HANDLERS, Handlers
 from ragmcp.concurrency import beside
 from ragmcp.memory import memory_pair
-from ragmcp.protocol.schema import Implementation
+from ragmcp.protocol.schema.base import Implementation
 
 Script = Callable[[dict[str, Any]], list[Any] | None]
 ME = Implementation(name="me", version="1")

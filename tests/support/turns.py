@@ -13,7 +13,8 @@ from ragchat.memory.types import QueryResult, Stats
 from ragchat.types import Citation, Event, Hit, Notice, Trace, Turn, Usage
 from ragconfig.settings import Settings, load_settings
 from ragmcp.client.client import ToolCallResult
-from ragmcp.protocol.schema import TextContent, ToolAnnotations, ToolInfo
+from ragmcp.protocol.schema.content import TextContent
+from ragmcp.protocol.schema.tools import ToolAnnotations, ToolInfo
 
 E = TypeVar("E")
 

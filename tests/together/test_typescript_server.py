@@ -14,11 +14,11 @@ from ragmcp.client.client import Client
 from ragmcp.client.handlers import Handlers
 from ragmcp.errors import RequestTimedOut, WireError
 from ragmcp.http.connect import open_http
-from ragmcp.protocol.schema import ImageContent, ResourceLink
-from ragmcp.server.completion import PromptReference
-from ragmcp.server.input_required import Elicit, ElicitResult, Root, Sample, SamplingResult
-from ragmcp.server.logging import LogMessage
-from ragmcp.server.subscriptions import Filter
+from ragmcp.protocol.schema.completion import PromptReference
+from ragmcp.protocol.schema.content import ImageContent, ResourceLink
+from ragmcp.protocol.schema.input import Elicit, ElicitResult, Root, Sample, SamplingResult
+from ragmcp.protocol.schema.logging import LogMessage
+from ragmcp.protocol.schema.subscriptions import Filter
 from ragmcp.stdio.stdio import open_stdio
 from tests.support import typescript
 from tests.support.mcp_process import MESSAGE_BYTES

@@ -37,7 +37,7 @@ from ragmcp.errors import (
     ServerNotStarted,
     WireError,
 )
-from ragmcp.protocol.schema import ToolInfo
+from ragmcp.protocol.schema.tools import ToolInfo
 
 T = TypeVar("T")
 

@@ -18,7 +18,7 @@ from ragchat.types import Candidate
 if TYPE_CHECKING:
     from ragchat.memory.types import QueryResult, Stats
     from ragmcp.client.client import ToolCallResult
-    from ragmcp.protocol.schema import ToolInfo
+    from ragmcp.protocol.schema.tools import ToolInfo
 
 
 class Memory(Protocol):

@@ -18,7 +18,7 @@ from ragchat.turn.retrieval import Memory
 from ragchat.types import Hit, ToolRequest
 
 if TYPE_CHECKING:
-    from ragmcp.protocol.schema import ToolInfo
+    from ragmcp.protocol.schema.tools import ToolInfo
 
 Approve = Callable[[str, dict[str, Any]], Awaitable[bool]]
 

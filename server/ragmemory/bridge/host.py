@@ -26,7 +26,7 @@ from ragmcp.protocol import headers, jsonrpc
 from ragmcp.protocol.connection import CANCELLED, error_object
 from ragmcp.protocol.framing import Line, LineDecoder, Overlong
 from ragmcp.protocol.jsonrpc import NO_PARAMS, ErrorObject, Id, Notification, Request, Unreadable
-from ragmcp.protocol.schema import PROTOCOL_VERSION, CancelledParams
+from ragmcp.protocol.schema.base import PROTOCOL_VERSION, CancelledParams
 from ragmemory.bridge.forwarding import Forwarder
 from ragmemory.bridge.session import Session
 
@@ -209,9 +209,12 @@ def _modern_heads(method: str, params: Raw) -> dict[str, str]:
     revision = _text(_members(members.get("_meta")).get(PROTOCOL_VERSION))
     if not revision:
         return {}
-    heads = {headers.PROTOCOL_VERSION: headers.written(revision), headers.METHOD: headers.written(method)}
+    heads = {
+        headers.PROTOCOL_VERSION: headers.encode_value(revision),
+        headers.METHOD: headers.encode_value(method),
+    }
     if field := headers.NAMED_BY.get(method):
-        heads[headers.NAME] = headers.written(_text(members.get(field)))
+        heads[headers.NAME] = headers.encode_value(_text(members.get(field)))
     return heads
 
 

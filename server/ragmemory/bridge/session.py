@@ -13,7 +13,7 @@ from anyio.abc import TaskGroup
 from ragmcp.errors import RagMcpError, WireError
 from ragmcp.protocol import headers, jsonrpc
 from ragmcp.protocol.jsonrpc import Request, Success
-from ragmcp.protocol.schema import InitializeResult
+from ragmcp.protocol.schema.initialize import InitializeResult
 from ragmemory.bridge.forwarding import Forwarder, SessionLost, Write
 
 log = logging.getLogger(__name__)

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 from msgspec import UNSET, UnsetType
 
 from ragmcp.errors import InvalidParams, ResourceNotFound
-from ragmcp.protocol.schema import ResourceContents
+from ragmcp.protocol.schema.content import ResourceContents
 from ragmemory.limits import LAST_OFFSET
 from ragmemory.mcp.errors import Memory, wire_errors
 
 if TYPE_CHECKING:
+    from ragmcp.protocol.schema.completion import Reference
+    from ragmcp.protocol.schema.resources import ResourceInfo, ResourceTemplate
     from ragmcp.server.call import Call
-    from ragmcp.server.completion import Reference
-    from ragmcp.server.resources import ResourceInfo, ResourceTemplate
     from ragmcp.server.server import Server
     from ragmemory.types import Change, DocumentInfo
 
@@ -39,7 +39,7 @@ class Documents:
     @cached_property
     def templates(self) -> Sequence[ResourceTemplate]:
         """The one pattern of their URIs."""
-        from ragmcp.server.resources import ResourceTemplate
+        from ragmcp.protocol.schema.resources import ResourceTemplate
 
         return [
             ResourceTemplate(
@@ -82,7 +82,7 @@ class Documents:
         self, reference: Reference, argument: str, typed: str, _: Mapping[str, str]
     ) -> Sequence[str]:
         """The document ids that begin as typed, the last changed first. Raises InvalidParams, ToolError."""
-        from ragmcp.server.completion import TemplateReference
+        from ragmcp.protocol.schema.completion import TemplateReference
 
         if not isinstance(reference, TemplateReference) or reference.uri != _TEMPLATE:
             raise InvalidParams("$.ref", f"only {_TEMPLATE} can be completed")
@@ -94,7 +94,7 @@ class Documents:
 
 def announce(server: Server, document_id: str, change: Change) -> None:
     """Tell the clients that want to know."""
-    from ragmcp.server.subscriptions import list_changed, resource_updated
+    from ragmcp.protocol.schema.subscriptions import list_changed, resource_updated
 
     server.announce(resource_updated(_uri(document_id)))
     if change != "updated":
@@ -102,7 +102,7 @@ def announce(server: Server, document_id: str, change: Change) -> None:
 
 
 def _described(document: DocumentInfo) -> ResourceInfo:
-    from ragmcp.server.resources import ResourceInfo
+    from ragmcp.protocol.schema.resources import ResourceInfo
 
     return ResourceInfo(
         uri=_uri(document.document_id),

@@ -10,8 +10,8 @@ from typing import TypeAlias, TypeVar
 
 from msgspec import UNSET, Struct
 
-from ragmcp.protocol.schema import CacheableResult
-from ragmcp.server.subscriptions import RESOURCE_UPDATED, Announcement, list_changed
+from ragmcp.protocol.schema.base import CacheableResult
+from ragmcp.protocol.schema.subscriptions import RESOURCE_UPDATED, Change, list_changed
 
 T = TypeVar("T", bound=CacheableResult)
 
@@ -59,7 +59,7 @@ class ResultCache:
         while self._size > CACHE_BYTES:
             self._remove(next(iter(self._entries)))
 
-    def invalidate(self, news: Announcement) -> None:
+    def invalidate(self, news: Change) -> None:
         """Forget what is no longer true."""
         self.age += 1
         if news.method == RESOURCE_UPDATED:

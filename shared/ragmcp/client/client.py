@@ -20,38 +20,34 @@ from ragmcp.client.handlers import NO_HANDLERS, Handlers
 from ragmcp.client.listing import every_page, fresh
 from ragmcp.concurrency import beside, confined
 from ragmcp.errors import UnreadableAnswer, WireError
-from ragmcp.peer import Peer, Stream
+from ragmcp.peer import Channel, Peer, Stream
 from ragmcp.protocol.connection import Connection
 from ragmcp.protocol.eras import HEADER_MISMATCH, LATEST_MODERN, modern_meta
 from ragmcp.protocol.jsonrpc import Id, Notification, Request
 from ragmcp.protocol.results import TASK, UNKNOWN_SERVER, ToolCallResult, complete, given, kind_of
-from ragmcp.protocol.schema import (
+from ragmcp.protocol.schema.base import (
     NO_META,
-    CallToolResult,
     EmptyResult,
     Implementation,
-    ListToolsResult,
     LogLevel,
     Params,
     ProgressParams,
     RequestMeta,
-    ResourceContents,
     Result,
-    ServerCapabilities,
-    ToolCall,
-    ToolInfo,
     Wire,
 )
-from ragmcp.server.call import Channel
+from ragmcp.protocol.schema.content import ResourceContents
+from ragmcp.protocol.schema.discovery import ServerCapabilities
+from ragmcp.protocol.schema.tools import CallToolResult, ListToolsResult, ToolCall, ToolInfo
 from ragmcp.tracing import NO_TRACE, current
 
 if TYPE_CHECKING:
     from ragmcp.client.cache import ResultCache
     from ragmcp.client.notifications import News, Subscriptions
-    from ragmcp.server.completion import Completion, Reference
-    from ragmcp.server.prompts import GetPromptResult, PromptInfo
-    from ragmcp.server.resources import ResourceInfo, ResourceTemplate
-    from ragmcp.server.subscriptions import Filter
+    from ragmcp.protocol.schema.completion import Completion, Reference
+    from ragmcp.protocol.schema.prompts import GetPromptResult, PromptInfo
+    from ragmcp.protocol.schema.resources import ResourceInfo, ResourceTemplate
+    from ragmcp.protocol.schema.subscriptions import Filter
 
 __all__ = ["Client", "EraName", "OnProgress", "ToolCallResult", "connect"]
 
@@ -174,7 +170,7 @@ class Client:
 
     async def list_resources(self, *, timeout: float | None = LIST_SECONDS) -> list[ResourceInfo]:
         """All resources, from every page."""
-        from ragmcp.server.resources import ListResourcesResult
+        from ragmcp.protocol.schema.resources import ListResourcesResult
 
         pages = await every_page(self, "resources/list", ListResourcesResult, timeout)
         return [resource for page in pages for resource in page.resources]
@@ -183,7 +179,7 @@ class Client:
         self, *, timeout: float | None = LIST_SECONDS
     ) -> list[ResourceTemplate]:
         """All templates, from every page."""
-        from ragmcp.server.resources import ListResourceTemplatesResult
+        from ragmcp.protocol.schema.resources import ListResourceTemplatesResult
 
         pages = await every_page(self, "resources/templates/list", ListResourceTemplatesResult, timeout)
         return [template for page in pages for template in page.resource_templates]
@@ -192,14 +188,14 @@ class Client:
         self, uri: str, *, timeout: float | None = LIST_SECONDS
     ) -> list[ResourceContents]:
         """What is in a resource."""
-        from ragmcp.server.resources import ReadResourceResult, ResourceParams
+        from ragmcp.protocol.schema.resources import ReadResourceResult, ResourceParams
 
         params = ResourceParams(meta=self.meta(), uri=uri)
         return list((await fresh(self, "resources/read", uri, params, ReadResourceResult, timeout)).contents)
 
     async def list_prompts(self, *, timeout: float | None = LIST_SECONDS) -> list[PromptInfo]:
         """All prompts, from every page."""
-        from ragmcp.server.prompts import ListPromptsResult
+        from ragmcp.protocol.schema.prompts import ListPromptsResult
 
         pages = await every_page(self, "prompts/list", ListPromptsResult, timeout)
         return [prompt for page in pages for prompt in page.prompts]
@@ -212,7 +208,7 @@ class Client:
         timeout: float | None = LIST_SECONDS,
     ) -> GetPromptResult:
         """The messages of a prompt."""
-        from ragmcp.server.prompts import GetPromptParams, GetPromptResult
+        from ragmcp.protocol.schema.prompts import GetPromptParams, GetPromptResult
 
         params = GetPromptParams(meta=self.meta(), name=name, arguments=dict(arguments or {}))
         return await self.request("prompts/get", params, GetPromptResult, timeout)
@@ -227,7 +223,7 @@ class Client:
         timeout: float | None = LIST_SECONDS,
     ) -> Completion:
         """Values for an `argument` of which `value` is typed, `others` being filled in already."""
-        from ragmcp.server.completion import Argument, CompleteParams, CompleteResult, Context
+        from ragmcp.protocol.schema.completion import Argument, CompleteParams, CompleteResult, Context
 
         params = CompleteParams(
             meta=self.meta(),
@@ -247,7 +243,7 @@ class Client:
         """Hear log messages of this severity and above, through `Handlers.on_log`."""
         self._log_level = level
         if not self.modern:
-            from ragmcp.server.logging import SetLevelParams
+            from ragmcp.protocol.schema.logging import SetLevelParams
 
             params = SetLevelParams(meta=self.meta(), level=level)
             await self.request("logging/setLevel", params, EmptyResult, LIST_SECONDS)
@@ -317,7 +313,7 @@ class Client:
                 if on_progress := self._on_progress.get(news.progress_token):
                     on_progress(news.progress, given(news.total), given(news.message))
             case "notifications/message" if self.handlers.on_log is not None:
-                from ragmcp.server.logging import LogMessage
+                from ragmcp.protocol.schema.logging import LogMessage
 
                 self.handlers.on_log(msgspec.json.decode(notification.params, type=LogMessage))
             case "notifications/subscriptions/acknowledged":

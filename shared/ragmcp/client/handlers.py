@@ -13,13 +13,13 @@ import msgspec
 from msgspec import UNSET, Struct
 
 from ragmcp.errors import MethodNotFound
-from ragmcp.protocol.schema import TASKS_EXTENSION, Wire
+from ragmcp.protocol.schema.base import TASKS_EXTENSION, Wire
 from ragmcp.protocol.validation import invalid_params
 
 if TYPE_CHECKING:
-    from ragmcp.server.input_required import Elicit, ElicitResult, InputRequest, Root, Sample, SamplingResult
-    from ragmcp.server.logging import LogMessage
-    from ragmcp.server.subscriptions import Announcement
+    from ragmcp.protocol.schema.input import Elicit, ElicitResult, InputRequest, Root, Sample, SamplingResult
+    from ragmcp.protocol.schema.logging import LogMessage
+    from ragmcp.protocol.schema.subscriptions import Change
 
 T = TypeVar("T", bound="InputRequest")
 
@@ -31,7 +31,7 @@ class Handlers(Struct, frozen=True, kw_only=True):
     sample: Callable[[Sample], Awaitable[SamplingResult]] | None = None
     list_roots: Callable[[], Awaitable[Sequence[Root]]] | None = None
     on_log: Callable[[LogMessage], None] | None = None
-    on_change: Callable[[Announcement], None] | None = None
+    on_change: Callable[[Change], None] | None = None
     # Whether a call may go on as a task, which then is followed to its end (SEP-2663).
     tasks: bool = False
 
@@ -50,7 +50,7 @@ class Handlers(Struct, frozen=True, kw_only=True):
 
     async def answer(self, method: str, params: Mapping[str, Any]) -> Wire:
         """Answer what a server asks. Raises MethodNotFound for what is not declared, InvalidParams."""
-        from ragmcp.server.input_required import Elicit, RootsResult, Sample
+        from ragmcp.protocol.schema.input import Elicit, RootsResult, Sample
 
         if method == Elicit.method and self.elicit is not None:
             form = _converted(params, Elicit)

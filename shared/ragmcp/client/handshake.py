@@ -15,13 +15,9 @@ from ragmcp.protocol.eras import (
     verdict,
 )
 from ragmcp.protocol.results import complete, given, server_info
-from ragmcp.protocol.schema import (
-    DiscoverResult,
-    Implementation,
-    InitializeParams,
-    InitializeResult,
-    Params,
-)
+from ragmcp.protocol.schema.base import Implementation, Params
+from ragmcp.protocol.schema.discovery import DiscoverResult
+from ragmcp.protocol.schema.initialize import InitializeParams, InitializeResult
 
 # A server that says nothing to `server/discover` is a legacy one that ignores what comes before `initialize`.
 PROBE_SECONDS = 5.0

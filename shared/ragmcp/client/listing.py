@@ -8,7 +8,7 @@ from msgspec import UNSET, UnsetType
 
 from ragmcp.errors import InvalidParams, UnreadableAnswer, WireError
 from ragmcp.protocol.results import UNKNOWN_SERVER, complete, server_info
-from ragmcp.protocol.schema import CacheableResult, ListParams, Page, Params
+from ragmcp.protocol.schema.base import CacheableResult, ListParams, Page, Params
 
 if TYPE_CHECKING:
     from ragmcp.client.client import Client

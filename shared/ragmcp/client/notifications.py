@@ -16,17 +16,16 @@ import anyio
 import msgspec
 
 from ragmcp.backoff import Backoff
-from ragmcp.concurrency import beside
+from ragmcp.concurrency import LatestQueue, beside
 from ragmcp.errors import ConnectionClosed, RagMcpError, RequestTimedOut
 from ragmcp.protocol.jsonrpc import Id, Notification
-from ragmcp.protocol.schema import EmptyResult, Result
-from ragmcp.server.resources import ResourceParams
-from ragmcp.server.subscriptions import (
+from ragmcp.protocol.schema.base import EmptyResult, Result
+from ragmcp.protocol.schema.resources import ResourceParams
+from ragmcp.protocol.schema.subscriptions import (
     SUBSCRIPTION_ID,
     Acknowledged,
-    Announcement,
+    Change,
     Filter,
-    Listener,
     ListenParams,
     accepts,
 )
@@ -54,20 +53,22 @@ class News:
         """Of what is wanted, what the server will tell."""
         self.settled = anyio.Event()
         self.failure: RagMcpError | None = None
-        self._listener = Listener(accepts(filter))
+        self._accepts = accepts(filter)
+        self._queue: LatestQueue[tuple[str, str], Change] = LatestQueue()
 
     def __aiter__(self) -> Self:
         return self
 
-    async def __anext__(self) -> Announcement:
+    async def __anext__(self) -> Change:
         try:
-            return await self._listener.next()
+            return await self._queue.get()
         except anyio.EndOfStream:
             raise self.failure or StopAsyncIteration from None
 
-    def hear(self, announcement: Announcement) -> None:
+    def hear(self, change: Change) -> None:
         """Take it, if it is wanted."""
-        self._listener.hear(announcement)
+        if self._accepts(change):
+            self._queue.put((change.method, change.subject), change)
 
     def settle(self, honoured: Filter) -> None:
         """The server has agreed."""
@@ -78,7 +79,7 @@ class News:
         """There will be no more."""
         self.failure = failure
         self.settled.set()
-        self._listener.close()
+        self._queue.close()
 
 
 class Subscriptions:
@@ -101,11 +102,11 @@ class Subscriptions:
         if news := self._by_id.get(agreed.meta.subscription_id):
             news.settle(agreed.notifications)
 
-    def changed(self, notification: Notification) -> Announcement:
+    def changed(self, notification: Notification) -> Change:
         """Tell those who listen; gives the news."""
         params = msgspec.json.decode(notification.params, type=dict[str, Any])
         meta = params.pop("_meta", {})
-        news = Announcement(notification.method, params.get("uri", params.get("taskId", "")), params)
+        news = Change(notification.method, params.get("uri", params.get("taskId", "")), params)
         # On stdio all subscriptions share one channel, and only the id says whose news these are.
         id = meta.get(SUBSCRIPTION_ID)
         for listening in self._all if id is None else filter(None, [self._by_id.get(id)]):

@@ -12,8 +12,8 @@ from msgspec import Raw
 
 from ragmcp.client.handlers import Handlers
 from ragmcp.errors import RemoteProtocolError, UnreadableAnswer
-from ragmcp.protocol.schema import Params, RetryableParams
-from ragmcp.server.input_required import InputRequiredResult, WireRequest
+from ragmcp.protocol.schema.base import Params, RetryableParams
+from ragmcp.protocol.schema.input import InputRequiredResult, WireRequest
 
 
 async def with_input(handlers: Handlers, method: str, params: Params, answer: Raw) -> RetryableParams:

@@ -17,7 +17,7 @@ from ragmcp.backoff import Backoff
 from ragmcp.client.client import Client, OnProgress, ToolCallResult
 from ragmcp.concurrency import beside
 from ragmcp.errors import ConnectionClosed, RagMcpError, RequestTimedOut, ServerUnreachable
-from ragmcp.protocol.schema import ToolInfo
+from ragmcp.protocol.schema.tools import ToolInfo
 
 log = logging.getLogger(__name__)
 

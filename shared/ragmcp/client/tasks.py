@@ -14,8 +14,8 @@ from msgspec import UNSET, Raw
 
 from ragmcp.client.rounds import answers
 from ragmcp.errors import RagMcpError, TaskCancelled, UnreadableAnswer
-from ragmcp.protocol.schema import EmptyResult
-from ragmcp.server.tasks import TaskParams, TaskState, UpdateTaskParams
+from ragmcp.protocol.schema.base import EmptyResult
+from ragmcp.protocol.schema.tasks import TaskParams, TaskState, UpdateTaskParams
 
 if TYPE_CHECKING:
     from ragmcp.client.client import Client
@@ -55,7 +55,7 @@ async def followed(client: Client, method: str, answer: Raw, timeout: float | No
             params = TaskParams(meta=client.meta(), task_id=task.task_id)
             task = await client.request("tasks/get", params, TaskState, timeout)
     except BaseException:
-        if task.over:
+        if task.ended:
             raise
         # Nobody follows it any more. Whatever becomes of this, the wait ended as it did.
         with anyio.move_on_after(CANCEL_SECONDS, shield=True), suppress(RagMcpError):

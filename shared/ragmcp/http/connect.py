@@ -20,7 +20,7 @@ from ragmcp.http.errors import HttpRefused
 from ragmcp.http.modern_client import ModernHttp
 from ragmcp.legacy.http_legacy import LegacyHttp
 from ragmcp.protocol.eras import MODERN_ERRORS
-from ragmcp.protocol.schema import Implementation
+from ragmcp.protocol.schema.base import Implementation
 
 # How long a server may say nothing at all while we wait for it. Streams are opened anew after that.
 SILENCE_SECONDS = 300.0

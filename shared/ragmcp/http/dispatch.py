@@ -19,7 +19,8 @@ from ragmcp.http.limits import HttpLimits
 from ragmcp.protocol import jsonrpc
 from ragmcp.protocol.connection import error_object
 from ragmcp.protocol.jsonrpc import Id, Request
-from ragmcp.protocol.schema import CallToolParams, CallToolResult, Result
+from ragmcp.protocol.schema.base import Result
+from ragmcp.protocol.schema.tools import CallToolParams, CallToolResult
 from ragmcp.server.call import Call
 from ragmcp.server.server import Server, find_method
 from ragmcp.tracing import loggable

@@ -17,7 +17,8 @@ from ragmcp.http.client import Http
 from ragmcp.protocol import headers, jsonrpc
 from ragmcp.protocol.eras import LATEST_MODERN
 from ragmcp.protocol.jsonrpc import Failure, Message, Notification, Success, Unreadable
-from ragmcp.protocol.schema import Params, ToolCall, ToolInfo
+from ragmcp.protocol.schema.base import Params
+from ragmcp.protocol.schema.tools import ToolCall, ToolInfo
 
 log = logging.getLogger(__name__)
 
@@ -29,7 +30,7 @@ class ModernHttp:
         self._http = http
         self._heard = heard
         self.next_id = 1
-        self._mirrors: dict[str, tuple[headers.Mirror, ...]] = {}
+        self._params: dict[str, tuple[headers.HeaderParam, ...]] = {}
 
     @property
     def closed(self) -> anyio.Event:
@@ -41,7 +42,7 @@ class ModernHttp:
         admitted = []
         for tool in tools:
             try:
-                self._mirrors[tool.name] = headers.mirrors(tool.input_schema)
+                self._params[tool.name] = headers.header_params(tool.input_schema)
             except ValueError as reason:
                 log.warning("The tool %s is left out: %s", tool.name, reason)
             else:
@@ -86,9 +87,9 @@ class ModernHttp:
             headers.METHOD: method,
         }
         if field := headers.NAME_FIELDS.get(method):
-            written[headers.NAME] = headers.written(getattr(params, field))
+            written[headers.NAME] = headers.encode_value(getattr(params, field))
         if isinstance(params, ToolCall):
-            written |= headers.mirrored(self._mirrors.get(params.name, ()), params.arguments)
+            written |= headers.param_headers(self._params.get(params.name, ()), params.arguments)
         return written
 
     def _hear(self, notification: Notification) -> None:

@@ -12,13 +12,14 @@ import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 from ragmcp.errors import MethodNotFound, NotEncodable
+from ragmcp.peer import Channel
 from ragmcp.protocol import jsonrpc
 from ragmcp.protocol.connection import error_object
 from ragmcp.protocol.eras import LATEST_MODERN, UNKNOWN_CLIENT, Era, Session, Terms
 from ragmcp.protocol.jsonrpc import NO_PARAMS, Id, Request
-from ragmcp.server.call import Call, Channel
+from ragmcp.protocol.schema.subscriptions import LISTEN
+from ragmcp.server.call import Call
 from ragmcp.server.server import Server, open_call
-from ragmcp.server.subscriptions import LISTEN
 
 
 class _Body(Struct, frozen=True):

@@ -20,12 +20,14 @@ from ragmcp.errors import InvalidRequest, MethodNotFound, UnsupportedRevision
 from ragmcp.http.dispatch import Answering, Attendant, Form, JsonRpc, status_of
 from ragmcp.http.errors import HeaderMismatch
 from ragmcp.http.exchange import ClientGone, Exchange, event
+from ragmcp.peer import Channel
 from ragmcp.protocol import headers, jsonrpc
 from ragmcp.protocol.eras import MODERN_REVISIONS, Era, Session
-from ragmcp.protocol.headers import Mirror
+from ragmcp.protocol.headers import HeaderParam
 from ragmcp.protocol.jsonrpc import Notification, Request, Unreadable
-from ragmcp.protocol.schema import CallToolParams, Params, ToolInfo
-from ragmcp.server.call import Call, Channel
+from ragmcp.protocol.schema.base import Params
+from ragmcp.protocol.schema.tools import CallToolParams, ToolInfo
+from ragmcp.server.call import Call
 from ragmcp.server.server import find_method, open_call
 
 log = logging.getLogger(__name__)
@@ -68,7 +70,7 @@ class Modern:
         self._answering = answering
         self._server = answering.server
         self._form = JsonRpc()
-        self._mirrors: dict[str, tuple[ToolInfo, tuple[Mirror, ...]]] = {}
+        self._params: dict[str, tuple[ToolInfo, tuple[HeaderParam, ...]]] = {}
 
     async def post(self, exchange: Exchange, body: bytes, revision: str) -> None:
         """Answer a body; `revision` is the header's. Raises RemoteProtocolError for one that asks nothing."""
@@ -106,7 +108,7 @@ class Modern:
     def _open(self, exchange: Exchange, request: Request, revision: str, channel: Channel) -> Call:
         if revision not in MODERN_REVISIONS:
             raise _unsupported(revision, request)
-        headers.check(headers.METHOD, exchange.header(headers.METHOD), request.method)
+        _check(exchange, headers.METHOD, request.method)
         method = find_method(request.method)
         if method is None or Era.MODERN not in method.eras:
             raise MethodNotFound(request.method)
@@ -117,34 +119,40 @@ class Modern:
         if call.revision != revision:
             raise _mismatch(revision, call.revision)
         if field := headers.NAME_FIELDS.get(request.method):
-            headers.check(headers.NAME, exchange.header(headers.NAME), getattr(call.params, field))
+            _check(exchange, headers.NAME, getattr(call.params, field))
         if isinstance(call.params, CallToolParams):
-            self._check_mirrors(exchange, call.params)
+            self._check_params(exchange, call.params)
         return call
 
-    def _check_mirrors(self, exchange: Exchange, params: CallToolParams) -> None:
-        mirrors = self._mirrors_of(params.name)
-        if not mirrors:
+    def _check_params(self, exchange: Exchange, call: CallToolParams) -> None:
+        params = self._header_params(call.name)
+        if not params:
             return
         try:
-            arguments = _arguments.decode(params.arguments)
+            arguments = _arguments.decode(call.arguments)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            return  # The tool itself says best what is wrong with them.
-        given = {mirror.header: exchange.header(mirror.header) for mirror in mirrors}
-        headers.check_mirrors(mirrors, arguments, given)
+            return  # The tool's own error says more.
+        for param in params:
+            if reason := param.mismatch(exchange.header(param.header), arguments):
+                raise HeaderMismatch(param.header, reason)
 
-    def _mirrors_of(self, name: str) -> tuple[Mirror, ...]:
+    def _header_params(self, name: str) -> tuple[HeaderParam, ...]:
         tool = self._server.tools.get(name)
         if tool is None:
             return ()
-        info, mirrors = self._mirrors.get(name, (None, ()))
+        info, params = self._params.get(name, (None, ()))
         if info is not tool.info:
             try:
-                mirrors = headers.mirrors(tool.info.input_schema)
+                params = headers.header_params(tool.info.input_schema)
             except ValueError as error:
                 log.error("HTTP clients will leave the tool %s out: %s", name, error)
-            self._mirrors[name] = tool.info, mirrors
-        return mirrors
+            self._params[name] = tool.info, params
+        return params
+
+
+def _check(exchange: Exchange, header: str, expected: str) -> None:
+    if reason := headers.mismatch(exchange.header(header), expected):
+        raise HeaderMismatch(header, reason)
 
 
 def _unsupported(revision: str, request: Request) -> Exception:

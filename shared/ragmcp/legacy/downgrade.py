@@ -8,7 +8,8 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from ragmcp.protocol.eras import ANNOTATIONS_SINCE, AUDIO_SINCE, LINKS_SINCE, STRUCTURED_SINCE
-from ragmcp.protocol.schema import AudioContent, Content, ResourceLink, TextContent, ToolInfo
+from ragmcp.protocol.schema.content import AudioContent, Content, ResourceLink, TextContent
+from ragmcp.protocol.schema.tools import ToolInfo
 
 
 def tool_known_to(revision: str, info: ToolInfo) -> ToolInfo:

@@ -34,7 +34,8 @@ from ragmcp.protocol import headers, jsonrpc
 from ragmcp.protocol.connection import CANCELLED
 from ragmcp.protocol.framing import EventDecoder
 from ragmcp.protocol.jsonrpc import Id, Notification, Request
-from ragmcp.protocol.schema import CancelledParams, InitializeResult
+from ragmcp.protocol.schema.base import CancelledParams
+from ragmcp.protocol.schema.initialize import InitializeResult
 
 log = logging.getLogger(__name__)
 

@@ -18,7 +18,7 @@ from ragmcp.peer import Waiter
 from ragmcp.protocol import jsonrpc
 from ragmcp.protocol.connection import CANCELLED, error_object
 from ragmcp.protocol.jsonrpc import Failure, Id, Message, Notification, Request, Success, Unreadable
-from ragmcp.protocol.schema import CancelledParams
+from ragmcp.protocol.schema.base import CancelledParams
 
 log = logging.getLogger(__name__)
 

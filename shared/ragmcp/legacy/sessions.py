@@ -30,7 +30,7 @@ from ragmcp.legacy.session_table import SessionTable
 from ragmcp.protocol import headers, jsonrpc
 from ragmcp.protocol.eras import LATEST_MODERN, LEGACY_REVISIONS, Era
 from ragmcp.protocol.jsonrpc import Notification, Request, Unreadable
-from ragmcp.protocol.schema import PROTOCOL_VERSION
+from ragmcp.protocol.schema.base import PROTOCOL_VERSION
 from ragmcp.server.call import Call
 from ragmcp.server.server import open_call
 

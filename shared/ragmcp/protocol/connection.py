@@ -31,7 +31,7 @@ from ragmcp.protocol.jsonrpc import (
     Success,
     Unreadable,
 )
-from ragmcp.protocol.schema import CancelledParams
+from ragmcp.protocol.schema.base import CancelledParams
 
 # Whatever the shell uses to wake who asked.
 Waiter = TypeVar("Waiter")

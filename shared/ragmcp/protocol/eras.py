@@ -15,16 +15,16 @@ import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from ragmcp.errors import InvalidParams, UnreadableAnswer, UnsupportedRevision, WireError
-from ragmcp.protocol.schema import (
+from ragmcp.protocol.schema.base import (
     CLIENT_CAPABILITIES,
     PROTOCOL_VERSION,
-    DiscoverResult,
     Implementation,
-    InitializeParams,
     LogLevel,
     Params,
     RequestMeta,
 )
+from ragmcp.protocol.schema.discovery import DiscoverResult
+from ragmcp.protocol.schema.initialize import InitializeParams
 
 MODERN_REVISIONS = ("2026-07-28",)
 LEGACY_REVISIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")

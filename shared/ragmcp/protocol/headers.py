@@ -1,6 +1,6 @@
-"""What an HTTP message repeats of MCP's in its headers, and how it is written there. Pure.
+"""The HTTP headers that repeat parts of an MCP message, and their encoding. Pure.
 
-Both halves of HTTP use it: a client writes these headers, a server compares them with the body.
+A client writes these headers; a server compares them with the body.
 Source: basic/transports/streamable-http#request-metadata, server/tools#x-mcp-header.
 """
 
@@ -14,8 +14,6 @@ from typing import Any
 
 from msgspec import Struct
 
-from ragmcp.http.errors import HeaderMismatch
-
 PROTOCOL_VERSION = "mcp-protocol-version"
 METHOD = "mcp-method"
 NAME = "mcp-name"
@@ -23,7 +21,7 @@ SESSION_ID = "mcp-session-id"
 LAST_EVENT_ID = "last-event-id"
 PARAM_PREFIX = "mcp-param-"
 
-# Where the value of Mcp-Name stands in the parameters of the methods that need one.
+# The member of the parameters that Mcp-Name repeats, by method.
 NAMED_BY = {
     "tools/call": "name",
     "prompts/get": "name",
@@ -34,7 +32,7 @@ NAMED_BY = {
     "tasks/cancel": "taskId",
 }
 
-# The same as fields of our parameter types.
+# The same members as fields of our parameter types.
 NAME_FIELDS = {method: "task_id" if name == "taskId" else name for method, name in NAMED_BY.items()}
 
 ANNOTATION = "x-mcp-header"
@@ -46,39 +44,74 @@ _ENCODED = re.compile(r"=\?base64\?(.*)\?=", re.DOTALL)
 
 _WHOLE_NUMBER = re.compile(r"(-?[0-9]{1,20})(?:\.0*)?")
 
-# Keywords of JSON Schema under which keys are names of others, and those under which there is only data.
+# Keywords of JSON Schema whose keys are names, and those that hold data.
 _NAMES = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
 _DATA = frozenset({"const", "default", "enum", "examples"})
 
 
-class Mirror(Struct, frozen=True):
-    """A tool's argument that is repeated in a header; `path` leads to it within the arguments."""
-
-    header: str
-    path: tuple[str, ...]
-
-
-def written(value: str) -> str:
-    """The value of a header; what cannot stand there as it is, in base64. Raises UnicodeEncodeError."""
+def encode_value(value: str) -> str:
+    """The value of a header, in base64 where a header cannot hold it as it is. Raises UnicodeEncodeError."""
     if _PLAIN.fullmatch(value) and value == value.strip() and not _ENCODED.fullmatch(value):
         return value
     return f"=?base64?{base64.b64encode(value.encode()).decode()}?="
 
 
-def read(header: str) -> str:
-    """What `written` was given. Raises ValueError for a value that is not as a client may write it."""
+def decode_value(header: str) -> str:
+    """The inverse of `encode_value`. Raises ValueError for a header that no client may send."""
     if encoded := _ENCODED.fullmatch(header):
         try:
             return base64.b64decode(encoded[1], validate=True).decode()
         except (binascii.Error, UnicodeDecodeError) as error:
             raise ValueError(f"{header!r} is not UTF-8 in base64") from error
     if not re.fullmatch(r"[\t\x20-\x7e]*", header):
-        raise ValueError(f"{header!r} holds characters that no header may")
+        raise ValueError(f"{header!r} holds characters that headers do not allow")
     return header
 
 
-def as_text(value: Any) -> str | None:
-    """An argument as the text of its header; None for one that has none."""
+def mismatch(header: str | None, expected: str) -> str | None:
+    """Why a header contradicts the body, which says `expected`; None where they agree."""
+    if header is None:
+        return f"must be {expected!r} as in the body, but is missing"
+    if header == expected and header.isascii() and not header.startswith("=?"):
+        return None  # The usual case.
+    try:
+        value = decode_value(header.strip(" \t"))  # RFC 9110, 5.5: white space around it is not part of it.
+    except ValueError as error:
+        return f"cannot be read: {error}"
+    return None if value == expected else f"is {header!r}, but the body says {expected!r}"
+
+
+class HeaderParam(Struct, frozen=True):
+    """An argument of a tool that its calls repeat in a header; `path` leads to it within the arguments."""
+
+    header: str
+    path: tuple[str, ...]
+
+    def value(self, arguments: Mapping[str, Any]) -> Any:
+        """The argument; None where it is absent."""
+        value: Any = arguments
+        for name in self.path:
+            value = value.get(name) if isinstance(value, Mapping) else None
+        return value
+
+    def mismatch(self, header: str | None, arguments: Mapping[str, Any]) -> str | None:
+        """Why the header contradicts the arguments; None where they agree."""
+        value = self.value(arguments)
+        text = _as_text(value)
+        if text is None:
+            return None if header is None else "is present, but the body has no argument to match it"
+        if header is not None and _same_number(header, value):
+            return None
+        return mismatch(header, text)
+
+
+def param_headers(params: Iterable[HeaderParam], arguments: Mapping[str, Any]) -> dict[str, str]:
+    """The headers of a call; null and absent arguments have none."""
+    texts = ((param.header, _as_text(param.value(arguments))) for param in params)
+    return {header: encode_value(text) for header, text in texts if text is not None}
+
+
+def _as_text(value: Any) -> str | None:
     match value:
         case str():
             return value
@@ -86,54 +119,49 @@ def as_text(value: Any) -> str | None:
             return "true" if value else "false"
         case int():
             return str(value)
-        case float() if value.is_integer():  # Which JSON Schema calls an integer.
+        case float() if value.is_integer():  # JSON Schema calls it an integer.
             return str(int(value))
     return None
 
 
-def mirrored(mirrors: Iterable[Mirror], arguments: Mapping[str, Any]) -> dict[str, str]:
-    """The headers of a call; null and absent arguments have none."""
-    texts = ((mirror.header, as_text(_argument(mirror, arguments))) for mirror in mirrors)
-    return {header: written(text) for header, text in texts if text is not None}
+def _same_number(header: str, value: Any) -> bool:
+    """42.0 is 42. (Server Validation)"""
+    number = _WHOLE_NUMBER.fullmatch(header.strip(" \t"))
+    return number is not None and type(value) in (int, float) and int(number[1]) == value
 
 
-def _argument(mirror: Mirror, arguments: Mapping[str, Any]) -> Any:
-    value: Any = arguments
-    for step in mirror.path:
-        value = value.get(step) if isinstance(value, Mapping) else None
-    return value
+# Which arguments a tool's schema wants in headers
 
 
-def mirrors(schema: Mapping[str, Any]) -> tuple[Mirror, ...]:
-    """Which arguments of a tool its calls repeat in headers.
+def header_params(schema: Mapping[str, Any]) -> tuple[HeaderParam, ...]:
+    """The arguments that calls of a tool repeat in headers.
 
-    Raises ValueError with the reason for a schema that asks for it in a way it may not: then the whole tool
-    is unusable over HTTP.
+    Raises ValueError with the reason for a schema that breaks the rules: that tool is unusable over HTTP.
     """
-    found = tuple(_mirror(path, subschema) for path, subschema in _annotated(schema))
-    headers = [mirror.header for mirror in found]
-    if twice := {header for header in headers if headers.count(header) > 1}:
-        raise ValueError(f"two of its arguments want the header {min(twice)}")
-    return found
+    params = tuple(_header_param(path, subschema) for path, subschema in _annotated(schema))
+    headers = [param.header for param in params]
+    if duplicates := {header for header in headers if headers.count(header) > 1}:
+        raise ValueError(f"two of its arguments want the header {min(duplicates)}")
+    return params
 
 
-def _mirror(path: tuple[str, ...] | None, schema: Mapping[str, Any]) -> Mirror:
+def _header_param(path: tuple[str, ...] | None, schema: Mapping[str, Any]) -> HeaderParam:
     name = schema[ANNOTATION]
     if not path:
-        raise ValueError(f"{ANNOTATION} {name!r} does not stand at a property that every call has")
+        raise ValueError(f"{ANNOTATION} {name!r} is not at a property that every call has")
     if not isinstance(name, str) or not _TOKEN.fullmatch(name):
-        raise ValueError(f"{name!r} is no name of a header")
+        raise ValueError(f"{name!r} is not a valid header name")
     type = schema.get("type")
     types = set(type) if isinstance(type, list) else {type}
     if not types - {"null"} or not types - {"null"} <= PRIMITIVES:
-        raise ValueError(f"{'.'.join(path)} is no string, integer or boolean, and cannot stand in a header")
-    return Mirror(PARAM_PREFIX + name.lower(), path)
+        raise ValueError(f"{'.'.join(path)} is not a string, integer or boolean, so no header can hold it")
+    return HeaderParam(PARAM_PREFIX + name.lower(), path)
 
 
 def _annotated(
     schema: Mapping[str, Any],
 ) -> Iterator[tuple[tuple[str, ...] | None, Mapping[str, Any]]]:
-    """All annotated subschemas, each with the chain of properties that leads there (None: there is none)."""
+    """All annotated subschemas, each with its path of properties; None: not reached by properties alone."""
     todo: list[tuple[tuple[str, ...] | None, Any]] = [((), schema)]
     while todo:
         path, here = todo.pop()
@@ -150,43 +178,3 @@ def _annotated(
                 todo += [(None, item) for item in value.values()]
             elif keyword not in _DATA:
                 todo.append((None, value))
-
-
-# The server's side: what stands in a header must stand in the body as well
-
-
-def check(header: str, given: str | None, expected: str) -> None:
-    """Raises HeaderMismatch unless the header, as it was `given`, says what the body says."""
-    if given is None:
-        raise HeaderMismatch(header, f"must be {expected!r} as in the body, but is missing")
-    if given == expected and given.isascii() and not given.startswith("=?"):
-        return  # As it nearly always is.
-    if _value(header, given) != expected:
-        raise HeaderMismatch(header, f"is {given!r}, but the body says {expected!r}")
-
-
-def check_mirrors(
-    mirrors: Iterable[Mirror], arguments: Mapping[str, Any], given: Mapping[str, str | None]
-) -> None:
-    """Raises HeaderMismatch unless the headers that were `given` say what the arguments say."""
-    for mirror in mirrors:
-        value = _argument(mirror, arguments)
-        text, header = as_text(value), given.get(mirror.header)
-        if text is None:
-            if header is not None:
-                raise HeaderMismatch(mirror.header, "is there, but no such argument that a header can hold")
-        elif header is None or not _same_number(header, value):
-            check(mirror.header, header, text)
-
-
-def _value(header: str, given: str) -> str:
-    try:
-        return read(given.strip(" \t"))  # White space around it is none of the value's. (RFC 9110, 5.5)
-    except ValueError as error:
-        raise HeaderMismatch(header, f"cannot be read: {error}") from None
-
-
-def _same_number(given: str, value: Any) -> bool:
-    """42.0 is 42. (Server Validation)"""
-    found = _WHOLE_NUMBER.fullmatch(given.strip(" \t"))
-    return found is not None and type(value) in (int, float) and int(found[1]) == value

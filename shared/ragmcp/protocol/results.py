@@ -8,14 +8,9 @@ import msgspec
 from msgspec import UNSET, Raw
 
 from ragmcp.errors import UnreadableAnswer
-from ragmcp.protocol.schema import (
-    SERVER_INFO,
-    CallToolResult,
-    Content,
-    Implementation,
-    Result,
-    TextContent,
-)
+from ragmcp.protocol.schema.base import SERVER_INFO, Implementation, Result
+from ragmcp.protocol.schema.content import Content, TextContent
+from ragmcp.protocol.schema.tools import CallToolResult
 
 R = TypeVar("R", bound=Result)
 

@@ -6,38 +6,32 @@ Not the server, which answers it, nor the transport, which brought it: both side
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-import anyio
 import msgspec
 from msgspec import UNSET, Raw, Struct
 
 from ragmcp.errors import InvalidRequest, MissingCapability
+from ragmcp.peer import Channel
 from ragmcp.protocol.eras import Era, Session, Terms
 from ragmcp.protocol.jsonrpc import Id
-from ragmcp.protocol.schema import TASKS_EXTENSION, Implementation, LogLevel, Params, ProgressParams, Result
+from ragmcp.protocol.schema.base import (
+    TASKS_EXTENSION,
+    Implementation,
+    LogLevel,
+    Params,
+    ProgressParams,
+    Result,
+)
 
 if TYPE_CHECKING:
-    from ragmcp.server.input_required import InputRequest
+    from ragmcp.protocol.schema.input import InputRequest
     from ragmcp.server.server import Server
 
 
-class Channel(Protocol):
-    """The way back to whoever asked: a connection, or the stream of one HTTP request."""
-
-    @property
-    def closed(self) -> anyio.Event:
-        """Set when nothing more can arrive there, or the server is leaving."""
-
-    async def notify(self, method: str, params: Any) -> None:
-        """Send a notification; waits while the other side does not read."""
-
-    async def request(self, method: str, params: Any, timeout: float | None = None) -> Raw:
-        """Ask the other side (the legacy era only) and wait for its result.
-
-        Raises WireError, ConnectionClosed, RequestTimedOut, RemoteProtocolError.
-        """
-
+# How long clients may keep lists that change with the program only: five minutes spare a host the question
+# without hiding an update.
+FRESH_MS = 300_000
 
 # Puts requests to the client by their keys and gives its answers, by the same keys.
 Asker: TypeAlias = Callable[[Mapping[str, "InputRequest"]], Awaitable[dict[str, Any]]]

@@ -11,125 +11,21 @@ import hashlib
 import json
 import time
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
-from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec import UNSET, Raw, Struct
 
 from ragmcp.errors import InvalidParams, UnreadableAnswer
 from ragmcp.protocol.eras import Era
-from ragmcp.protocol.schema import Result, RetryableParams, Wire
+from ragmcp.protocol.schema.base import RetryableParams
+from ragmcp.protocol.schema.input import InputRequest, InputRequiredResult, WireRequest
 from ragmcp.protocol.validation import decode, invalid_params
 from ragmcp.server.call import Asker, Call, InputNeeded
 from ragmcp.server.state_signing import Seal
 
 # How long a person may take to answer.
 STATE_SECONDS = 3600.0
-
-
-class ElicitResult(Wire, frozen=True, kw_only=True):
-    """What the user did with a form; `content` holds its fields where they accepted."""
-
-    action: Literal["accept", "decline", "cancel"]
-    content: dict[str, Any] = {}
-
-
-class SamplingResult(Wire, frozen=True, kw_only=True):
-    """What the client's model said."""
-
-    role: Literal["user", "assistant"]
-    content: Any
-    model: str
-    stop_reason: str | UnsetType = UNSET
-
-
-class Root(Wire, frozen=True, kw_only=True):
-    """A folder the server may work in."""
-
-    uri: str
-    name: str | UnsetType = UNSET
-
-
-class RootsResult(Wire, frozen=True, kw_only=True):
-    """The client's roots."""
-
-    roots: list[Root]
-
-
-class InputRequest(Wire, frozen=True, kw_only=True):
-    """The parameters of one request to the client."""
-
-    method: ClassVar[str]
-    capability: ClassVar[str]
-    answer: ClassVar[type[Wire]]
-
-    @property
-    def part(self) -> str:
-        """The part of the capability that is needed; "" for none in particular."""
-        return ""
-
-
-class Elicit(InputRequest, frozen=True, kw_only=True):
-    """Ask the user to fill in a form (`requested_schema`, flat) or to visit a URL. Gives ElicitResult.
-
-    With a URL the legacy era needs an `elicitation_id`, unique in the server.
-    """
-
-    method: ClassVar[str] = "elicitation/create"
-    capability: ClassVar[str] = "elicitation"
-    answer: ClassVar[type[Wire]] = ElicitResult
-
-    message: str
-    requested_schema: dict[str, Any] | UnsetType = UNSET
-    mode: Literal["form", "url"] | UnsetType = UNSET
-    url: str | UnsetType = UNSET
-    elicitation_id: str | UnsetType = UNSET
-
-    @property
-    def part(self) -> str:
-        return "url" if self.mode == "url" else "form"
-
-
-class Sample(InputRequest, frozen=True, kw_only=True):
-    """Ask the client's model; `messages` as in sampling/createMessage. Gives SamplingResult."""
-
-    method: ClassVar[str] = "sampling/createMessage"
-    capability: ClassVar[str] = "sampling"
-    answer: ClassVar[type[Wire]] = SamplingResult
-
-    messages: list[dict[str, Any]]
-    max_tokens: int
-    system_prompt: str | UnsetType = UNSET
-    temperature: float | UnsetType = UNSET
-    model_preferences: dict[str, Any] | UnsetType = UNSET
-    tools: list[dict[str, Any]] | UnsetType = UNSET
-    tool_choice: dict[str, Any] | UnsetType = UNSET
-
-    @property
-    def part(self) -> str:
-        return "tools" if self.tools else ""
-
-
-class ListRoots(InputRequest, frozen=True, kw_only=True):
-    """Ask which folders the user opened for us. Gives RootsResult."""
-
-    method: ClassVar[str] = "roots/list"
-    capability: ClassVar[str] = "roots"
-    answer: ClassVar[type[Wire]] = RootsResult
-
-
-class WireRequest(Wire, frozen=True, kw_only=True):
-    """A request within `inputRequests`."""
-
-    method: str
-    params: Any = {}
-
-
-class InputRequiredResult(Result, frozen=True, kw_only=True):
-    """The call cannot go on without the client's answers."""
-
-    input_requests: dict[str, WireRequest] = {}
-    request_state: str | UnsetType = UNSET
 
 
 def on_the_wire(requests: Mapping[str, InputRequest]) -> dict[str, WireRequest]:
@@ -235,7 +131,7 @@ def _digest(call: Call) -> str:
     """Of what was asked, not how it was written: a client may order arguments anew. Raises InvalidParams."""
     assert isinstance(call.params, RetryableParams)
     try:
-        request = json.dumps([call.method, call.params.salient()], sort_keys=True)
+        request = json.dumps([call.method, call.params.request_key()], sort_keys=True)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise invalid_params(error) from None
     return hashlib.sha256(request.encode()).hexdigest()

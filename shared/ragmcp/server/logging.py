@@ -2,34 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET
 
 from ragmcp.protocol.eras import Era
-from ragmcp.protocol.schema import EmptyResult, LogLevel, Params, Result, Wire
+from ragmcp.protocol.schema.base import EmptyResult, LogLevel, Result
+from ragmcp.protocol.schema.logging import LEVELS, LogMessage, SetLevelParams
 from ragmcp.server.call import Call, Method, method
 
 if TYPE_CHECKING:
     from ragmcp.server.server import Server
 
-LEVELS: tuple[LogLevel, ...] = get_args(LogLevel)
 # What a legacy client hears that has set no level: the server "MAY decide".
 DEFAULT_LEVEL: LogLevel = "info"
-
-
-class SetLevelParams(Params, frozen=True, kw_only=True):
-    """The least severe level a legacy client wants to hear."""
-
-    level: LogLevel
-
-
-class LogMessage(Wire, frozen=True, kw_only=True):
-    """`notifications/message`."""
-
-    level: LogLevel
-    data: Any
-    logger: str | UnsetType = UNSET
 
 
 async def send(call: Call, level: LogLevel, data: Any, logger: str | None) -> None:

@@ -4,75 +4,27 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import UNSET, Struct, UnsetType
 
 from ragmcp.errors import BadPrompt, InvalidParams, PromptNotFound
 from ragmcp.protocol.eras import LINKS_SINCE
 from ragmcp.protocol.pagination import page
-from ragmcp.protocol.schema import (
-    FRESH_MS,
-    Content,
-    ListParams,
-    Page,
-    Result,
-    RetryableParams,
-    TextContent,
-    Wire,
+from ragmcp.protocol.schema.base import ListParams, Result
+from ragmcp.protocol.schema.content import TextContent
+from ragmcp.protocol.schema.prompts import (
+    GetPromptParams,
+    GetPromptResult,
+    ListPromptsResult,
+    PromptArgument,
+    PromptInfo,
+    PromptMessage,
 )
-from ragmcp.server.call import Call, Method, method
+from ragmcp.server.call import FRESH_MS, Call, Method, method
 
 if TYPE_CHECKING:
     from ragmcp.server.server import Server
-
-
-class PromptArgument(Wire, frozen=True, kw_only=True):
-    """A named text that a prompt takes."""
-
-    name: str
-    title: str | UnsetType = UNSET
-    description: str | UnsetType = UNSET
-    required: bool | UnsetType = UNSET
-
-
-class PromptInfo(Wire, frozen=True, kw_only=True):
-    """A prompt as `prompts/list` describes it."""
-
-    name: str
-    title: str | UnsetType = UNSET
-    description: str | UnsetType = UNSET
-    arguments: list[PromptArgument] | UnsetType = UNSET
-
-
-class PromptMessage(Wire, frozen=True, kw_only=True):
-    """One message of a prompt."""
-
-    role: Literal["user", "assistant"]
-    content: Content
-
-
-class ListPromptsResult(Page, frozen=True, kw_only=True):
-    """One page of prompts."""
-
-    prompts: list[PromptInfo]
-
-
-class GetPromptParams(RetryableParams, frozen=True, kw_only=True):
-    """Which prompt, and its arguments: texts all of them."""
-
-    name: str
-    arguments: dict[str, str] = {}
-
-    def salient(self) -> Any:
-        return [self.name, self.arguments]
-
-
-class GetPromptResult(Result, frozen=True, kw_only=True):
-    """The messages of a prompt."""
-
-    messages: list[PromptMessage]
-    description: str | UnsetType = UNSET
 
 
 Function: TypeAlias = Callable[..., Awaitable[str | list[PromptMessage]]]

@@ -5,24 +5,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from msgspec import UNSET, UnsetType
+from msgspec import UnsetType
 
 from ragmcp.errors import InvalidParams, LegacyResourceNotFound, ResourceNotFound
 from ragmcp.protocol.eras import Era
 from ragmcp.protocol.pagination import page
-from ragmcp.protocol.schema import (
-    FRESH_MS,
-    CacheableResult,
+from ragmcp.protocol.schema.base import (
     EmptyResult,
     ListParams,
-    Page,
     Params,
-    ResourceContents,
     Result,
-    RetryableParams,
-    Wire,
 )
-from ragmcp.server.call import Call, Method, method
+from ragmcp.protocol.schema.content import ResourceContents
+from ragmcp.protocol.schema.resources import (
+    ListResourcesResult,
+    ListResourceTemplatesResult,
+    ReadResourceResult,
+    ResourceInfo,
+    ResourceParams,
+    ResourceTemplate,
+)
+from ragmcp.server.call import FRESH_MS, Call, Method, method
 
 if TYPE_CHECKING:
     from ragmcp.server.server import Server
@@ -31,55 +34,6 @@ if TYPE_CHECKING:
 MOST_WATCHED = 1_000
 # The longest URI that can be watched, in characters: a session keeps it.
 LONGEST_WATCHED = 8_192
-
-
-class ResourceInfo(Wire, frozen=True, kw_only=True):
-    """A resource as `resources/list` describes it; `size` in bytes."""
-
-    uri: str
-    name: str
-    title: str | UnsetType = UNSET
-    description: str | UnsetType = UNSET
-    mime_type: str | UnsetType = UNSET
-    size: int | UnsetType = UNSET
-    annotations: dict[str, Any] | UnsetType = UNSET
-
-
-class ResourceTemplate(Wire, frozen=True, kw_only=True):
-    """A pattern (RFC 6570) of URIs that can be read without being listed."""
-
-    uri_template: str
-    name: str
-    title: str | UnsetType = UNSET
-    description: str | UnsetType = UNSET
-    mime_type: str | UnsetType = UNSET
-
-
-class ListResourcesResult(Page, frozen=True, kw_only=True):
-    """One page of resources."""
-
-    resources: list[ResourceInfo]
-
-
-class ListResourceTemplatesResult(Page, frozen=True, kw_only=True):
-    """One page of templates."""
-
-    resource_templates: list[ResourceTemplate]
-
-
-class ResourceParams(RetryableParams, frozen=True, kw_only=True):
-    """One resource."""
-
-    uri: str
-
-    def salient(self) -> Any:
-        return self.uri
-
-
-class ReadResourceResult(CacheableResult, frozen=True, kw_only=True):
-    """What is in a resource."""
-
-    contents: list[ResourceContents]
 
 
 class Resources(Protocol):

@@ -27,40 +27,36 @@ from ragmcp.errors import (
     ToolError,
     ToolNotFound,
 )
-from ragmcp.peer import Peer, Stream
+from ragmcp.peer import Channel, Peer, Stream
 from ragmcp.protocol.connection import MOST_IN_PROGRESS, Connection
 from ragmcp.protocol.eras import MODERN_REVISIONS, STRUCTURED_SINCE, Era, Session
 from ragmcp.protocol.jsonrpc import Request
-from ragmcp.protocol.schema import (
-    FRESH_MS,
+from ragmcp.protocol.schema.base import (
     SERVER_INFO,
     TASKS_EXTENSION,
-    CallToolParams,
-    CallToolResult,
-    DiscoverResult,
     EmptyResult,
     Implementation,
-    InitializeParams,
-    InitializeResult,
     ListParams,
-    ListToolsResult,
     Params,
     Result,
     RetryableParams,
-    ServerCapabilities,
-    TextContent,
 )
+from ragmcp.protocol.schema.content import TextContent
+from ragmcp.protocol.schema.discovery import DiscoverResult, ServerCapabilities
+from ragmcp.protocol.schema.initialize import InitializeParams, InitializeResult
+from ragmcp.protocol.schema.tools import CallToolParams, CallToolResult, ListToolsResult
 from ragmcp.protocol.validation import invalid_params
-from ragmcp.server.call import Call, Channel, InputNeeded, Method, method
+from ragmcp.server.call import FRESH_MS, Call, InputNeeded, Method, method
 from ragmcp.server.tools import Tool
 from ragmcp.tracing import loggable, traced
 
 if TYPE_CHECKING:
+    from ragmcp.protocol.schema.subscriptions import Change
     from ragmcp.server.completion import Completer
     from ragmcp.server.prompts import Prompt
     from ragmcp.server.resources import Resources
     from ragmcp.server.state_signing import Seal
-    from ragmcp.server.subscriptions import Announcement, Announcer
+    from ragmcp.server.subscriptions import Broadcast
     from ragmcp.server.tasks import Tasks
 
 __all__ = ["Call", "Server", "open_call", "serve"]
@@ -124,11 +120,11 @@ class Server:
         self.capabilities = msgspec.structs.replace(self.capabilities, extensions={TASKS_EXTENSION: {}})
 
     @cached_property
-    def announcer(self) -> Announcer:
+    def broadcast(self) -> Broadcast:
         """Tells clients what has changed."""
-        from ragmcp.server.subscriptions import Announcer
+        from ragmcp.server.subscriptions import Broadcast
 
-        return Announcer()
+        return Broadcast()
 
     @cached_property
     def _seal(self) -> Seal:
@@ -136,9 +132,9 @@ class Server:
 
         return Seal()
 
-    def announce(self, news: Announcement) -> None:
+    def announce(self, news: Change) -> None:
         """Tell all clients that want to know. Never waits."""
-        self.announcer.announce(news)
+        self.broadcast.publish(news)
 
     def add_tool(self, tool: Tool) -> None:
         """Offer one more tool, or another one of that name, from now on."""
@@ -151,7 +147,7 @@ class Server:
         self._tools_changed()
 
     def _tools_changed(self) -> None:
-        from ragmcp.server.subscriptions import list_changed
+        from ragmcp.protocol.schema.subscriptions import list_changed
 
         self.announce(list_changed("tools"))
 

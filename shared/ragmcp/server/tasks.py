@@ -10,7 +10,7 @@ import logging
 import secrets
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import msgspec
@@ -22,10 +22,12 @@ from ragmcp.errors import ConnectionClosed, InvalidParams, NotEncodable, RemoteP
 from ragmcp.protocol.connection import error_object
 from ragmcp.protocol.eras import Era
 from ragmcp.protocol.jsonrpc import ErrorObject, encode
-from ragmcp.protocol.schema import TASKS_EXTENSION, EmptyResult, Params, ProgressParams, Result
+from ragmcp.protocol.schema.base import TASKS_EXTENSION, EmptyResult, Params, ProgressParams, Result
+from ragmcp.protocol.schema.input import InputRequest
+from ragmcp.protocol.schema.subscriptions import TASK_CHANGED, Change
+from ragmcp.protocol.schema.tasks import TERMINAL, Status, TaskParams, TaskState, UpdateTaskParams
 from ragmcp.server.call import Call, Method, method
-from ragmcp.server.input_required import InputRequest, WireRequest, decoded, on_the_wire
-from ragmcp.server.subscriptions import task_changed
+from ragmcp.server.input_required import decoded, on_the_wire
 
 if TYPE_CHECKING:
     from ragmcp.server.server import Server
@@ -37,41 +39,6 @@ TTL = timedelta(hours=1)
 POLL_MS = 500
 # Beyond this a call simply takes as long as it takes.
 MOST_TASKS = 1000
-
-Status = Literal["working", "input_required", "completed", "cancelled", "failed"]
-OVER = frozenset({"completed", "cancelled", "failed"})
-
-
-class TaskState(Result, frozen=True, kw_only=True):
-    """A task as the wire shows it, with what belongs to its status; its `ttl_ms` begin with its creation."""
-
-    task_id: str
-    status: Status
-    status_message: str | UnsetType = UNSET
-    created_at: str
-    last_updated_at: str
-    ttl_ms: float | None
-    poll_interval_ms: float | UnsetType = UNSET
-    input_requests: dict[str, WireRequest] | UnsetType = UNSET
-    result: Raw | UnsetType = UNSET
-    error: ErrorObject | UnsetType = UNSET
-
-    @property
-    def over(self) -> bool:
-        """Whether it has ended, in whatever way."""
-        return self.status in OVER
-
-
-class TaskParams(Params, frozen=True, kw_only=True):
-    """One task."""
-
-    task_id: str
-
-
-class UpdateTaskParams(TaskParams, frozen=True, kw_only=True):
-    """Answers to what a task asked."""
-
-    input_responses: dict[str, Raw]
 
 
 class Task:
@@ -95,7 +62,7 @@ class Task:
     @property
     def over(self) -> bool:
         """Whether it has ended, in whatever way."""
-        return self._status in OVER
+        return self._status in TERMINAL
 
     def state(self) -> TaskState:
         """What there is to tell about it."""
@@ -238,7 +205,7 @@ class Tasks:
         if len(self._tasks) >= MOST_TASKS:
             return None
         id = secrets.token_urlsafe(24)
-        self._tasks[id] = Task(id, lambda task: server.announce(task_changed(id, task.state())))
+        self._tasks[id] = Task(id, lambda task: server.announce(_changed(task.state())))
         return self._tasks[id]
 
     def _forget_old(self) -> None:
@@ -306,6 +273,10 @@ class _Running:
             if not isinstance(error, RemoteProtocolError):
                 log.error("A task failed", exc_info=error)
             self._task.fail(error)
+
+
+def _changed(state: TaskState) -> Change:
+    return Change(TASK_CHANGED, state.task_id, msgspec.json.decode(msgspec.json.encode(state)))
 
 
 def _iso(time: datetime) -> str:

@@ -14,7 +14,8 @@ from msgspec import Raw, Struct
 
 from ragmcp.errors import BadTool, ToolError
 from ragmcp.protocol.json_schema import flat_schema
-from ragmcp.protocol.schema import Content, TextContent, ToolAnnotations, ToolInfo
+from ragmcp.protocol.schema.content import Content, TextContent
+from ragmcp.protocol.schema.tools import ToolAnnotations, ToolInfo
 from ragmcp.protocol.validation import decode
 
 if TYPE_CHECKING:

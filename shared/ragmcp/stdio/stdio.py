@@ -20,7 +20,7 @@ import anyio
 from ragmcp.concurrency import beside
 from ragmcp.errors import ConnectionClosed, ServerNotStarted
 from ragmcp.peer import FINISH_SECONDS
-from ragmcp.protocol.schema import Implementation
+from ragmcp.protocol.schema.base import Implementation
 from ragmcp.stdio.pipes import Pipes, has_reader, has_writer, open_pipes
 
 if TYPE_CHECKING:

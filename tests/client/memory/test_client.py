@@ -19,7 +19,7 @@ from ragmcp.errors import (
     ServerNotStarted,
     WireError,
 )
-from ragmcp.protocol.schema import ToolInfo
+from ragmcp.protocol.schema.tools import ToolInfo
 from tests.support.memory import memory_in
 
 

@@ -9,10 +9,10 @@ import pytest
 from ragmcp.client.client import Client
 from ragmcp.errors import WireError
 from ragmcp.protocol.pagination import PAGE_ITEMS, cursor_to
-from ragmcp.protocol.schema import ListParams
-from ragmcp.server.completion import PromptReference, TemplateReference
-from ragmcp.server.resources import ListResourcesResult
-from ragmcp.server.subscriptions import Announcement, Filter, list_changed, resource_updated
+from ragmcp.protocol.schema.base import ListParams
+from ragmcp.protocol.schema.completion import PromptReference, TemplateReference
+from ragmcp.protocol.schema.resources import ListResourcesResult
+from ragmcp.protocol.schema.subscriptions import Change, Filter, list_changed, resource_updated
 from tests.support.processes import called, memory_process
 
 TEMPLATE = TemplateReference(uri="memory://documents/{document_id}")
@@ -98,11 +98,11 @@ async def test_nothing_else_is_completed(
 async def test_every_write_is_announced(client: Client) -> None:
     uri = await injected(client, "note:fox")
     wanted = Filter(resources_list_changed=True, resource_subscriptions=[uri])
-    heard: list[Announcement] = []
+    heard: list[Change] = []
 
     async with client.listening(wanted) as news:
 
-        async def hear(count: int) -> list[Announcement]:
+        async def hear(count: int) -> list[Change]:
             heard[:] = [await anext(news) for _ in range(count)]
             return sorted(heard, key=lambda announcement: announcement.method)
 

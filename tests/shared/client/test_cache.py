@@ -12,9 +12,9 @@ from ragmcp.client import cache as cache_module
 from ragmcp.client.cache import ResultCache
 from ragmcp.client.handlers import Handlers
 from ragmcp.errors import UnreadableAnswer, WireError
-from ragmcp.protocol.schema import CacheableResult
-from ragmcp.server.input_required import Elicit, ElicitResult
-from ragmcp.server.subscriptions import list_changed, resource_updated
+from ragmcp.protocol.schema.base import CacheableResult
+from ragmcp.protocol.schema.input import Elicit, ElicitResult
+from ragmcp.protocol.schema.subscriptions import list_changed, resource_updated
 from tests.support.scripted import connected, failure, success
 
 KEY = ("tools/list", "")

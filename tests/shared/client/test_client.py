@@ -18,7 +18,13 @@ from ragmcp.errors import (
     UnsupportedRevision,
     WireError,
 )
-from ragmcp.protocol.schema import AudioContent, EmbeddedResource, ImageContent, ResourceLink, TextContent
+from ragmcp.protocol.schema.content import (
+    AudioContent,
+    EmbeddedResource,
+    ImageContent,
+    ResourceLink,
+    TextContent,
+)
 from tests.support.scripted import INITIALIZED, Script, connected, failure, success
 
 

@@ -9,7 +9,7 @@ import pytest
 from ragmcp.client.client import MAX_ROUNDS
 from ragmcp.client.handlers import Handlers
 from ragmcp.errors import UnreadableAnswer
-from ragmcp.server.input_required import Elicit, ElicitResult
+from ragmcp.protocol.schema.input import Elicit, ElicitResult
 from tests.support.scripted import connected, success
 
 NAME = {"method": "elicitation/create", "params": {"message": "Your name?", "requestedSchema": {}}}

@@ -10,7 +10,7 @@ import pytest
 from ragmcp.client import notifications as news_module
 from ragmcp.client.client import Client
 from ragmcp.errors import ConnectionClosed, RequestTimedOut, WireError
-from ragmcp.server.subscriptions import Filter
+from ragmcp.protocol.schema.subscriptions import Filter
 from tests.support.http_script import Heard, Said, error, event, initialized, result
 from tests.support.http_script import scripted as over_http
 from tests.support.scripted import INITIALIZED, connected, failure, success

@@ -17,10 +17,10 @@ from ragmcp.http.asgi import Endpoint
 from ragmcp.http.connect import open_http
 from ragmcp.http.exchange import App, Receive, Scope, Send
 from ragmcp.memory import open_memory
-from ragmcp.server.completion import PromptReference
-from ragmcp.server.input_required import Elicit, ElicitResult, Root, Sample, SamplingResult
-from ragmcp.server.logging import LogMessage
-from ragmcp.server.subscriptions import Announcement, Filter
+from ragmcp.protocol.schema.completion import PromptReference
+from ragmcp.protocol.schema.input import Elicit, ElicitResult, Root, Sample, SamplingResult
+from ragmcp.protocol.schema.logging import LogMessage
+from ragmcp.protocol.schema.subscriptions import Change, Filter
 from tests.support.http_server import LIMITS, served
 from tests.support.mcp_offers import WELCOME
 from tests.support.mcp_server import make_whole_server
@@ -154,7 +154,7 @@ async def test_a_ping_is_answered(way: tuple[str, EraName]) -> None:
 
 @everywhere
 async def test_news_come_while_one_listens(way: tuple[str, EraName]) -> None:
-    changes: list[Announcement] = []
+    changes: list[Change] = []
     wanted = Filter(tools_list_changed=True, resource_subscriptions=[WELCOME])
     async with connected(way, on_change=changes.append) as client:
         before = {tool.name for tool in await client.list_tools()}

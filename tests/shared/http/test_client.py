@@ -308,7 +308,7 @@ async def test_a_tool_that_asks_for_headers_in_a_wrong_way_is_left_out_with_a_wa
         await client.call_tool("good", {"region": "süd"}, timeout=5)
     assert server.heard[1].headers["mcp-param-region"] == "=?base64?c8O8ZA==?="
     assert [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING] == [
-        "The tool bad is left out: 'Re gion' is no name of a header"
+        "The tool bad is left out: 'Re gion' is not a valid header name"
     ]
 
 

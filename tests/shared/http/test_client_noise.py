@@ -14,7 +14,7 @@ from ragmcp.client.handlers import Handlers
 from ragmcp.errors import RagMcpError
 from ragmcp.http.connect import open_http
 from ragmcp.legacy import http_legacy
-from ragmcp.server.input_required import Root
+from ragmcp.protocol.schema.input import Root
 from tests.support.http_script import Heard, Said, Scripted, discovered, initialized, result
 from tests.support.http_server import served
 

@@ -7,7 +7,8 @@ from msgspec import UNSET
 
 from ragmcp.legacy.downgrade import content_known_to, tool_known_to
 from ragmcp.protocol.eras import LEGACY_REVISIONS
-from ragmcp.protocol.schema import AudioContent, Content, ResourceLink, TextContent, ToolAnnotations, ToolInfo
+from ragmcp.protocol.schema.content import AudioContent, Content, ResourceLink, TextContent
+from ragmcp.protocol.schema.tools import ToolAnnotations, ToolInfo
 
 LINK = ResourceLink(uri="memory://a", name="a", title="A note")
 SOUND = AudioContent(data="UklG", mime_type="audio/wav")

@@ -14,8 +14,8 @@ from ragmcp.client.handlers import Handlers
 from ragmcp.errors import ConnectionClosed, RequestTimedOut, WireError
 from ragmcp.legacy import http_legacy
 from ragmcp.protocol.framing import EventDecoder
-from ragmcp.server.input_required import Root
-from ragmcp.server.subscriptions import Filter
+from ragmcp.protocol.schema.input import Root
+from ragmcp.protocol.schema.subscriptions import Filter
 from tests.support.http_script import Heard, Said, Script, error, event, initialized, result, scripted
 
 NO_STREAM = Said(405, b"Method Not Allowed")

@@ -9,10 +9,10 @@ import pytest
 
 from ragmcp.legacy import sessions
 from ragmcp.legacy.http_session import SessionChannel
+from ragmcp.protocol.schema.input import Elicit
+from ragmcp.protocol.schema.subscriptions import list_changed, resource_updated
 from ragmcp.server.call import Call
-from ragmcp.server.input_required import Elicit
 from ragmcp.server.server import Server
-from ragmcp.server.subscriptions import list_changed, resource_updated
 from ragmcp.server.tools import tool
 from tests.shared.raw_asgi import asgi_scope, body_then_silence
 from tests.support.http_server import (

@@ -10,7 +10,8 @@ from msgspec import Raw
 from ragmcp.errors import InvalidParams, UnreadableAnswer, UnsupportedRevision, WireError
 from ragmcp.protocol import eras
 from ragmcp.protocol.eras import LEGACY_REVISIONS, Era, Session, negotiate, verdict
-from ragmcp.protocol.schema import Implementation, InitializeParams, Params, RequestMeta
+from ragmcp.protocol.schema.base import Implementation, Params, RequestMeta
+from ragmcp.protocol.schema.initialize import InitializeParams
 
 ME = Implementation(name="me", version="1")
 

@@ -5,15 +5,9 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from ragmcp.protocol import schema
-from ragmcp.protocol.schema import (
-    CallToolResult,
-    Content,
-    Implementation,
-    RequestMeta,
-    TextContent,
-    ToolAnnotations,
-)
+from ragmcp.protocol.schema.base import Implementation, Params, RequestMeta
+from ragmcp.protocol.schema.content import Content, TextContent
+from ragmcp.protocol.schema.tools import CallToolResult, ToolAnnotations
 
 
 def test_fields_are_written_in_camel_case_and_unset_ones_not_at_all() -> None:
@@ -34,7 +28,7 @@ def test_meta_keys_carry_their_prefix() -> None:
 
 
 def test_a_default_meta_is_not_written() -> None:
-    assert msgspec.json.encode(schema.Params()) == b"{}"
+    assert msgspec.json.encode(Params()) == b"{}"
 
 
 def test_unknown_fields_are_ignored() -> None:

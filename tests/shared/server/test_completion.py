@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ragmcp.server.completion import PromptReference, Reference, TemplateReference
+from ragmcp.protocol.schema.completion import PromptReference, Reference, TemplateReference
 from ragmcp.server.server import Server
 from tests.support.raw_mcp import raw_client
 from tests.support.schemas import REVISIONS

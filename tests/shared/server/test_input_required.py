@@ -8,9 +8,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from ragmcp.protocol.schema import ResourceContents
+from ragmcp.protocol.schema.content import ResourceContents
+from ragmcp.protocol.schema.input import Elicit, InputRequest, ListRoots, Sample
 from ragmcp.server.call import Call
-from ragmcp.server.input_required import STATE_SECONDS, Elicit, InputRequest, ListRoots, Sample
+from ragmcp.server.input_required import STATE_SECONDS
 from ragmcp.server.prompts import prompt
 from ragmcp.server.server import Server
 from ragmcp.server.tools import tool

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from ragmcp.protocol.eras import LEGACY_REVISIONS
+from ragmcp.protocol.schema.logging import LEVELS
 from ragmcp.server.call import Call
-from ragmcp.server.logging import LEVELS
 from ragmcp.server.server import Server
 from ragmcp.server.tools import tool
 from tests.support.raw_mcp import RawClient, raw_client

@@ -7,9 +7,16 @@ from typing import Any
 import pytest
 
 from ragmcp.errors import BadPrompt
-from ragmcp.protocol.schema import AudioContent, EmbeddedResource, ImageContent, ResourceContents, TextContent
+from ragmcp.protocol.schema.content import (
+    AudioContent,
+    EmbeddedResource,
+    ImageContent,
+    ResourceContents,
+    TextContent,
+)
+from ragmcp.protocol.schema.prompts import PromptMessage
 from ragmcp.server.call import Call
-from ragmcp.server.prompts import PromptMessage, prompt
+from ragmcp.server.prompts import prompt
 from ragmcp.server.server import Server
 from tests.support.raw_mcp import raw_client
 from tests.support.schemas import REVISIONS

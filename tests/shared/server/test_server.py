@@ -15,8 +15,8 @@ from ragmcp.errors import WireError
 from ragmcp.http.connect import open_http
 from ragmcp.memory import memory_pair, open_memory
 from ragmcp.protocol.eras import LEGACY_REVISIONS
+from ragmcp.protocol.schema.input import Elicit, ElicitResult
 from ragmcp.server.call import Call
-from ragmcp.server.input_required import Elicit, ElicitResult
 from ragmcp.server.server import Server, serve
 from ragmcp.server.tools import tool
 from tests.shared.test_concurrency import awaits_what_is_cancelled

@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 from ragmcp.protocol.eras import LEGACY_REVISIONS
+from ragmcp.protocol.schema.subscriptions import Change, list_changed, resource_updated
 from ragmcp.server import resources
 from ragmcp.server.call import Call
 from ragmcp.server.server import Server
-from ragmcp.server.subscriptions import Announcement, Announcer, list_changed, resource_updated
+from ragmcp.server.subscriptions import Broadcast
 from ragmcp.server.tools import tool
 from tests.shared.server.test_prompts import hello
 from tests.shared.server.test_resources import Shelf
@@ -205,9 +206,9 @@ async def test_the_legacy_era_cannot_listen() -> None:
 
 
 async def test_a_slow_listener_keeps_the_latest_news_of_each_subject_only() -> None:
-    announcer = Announcer()
-    with announcer.listening(lambda _: True) as listener:
+    broadcast = Broadcast()
+    with broadcast.subscribed(lambda _: True) as queue:
         for n in range(1000):
-            announcer.announce(Announcement("m", "one", {"n": n}))
-            announcer.announce(Announcement("m", "two", {"n": n}))
-        assert [(await listener.next()).params for _ in range(2)] == [{"n": 999}, {"n": 999}]
+            broadcast.publish(Change("m", "one", {"n": n}))
+            broadcast.publish(Change("m", "two", {"n": n}))
+        assert [(await queue.get()).params for _ in range(2)] == [{"n": 999}, {"n": 999}]

@@ -15,9 +15,9 @@ from ragmcp.client.client import Client
 from ragmcp.client.handlers import Handlers
 from ragmcp.errors import InvalidRequest, RequestTimedOut, WireError
 from ragmcp.memory import open_memory
+from ragmcp.protocol.schema.input import Elicit, ElicitResult
 from ragmcp.server import tasks as tasks_module
 from ragmcp.server.call import Call
-from ragmcp.server.input_required import Elicit, ElicitResult
 from ragmcp.server.server import Server
 from ragmcp.server.tools import Tool, ToolError, tool
 from tests.shared.test_concurrency import awaits_what_is_cancelled

@@ -7,8 +7,9 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
+from ragmcp.protocol.schema.content import TextContent
 from ragmcp.server.server import Call
-from ragmcp.server.tools import TextContent, Tool, ToolResult, tool
+from ragmcp.server.tools import Tool, ToolResult, tool
 from ragmemory.limits import DEEPEST, LONGEST_URI, METADATA_BYTES, MOST_CONDITIONS, MOST_TAGS
 from ragmemory.mcp.errors import Memory, origin_of, wire_errors
 from ragmemory.types import Hit, Injected, QueryResult, names

@@ -1,0 +1,63 @@
+"""`tools/list` and `tools/call`. Source: server/tools."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, Raw, UnsetType
+
+from ragmcp.protocol.schema.base import Page, Result, RetryableParams, Wire
+from ragmcp.protocol.schema.content import Content
+
+
+class ToolAnnotations(Wire, frozen=True, kw_only=True):
+    """Hints about a tool, never guarantees."""
+
+    read_only_hint: bool | UnsetType = UNSET
+    destructive_hint: bool | UnsetType = UNSET
+    idempotent_hint: bool | UnsetType = UNSET
+    open_world_hint: bool | UnsetType = UNSET
+
+
+class ToolInfo(Wire, frozen=True, kw_only=True):
+    """A tool as `tools/list` describes it."""
+
+    name: str
+    input_schema: dict[str, Any]
+    title: str | UnsetType = UNSET
+    description: str | UnsetType = UNSET
+    output_schema: dict[str, Any] | UnsetType = UNSET
+    annotations: ToolAnnotations | UnsetType = UNSET
+
+
+class ListToolsResult(Page, frozen=True, kw_only=True):
+    """One page of tools."""
+
+    tools: list[ToolInfo]
+
+
+class CallToolParams(RetryableParams, frozen=True, kw_only=True):
+    """A tool call as the server receives it; the tool knows the type of its arguments and decodes them."""
+
+    name: str
+    arguments: Raw = Raw(b"{}")
+
+    def request_key(self) -> Any:
+        return [self.name, msgspec.json.decode(self.arguments)]
+
+
+class ToolCall(RetryableParams, frozen=True, kw_only=True):
+    """A tool call as the client sends it."""
+
+    name: str
+    arguments: Mapping[str, Any]
+
+
+class CallToolResult(Result, frozen=True, kw_only=True):
+    """The result of a tool call."""
+
+    content: list[Content]
+    structured_content: Any = UNSET
+    is_error: bool = False
