@@ -7,9 +7,6 @@ speed of memory.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from functools import cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -18,57 +15,61 @@ if TYPE_CHECKING:
 
     from ragmemory.search.index.rows import Rows
 
-    # The codes of neighbouring rows, (words, rows), and where their distances go, (rows,).
-    Block = tuple[NDArray[np.uint64], NDArray[np.uint16]]
-
 # Rows at a time: what is computed from them stays in the processor's cache.
-BLOCK = 1 << 16
-# Blocks from which on a second thread takes half: a million rows in 3.9 ms instead of 6.2.
-SHARED = 4
+BLOCK = 1 << 15
+# Rows that half of the bits select in a larger index. Of a million chunks, the top 8 of a whole search agree
+# with an exact search as often (97.7 %) as when all bits of all rows are compared, in half the time.
+SHORTLIST = 20_000
 
 
 def nearest(rows: Rows, query: NDArray[np.float32], k: int, closed: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The k rows that differ from the query in the fewest bits, ascending; more where several tie."""
+    """The k rows that differ from the query in the fewest bits, ascending; more where several tie.
+
+    In a large index these are the k nearest of the SHORTLIST rows that are nearest by half of the bits.
+    """
     import numpy as np
 
     words = codes_of(query[None])[0]
+    half = len(words) if len(rows) <= 2 * SHORTLIST else -(-len(words) // 2)
     distances = np.zeros(len(rows), np.uint16)
-    blocks = [
-        (codes[:, start : start + BLOCK], distances[where][start : start + BLOCK])
-        for segment, where in rows
-        for codes in [segment.codes.all.reshape(len(words), len(segment))]
-        for start in range(0, len(segment), BLOCK)
-    ]
-    if len(blocks) < SHARED:
-        _measure(blocks, words)
-    else:
-        half = len(blocks) // 2
-        other = _helper().submit(_measure, blocks[:half], words)
-        _measure(blocks[half:], words)
-        other.result()
+    for segment, where in rows:
+        codes = segment.codes.all.reshape(len(words), len(segment))
+        _add_differences(distances[where], codes[:half], words[:half])
     distances[closed] = np.iinfo(np.uint16).max
-    # There are few different distances: bisecting them is faster than counting, sorting or partitioning.
-    most = 64 * len(words)
-    farthest = bisect_left(range(most), k, key=lambda bits: int(np.count_nonzero(distances <= bits)))
-    return np.flatnonzero(distances <= farthest)
+    if half == len(words):
+        return _lowest(distances, k, 64 * half)
+    shortlist = _lowest(distances, SHORTLIST, 64 * half)
+    distances = distances.take(shortlist)
+    for number, where, own in rows.split(shortlist):
+        segment = rows.segments[number]
+        codes = segment.codes.all.reshape(len(words), len(segment))
+        _add_differences(distances[where], codes[half:].take(own, axis=1), words[half:])
+    return shortlist[_lowest(distances, k, 64 * len(words))]
 
 
-def _measure(blocks: Sequence[Block], words: NDArray[np.uint64]) -> None:
-    """Add to each distance the number of bits in which a row differs."""
+def _add_differences(
+    distances: NDArray[np.uint16], codes: NDArray[np.uint64], words: NDArray[np.uint64]
+) -> None:
+    """Add to each of the (n,) distances in how many bits a column of the (w, n) codes differs from (w,)."""
     import numpy as np
 
-    different, counts = np.empty(BLOCK, np.uint64), np.empty(BLOCK, np.uint8)
-    for codes, distances in blocks:
-        bits, count = different[: len(distances)], counts[: len(distances)]
-        for column, word in zip(codes, words, strict=True):
-            np.bitwise_xor(column, word, out=bits)
-            np.bitwise_count(bits, out=count)
-            np.add(distances, count, out=distances)
+    bits, counts = np.empty(BLOCK, np.uint64), np.empty(BLOCK, np.uint8)
+    for start in range(0, len(distances), BLOCK):
+        block = distances[start : start + BLOCK]
+        different, count = bits[: len(block)], counts[: len(block)]
+        for column, word in zip(codes[:, start : start + BLOCK], words, strict=True):
+            np.bitwise_xor(column, word, out=different)
+            np.bitwise_count(different, out=count)
+            np.add(block, count, out=block)
 
 
-@cache
-def _helper() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(1, "codes")
+def _lowest(distances: NDArray[np.uint16], k: int, bits: int) -> NDArray[np.int64]:
+    """Where the k lowest distances in so many bits are, ascending; more where several tie."""
+    import numpy as np
+
+    # There are few different distances: bisecting them is faster than counting, sorting or partitioning.
+    farthest = bisect_left(range(bits), k, key=lambda most: int(np.count_nonzero(distances <= most)))
+    return np.flatnonzero(distances <= farthest)
 
 
 def codes_of(vectors: NDArray[np.float32]) -> NDArray[np.uint64]:
