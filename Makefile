@@ -19,7 +19,7 @@ lint: $(VENV)/.test
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo
 
-# FUZZ_MINUTES=60 goes on for longer; what fails is kept in .hypothesis and tried first the next time.
+# FUZZ_MINUTES=60 runs for longer (the default is 10). Failing examples are kept in .hypothesis and tried first.
 fuzz: $(VENV)/.test
 	@$(BIN)/python -m tests.fuzz
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -219,7 +219,9 @@ def test_bytes_that_are_no_request_are_survived(server: HttpMemory, parts: list[
 
 
 @pytest.mark.parametrize("revision", ["2025-03-26", "2025-11-25"])
-def test_every_field_may_hold_anything_in_a_session(server: HttpMemory, revision: str) -> None:
+def test_every_field_may_hold_anything_in_a_session(
+    server: HttpMemory, has_time: Callable[[], bool], revision: str
+) -> None:
     with connected(server) as client:
         answers = client.makefile("rb")
 
@@ -233,5 +235,7 @@ def test_every_field_may_hold_anything_in_a_session(server: HttpMemory, revision
         begun = ask({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}, {})
         session = {"mcp-session-id": begun.heads["mcp-session-id"]}
         for message in edge_messages(31, modern=False):
+            if not has_time():
+                break
             ask(message, session)
     check(server)

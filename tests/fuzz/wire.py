@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import random
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
@@ -167,9 +168,13 @@ def _paths(value: Any) -> Iterator[tuple[Any, ...]]:
 def edge_messages(short_step: int, *, modern: bool) -> Iterator[Any]:
     """Every field of every request without a value, and with each of `NUMBERS`, `TEXTS` and some others.
 
-    In a short run only every `short_step`-th of them.
+    In a short run only every `short_step`-th of them; in a long one all, in another order each time.
     """
-    return itertools.islice(_edge_messages(modern=modern), 0, None, short_step if IS_SHORT else 1)
+    if IS_SHORT:
+        return itertools.islice(_edge_messages(modern=modern), 0, None, short_step)
+    edges = [*_edge_messages(modern=modern)]
+    random.shuffle(edges)
+    return iter(edges)
 
 
 def _edge_messages(*, modern: bool) -> Iterator[Any]:
