@@ -37,7 +37,8 @@ def run_module(module: Path, seconds: float) -> list[TestReport]:
             "FUZZ_REPORT": str(report),
         }
         # Not with a seed of our own: with one, hypothesis keeps no examples.
-        command = [sys.executable, "-m", "pytest", "-q", "--no-header", "-rf", str(module)]
+        # With a folder of our own: pytest would also remove those of earlier runs, which takes time.
+        command = [sys.executable, "-m", "pytest", "-q", "-rf", f"--basetemp={folder}/tmp", str(module)]
         # In a process group of its own, so that the servers of a module that hangs end with it.
         process = subprocess.Popen(command, env=os.environ | variables, cwd=ROOT, start_new_session=True)
         try:
@@ -49,7 +50,8 @@ def run_module(module: Path, seconds: float) -> list[TestReport]:
         if one.state == "running":
             one.state = "failed" if one.error else "hung"
     if process.returncode and all(one.state == "passed" for one in reports):
-        reports.append(TestReport(module.name, "failed", error=f"pytest ended with {process.returncode}"))
+        name = str(module.relative_to(ROOT))
+        reports.append(TestReport(name, "failed", error=f"pytest ended with {process.returncode}"))
     return reports
 
 
