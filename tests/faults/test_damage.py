@@ -126,5 +126,30 @@ async def test_the_check_names_what_is_damaged_and_its_advice_mends_it(tmp_path:
         assert (await service.verify(noted)).ok
 
 
+async def test_a_length_larger_than_the_computers_memory_is_reported_as_damage(
+    tmp_path: Path, whole: bytes
+) -> None:
+    path = tmp_path / "memory.db"
+    path.write_bytes(with_endless_vector(whole, path))
+    async with service_for(tmp_path) as service:
+        assert (await service.verify(noted)).problems[0].startswith("The table embeddings is damaged: ")
+        assert await outcome(service.reembed(noted)) == "MEMORY_DAMAGED"
+        assert set(await used(service)) <= {"", "MEMORY_DAMAGED"}
+
+
+def with_endless_vector(whole: bytes, path: Path) -> bytes:
+    """The last page of the embeddings' table, its first row with the length 0xFFFFFFFF."""
+    with closing(sqlite3.connect(path)) as memory:
+        [(page,)] = memory.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'embeddings'")
+    content = bytearray(whole)
+    # https://www.sqlite.org/fileformat2.html#b_tree_pages: type 5 is an interior page, the number of its
+    # last child is at 8; in a leaf the place of the first row is there.
+    while content[start := (page - 1) * PAGE] == 5:
+        page = int.from_bytes(content[start + 8 : start + 12], "big")
+    row = start + int.from_bytes(content[start + 8 : start + 10], "big")
+    content[row : row + 9] = b"\xff" * 9
+    return bytes(content)
+
+
 async def noted(*_: object) -> None:
     """No progress is looked at."""

@@ -52,6 +52,10 @@ _UNREADABLE = frozenset(
 )
 
 
+# SQLite gives up with SQLITE_NOMEM, which Python raises as MemoryError, on the length in a damaged page.
+OUT_OF_BOUNDS = "a stored length is larger than the computer's memory"
+
+
 @contextmanager
 def mapped_errors(path: Path, busy_seconds: float) -> Iterator[None]:
     """Errors of sqlite3 and of the disk, as RagMemoryErrors."""
@@ -61,6 +65,8 @@ def mapped_errors(path: Path, busy_seconds: float) -> Iterator[None]:
         raise _ours(error, path, busy_seconds) from error
     except OSError as error:
         raise _ours_of_disk(error, path) from error
+    except MemoryError as error:
+        raise MemoryDamaged(str(path), OUT_OF_BOUNDS) from error
     except UnicodeDecodeError as error:  # even the name of a table, in the sentence of an error
         raise MemoryDamaged(str(path), "a stored text is not UTF-8") from error
 
@@ -75,7 +81,8 @@ def _ours(error: sqlite3.Error, path: Path, busy_seconds: float) -> RagMemoryErr
             return MemoryBusy(str(path), busy_seconds)
         case sqlite3.SQLITE_NOTADB:
             return NotAMemory(str(path), "it is no SQLite database")
-        case sqlite3.SQLITE_CORRUPT:
+        case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_CONSTRAINT:
+            # No statement breaks a constraint of a sound file.
             return MemoryDamaged(str(path), str(error))
     if code in _UNREADABLE:
         return MemoryDamaged(str(path), f"the disk does not give it back ({error})")

@@ -33,6 +33,9 @@ _PAGE = 100
 # Seconds that an error waits for the place of the damage: a check reads a few hundred MB in that time.
 _LOCATING_SECONDS = 1.0
 
+# What reading a damaged file raises; MemoryError where a page states a length that is out of all bounds.
+_DAMAGE = (sqlite3.Error, UnicodeDecodeError, MemoryError)
+
 _BACKUP = "Put a backup of the file in its place."
 
 # "Tree 5 page 7 cell 1: …" from SQLite 3.42 on, "Page 7: …" and "On tree page 7 cell 1: …" before.
@@ -58,17 +61,17 @@ async def verify(path: Path, busy_seconds: float, on_progress: OnProgress) -> Ve
                 await on_progress(number, len(checks), name)
                 try:
                     await check(connection, problems.append)
-                except (sqlite3.Error, UnicodeDecodeError) as error:
+                except _DAMAGE as error:
                     problems.append(f"{name} cannot be read: {_words(error)}. {_BACKUP}")
             await on_progress(len(checks), len(checks), None)
-    except (sqlite3.Error, OSError, UnicodeDecodeError) as error:
+    except (*_DAMAGE, OSError) as error:
         problems.append(f"{path} cannot be opened: {_words(error)}. {_BACKUP}")
     return Verified(ok=not problems, problems=list(dict.fromkeys(problems)))
 
 
 async def place_of_damage(path: Path) -> str:
     """Such as "page 7 of the table chunks"; "" where it is not found within a second."""
-    with suppress(sqlite3.Error, OSError, UnicodeDecodeError), anyio.move_on_after(_LOCATING_SECONDS):
+    with suppress(*_DAMAGE, OSError), anyio.move_on_after(_LOCATING_SECONDS):
         async with _opened(path, _LOCATING_SECONDS) as connection:
             async for table, finding in _damaged_tables(connection, "quick_check"):
                 page = _PAGE_NUMBER.search(finding)
@@ -129,7 +132,7 @@ async def _findings(connection: aiosqlite.Connection, check: str) -> list[str]:
     """What SQLite's check says; the error with which it ends is a finding too."""
     try:
         rows = await connection.execute_fetchall(f"PRAGMA {check}")
-    except sqlite3.DatabaseError as error:
+    except _DAMAGE as error:
         return [_words(error)]
     # The first line of a finding may be the schema's name.
     lines = (_text(row[0]).splitlines() for row in rows)
@@ -188,7 +191,7 @@ async def _texts(connection: aiosqlite.Connection, numbers: Sequence[int]) -> di
         )
         for number, text in rows:
             texts.setdefault(number, []).append(text)
-    except sqlite3.DatabaseError:
+    except _DAMAGE:
         if len(numbers) == 1:
             return {}
         return {
@@ -254,5 +257,7 @@ def _text(value: object) -> str:
     return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
 
 
-def _words(error: sqlite3.Error | OSError | UnicodeDecodeError) -> str:
+def _words(error: sqlite3.Error | OSError | UnicodeDecodeError | MemoryError) -> str:
+    if isinstance(error, MemoryError):
+        return connections.OUT_OF_BOUNDS
     return (isinstance(error, OSError) and error.strerror) or str(error)

@@ -129,6 +129,8 @@ async def write_each(
 
 def concerns_the_file(error: Exception) -> bool:
     """Whether the error is SQLite's about the file or the disk, so that no other write would succeed."""
+    if isinstance(error, MemoryError):
+        return True  # a damaged page states a length that is out of all bounds
     # The low byte is the primary code: https://www.sqlite.org/rescode.html
     return isinstance(error, sqlite3.Error) and getattr(error, "sqlite_errorcode", 0) & 0xFF in _OF_THE_FILE
 
