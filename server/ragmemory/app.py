@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ragconfig.settings import Settings
-from ragmemory.embedders import Embedder, make_embedder
+from ragmemory.embedders import Embedder, EmbedderSettings
 from ragmemory.ingest.chunking import ChunkingSettings
 from ragmemory.search.ranking import RankingSettings
 from ragmemory.search.sync import Indexing
@@ -23,3 +23,15 @@ def make_service(settings: Settings, embedder: Embedder | None = None) -> Memory
     folder = path.with_name(path.name + "-index")
     indexing = Indexing(store, embedder.identity, folder, ranking, read_only=memory.read_only)
     return MemoryService(store, embedder, indexing, settings.table("chunking", ChunkingSettings).max_tokens)
+
+
+def make_embedder(settings: Settings) -> Embedder:
+    """The embedder of the table [embedder]; it loads or connects at first need. Raises SettingsError."""
+    table = settings.table("embedder", EmbedderSettings)
+    if table.kind == "local":
+        from ragmemory.embedders.local import LocalEmbedder
+
+        return LocalEmbedder()
+    from ragmemory.embedders.openai import OpenAIEmbedder
+
+    return OpenAIEmbedder(table)

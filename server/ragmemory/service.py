@@ -20,13 +20,13 @@ from ragmemory.ingest.documents import complete, make_draft
 from ragmemory.ingest.preparation import Preparation
 from ragmemory.ingest.reembedding import OnProgress, reembed
 from ragmemory.ingest.sweeping import Sweeper
-from ragmemory.ingest.values import check_uri
 from ragmemory.ingest.write_queue import Intake
 from ragmemory.search.queries import LONGEST, parse
 from ragmemory.search.sync import Indexing
 from ragmemory.stores import verifying
 from ragmemory.stores.filters import compile_filter
 from ragmemory.stores.sqlite import Store
+from ragmemory.stores.values import check_uri
 from ragmemory.types import (
     Change,
     DocumentInfo,
@@ -118,7 +118,7 @@ class MemoryService:
 
     async def _load_embedder(self) -> None:
         with suppress(Exception):  # whoever needs it will be told
-            await to_thread.run_sync(self._embedder.get_ready)
+            await to_thread.run_sync(self._embedder.warm_up)
 
     async def warm_up(self) -> None:
         """Do now what the first query would wait for."""

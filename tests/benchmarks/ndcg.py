@@ -17,7 +17,8 @@ from itertools import chain
 from pathlib import Path
 
 from ragconfig.settings import load_settings
-from ragmemory.embedders import Embedder, make_embedder
+from ragmemory.app import make_embedder
+from ragmemory.embedders import Embedder
 from ragmemory.ingest.chunking import ChunkingSettings, Source, split
 from ragmemory.search.index.chunk_index import ChunkIndex
 from ragmemory.search.queries import parse

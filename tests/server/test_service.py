@@ -871,7 +871,7 @@ async def test_an_embedder_that_cannot_be_made_ready_fails_those_who_need_it_and
         tried.set()
         raise TypeError("damaged")
 
-    monkeypatch.setattr(embedder, "get_ready", fail)
+    monkeypatch.setattr(embedder, "warm_up", fail)
     await memory.stats()
     await to_thread.run_sync(tried.wait, 10)
     await anyio.wait_all_tasks_blocked()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ragconfig.settings import Settings, load_settings
 from ragmemory.app import make_service
-from ragmemory.embedders import Weigh
+from ragmemory.embedders import WordWeights
 from ragmemory.embedders.local import LocalEmbedder
 from ragmemory.errors import EmbedderUnavailable
 from ragmemory.ingest.documents import make_draft
@@ -38,8 +38,8 @@ class SwitchableEmbedder:
         if self.is_down:
             raise EmbedderUnavailable(self.identity, "it was turned off")
 
-    def get_ready(self) -> None:
-        LOCAL.get_ready()
+    def warm_up(self) -> None:
+        LOCAL.warm_up()
 
     def count_tokens(self, texts: list[str]) -> list[int]:
         return LOCAL.count_tokens(texts)
@@ -49,9 +49,9 @@ class SwitchableEmbedder:
         self.calls += 1
         return await LOCAL.embed_documents(texts, titles)
 
-    async def embed_query(self, text: str, weigh: Weigh) -> NDArray[np.float32] | None:
+    async def embed_query(self, text: str, weights: WordWeights) -> NDArray[np.float32] | None:
         self._check()
-        return await LOCAL.embed_query(text, weigh)
+        return await LOCAL.embed_query(text, weights)
 
     async def aclose(self) -> None:
         pass

@@ -1,7 +1,7 @@
-"""The embedded embedder: wordllama's static token vectors, read straight from the two files of its wheel.
+"""The built-in embedder: wordllama's static token vectors, read straight from the two files of its wheel.
 
-Its own API is not used: it takes 0.4 s to load, looks for its tokenizer on the network, embeds an empty text
-as NaN, and pools by the plain mean.
+wordllama's own API is not used: it takes 0.4 s to load, looks for its tokenizer on the network, embeds an
+empty text as NaN, and pools by the plain mean.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from anyio import to_thread
@@ -23,23 +23,27 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from ragmemory.embedders import Weigh
-    from ragmemory.embedders.questions import QuestionModel
-    from ragmemory.embedders.static import StaticModel
+    from ragmemory.embedders import WordWeights
+    from ragmemory.embedders.document_model import DocumentModel
+    from ragmemory.embedders.query_model import QueryModel
 
 IDENTITY = "local:wordllama-l2-256"
 DIMENSIONS = 256
 WEIGHTS = "weights/l2_supercat_256.safetensors"
 MATRIX = "embedding.weight"
 TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
-# Characters of a question that is embedded before a thread could be woken for it.
-SHORT = 500
+# Shorter queries, in characters, are embedded faster than a thread could be woken.
+SHORT_QUERY = 500
+# https://huggingface.co/docs/safetensors: the size of the header, the header as JSON, then all tensors.
+SIZE_BYTES = 8
+# The most that is read as a header, whatever size a damaged file claims.
+MAX_HEADER_BYTES = 1 << 20
 
 
 class LocalEmbedder:
-    """Needs no network. Two models, each loaded once, by whichever thread needs it first.
+    """Two models; each is loaded once, by the first thread that needs it.
 
-    The one for documents takes 0.15 s and 50 MB of memory, the one for questions a tenth of it.
+    The document model takes 0.15 s and 50 MB of memory, the query model a tenth of both.
     """
 
     identity = IDENTITY
@@ -47,67 +51,67 @@ class LocalEmbedder:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._model: StaticModel | None = None
-        self._questions: QuestionModel | None = None
+        self._document_model: DocumentModel | None = None
+        self._query_model: QueryModel | None = None
 
-    def load(self) -> StaticModel:
-        """The model for documents. Blocking. Raises EmbedderUnavailable."""
+    def document_model(self) -> DocumentModel:
+        """Load the model for documents. Blocking. Raises EmbedderUnavailable."""
         with self._lock:
-            if self._model is None:
-                self._model = load_model()
-            return self._model
+            if self._document_model is None:
+                self._document_model = load_document_model()
+            return self._document_model
 
-    def load_questions(self) -> QuestionModel:
-        """The model for questions. Blocking. Raises EmbedderUnavailable."""
+    def query_model(self) -> QueryModel:
+        """Load the model for queries. Blocking. Raises EmbedderUnavailable."""
         with self._lock:
-            if self._questions is None:
-                self._questions = load_question_model()
-            return self._questions
+            if self._query_model is None:
+                self._query_model = load_query_model()
+            return self._query_model
 
-    def get_ready(self) -> None:
-        self.load_questions()
+    def warm_up(self) -> None:
+        self.query_model()
 
     def count_tokens(self, texts: list[str]) -> list[int]:
-        return self.load().count_tokens(texts)
+        return self.document_model().count_tokens(texts)
 
     async def embed_documents(self, texts: Sequence[str], titles: Sequence[str]) -> list[Embedding]:
         return await to_thread.run_sync(self._embed, texts, titles)
 
     def _embed(self, texts: Sequence[str], titles: Sequence[str]) -> list[Embedding]:
-        return [row.tobytes() for row in self.load().embed_documents(texts, titles).astype("<f2")]
+        vectors = self.document_model().embed(texts, titles).astype("<f2")
+        return [vector.tobytes() for vector in vectors]
 
-    async def embed_query(self, text: str, weigh: Weigh) -> NDArray[np.float32] | None:
-        if self._questions is not None and len(text) < SHORT:
-            return self._questions.embed(text, weigh)
-        return await to_thread.run_sync(lambda: self.load_questions().embed(text, weigh))
+    async def embed_query(self, text: str, weights: WordWeights) -> NDArray[np.float32] | None:
+        if self._query_model is not None and len(text) < SHORT_QUERY:
+            return self._query_model.embed(text, weights)
+        return await to_thread.run_sync(lambda: self.query_model().embed(text, weights))
 
     async def aclose(self) -> None:
-        """There is nothing to let go of."""
+        """There are no connections."""
 
 
-def load_model() -> StaticModel:
+def load_document_model() -> DocumentModel:
     from tokenizers import Tokenizer
 
-    from ragmemory.embedders.static import StaticModel
-    from ragmemory.embedders.weights import mapped_matrix
+    from ragmemory.embedders.document_model import DocumentModel
 
-    with readable() as folder:
+    with wordllama_files() as folder:
         tokenizer = Tokenizer.from_buffer((folder / TOKENIZER).read_bytes())
-        return StaticModel(tokenizer, mapped_matrix(folder / WEIGHTS, MATRIX))
+        return DocumentModel(tokenizer, mapped_matrix(folder / WEIGHTS, MATRIX))
 
 
-def load_question_model() -> QuestionModel:
-    from ragmemory.embedders.pieces import Pieces
-    from ragmemory.embedders.questions import QuestionModel
-    from ragmemory.embedders.weights import mapped_matrix
+def load_query_model() -> QueryModel:
+    from ragmemory.embedders.byte_pairs import BytePairEncoder
+    from ragmemory.embedders.query_model import QueryModel
 
-    with readable() as folder:
-        return QuestionModel(mapped_matrix(folder / WEIGHTS, MATRIX), Pieces.load(folder / TOKENIZER))
+    with wordllama_files() as folder:
+        encoder = BytePairEncoder.load(folder / TOKENIZER)
+        return QueryModel(mapped_matrix(folder / WEIGHTS, MATRIX), encoder)
 
 
 @contextmanager
-def readable() -> Iterator[Path]:
-    """The folder of wordllama's files, and what goes wrong in reading them as EmbedderUnavailable."""
+def wordllama_files() -> Iterator[Path]:
+    """The folder of wordllama's files. Errors in reading them are raised as EmbedderUnavailable."""
     # Finding the package does not import it, which would take 0.3 s.
     spec = importlib.util.find_spec("wordllama")
     if spec is None or spec.origin is None:
@@ -115,5 +119,22 @@ def readable() -> Iterator[Path]:
     try:
         yield Path(spec.origin).parent
     except (OSError, ValueError, KeyError, msgspec.MsgspecError) as error:
-        hint = "Install it anew: pip install --force-reinstall wordllama"
+        hint = "Install it again: pip install --force-reinstall wordllama"
         raise EmbedderUnavailable(IDENTITY, f"a file of wordllama cannot be read ({error})", hint) from None
+
+
+def mapped_matrix(path: Path, name: str) -> NDArray[np.float16]:
+    """One matrix of a safetensors file, mapped: the package `safetensors` would read and copy all of it.
+
+    Raises OSError, ValueError, KeyError or msgspec.DecodeError for a damaged file.
+    """
+    import numpy as np
+
+    with path.open("rb") as file:
+        size = int.from_bytes(file.read(SIZE_BYTES), "little")
+        header: dict[str, Any] = msgspec.json.decode(file.read(min(size, MAX_HEADER_BYTES)), type=dict)
+    tensor = header[name]
+    if tensor["dtype"] != "F16":
+        raise ValueError(f"{name} is of type {tensor['dtype']}")
+    start = SIZE_BYTES + size + tensor["data_offsets"][0]
+    return np.asarray(np.memmap(path, "<f2", "r", start, tuple(tensor["shape"])))

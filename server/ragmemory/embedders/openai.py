@@ -18,17 +18,17 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from openai import AsyncOpenAI, OpenAIError
 
-    from ragmemory.embedders import EmbedderSettings, Weigh
+    from ragmemory.embedders import EmbedderSettings, WordWeights
 
 DEFAULT_URL = "https://api.openai.com/v1"
-# A rough count is enough to size chunks, and an endpoint offers no exact one: four bytes a token.
+# A rough count is enough to size chunks, and an endpoint offers no exact one.
 BYTES_PER_TOKEN = 4
-# Statuses that are about what was sent: a text is too long, or cannot be embedded.
+# Statuses that blame the input: a text is too long, or cannot be embedded.
 REFUSED = (400, 413, 422)
 
 
 class OpenAIEmbedder:
-    """Retries, with backoff and regard for Retry-After, are the client's own (429, 5xx, no answer)."""
+    """The client retries by itself, with backoff and Retry-After (429, 5xx, no response)."""
 
     def __init__(self, settings: EmbedderSettings) -> None:
         self.settings = settings
@@ -37,8 +37,8 @@ class OpenAIEmbedder:
         self.identity = f"openai:{urlsplit(self.base_url).netloc}:{settings.model}"
         self._client: AsyncOpenAI | None = None
 
-    def get_ready(self) -> None:
-        """There is nothing that could be loaded ahead of time."""
+    def warm_up(self) -> None:
+        """There is nothing to load."""
 
     def count_tokens(self, texts: list[str]) -> list[int]:
         return [math.ceil(len(text.encode()) / BYTES_PER_TOKEN) for text in texts]
@@ -49,7 +49,7 @@ class OpenAIEmbedder:
         vectors = [v for i in range(0, len(inputs), size) for v in await self._request(inputs[i : i + size])]
         return [vector.astype("<f2").tobytes() for vector in vectors]
 
-    async def embed_query(self, text: str, weigh: Weigh) -> NDArray[np.float32] | None:  # noqa: ARG002
+    async def embed_query(self, text: str, weights: WordWeights) -> NDArray[np.float32] | None:  # noqa: ARG002
         if not text.strip():
             return None
         vector: NDArray[np.float32] = (await self._request([text]))[0]
@@ -66,7 +66,7 @@ class OpenAIEmbedder:
             from openai import AsyncOpenAI
 
             self._client = AsyncOpenAI(
-                # Local servers want no key, but the client insists on one.
+                # Local servers need no key, but the client requires one.
                 api_key=read_key(self.settings.key_file) or "none",
                 base_url=self.base_url,
                 timeout=self.settings.timeout_seconds,
@@ -75,7 +75,7 @@ class OpenAIEmbedder:
         return self._client
 
     async def _request(self, inputs: Sequence[str]) -> NDArray[np.float32]:
-        """(n, d) float32 of unit length, in the order of `inputs`."""
+        """(n, d) float32, unit length, in the order of `inputs`."""
         import numpy as np
         from openai import OpenAIError
 
@@ -99,7 +99,7 @@ class OpenAIEmbedder:
 
 
 def unavailable(identity: str, base_url: str, error: OpenAIError) -> EmbedderUnavailable:
-    """The client's errors as ours."""
+    """Map the client's errors."""
     import openai
 
     match error:

@@ -1,4 +1,4 @@
-"""Vectors to unit length, so that a dot product is a cosine."""
+"""Vectors of unit length, whose dot product is their cosine."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Scaled to length 1 along the last axis; zeros stay zeros."""
+    """Scale to length 1 along the last axis; zeros stay zeros."""
     norms = np.linalg.norm(vectors, axis=-1, keepdims=True)
     scaled: NDArray[np.float32] = np.divide(vectors, norms, out=np.zeros_like(vectors), where=norms > 0)
     return scaled

@@ -11,8 +11,8 @@ import msgspec
 
 from ragmemory.errors import BadArgument
 from ragmemory.ingest.blocks import LONGEST_HEADING, markdown_blocks
-from ragmemory.ingest.values import check_object, check_unicode, check_uri
 from ragmemory.stores.filters import timestamp
+from ragmemory.stores.values import check_object, check_unicode, check_uri
 from ragmemory.types import Draft, Metadata
 
 # Characters in which a title is looked for: a later heading is of a section, not of the document.

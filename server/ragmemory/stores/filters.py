@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 
 from ragmemory.errors import BadArgument
-from ragmemory.ingest.values import check_object, check_uri
 from ragmemory.limits import MOST_CONDITIONS, MOST_TAGS
+from ragmemory.stores.values import check_object, check_uri
 
 Condition = tuple[str, list[Any]]
 

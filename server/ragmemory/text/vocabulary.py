@@ -1,6 +1,6 @@
-"""The words of many texts, found, hashed and numbered in numpy: three times as fast as one by one in Python.
+"""Numbers for the words of many texts, found and hashed in numpy: three times as fast as a loop in Python.
 
-What a word is, callers say by a table of bytes; what is known of each word is theirs as well.
+A table of bytes says what a word is. Callers keep what they know about each word by its number.
 """
 
 from __future__ import annotations
@@ -11,75 +11,80 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ragmemory.text.numbering import Numbering
-
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Integers = NDArray[np.int64]
+    Keys = NDArray[np.uint64]
 
 SPACE = b" "
-# Bytes taken at once: what is made of them hardly leaves the processor's cache.
+# Bytes scanned at a time, so that most intermediate arrays stay in the processor's cache.
 BLOCK = 1 << 18
-# Bounds of what is worth remembering (some 20 MB); one call may go beyond, and the next begins anew.
-MOST_WORDS = 200_000
-MOST_BYTES = 8_000_000
-# A word is hashed by eights, with two odd numbers without meaning; a longer one than this by Python.
+# A vocabulary that exceeds one of these is full (some 20 MB). A single call may exceed them further.
+MAX_WORDS = 200_000
+MAX_BYTES = 8_000_000
+# Words are hashed eight bytes at a time, with two arbitrary odd factors; bytes beyond this by Python.
 LONG = 64
 FACTORS = np.array([0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93], np.uint64)
-# Another in every process: else a text could be written whose words are taken for others, or all meet.
+# Random in every process: otherwise a text could be made of words that all collide.
 SECRET = np.frombuffer(os.urandom(8), np.uint64)[0]
 # The first 0 … 8 bytes of eight.
 MASKS = np.array([(1 << 8 * count) - 1 for count in range(9)], np.uint64)
+# Slots of a new hash table, as a power of two.
+TABLE_BITS = 14
+# The key of an empty slot. A word with this hash, one in 2^64, gets a new number each time.
+EMPTY = 0
 
 
 class Words(NamedTuple):
     """The words of several texts, one text after the other."""
 
     numbers: Integers  # (w,)
-    owners: Integers  # (w,) the number of the text that each is of, ascending
-    fresh: list[bytes]  # those that got a number just now, in its order
+    owners: Integers  # (w,) the number of each word's text, ascending
+    new: list[bytes]  # the words that got a number in this call, in the order of their numbers
 
 
 class Vocabulary:
-    """Every distinct word gets the next number when it first comes. Not safe for several threads.
+    """Every distinct word gets the next number when it first occurs. Not safe for several threads.
 
-    Words are told apart by 64 bits of hash alone: of 200,000 two are taken for one once in a billion times.
+    Words are identified by 64 bits of hash: among 200,000, two collide once in a billion vocabularies.
 
-    `bonds` is a table of 256 bytes: neighbours whose bonds have a bit in common are of one word. Spaces are
-    of no word. `with_space`: a word after a space begins with it, and is another than the same one elsewhere.
+    `bonds` is a table of 256 bytes: neighbouring bytes belong to one word if their entries share a bit.
+    Spaces belong to no word. `with_space`: a word after a space includes it, and differs from the same word
+    elsewhere.
     """
 
     def __init__(self, bonds: bytes, *, with_space: bool = False) -> None:
         self._bonds = bonds
         self._with_space = with_space
-        self._numbering = Numbering()
+        self._table = HashTable()
         self._bytes = 0
 
     def __len__(self) -> int:
-        return len(self._numbering)
+        return len(self._table)
 
     @property
     def is_full(self) -> bool:
-        """Time to begin a new one."""
-        return len(self) > MOST_WORDS or self._bytes > MOST_BYTES
+        """Whether the caller should start a new vocabulary."""
+        return len(self) > MAX_WORDS or self._bytes > MAX_BYTES
 
     def look_up(self, texts: Sequence[bytes]) -> Words:
+        """Number all words of some texts."""
         none = np.empty(0, np.int64)
-        numbers, counts, fresh = [none], [none], []
+        numbers, counts, new = [none], [none], []
         for block in blocks(texts):
             data, starts, ends, sizes = self._scan(block)
-            found, examples = self._numbering.numbers(hashes(data, starts, ends))
-            new = [data[start:end] for start, end in zip(starts[examples], ends[examples], strict=True)]
-            self._bytes += sum(map(len, new))
+            found, examples = self._table.numbers(hashes(data, starts, ends))
+            fresh = [data[start:end] for start, end in zip(starts[examples], ends[examples], strict=True)]
+            self._bytes += sum(map(len, fresh))
             numbers.append(found)
             counts.append(sizes)
-            fresh += new
+            new += fresh
         owners = np.repeat(np.arange(len(texts)), np.concatenate(counts))
-        return Words(np.concatenate(numbers), owners, fresh)
+        return Words(np.concatenate(numbers), owners, new)
 
     def _scan(self, texts: Sequence[bytes]) -> tuple[bytes, Integers, Integers, Integers]:
-        """The texts as one, where words begin and end in it, and how many there are in each text."""
+        """The texts joined, where each word begins and ends in them, and how many words each text has."""
         data = SPACE + SPACE.join([*texts, SPACE])
         bytes_ = np.frombuffer(data, np.uint8)
         bonds = np.frombuffer(data.translate(self._bonds), np.uint8)
@@ -93,8 +98,71 @@ class Vocabulary:
         return data, starts, ends, np.diff(np.searchsorted(ends, texts_end, side="right"), prepend=0)
 
 
+class HashTable:
+    """Keys to numbers 0, 1, 2 … in the order of their first occurrence, looked up in numpy.
+
+    Open addressing with linear probing, at most half full.
+    """
+
+    def __init__(self) -> None:
+        self._resize(TABLE_BITS)
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def numbers(self, keys: Keys) -> tuple[Integers, Integers]:
+        """(n,) the number of each key; and for each new number an index in `keys`."""
+        slots = self._find(keys)
+        new = np.flatnonzero(self._keys[slots] == EMPTY)
+        before = self._count
+        if len(new):
+            self._insert(np.unique(keys[new]))
+            slots = self._find(keys)
+        numbers = self._numbers[slots]
+        examples = np.empty(self._count - before, np.int64)
+        examples[numbers[new] - before] = new
+        return numbers, examples
+
+    def _find(self, keys: Keys) -> Integers:
+        """(n,) the slot of each key, or the empty slot where the search for it ended."""
+        slots = (keys >> np.uint64(64 - self._bits)).astype(np.int64)
+        rest = np.flatnonzero(self._keys[slots] != keys)
+        while len(rest):
+            rest = rest[self._keys[slots[rest]] != EMPTY]
+            slots[rest] = (slots[rest] + 1) & (len(self._keys) - 1)
+            rest = rest[self._keys[slots[rest]] != keys[rest]]
+        return slots
+
+    def _insert(self, keys: Keys) -> None:
+        """Number distinct keys that are not in the table."""
+        count = self._count + len(keys)
+        if 2 * count > len(self._keys):
+            old = self._keys[self._keys != EMPTY]
+            numbers = self._numbers[self._keys != EMPTY]
+            self._resize((2 * count).bit_length())
+            self._put(old, numbers)
+        self._put(keys, np.arange(self._count, count))
+        self._count = count
+
+    def _put(self, keys: Keys, numbers: Integers) -> None:
+        rest = np.arange(len(keys))
+        while len(rest):
+            slots = self._find(keys[rest])
+            # Where several keys claim one empty slot, the first gets it and the others try again.
+            _, first = np.unique(slots, return_index=True)
+            self._keys[slots[first]] = keys[rest[first]]
+            self._numbers[slots[first]] = numbers[rest[first]]
+            rest = np.delete(rest, first)
+
+    def _resize(self, bits: int) -> None:
+        self._bits = bits
+        self._keys = np.full(1 << bits, EMPTY, np.uint64)
+        self._numbers = np.zeros(1 << bits, np.int64)
+
+
 def blocks(texts: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
-    """As many as have BLOCK bytes at a time."""
+    """Groups of texts of about BLOCK bytes."""
     start = size = 0
     for end, text in enumerate(texts, 1):
         size += len(text)
@@ -104,10 +172,10 @@ def blocks(texts: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
 
 
 def hashes(data: bytes, starts: Integers, ends: Integers) -> NDArray[np.uint64]:
-    """(w,) of each range data[start:end]. Not the same in every process."""
+    """(w,) the hash of each range data[start:end]. It differs from process to process."""
     _, other = FACTORS
     padded = data.ljust(len(data) + 8)
-    # At every byte the eight that begin there.
+    # The eight bytes from every offset on.
     eights = np.ndarray((len(data),), "<u8", padded, strides=(1,))
     sizes = ends - starts
     keys: NDArray[np.uint64] = (eights[starts] & MASKS[np.minimum(sizes, 8)]) ^ (
@@ -125,7 +193,7 @@ def hashes(data: bytes, starts: Integers, ends: Integers) -> NDArray[np.uint64]:
 
 
 def mixed(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Every bit into about every one: multiplied, which mixes the high ones best, and these into low ones."""
+    """Spread every bit: a product mixes the high bits best, so they are folded into the low ones."""
     for factor in FACTORS:
         keys = keys * factor
         keys ^= keys >> np.uint64(32)

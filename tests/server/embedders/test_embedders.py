@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from ragmemory.embedders.local import DIMENSIONS, TOKENIZER, LocalEmbedder
-from ragmemory.text.vocabulary import MOST_WORDS
+from ragmemory.text.vocabulary import MAX_WORDS
 from ragmemory.types import Embedding
 
 LOCAL = LocalEmbedder()
@@ -104,23 +104,23 @@ def test_words_are_remembered_exactly_also_odd_ones() -> None:
     for text in ["</s> <s>", "a\tb\u00a0c\u2028d", "x-ray, 3.14² und so", "猫坐在垫子上。", "\0 \ufeff"]:
         exact = tokenizer.encode(" ".join(text.split()), add_special_tokens=False).ids
         for _ in range(2):
-            assert LOCAL.load().memory.tokens([text]).ids.tolist() == exact
+            assert LOCAL.document_model().tokenizer.encode([text]).ids.tolist() == exact
 
 
 def test_words_are_forgotten_before_they_fill_the_memory() -> None:
     embedder = LocalEmbedder()
     before = embedder.count_tokens(["seldom"])
-    memory = embedder.load().memory
-    for start in range(0, MOST_WORDS + 1, 50_000):
-        memory.counts([" ".join(f"word{n}" for n in range(start, start + 50_000))])
-    assert memory.counts(["something new"]) == [2]
-    assert len(memory._vocabulary) < MOST_WORDS
+    tokenizer = embedder.document_model().tokenizer
+    for start in range(0, MAX_WORDS + 1, 50_000):
+        tokenizer.counts([" ".join(f"word{n}" for n in range(start, start + 50_000))])
+    assert tokenizer.counts(["something new"]) == [2]
+    assert len(tokenizer._vocabulary) < MAX_WORDS
     assert embedder.count_tokens(["seldom"]) == before
 
 
 def test_one_load_is_shared() -> None:
-    assert LOCAL.load() is LOCAL.load()
+    assert LOCAL.document_model() is LOCAL.document_model()
 
 
 def test_nothing_is_ever_nan() -> None:
-    assert not math.isnan(float(LOCAL.load().embed_documents(["", "\ufeff"], ["", ""]).sum()))
+    assert not math.isnan(float(LOCAL.document_model().embed(["", "\ufeff"], ["", ""]).sum()))

@@ -33,7 +33,7 @@ class Notes:
 
     def add(self, *texts: str, titles: Iterable[str] | None = None, removed: Iterable[int] = ()) -> None:
         names = list(titles or [""] * len(texts))
-        embeddings = [row.astype("<f2").tobytes() for row in MODEL.load().embed_documents(texts, names)]
+        embeddings = [row.astype("<f2").tobytes() for row in MODEL.document_model().embed(texts, names)]
         ids = list(range(len(self.texts) + 1, len(self.texts) + len(texts) + 1))
         self.texts += texts
         gone = list(removed)
@@ -60,7 +60,7 @@ class Notes:
         words_only: bool = False,
     ) -> list[Scored]:
         parsed = parse(question)
-        vector = None if words_only else MODEL.load_questions().embed(parsed.text, self.retriever.weigh)
+        vector = None if words_only else MODEL.query_model().embed(parsed.text, self.retriever.weigh)
         ids = None if allowed is None else np.array(list(allowed), np.int64)
         return self.retriever.search(parsed, vector, ids, set(boosted), top_k)
 

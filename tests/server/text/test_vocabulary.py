@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragmemory.search.index.lexicon import BONDS as SPACED
-from ragmemory.text.numbering import Numbering
-from ragmemory.text.vocabulary import FACTORS, LONG, Vocabulary, hashes, mixed
+from ragmemory.text.vocabulary import FACTORS, LONG, HashTable, Vocabulary, hashes, mixed
 
 LETTERS, MARKS = 1, 2
 # Letters belong together and marks do, digits stand alone.
@@ -26,12 +25,12 @@ def test_words_are_those_that_an_expression_finds_and_equal_ones_have_one_number
     vocabulary = Vocabulary(BONDS, with_space=True)
     found = vocabulary.look_up([text.encode() for text in texts])
     expected = [PARTS.findall(" " + re.sub(" +", " ", text)) for text in texts]
-    names = [word.decode() for word in found.fresh]
+    names = [word.decode() for word in found.new]
     assert [names[number] for number in found.numbers] == [word for words in expected for word in words]
     assert np.bincount(found.owners, minlength=len(texts)).tolist() == [len(words) for words in expected]
     assert len(set(names)) == len(names) == len(vocabulary)
     again = vocabulary.look_up([text.encode() for text in texts])
-    assert again.fresh == []
+    assert again.new == []
     assert again.numbers.tolist() == found.numbers.tolist()
 
 
@@ -41,7 +40,7 @@ def test_texts_of_several_blocks_are_numbered_as_one(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("ragmemory.text.vocabulary.BLOCK", 40)
     parts = Vocabulary(SPACED).look_up(texts)
     assert whole.owners.tolist() == parts.owners.tolist()
-    names = ([found.fresh[number] for number in found.numbers] for found in (whole, parts))
+    names = ([found.new[number] for number in found.numbers] for found in (whole, parts))
     assert next(names) == next(names)
 
 
@@ -51,7 +50,7 @@ def test_words_of_any_length_differ_in_their_last_byte_and_in_their_length() -> 
     vocabulary = Vocabulary(SPACED)
     found = vocabulary.look_up([b" ".join(words)])
     assert len(vocabulary) == len(distinct - {b""})
-    assert found.fresh == list(dict.fromkeys(found.fresh))
+    assert found.new == list(dict.fromkeys(found.new))
 
 
 def test_two_words_that_one_process_takes_for_one_are_two_in_another(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,7 +67,7 @@ def test_two_words_that_one_process_takes_for_one_are_two_in_another(monkeypatch
 
 
 def test_numbers_stay_when_the_table_grows_and_when_keys_meet() -> None:
-    numbering = Numbering()
+    numbering = HashTable()
     # Their high bits, which say where a search begins, are all the same.
     keys = np.arange(1, 20_001, dtype=np.uint64)
     first, examples = numbering.numbers(keys[:300])

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from ragmemory.search.index.growing_array import Matrix
 from ragmemory.text.analysis import folded, hashes, stemmer, terms
+from ragmemory.text.growing_array import GrowingArray
 
 if TYPE_CHECKING:
     import numpy as np
@@ -41,7 +41,7 @@ class Lexicon:
         from ragmemory.text.vocabulary import Vocabulary
 
         self._vocabulary = Vocabulary(BONDS)
-        self._names = Matrix(np.empty(0, np.uint64))
+        self._names = GrowingArray(np.empty(0, np.uint64))
 
     @property
     def is_full(self) -> bool:
@@ -55,10 +55,10 @@ class Lexicon:
         return Analysed(stems, stems if is_same else self._numbered([terms for _, terms in split]))
 
     def _numbered(self, texts: Sequence[bytes]) -> Terms:
-        numbers, owners, fresh = self._vocabulary.look_up(texts)
-        if fresh:
-            self._names.add(hashes(stemmer().stemWords([word.decode() for word in fresh])))
-        return Terms(self._names.recent, numbers, owners, len(texts))
+        numbers, owners, new = self._vocabulary.look_up(texts)
+        if new:
+            self._names.append(hashes(stemmer().stemWords([word.decode() for word in new])))
+        return Terms(self._names.rows, numbers, owners, len(texts))
 
 
 def split_words(text: str) -> tuple[bytes, bytes]:

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from ragmemory.search.index.bigrams import SequenceIndex, Texts
 from ragmemory.search.index.bm25 import WordIndex
 from ragmemory.search.index.columns import Column
-from ragmemory.search.index.growing_array import Matrix
 from ragmemory.search.index.lexicon import Analysed, Lexicon, Terms
 from ragmemory.search.index.postings import frequencies_of, rows_of
 from ragmemory.search.index.rows import Rows
@@ -201,19 +200,6 @@ def test_many_vectors_go_through_the_codes_and_the_best_are_found(
     others = np.arange(10, 1000)
     assert set(index.search(vectors[0], others).best(20).tolist()) <= set(only.tolist())
     assert index.mean_cosine(vectors[0]) == pytest.approx(float((vectors @ vectors[0]).mean()), abs=1e-5)
-
-
-@pytest.mark.parametrize("shape", [(0,), (0, 4)])
-def test_a_matrix_keeps_what_was_added_and_the_views_that_were_taken(shape: tuple[int, ...]) -> None:
-    matrix = Matrix(np.empty(shape, np.int64))
-    matrix.add(np.full((5, *shape[1:]), 1))
-    before = matrix.recent
-    for number in range(2, 9):
-        matrix.add(np.full((1, *shape[1:]), number))
-    assert len(matrix) == 12
-    assert matrix.recent.reshape(12, -1)[:, 0].tolist() == [1] * 5 + list(range(2, 9))
-    assert len(before) == 5
-    assert (before == 1).all()
 
 
 def texts_of(texts: list[list[str]], *wanted: int) -> Texts:

@@ -8,12 +8,18 @@ import numpy as np
 import pytest
 from tokenizers import Tokenizer
 
-from ragmemory.embedders.local import MATRIX, TOKENIZER, WEIGHTS, LocalEmbedder, readable
-from ragmemory.embedders.pieces import LONGEST, Pieces
-from ragmemory.embedders.weights import mapped_matrix
+from ragmemory.embedders.byte_pairs import MAX_WORD, BytePairEncoder
+from ragmemory.embedders.local import (
+    MATRIX,
+    TOKENIZER,
+    WEIGHTS,
+    LocalEmbedder,
+    mapped_matrix,
+    wordllama_files,
+)
 
-with readable() as FOLDER:
-    PIECES = Pieces.load(FOLDER / TOKENIZER)
+with wordllama_files() as FOLDER:
+    ENCODER = BytePairEncoder.load(FOLDER / TOKENIZER)
 
 TEXTS = [
     "The quick brown fox, 3.14² — and so on: naïve façade Straße",
@@ -30,15 +36,15 @@ def test_words_have_the_tokens_that_the_tokenizer_gives_them() -> None:
     words += Path(json.__file__).read_text(encoding="utf-8").split()
     for word in words:
         assert (
-            PIECES.tokens(word[: LONGEST - 1])
-            == tokenizer.encode(word[: LONGEST - 1], add_special_tokens=False).ids
+            ENCODER.encode(word[: MAX_WORD - 1])
+            == tokenizer.encode(word[: MAX_WORD - 1], add_special_tokens=False).ids
         )
 
 
 def test_a_word_without_end_is_read_in_linear_time_and_not_remembered() -> None:
-    before = PIECES._remembered.cache_info().currsize
-    assert len(PIECES.tokens("x" * 200_000)) > 10_000
-    assert PIECES._remembered.cache_info().currsize == before
+    before = ENCODER._cached.cache_info().currsize
+    assert len(ENCODER.encode("x" * 200_000)) > 10_000
+    assert ENCODER._cached.cache_info().currsize == before
 
 
 def test_the_mapped_weights_are_those_of_the_file() -> None:
@@ -58,4 +64,4 @@ def test_a_damaged_file_is_told(content: bytes, tmp_path: Path) -> None:
 async def test_questions_are_asked_without_the_model_for_documents() -> None:
     embedder = LocalEmbedder()
     assert await embedder.embed_query("a question", lambda words: [1.0] * len(words)) is not None
-    assert embedder._model is None
+    assert embedder._document_model is None
