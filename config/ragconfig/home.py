@@ -23,12 +23,12 @@ class UnknownHome(OSError):
         super().__init__(errno.ENOENT, "No such home folder", path)
 
 
-def user_path(path: str) -> Path:
+def user_path(path: str | Path) -> Path:
     """`path`, absolute, with `~` and `~name` replaced by home folders. Raises UnknownHome."""
     try:
         return Path(path).expanduser().absolute()
     except RuntimeError:
-        raise UnknownHome(path) from None
+        raise UnknownHome(str(path)) from None
 
 
 class Home(NamedTuple):

@@ -112,8 +112,7 @@ class Run:
 def read_stdin() -> str:
     """All of stdin as text, in any encoding that files may have. Raises StdinUnusable."""
     from ragchat.errors import StdinUnusable
-    from ragchat.ingest.decoding import NotText, decode
-    from ragchat.ingest.files import LARGEST_BYTES
+    from ragchat.ingest.decoding import LARGEST_BYTES, NotText, decode
 
     data = _stdin(LARGEST_BYTES + 1)
     if len(data) > LARGEST_BYTES:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -12,8 +12,8 @@ from ragchat.commands import Run, read_stdin
 from ragchat.console import Failure, describe, is_styled
 from ragchat.errors import RagChatError, StdinUnusable
 from ragchat.formatting import counted
-from ragchat.ingest.load import InjectReport, OnProgress, failed, inject_one, run_inject
-from ragchat.ui.render.places import short_uri
+from ragchat.ingest.loading import OnProgress, failed, load_files, load_text
+from ragchat.ingest.report import InjectReport
 
 if TYPE_CHECKING:
     from ragchat.memory.client import MemoryClient
@@ -45,12 +45,12 @@ async def _inject(run: Run, memory: MemoryClient, report: InjectReport) -> None:
     if "-" in paths:
         await _inject_stdin(memory, run.arguments.uri, report)
     with _progress_bar(run) as on_progress:
-        await run_inject(memory, [path for path in paths if path != "-"], on_progress, report)
+        await load_files(memory, [path for path in paths if path != "-"], on_progress, report)
 
 
 async def _inject_stdin(memory: MemoryClient, uri: str | None, report: InjectReport) -> None:
     try:
-        document = await inject_one(memory, read_stdin(), {"uri": uri} if uri else {})
+        document = await load_text(memory, read_stdin(), {"uri": uri} if uri else {})
     except RagChatError as error:
         report.documents.append(failed(uri or "-", error))
         if not isinstance(error, StdinUnusable):
@@ -64,8 +64,14 @@ def _show(run: Run, report: InjectReport, stopped: str = "", failure: Failure | 
     if run.console.json:
         run.console.document({**report.public(), **({"error": failure} if failure else {})})
         return
-    for line in _remarks(report, failure.message if failure else ""):
+    lines = [
+        *report.failures(LISTED, failure.message if failure else ""),
+        *report.remarks(LISTED, "`ragchat memory rm`"),
+    ]
+    for line in lines:
         run.console.note(line)
+    if max(report.count("failed"), len(report.skipped)) > LISTED:
+        run.console.note("--json lists them all.")
     if stopped:
         run.console.note(f"Not finished: {stopped}")
         if failure and failure.hint:
@@ -75,26 +81,6 @@ def _show(run: Run, report: InjectReport, stopped: str = "", failure: Failure | 
         run.console.note("  Run the same command again to go on.")
     if not stopped or report.documents or report.skipped:
         run.console.print(report.summary())
-
-
-def _remarks(report: InjectReport, end: str) -> Iterator[str]:
-    """All but the sentence of what ended the loading, which many files may share: these are only named."""
-    errors = ((document.uri, document.error) for document in report.documents if document.error)
-    yield from _listed("failed", [short_uri(uri) if error == end else error for uri, error in errors])
-    yield from _listed("skipped", [f"{skipped.path} {skipped.reason}" for skipped in report.skipped])
-    yield from report.notes
-    if report.gone:
-        files, it = counted(len(report.gone), "file"), "it" if len(report.gone) == 1 else "them"
-        yield (
-            f"Memory holds {files} that these folders no longer have, like {report.gone[0]}; "
-            f"`ragchat memory rm` takes {it} out."
-        )
-
-
-def _listed(what: str, lines: Sequence[str]) -> Iterator[str]:
-    yield from (f"{what}: {line}" for line in lines[:LISTED])
-    if len(lines) > LISTED:
-        yield f"{what}: {len(lines) - LISTED:,} more (--json lists them)"
 
 
 @contextmanager

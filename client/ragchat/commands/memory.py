@@ -12,7 +12,7 @@ from ragchat.console import Console, is_styled
 from ragchat.errors import MemoryRefused
 from ragchat.formatting import counted, local
 from ragchat.memory.types import Entry
-from ragchat.ui.render.places import short_uri
+from ragchat.uris import short_uri
 
 if TYPE_CHECKING:
     from ragmcp.client.client import OnProgress

@@ -6,7 +6,7 @@ from ragchat.commands import Run
 from ragchat.offline.answer import EMPTY_MEMORY
 from ragchat.sanitize import one_line
 from ragchat.settings import RetrievalSettings
-from ragchat.ui.render.places import place
+from ragchat.uris import location
 
 
 async def query(run: Run) -> int:
@@ -25,7 +25,7 @@ async def query(run: Run) -> int:
         run.console.note(EMPTY_MEMORY if empty else "Nothing was found.")
     for hit in found.hits:
         heading = f"  {one_line(hit.heading)}" if hit.heading else ""
-        where = place(hit.uri, hit.start_line, hit.end_line, hit.title)
+        where = location(hit.uri, hit.start_line, hit.end_line, hit.title)
         run.console.print(f"[{hit.rank}] {where}{heading}  {hit.score:.2f}")
         run.console.print("\n".join(f"    {line}" for line in hit.text.strip("\n").splitlines()) + "\n")
     return 0

@@ -1,4 +1,5 @@
-"""Files into memory: walking folders, reading texts, sending them.
+"""Files into memory: walking folders, decoding files, loading texts.
 
-Start with `load`; `files` walks, `gitignore` says what to leave out, `decoding` turns bytes into text.
+Start with `loading`. `walking` finds the files, `gitignore` excludes some of them, `decoding` turns bytes
+into text, `report` holds the outcome.
 """

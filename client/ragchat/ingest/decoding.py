@@ -1,4 +1,4 @@
-"""The text in a file: its encoding, its line ends, its title; and when there is none."""
+"""Decoding: the text in a file, its encoding and its title, or why the file has no text."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from ragchat.ingest.files import LARGEST_BYTES
 from ragconfig.regular_files import read_regular
 
+# Half of what a message to memory may hold (limits.message_bytes): text grows when it is escaped as JSON.
+LARGEST_BYTES = 128 << 20
 MARKDOWN = frozenset({".md", ".markdown", ".mdown", ".mkd"})
-# Long marks first: UTF-32's little-endian mark begins with UTF-16's.
+# UTF-32 before UTF-16: the little-endian mark of UTF-32 begins with that of UTF-16.
 BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),
@@ -20,7 +21,7 @@ BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-# What is taken for lack of a better guess: every byte means something in Latin-1.
+# Encodings that are tried when a file is not UTF-8; every byte is valid in Latin-1.
 GUESSED = ("cp1252", "latin-1")
 SNIFFED_BYTES = 8192
 CONTROL_CHARACTERS = bytes(set(range(32)) - set(b"\t\n\f\r\x1b"))
@@ -31,22 +32,22 @@ CLOSING = re.compile(r"(?:^|[ \t])#+$")
 
 
 class NotText(Exception):
-    """A file's content is not text; the message is the reason."""
+    """A file is not text; the message is the reason, as the end of a sentence about the file."""
 
 
 class EmptyText(NotText):
-    """There is nothing in the file but white space."""
+    """A file holds nothing but white space."""
 
 
 class Text(NamedTuple):
-    """A text with plain line ends, and the encoding it was in."""
+    """A text with \n at line ends, and the encoding it was in."""
 
     text: str
     encoding: str
 
 
 def read_text(path: Path) -> Text:
-    """What is in a file. Raises NotText, OSError."""
+    """The text in a file. Raises NotText, OSError."""
     return decode(read_regular(path, LARGEST_BYTES))
 
 
@@ -66,7 +67,7 @@ def _decode(data: bytes) -> tuple[str, str]:
         if data.startswith(mark):
             return data[len(mark) :].decode(encoding, errors="replace"), encoding
     head = data[:SNIFFED_BYTES]
-    # One control character in ten: compressed and compiled data have more, text has none or a few.
+    # Compressed and compiled data have more than one control character in ten bytes.
     if b"\0" in head or len(head) - len(head.translate(None, CONTROL_CHARACTERS)) > len(head) / 10:
         raise NotText("is not text")
     for encoding in ("utf-8", "cp1252"):
@@ -79,7 +80,7 @@ def title_of(path: Path, text: str) -> str:
     """A Markdown document's first heading of at most LONGEST_TITLE characters, else the file's name."""
     if path.suffix.lower() in MARKDOWN:
         for heading in HEADING.finditer(text):
-            # Not one expression for the whole line: with the blanks in it that would be cubic.
+            # A single expression for the whole line would take cubic time in its blanks.
             title = CLOSING.sub("", heading[1].strip()).rstrip()
             if 0 < len(title) <= LONGEST_TITLE:
                 return title

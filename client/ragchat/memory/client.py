@@ -13,7 +13,6 @@ from typing import Any, Protocol, TypeVar
 import msgspec
 
 from ragchat.errors import MemoryRefused, MemoryTimedOut, MemoryUnavailable
-from ragchat.ingest.files import references
 from ragchat.memory.types import (
     Documents,
     DocumentText,
@@ -27,6 +26,7 @@ from ragchat.memory.types import (
     Undone,
     Verified,
 )
+from ragchat.uris import references
 from ragconfig.settings import Settings
 from ragmcp.client.client import OnProgress, ToolCallResult
 from ragmcp.errors import (

@@ -15,7 +15,8 @@ from msgspec import Struct, field
 
 from ragchat.app import App
 from ragchat.errors import RagChatError
-from ragchat.ingest.load import InjectReport, Memory, inject_one, run_inject
+from ragchat.ingest.loading import Memory, load_files, load_text
+from ragchat.ingest.report import InjectReport
 from ragchat.scripts.script import Expectation, InjectStep, Script, Step, listed
 from ragchat.settings import RetrievalSettings
 
@@ -97,10 +98,10 @@ async def _run_step(step: Step, folder: Path, app: App, memory: Memory) -> Outco
 
 async def _inject(step: InjectStep, folder: Path, memory: Memory) -> Outcome:
     if step.path:
-        report = await run_inject(memory, [folder / path for path in listed(step.path)])
+        report = await load_files(memory, [folder / path for path in listed(step.path)])
     else:
         metadata = {"uri": step.uri} if step.uri else {}
-        report = InjectReport([await inject_one(memory, step.text, metadata)])
+        report = InjectReport([await load_text(memory, step.text, metadata)])
     return Outcome(
         text="\n".join(f"{document.status} {document.uri}" for document in report.documents),
         uris=[document.uri for document in report.documents],

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ragchat.ingest.decoding import EmptyText, NotText, decode, read_text, title_of
-from ragchat.ingest.files import LARGEST_BYTES
+from ragchat.ingest.decoding import LARGEST_BYTES, EmptyText, NotText, decode, read_text, title_of
 from ragconfig.regular_files import FileTooLarge, NotARegularFile
 
 

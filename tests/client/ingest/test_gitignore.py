@@ -13,8 +13,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from ragchat.ingest.files import collect
 from ragchat.ingest.gitignore import LARGEST_BYTES, Gitignore, Patterns
+from ragchat.ingest.walking import find_files
 
 NAMES = ["a", "b", "ab", "aab", "ba", "c-]", "a b", "é", "[", "!", "#x", "*", "x\\", "\x0b", " "]
 FOLDERS = ["", "a/", "b/", "ab/", "a/a/", "a/b/", "a/a/b/"]
@@ -131,9 +131,9 @@ def test_a_gitignore_that_cannot_be_read_is_named_and_the_walk_goes_on(tmp_path:
     else:
         path.write_bytes(b"a\n" * LARGEST_BYTES)
     (tmp_path / "note.md").write_text("x", encoding="utf-8")
-    collected = collect([tmp_path])
-    assert [source.path.name for source in collected.sources] == ["note.md"]
-    [refusal] = collected.refusals
+    found = find_files([tmp_path])
+    assert [source.path.name for source in found.sources] == ["note.md"]
+    [refusal] = found.refusals
     assert (refusal.path, refusal.failed) == (path, False)
     reason = "it is larger than 262,144 bytes (524,288)" if kind == "large" else "it is not a regular file"
     assert refusal.reason == f"cannot be read: {reason}"
@@ -144,4 +144,4 @@ def test_one_above_the_folder_that_cannot_be_read_is_named_too(tmp_path: Path) -
     (tmp_path / ".git").mkdir()
     (tmp_path / "docs").mkdir()
     os.mkfifo(tmp_path / ".gitignore")
-    assert [refusal.path for refusal in collect([tmp_path / "docs"]).refusals] == [tmp_path / ".gitignore"]
+    assert [refusal.path for refusal in find_files([tmp_path / "docs"]).refusals] == [tmp_path / ".gitignore"]

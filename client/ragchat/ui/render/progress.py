@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ragchat.ingest.load import OnProgress, Progress
+    from ragchat.ingest.loading import OnProgress, Progress
     from ragchat.ui.render.screen import Screen
 
 

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ragchat.sanitize import neutral, one_line
-from ragchat.ui.render.places import place
+from ragchat.uris import location
 
 if TYPE_CHECKING:
     from ragchat.types import Citation, Hit, Turn
@@ -75,7 +75,7 @@ def _described(citation: Citation, score: float | None, unverified: bool) -> Tex
 
 
 def _place_text(where: Citation | Hit) -> Text:
-    written = place(where.uri, where.start_line, where.end_line, where.title)
+    written = location(where.uri, where.start_line, where.end_line, where.title)
     text = Text.assemble((written, Style(link=where.uri) if _is_link(where.uri) else ""))
     if where.heading:
         text.append("  " + one_line(where.heading, _HEADING_CHARACTERS), "heading")

@@ -11,7 +11,7 @@ from rich.text import Text
 from ragchat.formatting import counted, seconds
 from ragchat.sanitize import one_line
 from ragchat.types import OFFLINE
-from ragchat.ui.render.places import place
+from ragchat.uris import location
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -61,7 +61,7 @@ def _candidates(candidates: list[Candidate]) -> Table:
     table.add_column("used", overflow="fold")
     for candidate in candidates:
         hit = candidate.hit
-        where = Text(place(hit.uri, hit.start_line, hit.end_line, hit.title))
+        where = Text(location(hit.uri, hit.start_line, hit.end_line, hit.title))
         if hit.heading:
             where.append(f"  {one_line(hit.heading, 40)}", "heading")
         table.add_row(

@@ -32,7 +32,7 @@ async def paths(_: ChatContext | None, argument: str) -> AsyncIterator[Completio
 
 
 async def documents(context: ChatContext | None, argument: str) -> AsyncIterator[Completion]:
-    from ragchat.ui.render.places import short_uri
+    from ragchat.uris import short_uri
 
     if context is None:
         return

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ragchat.formatting import counted, local
 
 if TYPE_CHECKING:
-    from ragchat.ingest.load import InjectReport
+    from ragchat.ingest.report import InjectReport
     from ragchat.ui.context import ChatContext
 
 _SHOWN = 50
-_LISTED = 10
+_LISTED = 10  # failed and skipped files each
 
 
 async def inject(context: ChatContext, argument: str) -> None:
@@ -23,7 +22,8 @@ async def inject(context: ChatContext, argument: str) -> None:
     import anyio
 
     from ragchat.errors import ArgumentMissing
-    from ragchat.ingest.load import InjectReport, run_inject
+    from ragchat.ingest.loading import load_files
+    from ragchat.ingest.report import InjectReport
     from ragchat.ui.render.progress import progress_bar
     from ragchat.ui.welcome import load_readme
 
@@ -36,10 +36,10 @@ async def inject(context: ChatContext, argument: str) -> None:
     report = InjectReport()
     try:
         with progress_bar(context.screen) as on_progress:
-            await run_inject(context.memory, paths, on_progress, report)
-    except BaseException:
+            await load_files(context.memory, paths, on_progress, report)
+    except BaseException as error:
         if report.documents:
-            _show_report(context, report)
+            _show_report(context, report, str(error))
         raise
     _show_report(context, report)
     await context.follow_memory()
@@ -65,7 +65,7 @@ async def show_memory(context: ChatContext, glob: str) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from ragchat.ui.render.places import short_uri
+    from ragchat.uris import short_uri
 
     page = await context.memory.documents(limit=_SHOWN, uri_glob=glob or None)
     table = Table.grid(padding=(0, 2))
@@ -92,7 +92,7 @@ async def forget(context: ChatContext, document: str) -> None:
     """At once, without asking: /undo brings it back."""
     from ragchat.errors import ArgumentMissing, MemoryRefused
     from ragchat.memory.client import DOCUMENT_NOT_FOUND
-    from ragchat.ui.render.places import short_uri
+    from ragchat.uris import short_uri
 
     if not document:
         raise ArgumentMissing("forget", "a document: its path, URI or id")
@@ -109,7 +109,7 @@ async def forget(context: ChatContext, document: str) -> None:
 
 
 async def undo(context: ChatContext, _: str) -> None:
-    from ragchat.ui.render.places import short_uri
+    from ragchat.uris import short_uri
 
     entry = await context.memory.undo()
     context.screen.note(f"{short_uri(entry.uri)} is as it was before it was {entry.action}.", "done")
@@ -130,24 +130,11 @@ def split_paths(argument: str) -> list[str]:
         return [argument]
 
 
-def _show_report(context: ChatContext, report: InjectReport) -> None:
-    failed = list(dict.fromkeys(document.error for document in report.documents if document.error))
-    _note_some(context, failed, "failed", "warning")
-    _note_some(
-        context, [f"{skipped.path} {skipped.reason}" for skipped in report.skipped], "skipped", "notice"
-    )
-    _note_some(context, report.notes, "", "notice")
+def _show_report(context: ChatContext, report: InjectReport, final: str = "") -> None:
+    failed = list(report.failures(_LISTED, final))
+    for line in failed:
+        context.screen.note(line, "warning")
+    for line in report.remarks(_LISTED, "/forget"):
+        context.screen.note(line)
     context.screen.note(report.summary(), "warning" if failed else "done")
-    if report.gone:
-        files = counted(len(report.gone), "file")
-        context.screen.note(f"{files} gone from there, but not from memory: /forget.")
     context.failures += bool(failed)
-
-
-def _note_some(context: ChatContext, lines: Sequence[str], what: str, style: str) -> None:
-    """The first lines; of thousands a person reads none."""
-    head = f"{what}: " if what else ""
-    for line in lines[:_LISTED]:
-        context.screen.note(head + line, style)
-    if len(lines) > _LISTED:
-        context.screen.note(f"{head}{len(lines) - _LISTED:,} more", style)

@@ -1,4 +1,4 @@
-"""Files into memory, against a real one."""
+"""Loading files into a real memory, and the report about it."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ import anyio.lowlevel
 import pytest
 
 from ragchat.errors import MemoryRefused, MemoryUnavailable
-from ragchat.ingest.files import Collected
-from ragchat.ingest.load import IN_FLIGHT, Document, InjectReport, Progress, run_inject
+from ragchat.ingest.loading import IN_FLIGHT, Progress, load_files
+from ragchat.ingest.report import Document, InjectReport
+from ragchat.ingest.walking import Found
 from ragchat.memory.types import Documents, Injected
 from tests.support.memory import memory_in
 
@@ -38,9 +39,9 @@ def docs(tmp_path: Path) -> Path:
 
 async def test_a_folder_is_added_once_and_a_changed_file_replaced(tmp_path: Path, docs: Path) -> None:
     async with memory_in(tmp_path) as memory:
-        assert statuses(await run_inject(memory, [docs])) == dict.fromkeys(("a.md", "b.md", "c.md"), "added")
+        assert statuses(await load_files(memory, [docs])) == dict.fromkeys(("a.md", "b.md", "c.md"), "added")
         (docs / "b.md").write_text("# Another\n\ntext", encoding="utf-8")
-        again = await run_inject(memory, [docs])
+        again = await load_files(memory, [docs])
         assert statuses(again) == {"a.md": "unchanged", "b.md": "updated", "c.md": "unchanged"}
         assert (await memory.show(str(docs / "b.md"))).title == "Another"
         assert (await memory.stats()).documents == 3
@@ -51,7 +52,7 @@ async def test_one_bad_file_never_stops_the_rest(tmp_path: Path, docs: Path) -> 
     (docs / "empty.md").write_bytes(b"\n")
     (docs / "film.mp4").write_bytes(b"x")
     async with memory_in(tmp_path) as memory:
-        report = await run_inject(memory, [tmp_path / "gone.md", docs / "binary.txt", docs])
+        report = await load_files(memory, [tmp_path / "gone.md", docs / "binary.txt", docs])
     assert statuses(report) == {
         "gone.md": "failed",
         "binary.txt": "failed",
@@ -74,12 +75,12 @@ async def test_one_bad_file_never_stops_the_rest(tmp_path: Path, docs: Path) -> 
 async def test_a_file_that_cannot_be_read_has_failed(tmp_path: Path, docs: Path) -> None:
     (docs / "b.md").chmod(0)
     async with memory_in(tmp_path) as memory:
-        assert statuses(await run_inject(memory, [docs]))["b.md"] == "failed"
+        assert statuses(await load_files(memory, [docs]))["b.md"] == "failed"
 
 
 async def test_the_report_has_the_shape_of_the_contract(tmp_path: Path, docs: Path) -> None:
     async with memory_in(tmp_path) as memory:
-        report = (await run_inject(memory, [docs / "a.md", docs / "gone.md"])).public()
+        report = (await load_files(memory, [docs / "a.md", docs / "gone.md"])).public()
     assert [report[status] for status in ("added", "updated", "unchanged", "failed")] == [1, 0, 0, 1]
     assert {document.document_id is None for document in report["documents"]} == {True, False}
 
@@ -87,17 +88,17 @@ async def test_the_report_has_the_shape_of_the_contract(tmp_path: Path, docs: Pa
 async def test_another_encoding_is_read_and_said(tmp_path: Path, docs: Path) -> None:
     (docs / "old.txt").write_bytes("Zürich".encode("latin-1"))
     async with memory_in(tmp_path) as memory:
-        report = await run_inject(memory, [docs])
+        report = await load_files(memory, [docs])
         assert (await memory.show(str(docs / "old.txt"))).text == "Zürich"
     assert report.notes == [f"{docs / 'old.txt'} is not UTF-8; it was read as cp1252."]
 
 
 async def test_documents_whose_files_are_gone_are_told_but_kept(tmp_path: Path, docs: Path) -> None:
     async with memory_in(tmp_path) as memory:
-        await run_inject(memory, [docs])
+        await load_files(memory, [docs])
         (docs / "c.md").unlink()
-        assert (await run_inject(memory, [docs])).gone == [(docs / "c.md").as_uri()]
-        assert (await run_inject(memory, [docs / "a.md"])).gone == []
+        assert (await load_files(memory, [docs])).missing == [(docs / "c.md").as_uri()]
+        assert (await load_files(memory, [docs / "a.md"])).missing == []
         assert (await memory.stats()).documents == 3
 
 
@@ -108,10 +109,10 @@ async def test_what_the_walk_passes_over_is_not_gone(tmp_path: Path, docs: Path)
     for file in files:
         file.write_text(f"This is {len(file.name)}.", encoding="utf-8")
     async with memory_in(tmp_path) as memory:
-        await run_inject(memory, files)
-        assert (await run_inject(memory, [docs])).gone == []
+        await load_files(memory, files)
+        assert (await load_files(memory, [docs])).missing == []
         files[0].unlink()
-        assert (await run_inject(memory, [docs])).gone == [files[0].as_uri()]
+        assert (await load_files(memory, [docs])).missing == [files[0].as_uri()]
 
 
 async def test_progress_counts_files_and_bytes_to_the_end(tmp_path: Path, docs: Path) -> None:
@@ -121,7 +122,7 @@ async def test_progress_counts_files_and_bytes_to_the_end(tmp_path: Path, docs: 
         seen.append((progress.done_files, progress.done_bytes))
 
     async with memory_in(tmp_path) as memory:
-        await run_inject(memory, [docs], on_progress)
+        await load_files(memory, [docs], on_progress)
     size = len("# Document a\n\nSomething about a.\n")
     assert (seen[0], seen[-1]) == ((0, 0), (3, 3 * size))
     assert seen == sorted(seen)
@@ -131,7 +132,7 @@ async def test_a_link_inside_a_folder_loads_nothing_from_outside(tmp_path: Path,
     (tmp_path / "secret.txt").write_text("secret", encoding="utf-8")
     (docs / "link.txt").symlink_to(tmp_path / "secret.txt")
     async with memory_in(tmp_path) as memory:
-        report = await run_inject(memory, [docs])
+        report = await load_files(memory, [docs])
     assert "secret.txt" not in statuses(report)
 
 
@@ -167,7 +168,7 @@ async def test_many_calls_are_in_flight_but_not_all(tmp_path: Path) -> None:
     memory = Scripted()
     with anyio.fail_after(60):
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(run_inject, memory, [tmp_path])
+            tasks.start_soon(load_files, memory, [tmp_path])
             await memory.full.wait()
             memory.go.set()
     assert memory.most == IN_FLIGHT
@@ -176,7 +177,7 @@ async def test_many_calls_are_in_flight_but_not_all(tmp_path: Path) -> None:
 async def test_large_files_are_not_all_in_flight_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ragchat.ingest.load.MOST_BYTES", 1000)
+    monkeypatch.setattr("ragchat.ingest.loading.MOST_BYTES", 1000)
     for number in range(20):
         (tmp_path / f"{number}.txt").write_text("x" * (3000 if number == 5 else 300), encoding="utf-8")
 
@@ -191,7 +192,7 @@ async def test_large_files_are_not_all_in_flight_at_once(
 
     memory = Slow()
     with anyio.fail_after(60):
-        report = await run_inject(memory, [tmp_path])
+        report = await load_files(memory, [tmp_path])
     assert report.count("added") == 20
     assert memory.most == 3000
 
@@ -202,7 +203,7 @@ async def test_who_is_interrupted_knows_what_was_done(tmp_path: Path) -> None:
     memory, report = Scripted(), InjectReport()
     with anyio.fail_after(60):
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(run_inject, memory, [tmp_path], None, report)
+            tasks.start_soon(load_files, memory, [tmp_path], None, report)
             await memory.full.wait()
             tasks.cancel_scope.cancel()
     assert (report.files, report.begun, report.count("added")) == (IN_FLIGHT + 10, IN_FLIGHT, 0)
@@ -211,7 +212,7 @@ async def test_who_is_interrupted_knows_what_was_done(tmp_path: Path) -> None:
 async def test_a_refused_file_fails_alone(docs: Path) -> None:
     memory = Scripted(MemoryRefused("INVALID_PARAMS", "The text is odd."))
     memory.go.set()
-    report = await run_inject(memory, [docs])
+    report = await load_files(memory, [docs])
     assert [document.error for document in report.documents] == ["The text is odd."] * 3
 
 
@@ -222,7 +223,7 @@ async def test_what_every_file_would_meet_ends_the_loading_at_once(docs: Path, e
     memory, report = Scripted(error), InjectReport()
     memory.go.set()
     with pytest.raises(type(error)):
-        await run_inject(memory, [docs], report=report)
+        await load_files(memory, [docs], report=report)
     failed = [("failed", str(error))] * report.begun
     assert [(document.status, document.error) for document in report.documents] == failed
     assert 0 < report.begun <= report.files == 3
@@ -249,7 +250,7 @@ async def test_what_is_under_way_when_the_loading_ends_is_counted_by_its_own_ans
 
     memory, report = Filling(), InjectReport()
     with anyio.fail_after(60), pytest.raises(MemoryRefused):
-        await run_inject(memory, [tmp_path], report=report)
+        await load_files(memory, [tmp_path], report=report)
     assert (report.count("added"), report.count("failed")) == (IN_FLIGHT - 1, 1)
     assert (report.begun, report.files) == (IN_FLIGHT, IN_FLIGHT + 10)
 
@@ -257,13 +258,13 @@ async def test_what_is_under_way_when_the_loading_ends_is_counted_by_its_own_ans
 async def test_a_loading_that_ends_leaves_nobody_waiting_for_room(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ragchat.ingest.load.MOST_BYTES", 1000)
+    monkeypatch.setattr("ragchat.ingest.loading.MOST_BYTES", 1000)
     for number in range(20):
         (tmp_path / f"{number}.txt").write_text("x" * 300, encoding="utf-8")
     memory = Scripted(MemoryRefused("MEMORY_FULL", "The disk is full."))
     memory.go.set()
     with anyio.fail_after(20), pytest.raises(MemoryRefused):
-        await run_inject(memory, [tmp_path])
+        await load_files(memory, [tmp_path])
 
 
 async def test_a_cancelled_loading_does_not_walk_on(
@@ -271,16 +272,16 @@ async def test_a_cancelled_loading_does_not_walk_on(
 ) -> None:
     walking, ended = anyio.Event(), threading.Event()
 
-    def endless(_: Sequence[Path], is_given_up: Callable[[], bool]) -> Collected:
+    def endless(_: Sequence[Path], is_cancelled: Callable[[], bool]) -> Found:
         anyio.from_thread.run_sync(walking.set)
-        while not is_given_up():
+        while not is_cancelled():
             continue
         ended.set()
-        return Collected()
+        return Found()
 
-    monkeypatch.setattr("ragchat.ingest.load.collect", endless)
+    monkeypatch.setattr("ragchat.ingest.loading.find_files", endless)
     async with memory_in(tmp_path) as memory:
-        loading = asyncio.create_task(run_inject(memory, [docs]))
+        loading = asyncio.create_task(load_files(memory, [docs]))
         with anyio.fail_after(20):
             await walking.wait()
         loading.cancel()

@@ -1,4 +1,4 @@
-"""Which files a path means, and what text is in a file."""
+"""Which files the user's paths name or contain."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ragchat.ingest.files import LARGEST_BYTES, Collected, collect, references
+from ragchat.ingest.decoding import LARGEST_BYTES
+from ragchat.ingest.walking import Found, find_files
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="POSIX file kinds")
 
@@ -21,29 +22,29 @@ def write(root: Path, files: dict[str, str | bytes]) -> Path:
     return root
 
 
-def names(collected: Collected, root: Path) -> list[str]:
-    return [source.path.relative_to(root.resolve()).as_posix() for source in collected.sources]
+def names(found: Found, root: Path) -> list[str]:
+    return [source.path.relative_to(root.resolve()).as_posix() for source in found.sources]
 
 
-def reasons(collected: Collected) -> dict[str, tuple[str, bool]]:
-    return {Path(refusal.name).name: (refusal.reason, refusal.failed) for refusal in collected.refusals}
+def reasons(found: Found) -> dict[str, tuple[str, bool]]:
+    return {Path(refusal.name).name: (refusal.reason, refusal.failed) for refusal in found.refusals}
 
 
 def test_a_folder_gives_its_files_in_the_order_of_their_names(tmp_path: Path) -> None:
     write(tmp_path, {"b.md": "b", "a.txt": "a", "sub/c.rst": "c", "sub/deep/d.py": "d"})
-    assert names(collect([tmp_path]), tmp_path) == ["a.txt", "b.md", "sub/c.rst", "sub/deep/d.py"]
+    assert names(find_files([tmp_path]), tmp_path) == ["a.txt", "b.md", "sub/c.rst", "sub/deep/d.py"]
 
 
 def test_hidden_entries_of_a_folder_are_left_out(tmp_path: Path) -> None:
     write(tmp_path, {".secret.md": "x", ".git/config": "x", "seen.md": "x"})
-    collected = collect([tmp_path])
-    assert names(collected, tmp_path) == ["seen.md"]
-    assert not collected.refusals
+    found = find_files([tmp_path])
+    assert names(found, tmp_path) == ["seen.md"]
+    assert not found.refusals
 
 
 def test_a_hidden_or_ignored_file_that_is_named_is_taken(tmp_path: Path) -> None:
     write(tmp_path, {".notes.md": "x", "log/a.md": "x", ".gitignore": "log/"})
-    assert names(collect([tmp_path / ".notes.md", tmp_path / "log" / "a.md"]), tmp_path) == [
+    assert names(find_files([tmp_path / ".notes.md", tmp_path / "log" / "a.md"]), tmp_path) == [
         ".notes.md",
         "log/a.md",
     ]
@@ -67,32 +68,32 @@ def test_gitignore_files_hold_for_their_folder_and_below_and_the_deeper_one_has_
             "private.md": "x",
         },
     )
-    assert names(collect([tmp_path]), tmp_path) == ["private.md", "sub/keep.log", "sub/only-here.md"]
+    assert names(find_files([tmp_path]), tmp_path) == ["private.md", "sub/keep.log", "sub/only-here.md"]
 
 
 def test_the_repository_above_a_folder_says_what_is_ignored_in_it(tmp_path: Path) -> None:
     write(tmp_path, {".git/HEAD": "", ".gitignore": "*.tmp\n", "docs/a.md": "x", "docs/b.tmp": "x"})
-    assert names(collect([tmp_path / "docs"]), tmp_path) == ["docs/a.md"]
+    assert names(find_files([tmp_path / "docs"]), tmp_path) == ["docs/a.md"]
 
 
 def test_a_named_folder_is_loaded_although_the_repository_ignores_it(tmp_path: Path) -> None:
     write(tmp_path, {".git/HEAD": "", ".gitignore": "out/\n", "out/a.md": "x"})
-    assert names(collect([tmp_path / "out"]), tmp_path) == ["out/a.md"]
+    assert names(find_files([tmp_path / "out"]), tmp_path) == ["out/a.md"]
 
 
 def test_an_unsupported_file_has_failed_when_named_and_is_left_out_of_a_folder(tmp_path: Path) -> None:
     write(tmp_path, {"paper.pdf": b"%PDF", "a.md": "x"})
-    assert reasons(collect([tmp_path])) == {"paper.pdf": ("is not text or Markdown (PDF)", False)}
-    assert reasons(collect([tmp_path / "paper.pdf"])) == {
+    assert reasons(find_files([tmp_path])) == {"paper.pdf": ("is not text or Markdown (PDF)", False)}
+    assert reasons(find_files([tmp_path / "paper.pdf"])) == {
         "paper.pdf": ("is not text or Markdown (PDF)", True)
     }
 
 
 def test_a_path_that_is_not_there_has_failed_and_the_others_are_found(tmp_path: Path) -> None:
     write(tmp_path, {"a.md": "x"})
-    collected = collect([tmp_path / "gone.md", tmp_path / "a.md"])
-    assert names(collected, tmp_path) == ["a.md"]
-    assert reasons(collected) == {"gone.md": ("does not exist", True)}
+    found = find_files([tmp_path / "gone.md", tmp_path / "a.md"])
+    assert names(found, tmp_path) == ["a.md"]
+    assert reasons(found) == {"gone.md": ("does not exist", True)}
 
 
 def test_an_empty_path_names_nothing_and_never_the_working_folder(
@@ -100,15 +101,15 @@ def test_an_empty_path_names_nothing_and_never_the_working_folder(
 ) -> None:
     write(tmp_path, {"a.md": "x"})
     monkeypatch.chdir(tmp_path)
-    collected = collect([""])
-    assert (collected.sources, collected.folders) == ([], [])
-    [refusal] = collected.refusals
+    found = find_files([""])
+    assert (found.sources, found.folders) == ([], [])
+    [refusal] = found.refusals
     assert (refusal.name, refusal.reason, refusal.uri) == ('""', "does not exist", "")
 
 
 def test_a_file_that_is_meant_twice_is_taken_once(tmp_path: Path) -> None:
     write(tmp_path, {"a.md": "x"})
-    assert names(collect([tmp_path, tmp_path / "a.md", tmp_path]), tmp_path) == ["a.md"]
+    assert names(find_files([tmp_path, tmp_path / "a.md", tmp_path]), tmp_path) == ["a.md"]
 
 
 @posix
@@ -116,9 +117,9 @@ def test_links_in_a_circle_end(tmp_path: Path) -> None:
     write(tmp_path, {"sub/a.md": "x"})
     (tmp_path / "sub" / "up").symlink_to(tmp_path)
     (tmp_path / "self").symlink_to(tmp_path / "self")
-    collected = collect([tmp_path])
-    assert names(collected, tmp_path) == ["sub/a.md"]
-    assert [Path(refusal.name).name for refusal in collected.refusals] == ["self"]
+    found = find_files([tmp_path])
+    assert names(found, tmp_path) == ["sub/a.md"]
+    assert [Path(refusal.name).name for refusal in found.refusals] == ["self"]
 
 
 @posix
@@ -126,34 +127,28 @@ def test_a_link_that_leads_out_of_the_folder_is_not_followed(tmp_path: Path) -> 
     write(tmp_path, {"private/key.txt": "secret", "project/a.md": "x"})
     (tmp_path / "project" / "innocent.txt").symlink_to(tmp_path / "private" / "key.txt")
     (tmp_path / "project" / "all").symlink_to(tmp_path / "private")
-    collected = collect([tmp_path / "project"])
-    assert names(collected, tmp_path) == ["project/a.md"]
-    assert set(reasons(collected).values()) == {("is a link that leads out of the folder", False)}
+    found = find_files([tmp_path / "project"])
+    assert names(found, tmp_path) == ["project/a.md"]
+    assert set(reasons(found).values()) == {("is a link to a place outside the folder", False)}
 
 
 @posix
 def test_a_named_link_is_followed_and_stands_for_its_target(tmp_path: Path) -> None:
     write(tmp_path, {"real/a.md": "x"})
     (tmp_path / "link").symlink_to(tmp_path / "real")
-    assert names(collect([tmp_path / "link"]), tmp_path) == ["real/a.md"]
+    assert names(find_files([tmp_path / "link"]), tmp_path) == ["real/a.md"]
 
 
 @posix
 def test_a_pipe_is_refused_and_never_opened(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.txt")
-    assert reasons(collect([tmp_path])) == {"pipe.txt": ("is not a regular file", False)}
+    assert reasons(find_files([tmp_path])) == {"pipe.txt": ("is not a regular file", False)}
 
 
-def test_a_document_may_be_named_by_its_id_its_uri_or_its_path(tmp_path: Path) -> None:
-    path = tmp_path / "a b.md"
-    assert references(str(path)) == (str(path), path.resolve().as_uri())
-    assert references("~nobody-has-this-name/x") == ("~nobody-has-this-name/x",)
-
-
-def test_a_walk_that_is_given_up_ends_at_the_next_entry(tmp_path: Path) -> None:
+def test_a_walk_that_is_cancelled_ends_at_the_next_entry(tmp_path: Path) -> None:
     write(tmp_path, {"a.md": "x", "b.md": "x", "c/d.md": "x"})
     answers = iter([False, False, True, True])  # at the folder, at its first entry, at its second one
-    assert names(collect([tmp_path], lambda: next(answers)), tmp_path) == ["a.md"]
+    assert names(find_files([tmp_path], lambda: next(answers)), tmp_path) == ["a.md"]
 
 
 def test_a_file_above_the_limit_is_refused_with_both_sizes(tmp_path: Path) -> None:
@@ -161,5 +156,5 @@ def test_a_file_above_the_limit_is_refused_with_both_sizes(tmp_path: Path) -> No
     with path.open("wb") as file:
         file.truncate(LARGEST_BYTES + 1)
     reason = "cannot be read: it is larger than 134,217,728 bytes (134,217,729)"
-    assert reasons(collect([tmp_path])) == {"large.md": (reason, False)}
-    assert reasons(collect([path])) == {"large.md": (reason, True)}
+    assert reasons(find_files([tmp_path])) == {"large.md": (reason, False)}
+    assert reasons(find_files([path])) == {"large.md": (reason, True)}

@@ -1,8 +1,8 @@
-"""Files and folders to sources: which files are meant. Not what is in them (`texts`).
+"""Walking folders: which files the user's paths name or contain.
 
-Rules: a path that is named is taken as it is, also when it is hidden or ignored; inside a folder, hidden
-entries and what .gitignore names are left out without a word, and whatever else cannot be loaded is named
-with its reason. A link found inside a folder is followed only to a place inside the same folder: a cloned
+A path that the user names is taken as it is, even if it is hidden or ignored. Inside a folder, hidden entries
+and those that .gitignore excludes are left out silently; any other file that cannot be loaded is reported
+with the reason. A link inside a folder is followed only if it leads to a place in the same folder: a cloned
 repository must not bring the user's private files into memory.
 """
 
@@ -10,15 +10,17 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import unquote_to_bytes, urlsplit
 
+from ragchat.ingest.decoding import LARGEST_BYTES
 from ragchat.ingest.gitignore import Gitignore
+from ragchat.uris import path_of
+from ragconfig.home import user_path
 from ragconfig.regular_files import too_large
 
-# Named without being opened. Some of them are text inside, but their markup would bury their words.
+# Files that are refused by their extension. Some contain text, but mostly markup.
 UNSUPPORTED = {
     extension: kind
     for kind, extensions in {
@@ -35,13 +37,11 @@ UNSUPPORTED = {
     }.items()
     for extension in (f".{name}" for name in extensions.split())
 }
-# Half of what a message to memory may hold (limits.message_bytes): text grows when it is escaped as JSON.
-LARGEST_BYTES = 128 << 20
 
 
 @dataclass(frozen=True)
 class Source:
-    """One file to load. `named`: by the user, not found in a folder."""
+    """One file to load. `named`: the user named the file itself, not a folder above it."""
 
     path: Path  # resolved
     size: int  # bytes
@@ -54,10 +54,10 @@ class Source:
 
 @dataclass(frozen=True)
 class Refusal:
-    """A path that is not loaded, and why. `failed`: the user meant it and does not get it; else left out."""
+    """A path that is not loaded. `failed`: it counts as a failure, else as skipped."""
 
-    path: Path | None  # None: the user's word was empty, and names nothing
-    reason: str
+    path: Path | None  # None: the user gave an empty word
+    reason: str  # the end of a sentence that begins with the path
     failed: bool = True
 
     @property
@@ -70,33 +70,32 @@ class Refusal:
 
 
 @dataclass
-class Collected:
-    """What a walk found. `folders` are the resolved folders that were walked."""
+class Found:
+    """The files that paths name or contain. `folders` are the resolved folders that were walked."""
 
     sources: list[Source] = field(default_factory=list)
     refusals: list[Refusal] = field(default_factory=list)
     folders: list[Path] = field(default_factory=list)
 
 
-def collect(paths: Iterable[str | Path], is_given_up: Callable[[], bool] = lambda: False) -> Collected:
-    """Everything that `paths` mean, each file once, in a stable order. Never raises for a bad path.
+def find_files(paths: Iterable[str | Path], is_cancelled: Callable[[], bool] = lambda: False) -> Found:
+    """The files that `paths` name or contain, each once, in a stable order. Never raises for a bad path.
 
-    A user's words come here as they are: an empty one names nothing, while Path("") is the working folder.
-
-    Folders are walked until `is_given_up`: nobody can stop a thread from outside.
+    An empty word is refused: as a Path it would be the working folder. `is_cancelled` is asked during the
+    walk, because a thread cannot be stopped from outside.
     """
-    collected = Collected()
+    found = Found()
     seen: set[Path] = set()
     for word in paths:
         if not os.fspath(word):
-            collected.refusals.append(Refusal(None, "does not exist"))
+            found.refusals.append(Refusal(None, "does not exist"))
             continue
         path = Path(word)
         try:
-            resolved = path.expanduser().resolve(strict=True)
+            resolved = user_path(word).resolve(strict=True)
             if resolved.is_dir():
-                walked = _walk(resolved, is_given_up)
-                collected.folders.append(resolved)
+                walked = _walk(resolved, is_cancelled)
+                found.folders.append(resolved)
             else:
                 walked = iter([_look(resolved, named=True)])
         except FileNotFoundError:
@@ -105,15 +104,15 @@ def collect(paths: Iterable[str | Path], is_given_up: Callable[[], bool] = lambd
             walked = iter([Refusal(path, reason_of(error))])
         for item in walked:
             if isinstance(item, Refusal):
-                collected.refusals.append(item)
+                found.refusals.append(item)
             elif item.path not in seen:
                 seen.add(item.path)
-                collected.sources.append(item)
-    return collected
+                found.sources.append(item)
+    return found
 
 
 def _look(path: Path, *, named: bool = False) -> Source | Refusal:
-    """A resolved path that is no folder, judged by its name and kind alone."""
+    """Judge a resolved path that is not a folder by its name, kind and size."""
     try:
         status = path.stat()
     except OSError as error:
@@ -127,12 +126,12 @@ def _look(path: Path, *, named: bool = False) -> Source | Refusal:
     return Source(path, status.st_size, named)
 
 
-def _walk(root: Path, is_given_up: Callable[[], bool]) -> Iterator[Source | Refusal]:
-    """The files under `root`, which is resolved; folders in the order of their names."""
+def _walk(root: Path, is_cancelled: Callable[[], bool]) -> Iterator[Source | Refusal]:
+    """The files under `root`, which is resolved, in the order of their names, folder by folder."""
     visited = {root}
     pending: list[tuple[Path, Gitignore]] = [(root, Gitignore.above(root))]
     yield from _unreadable(pending[0][1])
-    while pending and not is_given_up():
+    while pending and not is_cancelled():
         folder, ignored = pending.pop()
         try:
             entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
@@ -143,26 +142,26 @@ def _walk(root: Path, is_given_up: Callable[[], bool]) -> Iterator[Source | Refu
         yield from _unreadable(ignored)
         below = []
         for entry in entries:
-            if is_given_up():
+            if is_cancelled():
                 return
-            # To git, a link is a file, wherever it leads.
+            # Git treats a link as a file, wherever it leads.
             if entry.name.startswith(".") or ignored.matches(
                 Path(entry.path), entry.is_dir(follow_symlinks=False)
             ):
                 continue
-            found = _resolve(entry, root)
-            if isinstance(found, Refusal):
-                yield found
-            elif not found.is_dir():
-                yield _look(found)
-            elif found not in visited:
-                visited.add(found)
-                below.append((found, ignored))
+            target = _resolve(entry, root)
+            if isinstance(target, Refusal):
+                yield target
+            elif not target.is_dir():
+                yield _look(target)
+            elif target not in visited:
+                visited.add(target)
+                below.append((target, ignored))
         pending.extend(reversed(below))
 
 
 def _unreadable(ignored: Gitignore) -> Iterator[Refusal]:
-    """Git goes on without a .gitignore that cannot be read; so do we, and say so."""
+    """Like git, the walk continues without a .gitignore that cannot be read, but reports it."""
     for error in ignored.unreadable:
         yield Refusal(Path(error.filename), reason_of(error), failed=False)
 
@@ -174,33 +173,14 @@ def _resolve(entry: os.DirEntry[str], root: Path) -> Path | Refusal:
     try:
         target = path.resolve(strict=True)
     except (OSError, RuntimeError) as error:
-        return Refusal(path, f"is a link that leads nowhere ({reason_of(error)})", failed=False)
+        return Refusal(path, f"is a broken link ({reason_of(error)})", failed=False)
     if not target.is_relative_to(root):
-        return Refusal(path, "is a link that leads out of the folder", failed=False)
+        return Refusal(path, "is a link to a place outside the folder", failed=False)
     return target
 
 
-def references(document: str) -> Sequence[str]:
-    """What a user's word for a document may mean, likeliest first: an id or URI as it is, a file's path."""
-    try:
-        path = Path(document).expanduser().resolve()
-    except (OSError, RuntimeError, ValueError):  # a home folder nobody has, a link in a circle, a NUL
-        return (document,)
-    return (document, path.as_uri())
-
-
-def path_of(uri: str) -> Path:
-    """The path behind a file's URI."""
-    parts = urlsplit(uri)
-    path = os.fsdecode(unquote_to_bytes(parts.path))  # a name need not be UTF-8
-    if parts.netloc:
-        return Path(f"//{parts.netloc}{path}")
-    # file:///C:/notes.md: the slash before a drive letter is no part of a Windows path.
-    return Path(path[1:] if len(path) > 2 and path[2] == ":" else path)
-
-
-def is_gone(uri: str) -> bool:
-    """Whether a file is certainly not there any more; what cannot be looked at may be."""
+def is_missing(uri: str) -> bool:
+    """Whether a file certainly does not exist; one that cannot be examined may exist."""
     try:
         path_of(uri).stat()
     except (FileNotFoundError, NotADirectoryError):
@@ -211,7 +191,7 @@ def is_gone(uri: str) -> bool:
 
 
 def reason_of(error: Exception) -> str:
-    """Why a path cannot be had, as the end of a sentence about it."""
+    """Why a path cannot be read, as the end of a sentence that begins with it."""
     if isinstance(error, PermissionError):
         return "cannot be read: permission denied"
     if isinstance(error, OSError) and error.strerror:

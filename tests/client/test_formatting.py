@@ -1,0 +1,14 @@
+"""Numbers and times as a person reads them."""
+
+from __future__ import annotations
+
+from ragchat.formatting import counted, local, seconds
+
+
+def test_numbers_and_times_read_well() -> None:
+    assert counted(1, "chunk") == "1 chunk"
+    assert counted(1204, "chunk") == "1,204 chunks"
+    assert seconds(0.0124) == "12 ms"
+    assert seconds(2.06) == "2.1 s"
+    assert local("yesterday") == "yesterday"
+    assert local("2026-01-01T12:00:00Z").startswith("202")

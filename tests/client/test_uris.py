@@ -1,0 +1,49 @@
+"""URIs of documents: what a user may write, and what is shown."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from ragchat.uris import location, references, short_uri
+
+
+def test_a_document_may_be_named_by_its_id_its_uri_or_its_path(tmp_path: Path) -> None:
+    path = tmp_path / "a b.md"
+    assert references(str(path)) == (str(path), path.resolve().as_uri())
+    assert references("~nobody-has-this-name/x") == ("~nobody-has-this-name/x",)
+
+
+def test_a_file_below_the_working_folder_is_shown_relative_to_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "my notes" / "ä.md"
+    assert short_uri(path.as_uri()) == "my notes/ä.md"
+    assert location(path.as_uri(), 3, 9) == "my notes/ä.md:3–9"
+    assert location(path.as_uri(), 3, 3) == "my notes/ä.md:3"
+
+
+def test_a_file_below_home_begins_with_a_tilde(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Path, "home", lambda: tmp_path)
+    assert short_uri((tmp_path / "notes.md").as_uri()) == "~/notes.md"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows does not delete a working folder")
+def test_a_working_folder_that_was_deleted_shortens_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert short_uri((tmp_path / "notes.md").as_uri()) == str(tmp_path / "notes.md")
+
+
+def test_other_uris_stay_as_they_are_and_a_bare_hash_goes_by_its_title() -> None:
+    assert short_uri("https://example.org/a b") == "https://example.org/a b"
+    assert short_uri("sha256:" + "ab" * 32, "A letter") == "A letter"
+    assert short_uri("sha256:" + "ab" * 32) == "sha256:abababababab"
+    assert "\x1b" not in short_uri("note:\x1b[2J")
