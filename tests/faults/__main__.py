@@ -1,44 +1,100 @@
 """`make faults`: every campaign, or those named, with FAULTS kills and the others in proportion; one table.
 
-The same SEED brings the same damage and the same kills, but not the same race between processes.
+Each campaign is run in PARTS, as many at a time as there are processors. The same SEED brings the same damage
+and the same kills, but not the same race between processes. The memories lie in the temporary folder.
+TMPDIR=/dev/shm saves the time of a slow disk: what a killed process has written survives there as well.
 """
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import secrets
 import sys
 import tempfile
+import time
+from collections import defaultdict
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from pathlib import Path
 from random import Random
+from typing import NamedTuple
 
 from tests.benchmarks.report import console, table
-from tests.faults.campaigns import CAMPAIGNS
+from tests.faults.campaigns import CAMPAIGNS, Campaign
+from tests.faults.outcomes import Outcome
 
 FAULTS = int(os.environ.get("FAULTS", "1000"))
 SEED = int(os.environ.get("SEED") or secrets.randbits(32))
+PARTS = 4
 # Sentences shown of one campaign.
 SHOWN = 10
 
 
+class Part(NamedTuple):
+    campaign: Campaign
+    count: int
+    seed: int
+
+
+def parts_of(names: list[str]) -> list[Part]:
+    """The parts of all campaigns, or of those named: first a part of each, then another of each."""
+    chosen = [one for one in CAMPAIGNS if not names or one.run.__name__ in names]
+    counts = {one: max(1, one.many * FAULTS // 1_000) for one in chosen}
+    return [
+        Part(one, (counts[one] + part) // PARTS, SEED + part)
+        for part in range(PARTS)
+        for one in chosen
+        if (counts[one] + part) // PARTS
+    ]
+
+
+def run(part: Part) -> tuple[Outcome, float]:
+    """The outcome of a part, and the seconds it took."""
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        outcome = part.campaign.run(Path(folder), part.count, Random(part.seed))
+    return outcome, time.monotonic() - began
+
+
 def main(names: list[str]) -> int:
     console.print(f"SEED={SEED}")
-    outcomes = []
-    for campaign in CAMPAIGNS:
-        if not names or campaign.run.__name__ in names:
-            with tempfile.TemporaryDirectory() as folder:
-                count = max(1, campaign.many * FAULTS // 1_000)
-                outcome = campaign.run(Path(folder), count, Random(SEED))
-            outcomes.append(outcome)
-            console.print(f"{outcome.campaign}: {outcome.count} done", highlight=False)
-            for sentence in [*outcome.hung, *outcome.lost][:SHOWN]:
-                console.print(f"  {sentence}", highlight=False, markup=False)
+    # As on a user's machine: without it every process that is killed has compiled our sources again.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    totals: dict[str, Outcome] = {}
+    seconds: dict[str, float] = defaultdict(float)
+    # Not forked: this process has threads of the pool.
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(os.cpu_count(), mp_context=context) as pool:
+        parts: list[Future[tuple[Outcome, float]]] = [pool.submit(run, part) for part in parts_of(names)]
+        for part in as_completed(parts):
+            outcome, took = part.result()
+            seconds[outcome.campaign] += took
+            report(outcome)
+            total = totals.setdefault(outcome.campaign, Outcome(outcome.campaign))
+            total.count += outcome.count
+            total.lost += outcome.lost
+            total.hung += outcome.hung
     table(
         f"{FAULTS:,} faults",
-        ["campaign", "count", "lost", "hung"],
-        [[one.campaign, f"{one.count:,}", str(len(one.lost)), str(len(one.hung))] for one in outcomes],
+        ["campaign", "count", "lost", "hung", "seconds"],
+        [
+            [
+                one.campaign,
+                f"{one.count:,}",
+                str(len(one.lost)),
+                str(len(one.hung)),
+                f"{seconds[one.campaign]:.0f}",
+            ]
+            for one in totals.values()
+        ],
     )
-    return 1 if any(one.lost or one.hung for one in outcomes) else 0
+    return 1 if any(one.lost or one.hung for one in totals.values()) else 0
+
+
+def report(outcome: Outcome) -> None:
+    console.print(f"{outcome.campaign}: {outcome.count} done", highlight=False)
+    for sentence in [*outcome.hung, *outcome.lost][:SHOWN]:
+        console.print(f"  {sentence}", highlight=False, markup=False)
 
 
 if __name__ == "__main__":
