@@ -1,8 +1,9 @@
-"""What all tests have in common: no memory of whoever runs them, and a Ctrl-C that is heard."""
+"""What all tests have in common: a home of their own, temporary folders in memory, a working Ctrl-C."""
 
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,36 +14,44 @@ from hypothesis.database import DirectoryBasedExampleDatabase
 
 from ragconfig.home import HOME_VARIABLE
 
-# No deadlines: a machine that runs something else beside the tests would miss them.
+# No deadlines: a busy machine would miss them.
 settings.register_profile(
-    "short",  # the same examples in every run: a change that breaks one is to blame for it
+    "short",  # the same examples in every run: a failure comes from the change under test
     derandomize=True,
     database=None,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.register_profile(
-    "long",  # other examples in every run; those that fail are kept and come first in the next one
+    "long",  # new examples in every run; failing ones are saved and tried first in the next
     max_examples=1_000,
     database=DirectoryBasedExampleDatabase(Path(__file__).parent.parent / ".hypothesis" / "examples"),
     print_blob=True,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
 )
-# Taken out of the environment: the programs refuse a variable that looks like a setting and is none.
-settings.load_profile(os.environ.pop("RAGCHAT_TEST_PROFILE", "short"))
+PROFILE_VARIABLE = "RAGCHAT_TEST_PROFILE"
+settings.load_profile(os.environ.get(PROFILE_VARIABLE, "short"))
+
+# A file system in memory, for the temporary folders of the tests: SQLite's syncs are half the time on a disk.
+_IN_MEMORY = Path("/dev/shm")
+_FREE_BYTES = 2 * 2**30  # a container often has 64 MB there: too few
+if _IN_MEMORY.is_dir() and shutil.disk_usage(_IN_MEMORY).free >= _FREE_BYTES:
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(_IN_MEMORY))
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _home_of_nobody(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def _home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(HOME_VARIABLE, str(tmp_path_factory.mktemp("home")))
-        patch.delenv("RAGCHAT_MEMORY", raising=False)
+        # The programs reject a variable that looks like a setting but is none.
+        for variable in ("RAGCHAT_MEMORY", PROFILE_VARIABLE):
+            patch.delenv(variable, raising=False)
         yield
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _audible_interrupts() -> None:
-    # A job that a shell runs in the background ignores SIGINT, and would bequeath that to every program here.
+def _ctrl_c() -> None:
+    # A job that a shell runs in the background ignores SIGINT, and the processes it starts inherit that.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)

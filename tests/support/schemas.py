@@ -1,10 +1,13 @@
-"""The protocol's own JSON Schemas, and which of their definitions a message has to fit."""
+"""The protocol's own JSON Schemas, and the definition in them that a message must match.
+
+All but the first come with the official conformance suite.
+"""
 
 from __future__ import annotations
 
 import functools
 import json
-import re
+import subprocess
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,8 +17,13 @@ from jsonschema.exceptions import best_match
 
 from ragmcp.protocol.eras import LATEST_LEGACY, LEGACY_REVISIONS, MODERN_REVISIONS
 from ragmcp.protocol.schema.base import PROTOCOL_VERSION
+from tests.support.typescript import MODULES, NODE
 
-SCHEMAS = Path(__file__).resolve().parents[3] / "shared" / "mcp-schema"
+SUITE = MODULES / "@modelcontextprotocol/conformance/dist/index.js"
+# The suite has no schema of this revision.
+FIRST = "2024-11-05"
+FIRST_SCHEMA = Path(__file__).with_name(f"schema-{FIRST}.json")
+EXTRACT = Path(__file__).with_name("extract_schemas.mjs")
 MODERN = MODERN_REVISIONS[0]
 REVISIONS = [*LEGACY_REVISIONS, MODERN]
 
@@ -29,21 +37,28 @@ MODERN_ERRORS = {
 
 
 def present() -> bool:
-    """Whether the schemas are on this machine."""
-    return SCHEMAS.is_dir()
+    """Whether every revision has a schema on this machine."""
+    return SUITE.exists()
 
 
 def need() -> None:
-    """Skip the test where they are not."""
+    """Skip the test where a revision has none."""
     if not present():
-        pytest.skip(f"the protocol's schemas are not here: {SCHEMAS} does not exist")
+        pytest.skip("no MCP schemas: they come with the conformance suite, which `make test` gets with npm")
+
+
+@functools.cache
+def _schemas() -> dict[str, Any]:
+    """By revision."""
+    done = subprocess.run([NODE, str(EXTRACT), str(SUITE)], stdout=subprocess.PIPE, check=True)
+    return {FIRST: json.loads(FIRST_SCHEMA.read_text(encoding="utf-8")), **json.loads(done.stdout)}
 
 
 @functools.cache
 def _definitions(revision: str) -> tuple[str, dict[str, Any]]:
-    text = (SCHEMAS / revision / "schema.json").read_text(encoding="utf-8")
-    # The values of a form are strings, numbers or booleans in the TypeScript source, not integers only.
-    text = re.sub(r'"string",\s*"integer",\s*"boolean"', '"string", "number", "boolean"', text)
+    # Numbers in forms are not only integers: the TypeScript source, which is normative, says "number".
+    text = json.dumps(_schemas()[revision])
+    text = text.replace('"string", "integer", "boolean"', '"string", "number", "boolean"')
     schema = json.loads(text)
     key = "$defs" if "$defs" in schema else "definitions"
     return key, schema[key]
