@@ -17,7 +17,7 @@ from tests.support.processes import LONGEST_SECONDS
 ROOT = Path(__file__).resolve().parents[2]
 SERVER = [sys.executable, "-m", "tests.support.mcp_server"]
 MESSAGE_BYTES = 200 * 2**20
-ENV = {**os.environ, "PYTHONPATH": str(ROOT)}
+ENV = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))}
 
 
 def spawned(
