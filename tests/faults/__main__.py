@@ -11,16 +11,11 @@ import multiprocessing
 import os
 import secrets
 import sys
-import tempfile
-import time
 from collections import defaultdict
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
-from pathlib import Path
-from random import Random
-from typing import NamedTuple
+from concurrent.futures import ProcessPoolExecutor, as_completed
 
 from tests.benchmarks.report import console, table
-from tests.faults.campaigns import CAMPAIGNS, Campaign
+from tests.faults.campaigns import CAMPAIGNS, Part, run_part
 from tests.faults.outcomes import Outcome
 
 FAULTS = int(os.environ.get("FAULTS", "1000"))
@@ -30,30 +25,17 @@ PARTS = 4
 SHOWN = 10
 
 
-class Part(NamedTuple):
-    campaign: Campaign
-    count: int
-    seed: int
-
-
 def parts_of(names: list[str]) -> list[Part]:
     """The parts of all campaigns, or of those named: first a part of each, then another of each."""
-    chosen = [one for one in CAMPAIGNS if not names or one.run.__name__ in names]
-    counts = {one: max(1, one.many * FAULTS // 1_000) for one in chosen}
-    return [
-        Part(one, (counts[one] + part) // PARTS, SEED + part)
-        for part in range(PARTS)
-        for one in chosen
-        if (counts[one] + part) // PARTS
-    ]
-
-
-def run(part: Part) -> tuple[Outcome, float]:
-    """The outcome of a part, and the seconds it took."""
-    began = time.monotonic()
-    with tempfile.TemporaryDirectory() as folder:
-        outcome = part.campaign.run(Path(folder), part.count, Random(part.seed))
-    return outcome, time.monotonic() - began
+    parts = []
+    for part in range(PARTS):
+        for campaign in CAMPAIGNS:
+            if names and campaign.run.__name__ not in names:
+                continue
+            count = (max(1, campaign.many * FAULTS // 1_000) + part) // PARTS
+            if count:
+                parts.append(Part(campaign, count, SEED + part))
+    return parts
 
 
 def main(names: list[str]) -> int:
@@ -62,10 +44,10 @@ def main(names: list[str]) -> int:
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     totals: dict[str, Outcome] = {}
     seconds: dict[str, float] = defaultdict(float)
-    # Not forked: this process has threads of the pool.
+    # Not forked: the pool has threads.
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(os.cpu_count(), mp_context=context) as pool:
-        parts: list[Future[tuple[Outcome, float]]] = [pool.submit(run, part) for part in parts_of(names)]
+        parts = [pool.submit(run_part, part) for part in parts_of(names)]
         for part in as_completed(parts):
             outcome, took = part.result()
             seconds[outcome.campaign] += took

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import tempfile
+import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from typing import NamedTuple
@@ -31,3 +34,20 @@ CAMPAIGNS = [
     Campaign(undo, 16, 500),
     Campaign(bad_writes, 25, 1_000),
 ]
+
+
+@dataclass(frozen=True)
+class Part:
+    """A share of a campaign that runs by itself, with its own memories."""
+
+    campaign: Campaign
+    count: int
+    seed: int
+
+
+def run_part(part: Part) -> tuple[Outcome, float]:
+    """The outcome of a part, and the seconds it took."""
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        outcome = part.campaign.run(Path(folder), part.count, Random(part.seed))
+    return outcome, time.monotonic() - began
