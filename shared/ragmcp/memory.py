@@ -5,38 +5,26 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-import anyio
-
 from ragmcp.client.client import Client, EraName, connect
 from ragmcp.client.handlers import NO_HANDLERS, Handlers
 from ragmcp.concurrency import beside
 from ragmcp.protocol.schema.base import Implementation
 from ragmcp.server.server import Server, serve
+from ragmcp.streams import IncomingBuffer
 
 # Nothing between the two needs a limit; this is 1 GiB.
 MESSAGE_BYTES = 2**30
 
 
-class MemoryStream:
+class MemoryStream(IncomingBuffer):
     """One end of a pair."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.other = self
-        self._received = bytearray()
-        self._ended = False
-        self._news = anyio.Event()
-
-    async def receive(self) -> bytes:
-        while not self._received and not self._ended:
-            await self._news.wait()
-        data, self._received = bytes(self._received), bytearray()
-        self._news = anyio.Event()
-        return data
 
     def write(self, line: bytes) -> None:
-        self.other._received += line
-        self.other._received += b"\n"
-        self.other._news.set()
+        self.other.feed(line + b"\n")
 
     def flush(self) -> None:
         """Nothing is ever queued."""
@@ -48,9 +36,8 @@ class MemoryStream:
         """Memory is never full."""
 
     def close(self) -> None:
-        """Say that no more will come."""
-        self.other._ended = True
-        self.other._news.set()
+        """End what the other side receives."""
+        self.other.feed_end()
 
 
 def memory_pair() -> tuple[MemoryStream, MemoryStream]:

@@ -19,35 +19,15 @@ from ragmcp.errors import ConnectionClosed, RagMcpError, RemoteProtocolError, Re
 from ragmcp.protocol import jsonrpc
 from ragmcp.protocol.connection import Answered, Cancelled, Connection, Event, Garbage, Reply
 from ragmcp.protocol.jsonrpc import Id, Notification, Request
+from ragmcp.streams import Stream
 
 log = logging.getLogger(__name__)
 
 # What is still being answered when the other side stops asking may take this long: `cat requests | ragmemory`
 # wants its answers. A host that does not want to wait for them terminates us.
 FINISH_SECONDS = 10.0
-# Who writes waits once this much is queued: enough to keep a pipe busy, little enough to hold in memory.
-HIGH_WATER_BYTES = 2**20
 # How late a timeout may be.
 TICK_SECONDS = 0.02
-
-
-class Stream(Protocol):
-    """Bytes in, lines out: all that a peer needs of a transport."""
-
-    async def receive(self) -> bytes:
-        """The next bytes; b"" when no more will come. One receiver at a time; cancelling it loses nothing."""
-
-    def write(self, line: bytes) -> None:
-        """Queue one line (without its newline) for the next flush."""
-
-    def flush(self) -> None:
-        """Send what is queued, at once as far as that goes without waiting."""
-
-    def flush_soon(self) -> None:
-        """Send what is queued, together with what others queue in this turn of the event loop."""
-
-    async def drain(self, below: int = HIGH_WATER_BYTES) -> None:
-        """Wait while more than `below` bytes are queued."""
 
 
 class Channel(Protocol):
@@ -83,7 +63,7 @@ class Waiter:
         if isinstance(self.outcome, TimeoutError):
             raise RequestTimedOut(method, timeout or 0)
         if isinstance(self.outcome, ConnectionClosed):
-            raise ConnectionClosed(method)
+            raise ConnectionClosed(method, self.outcome.reason)
         raise self.outcome
 
 
@@ -158,6 +138,10 @@ class Peer:
         self._stream.write(jsonrpc.encode_notification(method, params))
         self._stream.flush()
         await self._stream.drain()
+
+    def fail(self, id: Id, error: RagMcpError) -> None:
+        """Let our request `id` raise `error`, if it still waits: its line, or the answer, was lost."""
+        self._take(self.connection.fail(id, error))
 
     async def _watch_clock(self) -> None:
         """One clock for all deadlines: a timer for each call would cost a third of the call."""

@@ -19,16 +19,17 @@ from ragmcp.errors import (
     ServerUnreachable,
     WireError,
 )
+from ragmcp.http import raw
 from ragmcp.http.client import Http
 from ragmcp.http.errors import HttpRefused
-from ragmcp.peer import FINISH_SECONDS, Stream
+from ragmcp.http.raw import open_session
+from ragmcp.peer import FINISH_SECONDS
 from ragmcp.protocol import headers, jsonrpc
 from ragmcp.protocol.connection import CANCELLED, error_object
 from ragmcp.protocol.framing import Line, LineDecoder, Overlong
 from ragmcp.protocol.jsonrpc import NO_PARAMS, ErrorObject, Id, Notification, Request, Unreadable
 from ragmcp.protocol.schema.base import PROTOCOL_VERSION, CancelledParams
-from ragmemory.bridge.forwarding import Forwarder
-from ragmemory.bridge.session import Session
+from ragmcp.streams import Stream
 
 log = logging.getLogger(__name__)
 
@@ -54,21 +55,20 @@ class Running(Struct):
 
 
 class Bridge:
-    """Reads what the host says, and lets every request take its own way."""
+    """Passes on each message of the host, and writes back what the server sends."""
 
     def __init__(self, stream: Stream, http: Http, tasks: TaskGroup, revive: Revive) -> None:
         self._stream = stream
+        self._http = http
         self._tasks = tasks
         self._revive = revive
-        self._message_bytes = http.message_bytes
-        self._forwarder = Forwarder(http, self._write)
-        self._session = Session(self._forwarder, tasks, self._write)
+        self._session = open_session(http, tasks, self._write)
         self._running: dict[Id, Running] = {}
         self._idle = anyio.Event()
 
     async def run(self) -> None:
-        """Until the host has closed, and what it asked is answered."""
-        decoder = LineDecoder(self._message_bytes)
+        """Until the host has closed, and its requests are answered."""
+        decoder = LineDecoder(self._http.message_bytes)
         while data := await self._stream.receive():
             for line in decoder.feed(data):
                 await self._take(line)
@@ -89,33 +89,34 @@ class Bridge:
 
     async def _take(self, line: Line | Overlong) -> None:
         if isinstance(line, Overlong):
-            error = MessageTooLarge(line.size, self._message_bytes)
+            error = MessageTooLarge(line.size, self._http.message_bytes)
             self._refuse(jsonrpc.salvaged(line.head, line.tail, error).refusal_id, error)
             return
+        line = bytes(line)
         if jsonrpc.is_batch(line):
-            self._tasks.start_soon(self._ask_batch, bytes(line))
+            self._tasks.start_soon(self._ask_batch, line)
             return
         match jsonrpc.parse(line):
             case Request() as request:
-                heads = _modern_heads(request.method, request.params)
-                running = Running(request.method, bool(heads), anyio.CancelScope())
+                headers = _modern_headers(request.method, request.params)
+                running = Running(request.method, bool(headers), anyio.CancelScope())
                 self._running[request.id] = running
-                self._tasks.start_soon(self._ask, request, bytes(line), heads, running.scope)
+                self._tasks.start_soon(self._ask, request, line, headers, running.scope)
             case Unreadable() as unreadable:
                 self._refuse(unreadable.refusal_id, unreadable.error)
             case Notification(method, params) if method == CANCELLED:
-                await self._cancel(params, bytes(line))
+                await self._cancel(params, line)
             case Notification(method, params):
-                await self._tell(method, params, bytes(line))
+                await self._say(method, params, line)
             case _:
-                await self._tell("an answer", NO_PARAMS, bytes(line))
+                await self._say("an answer", NO_PARAMS, line)
 
     async def _ask(
-        self, request: Request, line: bytes, heads: dict[str, str], scope: anyio.CancelScope
+        self, request: Request, line: bytes, headers: dict[str, str], scope: anyio.CancelScope
     ) -> None:
         async def attempt() -> None:
-            if heads:
-                await self._forwarder.ask(request.method, request.id, line, heads)
+            if headers:
+                await raw.ask(self._http, request.method, request.id, line, headers, self._write)
             else:
                 await self._session.ask(request, line)
 
@@ -129,18 +130,18 @@ class Bridge:
 
     async def _ask_batch(self, line: bytes) -> None:
         try:
-            await self._forwarder.ask("a batch", None, line, self._session.heads)
+            await self._session.ask_batch(line)
         except RagMcpError as error:
             self._refuse(None, error)
 
-    async def _tell(self, method: str, params: Raw, line: bytes) -> None:
-        heads = _modern_heads(method, params)
+    async def _say(self, method: str, params: Raw, line: bytes) -> None:
+        headers = _modern_headers(method, params)
 
         async def attempt() -> None:
-            if heads:
-                await self._forwarder.tell(method, line, heads)
+            if headers:
+                await raw.post(self._http, method, line, headers)
             else:
-                await self._session.tell(method, line)
+                await self._session.say(method, line)
 
         try:
             await self._patiently(attempt, repeatable=True)
@@ -154,8 +155,8 @@ class Bridge:
             return
         if running := self._running.get(id):
             if not running.modern:
-                await self._tell(CANCELLED, params, line)
-            running.scope.cancel()  # Which closes its stream, and that is how a modern one is cancelled.
+                await self._say(CANCELLED, params, line)
+            running.scope.cancel()  # This closes the response, which is how a modern request is cancelled.
 
     async def _patiently(self, attempt: Callable[[], Awaitable[None]], *, repeatable: bool) -> None:
         """Until it works, or patience is at an end. Raises what the last attempt raised."""
@@ -177,8 +178,8 @@ class Bridge:
                 with anyio.move_on_after(deadline - anyio.current_time()):
                     await self._revive(error)
 
-    async def _write(self, line: bytes) -> None:
-        self._stream.write(line)
+    async def _write(self, message: Line) -> None:
+        self._stream.write(bytes(message).replace(b"\n", b" "))
         self._stream.flush()
         await self._stream.drain()
 
@@ -203,7 +204,7 @@ def _error_object(error: RagMcpError, id: Id | None) -> ErrorObject:
     return ErrorObject(-32603, f"{error} {error.hint}".rstrip(), data)
 
 
-def _modern_heads(method: str, params: Raw) -> dict[str, str]:
+def _modern_headers(method: str, params: Raw) -> dict[str, str]:
     """What a modern message says in its headers; nothing for a legacy one."""
     members = _members(params)
     revision = _text(_members(members.get("_meta")).get(PROTOCOL_VERSION))

@@ -20,7 +20,7 @@ from ragmcp.client.handlers import NO_HANDLERS, Handlers
 from ragmcp.client.listing import every_page, fresh
 from ragmcp.concurrency import beside, confined
 from ragmcp.errors import UnreadableAnswer, WireError
-from ragmcp.peer import Channel, Peer, Stream
+from ragmcp.peer import Channel, Peer
 from ragmcp.protocol.connection import Connection
 from ragmcp.protocol.eras import HEADER_MISMATCH, LATEST_MODERN, modern_meta
 from ragmcp.protocol.jsonrpc import Id, Notification, Request
@@ -39,6 +39,7 @@ from ragmcp.protocol.schema.base import (
 from ragmcp.protocol.schema.content import ResourceContents
 from ragmcp.protocol.schema.discovery import ServerCapabilities
 from ragmcp.protocol.schema.tools import CallToolResult, ListToolsResult, ToolCall, ToolInfo
+from ragmcp.streams import Stream
 from ragmcp.tracing import NO_TRACE, current
 
 if TYPE_CHECKING:
@@ -252,15 +253,6 @@ class Client:
         """Whether the server answers. The modern era has no ping, but `server/discover` everywhere."""
         method = "server/discover" if self.modern else "ping"
         await self.request(method, Params(meta=self.meta()), Result, timeout)
-
-    async def initialize_again(self) -> None:
-        """The server has forgotten us: shake hands, and tell it once more what it was told."""
-        from ragmcp.client.handshake import initialize
-
-        await initialize(self)
-        if self._log_level is not UNSET:
-            await self.set_log_level(self._log_level)
-        await self._subscriptions.watch_again()
 
     # Asking
 

@@ -194,11 +194,6 @@ class Subscriptions:
                 with suppress(RagMcpError):
                     await self._tell("resources/unsubscribe", uri)
 
-    async def watch_again(self) -> None:
-        """After a new handshake the server knows nothing of what it was asked before."""
-        for uri in [*self._watched]:
-            await self._tell("resources/subscribe", uri)
-
     async def _tell(self, method: str, uri: str) -> None:
         params = ResourceParams(meta=self._client.meta(), uri=uri)
         await self._client.request(method, params, EmptyResult, timeout=ACKNOWLEDGE_SECONDS)

@@ -30,7 +30,7 @@ from ragmcp.http.exchange import (
 from ragmcp.http.limits import HttpLimits, Streams
 from ragmcp.http.server import Modern
 from ragmcp.legacy.sessions import Sessions
-from ragmcp.legacy.sse import SseSessions
+from ragmcp.legacy.sse_server import SseSessions
 from ragmcp.protocol import headers
 from ragmcp.protocol.eras import LEGACY_REVISIONS, MODERN_REVISIONS
 from ragmcp.server.server import Server

@@ -18,6 +18,7 @@ import httpx2
 from ragmcp.errors import (
     ConnectionClosed,
     MessageTooLarge,
+    RagMcpError,
     RequestTimedOut,
     ServerUnreachable,
     UnreadableAnswer,
@@ -43,6 +44,7 @@ ADDRESS_HINT = "An address begins with http:// or https://."
 
 ACCEPT = "application/json, text/event-stream"
 EVENTS = "text/event-stream"
+JSON_HEADERS = {"content-type": "application/json"}
 # These are about the connection and who is asking, whatever the body says.
 ACCESS_STATUSES = frozenset({401, 403, 407, 429})
 
@@ -70,8 +72,9 @@ class Http:
     ) -> AsyncIterator[Response]:
         """The response, as soon as it begins; leaving early cuts it off. `method` is what errors name.
 
-        `resumes` is what read the event stream that this one goes on with.
-        Raises ServerUnreachable, ConnectionClosed, RequestTimedOut, HttpRefused for a redirect elsewhere.
+        `resumes` is the decoder of the event stream that this one continues.
+        Raises WireError or HttpRefused for a status that is an error or a redirect to another server,
+        ServerUnreachable, ConnectionClosed, RequestTimedOut.
         """
         response = await self._send(verb, method, headers, body, url or self.url)
         try:
@@ -83,7 +86,10 @@ class Http:
                     self.url = target
                 await response.aclose()
                 response = await self._send(verb, method, headers, body, target)
-            yield Response(self, method, response, resumes)
+            reader = Response(self, method, response, resumes)
+            if response.status_code >= 300:  # A redirect too many is an error as well.
+                raise await reader.refusal()
+            yield reader
         finally:
             await response.aclose()
 
@@ -144,11 +150,6 @@ class Response:
         self._method = method
         self._response = response
         self._chunks = response.aiter_raw()
-
-    @property
-    def refused(self) -> bool:
-        """Whether there is a `refusal` to read; one redirect too many is one as well."""
-        return self.status >= 300
 
     @property
     def streams(self) -> bool:
@@ -218,6 +219,14 @@ class Response:
             raise UnreadableAnswer(self._method, "it is compressed, which nobody asked for")
         with self._http.mapped(self._method):
             return await anext(self._chunks, None)
+
+
+def status_of(error: RagMcpError) -> int:
+    """The HTTP status that an error came with; 0 for an error without one."""
+    match error:
+        case HttpRefused(status=status) | WireError(http_status=status):
+            return status
+    return 0
 
 
 def _origin(url: httpx2.URL) -> tuple[str, str, int]:

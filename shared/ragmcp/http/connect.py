@@ -15,10 +15,10 @@ from ragmcp.client.handlers import NO_HANDLERS, Handlers
 from ragmcp.client.handshake import discover, initialize
 from ragmcp.concurrency import beside
 from ragmcp.errors import WireError
-from ragmcp.http.client import Http, open_client
+from ragmcp.http.client import Http, open_client, status_of
 from ragmcp.http.errors import HttpRefused
 from ragmcp.http.modern_client import ModernHttp
-from ragmcp.legacy.http_legacy import LegacyHttp
+from ragmcp.legacy.http_client import LegacyHttp
 from ragmcp.protocol.eras import MODERN_ERRORS
 from ragmcp.protocol.schema.base import Implementation
 
@@ -105,12 +105,9 @@ class _Opening:
         """The same for a server that wants a handshake."""
         try:
             return await self._legacy(), _Way.LEGACY
-        except WireError as error:
-            if error.code in MODERN_ERRORS or error.http_status not in SSE_STATUSES:
-                raise
-            refused: WireError | HttpRefused = error
-        except HttpRefused as error:
-            if error.status not in SSE_STATUSES:
+        except (WireError, HttpRefused) as error:
+            modern = isinstance(error, WireError) and error.code in MODERN_ERRORS
+            if modern or status_of(error) not in SSE_STATUSES:
                 raise
             refused = error
         try:
@@ -139,7 +136,6 @@ class _Opening:
             self._http,
             lambda request: client.answer(request),
             lambda notification: client.heard(notification),
-            lambda: client.initialize_again(),
         )
         client = Client(link, self._identity, self._handlers)
         async with AsyncExitStack() as attempt:

@@ -61,13 +61,10 @@ class ModernHttp:
         """Say something; the core protocol has nothing to say here."""
         body = jsonrpc.encode_notification(method, params)
         async with self._http.send("POST", method, self._headers(method, params), body) as response:
-            if response.refused:
-                raise await response.refusal()
+            await response.end()
 
     async def _ask(self, method: str, headers: dict[str, str], body: bytes) -> Raw:
         async with self._http.send("POST", method, headers, body) as response:
-            if response.refused:
-                raise await response.refusal()
             if not response.streams:
                 return _answer(method, await response.message())
             while messages := await response.next():

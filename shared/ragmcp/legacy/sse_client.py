@@ -5,31 +5,28 @@ Source: basic/transports of 2024-11-05. Deprecated; nothing else refers to this 
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import anyio
 
-from ragmcp.concurrency import Pulse, beside
+from ragmcp.concurrency import beside
 from ragmcp.errors import ConnectionClosed, RagMcpError, RequestTimedOut
-from ragmcp.http.client import EVENTS, Http, Response, shown
+from ragmcp.http.client import EVENTS, JSON_HEADERS, Http, Response, shown
 from ragmcp.http.errors import HttpRefused
-from ragmcp.peer import HIGH_WATER_BYTES
+from ragmcp.streams import IncomingBuffer, OutgoingQueue
 
 OPENING = "the opening of the event stream"
 ENDPOINT_SECONDS = 10.0
 
 
 @asynccontextmanager
-async def open_sse(http: Http) -> AsyncIterator[SseStream]:
+async def open_sse(http: Http) -> AsyncIterator[SseClientStream]:
     """The stream for a peer. Raises HttpRefused for what is no such server, ServerUnreachable."""
     async with http.send("GET", OPENING, {"accept": EVENTS}) as response:
-        if response.refused:
-            raise await response.refusal()
         if not response.streams:
             raise HttpRefused(shown(http.url), response.status, "it does not speak MCP")
-        stream = SseStream(http, response)
+        stream = SseClientStream(http, response)
         await stream.find_endpoint()
         async with beside(stream.read_on), beside(stream.write_on):
             try:
@@ -40,22 +37,17 @@ async def open_sse(http: Http) -> AsyncIterator[SseStream]:
                 raise ConnectionClosed(error.method, stream.failure) from None
 
 
-class SseStream:
+class SseClientStream(IncomingBuffer, OutgoingQueue):
     """Events in, POSTs out, in their order."""
 
     def __init__(self, http: Http, response: Response) -> None:
+        IncomingBuffer.__init__(self)
+        OutgoingQueue.__init__(self)
         self.failure = ""
         """Why it ended, where that is known."""
         self._http = http
         self._response = response
         self._endpoint = http.url
-        self._received = bytearray()
-        self._ended = False
-        self._news = anyio.Event()
-        self._queue: deque[bytes] = deque()
-        self._queued = 0
-        self._work = anyio.Event()
-        self._drained = Pulse()
 
     async def find_endpoint(self) -> None:
         """Wait for the address to which our lines go. Raises HttpRefused for one at another server."""
@@ -68,14 +60,8 @@ class SseStream:
             raise HttpRefused(shown(self._http.url), 200, "its event stream names no endpoint")
         raise RequestTimedOut(OPENING, ENDPOINT_SECONDS)
 
-    # In
-
-    async def receive(self) -> bytes:
-        while not self._received and not self._ended:
-            self._news = anyio.Event()
-            await self._news.wait()
-        data, self._received = bytes(self._received), bytearray()
-        return data
+    def write(self, line: bytes) -> None:
+        self.put(line)
 
     async def read_on(self) -> None:
         """Keep reading."""
@@ -83,52 +69,26 @@ class SseStream:
             while events := await self._response.next_events():
                 for type, data in events:
                     if type == "message":
-                        # JSON may be spread over lines; within its strings there are none.
-                        self._received += bytes(data).replace(b"\n", b" ") + b"\n"
-                self._news.set()
-            self._end("the server ended its event stream")
+                        self.feed_line(data)
+            self._close("the server ended its event stream")
         except RagMcpError as error:
-            self._end(str(error))
-
-    def _end(self, reason: str) -> None:
-        self.failure = self.failure or reason.rstrip(".")
-        self._ended = True
-        self._news.set()
-
-    # Out
-
-    def write(self, line: bytes) -> None:
-        self._queue.append(line)
-        self._queued += len(line)
-
-    def flush(self) -> None:
-        self._work.set()
-
-    def flush_soon(self) -> None:
-        self._work.set()
-
-    async def drain(self, below: int = HIGH_WATER_BYTES) -> None:
-        while self._queued > below and not self._ended:
-            await self._drained.wait()
+            self._close(str(error))
 
     async def write_on(self) -> None:
         """Keep sending what is queued."""
         try:
             while True:
-                await self._work.wait()
-                self._work = anyio.Event()
-                while self._queue:
-                    line = self._queue.popleft()
-                    await self._send(line)
-                    self._queued -= len(line)
-                    self._drained.set()
+                for line in await self.take():
+                    await self._send(bytes(line))
+                    self.mark_sent(len(line))
         except RagMcpError as error:
-            self._end(str(error))
-            self._drained.set()
+            self._close(str(error))
 
     async def _send(self, line: bytes) -> None:
-        headers = {"content-type": "application/json"}
-        async with self._http.send("POST", "a message", headers, line, url=self._endpoint) as response:
-            if response.refused:
-                raise await response.refusal()
+        async with self._http.send("POST", "a message", JSON_HEADERS, line, url=self._endpoint) as response:
             await response.end()
+
+    def _close(self, reason: str) -> None:
+        self.failure = self.failure or reason.rstrip(".")
+        self.feed_end()
+        self.abandon()

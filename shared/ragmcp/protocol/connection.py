@@ -260,6 +260,10 @@ class Connection(Generic[Waiter]):
             return b""
         return jsonrpc.encode_notification(CANCELLED, CancelledParams(request_id=id))
 
+    def fail(self, id: Id, error: RagMcpError) -> Iterable[Event[Waiter]]:
+        """The event of our request `id`, which gets no answer."""
+        return self._receive_answer(id, error)
+
     def close(self) -> list[Waiter]:
         """Everybody who still waits, and will do so in vain."""
         waiters = list(self._asked.values())

@@ -27,7 +27,7 @@ from ragmcp.errors import (
     ToolError,
     ToolNotFound,
 )
-from ragmcp.peer import Channel, Peer, Stream
+from ragmcp.peer import Channel, Peer
 from ragmcp.protocol.connection import MOST_IN_PROGRESS, Connection
 from ragmcp.protocol.eras import MODERN_REVISIONS, STRUCTURED_SINCE, Era, Session
 from ragmcp.protocol.jsonrpc import Request
@@ -48,6 +48,7 @@ from ragmcp.protocol.schema.tools import CallToolParams, CallToolResult, ListToo
 from ragmcp.protocol.validation import invalid_params
 from ragmcp.server.call import FRESH_MS, Call, InputNeeded, Method, method
 from ragmcp.server.tools import Tool
+from ragmcp.streams import Stream
 from ragmcp.tracing import loggable, traced
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import sys
 from contextlib import AbstractAsyncContextManager, suppress
 from typing import Protocol
 
-from ragmcp.peer import Stream
+from ragmcp.streams import Stream
 
 PIPE_BYTES = 2**20
 F_SETPIPE_SZ = 1031

@@ -8,8 +8,7 @@ from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from ragmcp.concurrency import Pulse
-from ragmcp.peer import HIGH_WATER_BYTES
+from ragmcp.streams import OutgoingQueue
 
 READ_BYTES = 2**16
 # A reader that found its buffer full is in the middle of something large.
@@ -30,10 +29,11 @@ async def open_polled(read_fd: int, write_fd: int) -> AsyncIterator[PolledPipes]
         stream.close()
 
 
-class PolledPipes:
-    """Through the event loop, one system call for many messages."""
+class PolledPipes(OutgoingQueue):
+    """Reads and writes in callbacks of the event loop."""
 
     def __init__(self, read_fd: int, write_fd: int) -> None:
+        super().__init__()
         self._loop = asyncio.get_running_loop()
         self._read_fd = read_fd
         self._write_fd = write_fd
@@ -42,13 +42,10 @@ class PolledPipes:
         self.ended = False
         self._reading = False
         self._receiver: asyncio.Future[None] | None = None
-        self._queue: deque[bytes | memoryview] = deque()
-        self.queued = 0
         self.sent = 0
         self.failure: OSError | None = None
         self._scheduled = False
         self._blocked = False
-        self._drained = Pulse()
         self._resume()
 
     # Reading
@@ -89,10 +86,6 @@ class PolledPipes:
 
     # Writing
 
-    def write(self, line: bytes) -> None:
-        self._queue += (line, b"\n")
-        self.queued += len(line) + 1
-
     def flush(self) -> None:
         if self._queue and not self._blocked:
             self._flush()
@@ -106,17 +99,13 @@ class PolledPipes:
         self._scheduled = False
         self.flush()
 
-    async def drain(self, below: int = HIGH_WATER_BYTES) -> None:
-        while self.queued > below:
-            await self._drained.wait()
-
     def _flush(self) -> None:
         try:
             while self._queue:
                 if self.queued <= JOIN_BYTES:
                     self._queue = deque([b"".join(self._queue)])
                 written = os.write(self._write_fd, self._queue[0])
-                self.queued -= written
+                self.mark_sent(written)
                 self.sent += written
                 if written == len(self._queue[0]):
                     self._queue.popleft()
@@ -127,12 +116,9 @@ class PolledPipes:
         except OSError as error:
             # A client sees it at its reading end too, after what is left there.
             self.failure = error
-            self._queue.clear()
-            self.queued = 0
+            self.abandon()
         if not self._queue:
             self._unblock()
-        if self.queued <= HIGH_WATER_BYTES:
-            self._drained.set()
 
     def _wait_until_writable(self) -> None:
         if not self._blocked:

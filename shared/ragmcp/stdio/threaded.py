@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from functools import partial
@@ -16,8 +15,8 @@ import anyio
 from anyio import from_thread
 from anyio.lowlevel import current_token
 
-from ragmcp.concurrency import Pulse, beside
-from ragmcp.peer import HIGH_WATER_BYTES
+from ragmcp.concurrency import beside
+from ragmcp.streams import IncomingBuffer, OutgoingQueue
 
 READ_BYTES = 2**16
 # Between attempts at a descriptor that another program has made non-blocking, for all who share it.
@@ -66,44 +65,24 @@ async def open_threaded(read_fd: int, write_fd: int) -> AsyncIterator[ThreadedPi
         stream.close()
 
 
-class ThreadedPipes:
-    """A thread for each direction, one piece of work ahead."""
+class ThreadedPipes(IncomingBuffer, OutgoingQueue):
+    """A thread for each direction; the reading one is one piece ahead."""
 
     def __init__(self, read_fd: int, write_fd: int) -> None:
+        IncomingBuffer.__init__(self)
+        OutgoingQueue.__init__(self)
         self._read_fd = read_fd
         self._write_fd = write_fd
         self._reader, self._writer = _Worker(), _Worker()
-        self._received: deque[bytes] = deque()
-        self._news = anyio.Event()
-        self._taken = anyio.Event()
-        self._queue: deque[bytes] = deque()
-        self.queued = 0
         self.sent = 0
-        self.ended = False
         self.failure: OSError | None = None
-        self._work = anyio.Event()
-        self._drained = Pulse()
-
-    async def receive(self) -> bytes:
-        while not self._received:
-            self._news = anyio.Event()
-            await self._news.wait()
-        if self._received[0]:
-            self._taken.set()
-            return self._received.popleft()
-        return b""
 
     async def read_on(self) -> None:
         """Keep reading, one piece ahead."""
-        while True:
-            data = await self._reader.do(self._read)
-            self._taken = anyio.Event()
-            self._received.append(data)
-            self._news.set()
-            if not data:
-                self.ended = True
-                return
-            await self._taken.wait()
+        while data := await self._reader.do(self._read):
+            self.feed(data)
+            await self.wait_until_taken()
+        self.feed_end()
 
     def _read(self) -> bytes:
         while True:
@@ -114,30 +93,12 @@ class ThreadedPipes:
             except OSError:
                 return b""
 
-    def write(self, line: bytes) -> None:
-        self._queue += (line, b"\n")
-        self.queued += len(line) + 1
-
-    def flush(self) -> None:
-        self._work.set()
-
-    def flush_soon(self) -> None:
-        self._work.set()
-
-    async def drain(self, below: int = HIGH_WATER_BYTES) -> None:
-        while self.queued > below:
-            await self._drained.wait()
-
     async def write_on(self) -> None:
         """Keep writing what is queued."""
         while True:
-            await self._work.wait()
-            self._work = anyio.Event()
-            lines, self._queue = self._queue, deque()
-            size = sum(map(len, lines))
-            await self._writer.do(partial(self._write, b"".join(lines)))
-            self.queued -= size
-            self._drained.set()
+            data = b"".join(await self.take())
+            await self._writer.do(partial(self._write, data))
+            self.mark_sent(len(data))
 
     def _write(self, data: bytes) -> None:
         rest = memoryview(data)
@@ -161,6 +122,6 @@ class ThreadedPipes:
         """Close both halves."""
         self.end()
         os.close(self._read_fd)
-        self._read_fd = -1  # Whoever gets this number next is not to be read from.
+        self._read_fd = -1  # The number may be given to another file.
         self._reader.stop()
         self._writer.stop()

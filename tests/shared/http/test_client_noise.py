@@ -13,7 +13,7 @@ from ragmcp.client.client import EraName
 from ragmcp.client.handlers import Handlers
 from ragmcp.errors import RagMcpError
 from ragmcp.http.connect import open_http
-from ragmcp.legacy import http_legacy
+from ragmcp.legacy import session_client
 from ragmcp.protocol.schema.input import Root
 from tests.support.http_script import Heard, Said, Scripted, discovered, initialized, result
 from tests.support.http_server import served
@@ -89,8 +89,8 @@ async def roots() -> list[Root]:
 async def test_noise_ends_in_an_answer_or_an_error(
     era: EraName | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(http_legacy, "FIRST_PAUSE_SECONDS", 0.001)
-    monkeypatch.setattr(http_legacy, "OPEN_SECONDS", 0.01)
+    monkeypatch.setattr(session_client, "FIRST_PAUSE_SECONDS", 0.001)
+    monkeypatch.setattr(session_client, "OPEN_SECONDS", 0.01)
     outcomes = set()
     async with served(Scripted(Noise(seed=1))) as url:
         for _ in range(ROUNDS):

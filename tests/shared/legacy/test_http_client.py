@@ -12,7 +12,7 @@ import pytest
 from ragmcp.backoff import Backoff
 from ragmcp.client.handlers import Handlers
 from ragmcp.errors import ConnectionClosed, RequestTimedOut, WireError
-from ragmcp.legacy import http_legacy
+from ragmcp.legacy import session_client
 from ragmcp.protocol.framing import EventDecoder
 from ragmcp.protocol.schema.input import Root
 from ragmcp.protocol.schema.subscriptions import Filter
@@ -146,7 +146,7 @@ async def test_a_stream_that_brings_nothing_new_is_given_up() -> None:
         with pytest.raises(ConnectionClosed, match="ended without an answer"):
             await client.call_tool("t", timeout=10)
     resumed = [item for item in server.heard if "last-event-id" in item.headers]
-    assert len(resumed) == http_legacy.MAX_RESUMES
+    assert len(resumed) == session_client.MAX_RESUMES
 
 
 async def test_an_answer_may_come_on_the_servers_own_stream() -> None:
@@ -217,7 +217,7 @@ async def test_leaving_a_call_tells_the_server() -> None:
 
 
 async def test_the_servers_own_stream_is_opened_again_where_it_broke(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_legacy, "FIRST_PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(session_client, "FIRST_PAUSE_SECONDS", 0.01)
     never = anyio.Event()
     changed = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
 
@@ -237,7 +237,7 @@ async def test_the_servers_own_stream_is_opened_again_where_it_broke(monkeypatch
 async def test_the_servers_own_stream_is_opened_as_soon_as_there_is_room(
     monkeypatch: pytest.MonkeyPatch, status: int
 ) -> None:
-    monkeypatch.setattr(http_legacy, "FIRST_PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(session_client, "FIRST_PAUSE_SECONDS", 0.01)
     listens, never = anyio.Event(), anyio.Event()
     changed = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
     streams = iter([Said(status), Said(status), Said(pieces=[listens, event(changed), never])])
@@ -254,8 +254,8 @@ async def test_the_servers_own_stream_is_opened_as_soon_as_there_is_room(
 
 def test_no_server_makes_a_client_ask_without_a_pause() -> None:
     backoff = Backoff(1, 10)
-    pauses = [http_legacy._pause(EventDecoder(10, "1", wanted), backoff) for wanted in (0, 200, None)]
-    assert pauses == [http_legacy.LEAST_PAUSE_SECONDS, 0.2, 2]
+    pauses = [session_client.pause(EventDecoder(10, "1", wanted), backoff) for wanted in (0, 200, None)]
+    assert pauses == [session_client.LEAST_PAUSE_SECONDS, 0.2, 2]
 
 
 async def test_an_error_is_an_error_in_whatever_way_it_comes() -> None:
@@ -318,7 +318,7 @@ async def test_a_session_that_is_forgotten_while_nobody_asks_is_begun_anew() -> 
 async def test_a_session_that_cannot_be_begun_anew_just_now_is_begun_when_it_can(
     monkeypatch: pytest.MonkeyPatch, as_error: bool
 ) -> None:
-    monkeypatch.setattr(http_legacy, "FIRST_PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(session_client, "FIRST_PAUSE_SECONDS", 0.01)
     again, shakes = anyio.Event(), 0
 
     def script(heard: Heard) -> Any:

@@ -6,88 +6,47 @@ Both together are one stream like any other, which `serve` runs. Source: 2024-11
 from __future__ import annotations
 
 import secrets
-from collections import deque
 from urllib.parse import parse_qs
 
 import anyio
 
-from ragmcp.concurrency import Pulse, beside
+from ragmcp.concurrency import beside
 from ragmcp.http.errors import HttpMethodNotAllowed, NotAcceptable, SessionNotFound, TooManyOpen
 from ragmcp.http.exchange import EVENTS, KEEP_ALIVE, ClientGone, Exchange, Scope, event
 from ragmcp.http.limits import SESSION_REQUESTS, HttpLimits
-from ragmcp.peer import HIGH_WATER_BYTES
 from ragmcp.server.server import Server, serve
+from ragmcp.streams import IncomingBuffer, OutgoingQueue
 
 ID_BYTES = 24
 
 
-class SseStream:
+class SseServerStream(IncomingBuffer, OutgoingQueue):
     """Lines in through POSTs, lines out as events of one response."""
 
     def __init__(self) -> None:
-        self.received = bytearray()
-        self._ended = False
-        self._gone = False
-        self._news = anyio.Event()
-        self._queue: deque[bytes] = deque()
-        self._queued = 0
-        self._work = anyio.Event()
-        self._drained = Pulse()
-
-    # In
-
-    def put(self, body: bytes) -> None:
-        """One message, or batch. Line ends in JSON stand between tokens only, where a space will do."""
-        self.received += body.replace(b"\n", b" ")
-        self.received += b"\n"
-        self._news.set()
-
-    def end(self, *, gone: bool = False) -> None:
-        """No more will come; and with `gone` nobody reads what goes out."""
-        self._ended = True
-        self._gone |= gone
-        self._news.set()
-        self._drained.set()
-
-    async def receive(self) -> bytes:
-        while not self.received and not self._ended:
-            self._news = anyio.Event()
-            await self._news.wait()
-        data, self.received = bytes(self.received), bytearray()
-        return data
-
-    # Out
+        IncomingBuffer.__init__(self)
+        OutgoingQueue.__init__(self)
 
     def write(self, line: bytes) -> None:
-        said = event(line)
-        self._queue.append(said)
-        self._queued += len(said)
+        self.put(event(line))
 
-    def flush(self) -> None:
-        self._work.set()
-
-    def flush_soon(self) -> None:
-        self._work.set()
-
-    async def drain(self, below: int = HIGH_WATER_BYTES) -> None:
-        while self._queued > below and not self._gone:
-            await self._drained.wait()
+    def close(self) -> None:
+        """The client is gone."""
+        self.feed_end()
+        self.abandon()
 
     async def write_on(self, exchange: Exchange, keep_alive_seconds: float) -> None:
-        """Keep sending what is queued, and signs of life."""
+        """Keep sending what is queued, and a comment after each silence."""
         while True:
-            with anyio.move_on_after(keep_alive_seconds) as silence:
-                await self._work.wait()
-            self._work = anyio.Event()
-            events, self._queue = b"".join(self._queue), deque()
-            if events or silence.cancelled_caught:
-                try:
-                    await exchange.write(events or KEEP_ALIVE)
-                except ClientGone:
-                    self.end(gone=True)
-                    return
-            self._queued = sum(map(len, self._queue))
-            self._drained.set()
+            events = b""
+            with anyio.move_on_after(keep_alive_seconds):
+                events = b"".join(await self.take())
+            try:
+                await exchange.write(events or KEEP_ALIVE)
+            except ClientGone:
+                self.close()
+                return
+            self.mark_sent(len(events))
 
 
 class SseSessions:
@@ -97,7 +56,7 @@ class SseSessions:
         self._server = server
         self._limits = limits
         self._closing = closing
-        self._streams: dict[str, SseStream] = {}
+        self._streams: dict[str, SseServerStream] = {}
 
     @property
     def count(self) -> int:
@@ -112,7 +71,7 @@ class SseSessions:
             raise NotAcceptable((EVENTS,))
         if len(self._streams) >= self._limits.sessions:
             raise TooManyOpen("sessions", self._limits.sessions)
-        id, stream = secrets.token_urlsafe(ID_BYTES), SseStream()
+        id, stream = secrets.token_urlsafe(ID_BYTES), SseServerStream()
         self._streams[id] = stream
         try:
             way_back = f"{scope['path'].rpartition('/')[0]}/messages?session_id={id}"
@@ -120,11 +79,11 @@ class SseSessions:
 
             async def watch() -> None:
                 await exchange.gone()
-                stream.end(gone=True)
+                stream.close()
 
             async def leave() -> None:
                 await self._closing.wait()
-                stream.end()
+                stream.feed_end()
 
             async with (
                 beside(watch),
@@ -152,7 +111,7 @@ class SseSessions:
         body = await exchange.body()
         if len(stream.received) > self._limits.message_bytes:
             raise TooManyOpen("bytes waiting in this session", self._limits.message_bytes)
-        stream.put(body)
+        stream.feed_line(body)
         await exchange.answer(202)
 
 

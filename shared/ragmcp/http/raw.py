@@ -1,0 +1,106 @@
+"""Raw messages over HTTP: a line goes out, and what comes back is handed on as it came, until it is answered.
+
+Not the headers: they are the caller's, and say of which era the message is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Protocol, TypeAlias
+
+from anyio.abc import TaskGroup
+
+from ragmcp.errors import ConnectionClosed, RequestTimedOut, UnreadableAnswer
+from ragmcp.http.client import JSON_HEADERS, Http, Response
+from ragmcp.legacy_hook import legacy
+from ragmcp.protocol import jsonrpc
+from ragmcp.protocol.framing import Line
+from ragmcp.protocol.jsonrpc import Failure, Id, Request, Success, Unreadable
+
+# Takes one message of the server's.
+Deliver: TypeAlias = Callable[[Line], Awaitable[None]]
+
+
+class RawSession(Protocol):
+    """A legacy session, as `ragmcp.legacy.session_client.SessionClient` describes it."""
+
+    async def ask(self, request: Request, line: bytes) -> None:
+        """Post a request, and hand on all that comes until it is answered."""
+
+    async def ask_batch(self, line: bytes) -> None:
+        """The same for a JSON-RPC batch."""
+
+    async def say(self, method: str, line: bytes) -> None:
+        """Post a notification or an answer."""
+
+    async def end(self) -> None:
+        """Let the server forget the session."""
+
+
+def open_session(http: Http, tasks: TaskGroup, deliver: Deliver) -> RawSession:
+    """A session that begins with the first `initialize`. Raises UnsupportedRevision without legacy eras."""
+    session: RawSession = legacy("session_client").SessionClient(http, tasks, deliver)
+    return session
+
+
+async def post(http: Http, method: str, line: bytes, headers: Mapping[str, str]) -> None:
+    """Post a message that has no answer. Raises as `Http.send`."""
+    async with http.send("POST", method, {**JSON_HEADERS, **headers}, line) as response:
+        await response.end()
+
+
+async def ask(
+    http: Http, method: str, id: Id, line: bytes, headers: Mapping[str, str], deliver: Deliver
+) -> None:
+    """Post a request, and hand on all that comes until its answer. Raises as `Http.send` and `copy`."""
+    async with http.send("POST", method, {**JSON_HEADERS, **headers}, line) as response:
+        if not await copy(response, method, id, deliver):
+            raise ConnectionClosed(method, "its stream ended without an answer")
+
+
+async def copy(response: Response, method: str, id: Id | None, deliver: Deliver) -> bool:
+    """Hand on a response's messages until the answer to `id` (None: to its end); whether that came.
+
+    Raises UnreadableAnswer, MessageTooLarge, WireError for an error without an id; ConnectionClosed or
+    RequestTimedOut for a response that broke, unless `response.events` says where it can be resumed.
+    """
+    if not response.streams:
+        await _copy_body(await response.body(), method, id, deliver)
+        return True
+    try:
+        while events := await response.next_events():
+            messages = [data for type, data in events if type == "message"]
+            if any([await _copy_message(data, method, id, deliver) for data in messages]):
+                await response.end()
+                return True
+    except (ConnectionClosed, RequestTimedOut):
+        if not response.events.last_id:
+            raise
+    return False
+
+
+async def _copy_body(body: bytes, method: str, id: Id | None, deliver: Deliver) -> None:
+    if id is None:
+        if body:
+            await deliver(body)
+        return
+    match jsonrpc.parse(body):
+        case Failure(None, error):
+            raise error.as_error()
+        case Success(answered) | Failure(answered) if answered == id:
+            await deliver(body)
+        case Unreadable(_, error):
+            raise UnreadableAnswer(method, str(error).rstrip("."))
+        case _:
+            raise UnreadableAnswer(method, "it is no answer")
+
+
+async def _copy_message(data: Line, method: str, id: Id | None, deliver: Deliver) -> bool:
+    """Whether it was the answer to `id`."""
+    message = jsonrpc.parse(data)
+    if isinstance(message, Unreadable):
+        if id is not None and message.id == id:
+            raise UnreadableAnswer(method, str(message.error).rstrip("."))
+        return False
+    await deliver(data)
+    return isinstance(message, Success | Failure) and message.id == id

@@ -1,0 +1,116 @@
+"""The channel of a client to a legacy server over HTTP: an ordinary peer, whose lines travel in a session."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import anyio
+import anyio.abc
+import msgspec
+from msgspec import Raw
+
+from ragmcp.concurrency import beside
+from ragmcp.errors import RagMcpError
+from ragmcp.http.client import Http
+from ragmcp.legacy.session_client import INITIALIZED, SessionClient
+from ragmcp.peer import Peer
+from ragmcp.protocol import jsonrpc
+from ragmcp.protocol.connection import CANCELLED, Connection
+from ragmcp.protocol.framing import Line
+from ragmcp.protocol.jsonrpc import Id, Notification, Request
+from ragmcp.protocol.schema.base import CancelledParams
+from ragmcp.streams import IncomingBuffer, OutgoingQueue
+
+log = logging.getLogger(__name__)
+
+END_SECONDS = 2.0
+
+
+class LegacyHttp(IncomingBuffer, OutgoingQueue):
+    """The channel; `handle` and `heard` are the peer's. The server may be asked again after it was away."""
+
+    def __init__(
+        self,
+        http: Http,
+        handle: Callable[[Request], Coroutine[Any, Any, Any]],
+        heard: Callable[[Notification], None],
+    ) -> None:
+        IncomingBuffer.__init__(self)
+        OutgoingQueue.__init__(self)
+        self._http = http
+        self._peer = Peer(self, Connection(http.message_bytes, refuses=False), handle, heard)
+        self._asking: dict[Id, anyio.CancelScope] = {}
+
+    @property
+    def closed(self) -> anyio.Event:
+        """Set when the server could last not be reached."""
+        return self._http.unreachable
+
+    @property
+    def next_id(self) -> int:
+        """The id that our next request will have."""
+        return self._peer.next_id
+
+    async def request(self, method: str, params: Any, timeout: float | None = None) -> Raw:
+        """As `Peer.request`; also raises ServerUnreachable, HttpRefused, MessageTooLarge."""
+        return await self._peer.request(method, params, timeout)
+
+    async def notify(self, method: str, params: Any) -> None:
+        """As `Peer.notify`."""
+        await self._peer.notify(method, params)
+
+    def write(self, line: bytes) -> None:
+        self.put(line)
+
+    async def run(self) -> None:
+        """Carry lines until cancelled, which ends the session."""
+        async with anyio.create_task_group() as self._tasks:
+            self._session = SessionClient(self._http, self._tasks, self._deliver)
+            try:
+                async with beside(self._peer.run):
+                    await self._send_on()
+            finally:
+                with anyio.move_on_after(END_SECONDS, shield=True):
+                    await self._session.end()
+
+    async def _deliver(self, message: Line) -> None:
+        self.feed_line(message)
+
+    async def _send_on(self) -> None:
+        while True:
+            for line in await self.take():
+                await self._send(bytes(line))
+                self.mark_sent(len(line))
+
+    async def _send(self, line: bytes) -> None:
+        match jsonrpc.parse(line):
+            case Request() as request:
+                scope = self._asking[request.id] = anyio.CancelScope()
+                self._tasks.start_soon(self._ask, request, line, scope)
+            case Notification(method) if method == INITIALIZED:
+                # What is written after it belongs to the session, and waits until that has begun.
+                await self._say(method, line)
+            case Notification(method, params):
+                if method == CANCELLED:
+                    id = msgspec.json.decode(params, type=CancelledParams).request_id
+                    if id in self._asking:
+                        self._asking[id].cancel()
+                self._tasks.start_soon(self._say, method, line)
+            case _:
+                self._tasks.start_soon(self._say, "an answer", line)
+
+    async def _ask(self, request: Request, line: bytes, scope: anyio.CancelScope) -> None:
+        with scope:
+            try:
+                await self._session.ask(request, line)
+            except RagMcpError as error:
+                self._peer.fail(request.id, error)
+        del self._asking[request.id]
+
+    async def _say(self, method: str, line: bytes) -> None:
+        try:
+            await self._session.say(method, line)
+        except RagMcpError as error:
+            log.info("%s was not sent: %s", method, error)
