@@ -238,6 +238,7 @@ class ToolError(RagMcpError):
     code: str
     message: str
     details: Mapping[str, Any] = {}
+    hint: str = ""
     sentence = "{message}"
 
 

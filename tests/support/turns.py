@@ -9,11 +9,9 @@ from typing import Any, TypeVar
 import anyio
 
 from ragchat.errors import RagChatError
-from ragchat.memory.types import QueryResult, Stats
+from ragchat.memory.types import QueryResult, ToolResult
 from ragchat.types import Citation, Event, Hit, Notice, Trace, Turn, Usage
 from ragconfig.settings import Settings, load_settings
-from ragmcp.client.client import ToolCallResult
-from ragmcp.protocol.schema.content import TextContent
 from ragmcp.protocol.schema.tools import ToolAnnotations, ToolInfo
 
 E = TypeVar("E")
@@ -76,7 +74,7 @@ class ListMemory:
         hits: Sequence[Hit] = (),
         *,
         notice: str = "",
-        documents: int = 1,
+        empty: bool = False,
         error: RagChatError | None = None,
         hang: bool = False,
         tools: Sequence[ToolInfo] = (),
@@ -84,7 +82,7 @@ class ListMemory:
     ) -> None:
         self.hits = list(hits)
         self.notice = notice
-        self.documents = documents
+        self.empty = empty
         self.error = error
         self.hang = hang
         self.offered = list(tools)
@@ -101,23 +99,20 @@ class ListMemory:
             raise self.error
         if self.hang:
             await anyio.sleep_forever()
-        return QueryResult(self.hits[:top_k], self.notice)
-
-    async def stats(self) -> Stats:
-        return Stats("memory.db", self.documents, self.documents, 10, 10, "", 0)
+        return QueryResult(self.hits[:top_k], self.empty, self.notice)
 
     async def tools(self) -> list[ToolInfo]:
         return self.offered
 
-    async def call(self, name: str, arguments: dict[str, Any]) -> ToolCallResult:
+    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
         self.called.append((name, arguments))
         self.at_once += 1
         self.most_at_once = max(self.most_at_once, self.at_once)
         await anyio.lowlevel.checkpoint()
         self.at_once -= 1
         if name != "Query":
-            return ToolCallResult([TextContent(text="Done.")], None, False)
-        return ToolCallResult([TextContent(text="Found.")], {"hits": self.answers}, False)
+            return ToolResult(True, "Done.")
+        return ToolResult(True, "Found.", self.answers)
 
 
 def settings_in(folder: Path, **flags: object) -> Settings:

@@ -14,7 +14,6 @@ async def query(run: Run) -> int:
     top_k = run.settings.table("retrieval", RetrievalSettings).top_k
     async with run.memory() as memory:
         found = await memory.query(text, top_k)
-        empty = not found.hits and (await memory.stats()).documents == 0
     if found.notice:
         run.console.note(found.notice)
     if run.console.json:
@@ -22,7 +21,7 @@ async def query(run: Run) -> int:
         run.console.document({"query": text, "hits": found.hits, "notices": notices})
         return 0
     if not found.hits:
-        run.console.note(EMPTY_MEMORY if empty else "Nothing was found.")
+        run.console.note(EMPTY_MEMORY if found.empty else "Nothing was found.")
     for hit in found.hits:
         heading = f"  {one_line(hit.heading)}" if hit.heading else ""
         where = location(hit.uri, hit.start_line, hit.end_line, hit.title)

@@ -23,6 +23,8 @@ from ragchat.memory.types import (
     QueryResult,
     Reembedded,
     Stats,
+    ToolFailure,
+    ToolResult,
     Undone,
     Verified,
 )
@@ -37,6 +39,7 @@ from ragmcp.errors import (
     ServerNotStarted,
     WireError,
 )
+from ragmcp.protocol.schema.content import TextContent
 from ragmcp.protocol.schema.tools import ToolInfo
 
 T = TypeVar("T")
@@ -113,10 +116,13 @@ class MemoryClient:
         with _mapped("tools/list"):
             return await self._server.list_tools()
 
-    async def call(self, name: str, arguments: dict[str, Any]) -> ToolCallResult:
-        """Any tool; one that failed while running is an answer with `is_error`."""
+    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
+        """Call any tool for a model. One that failed while running is a result that is not `ok`."""
         with _mapped(name):
-            return await self._server.call_tool(name, arguments, timeout=READ_SECONDS)
+            result = await self._server.call_tool(name, arguments, timeout=READ_SECONDS)
+        has_hits = isinstance(result.structured, dict) and "hits" in result.structured
+        hits = _decoded(name, result, QueryResult).hits if has_hits and not result.is_error else []
+        return ToolResult(not result.is_error, result.text, hits)
 
     async def _about(self, tool: str, document: str, type: type[T]) -> T:
         """A call about one document; where nothing fits, the error speaks of it in the user's own words."""
@@ -144,10 +150,15 @@ class MemoryClient:
             result = await self._server.call_tool(tool, arguments, timeout=timeout, on_progress=on_progress)
         if result.is_error:
             raise _refusal(result)
-        try:
-            return msgspec.convert(result.structured, type)
-        except msgspec.ValidationError as error:
-            raise MemoryUnavailable(f"its answer to {tool} is not usable ({error})") from None
+        return _decoded(tool, result, type)
+
+
+def _decoded(tool: str, result: ToolCallResult, type: type[T]) -> T:
+    """The structured content of a tool's result."""
+    try:
+        return msgspec.convert(result.structured, type)
+    except msgspec.ValidationError as error:
+        raise MemoryUnavailable(f"its answer to {tool} is not usable ({error})") from None
 
 
 @contextmanager
@@ -168,13 +179,13 @@ def _mapped(tool: str) -> Iterator[None]:
 
 
 def _refusal(result: ToolCallResult) -> MemoryRefused:
-    """A failed tool's own word and sentence, and what to do, with which its text ends."""
-    data = result.structured if isinstance(result.structured, dict) else {}
-    details = data.get("details")
-    hint = str(details.get("hint", "")) if isinstance(details, dict) else ""
-    return MemoryRefused(
-        str(data.get("errorCode", "MEMORY_ERROR")), result.text.removesuffix(hint).rstrip(), hint
-    )
+    """The error of a tool that failed. Its message is the first item of the content."""
+    try:
+        failure = msgspec.convert(result.structured, ToolFailure)
+    except msgspec.ValidationError:
+        failure = ToolFailure()
+    message = next((item.text for item in result.content if isinstance(item, TextContent)), "")
+    return MemoryRefused(failure.error_code, message, failure.details.hint)
 
 
 @asynccontextmanager

@@ -12,10 +12,17 @@ from ragchat.types import Hit
 
 
 class QueryResult(Struct, frozen=True):
-    """`notice` says what was not as usual ("": nothing), such as a search by words alone."""
-
     hits: list[Hit]
-    notice: str = ""
+    empty: bool  # memory holds no document at all
+    notice: str = ""  # how this search differs from an ordinary one, such as a search by words alone
+
+
+class ToolResult(Struct, frozen=True):
+    """What any tool answers to a model. `hits` are the passages among it, for tools that find some."""
+
+    ok: bool
+    text: str
+    hits: list[Hit] = field(default_factory=list)
 
 
 class Injected(Struct, frozen=True):
@@ -102,3 +109,14 @@ class Verified(Struct, frozen=True):
 
     ok: bool
     problems: list[str]
+
+
+class FailureDetails(Struct, frozen=True):
+    hint: str = ""
+
+
+class ToolFailure(Struct, frozen=True, rename="camel"):
+    """The structured content of a tool that failed while running."""
+
+    error_code: str = "MEMORY_ERROR"
+    details: FailureDetails = FailureDetails()

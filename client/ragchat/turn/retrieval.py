@@ -1,6 +1,6 @@
-"""Asking memory once for a turn, within a deadline: what it has, or why there is nothing.
+"""The one query to memory of a turn, with its deadline.
 
-Memory that is down, slow or empty is a state here, not an error: a model can go on without it.
+Memory that is down, slow or empty is a state here, not an error: a model can answer without it.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ from ragchat.turn.passages import judge
 from ragchat.types import Candidate
 
 if TYPE_CHECKING:
-    from ragchat.memory.types import QueryResult, Stats
-    from ragmcp.client.client import ToolCallResult
+    from ragchat.memory.types import QueryResult, ToolResult
     from ragmcp.protocol.schema.tools import ToolInfo
 
 
@@ -27,9 +26,8 @@ class Memory(Protocol):
     async def query(
         self, text: str, top_k: int = ..., filter: dict[str, Any] | None = ...
     ) -> QueryResult: ...
-    async def stats(self) -> Stats: ...
     async def tools(self) -> list[ToolInfo]: ...
-    async def call(self, name: str, arguments: dict[str, Any]) -> ToolCallResult: ...
+    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult: ...
 
 
 @dataclass(frozen=True)
@@ -38,22 +36,21 @@ class Retrieval:
 
     candidates: list[Candidate]
     notice: str = ""
-    empty: bool = False  # there is no document at all
-    failure: RagChatError | None = None  # why memory could not be asked
+    empty: bool = False  # memory holds no document at all
+    failure: RagChatError | None = None  # why memory did not answer
 
 
 async def retrieve(memory: Memory, query: str, limits: RetrievalLimits) -> Retrieval:
-    """Ask memory once; a second, small question only tells an empty memory from one without an answer."""
+    """Ask memory once. Raises nothing: without an answer from memory, `failure` says why."""
     try:
         with anyio.fail_after(limits.seconds):
             found = await memory.query(query, limits.top_k)
-            empty = not found.hits and (await memory.stats()).documents == 0
     except TimeoutError:
         return _failed(MemoryTimedOut("Query", limits.seconds))
     except RagChatError as error:
         return _failed(error)
     candidates = [judge(hit, limits.min_score) for hit in found.hits]
-    return Retrieval(candidates, found.notice, empty)
+    return Retrieval(candidates, found.notice, found.empty)
 
 
 def _failed(error: RagChatError) -> Retrieval:

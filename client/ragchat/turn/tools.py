@@ -111,18 +111,9 @@ class Toolbox:
             return Outcome(call, False, f"The tool did not answer within {self._seconds:g} s.")
         except RagChatError as error:
             return Outcome(call, False, str(error))
-        hits = [] if answer.is_error else _hits(answer.structured)
-        return Outcome(call, not answer.is_error, answer.text, hits)
+        return Outcome(call, answer.ok, answer.text, answer.hits)
 
 
 def _reads_only(tool: ToolInfo) -> bool:
     hints = tool.annotations
     return not isinstance(hints, UnsetType) and hints.read_only_hint is True
-
-
-def _hits(structured: Any) -> list[Hit]:
-    """The passages in a result of Query; of any other tool, none."""
-    try:
-        return msgspec.convert(structured["hits"], list[Hit])
-    except (TypeError, KeyError, msgspec.ValidationError):
-        return []

@@ -34,8 +34,7 @@ def wire_errors() -> Iterator[None]:
     try:
         yield
     except SettingsError as error:
-        details = {"hint": error.hint} if error.hint else {}
-        raise ToolError("BAD_SETTINGS", f"{error} {error.hint}".rstrip(), details=details) from error
+        raise ToolError("BAD_SETTINGS", str(error), hint=error.hint) from error
     except Exception as error:
         # They come with the memory: importing them here would delay the first answer.
         from ragmemory.errors import BadArgument, RagMemoryError
@@ -43,6 +42,5 @@ def wire_errors() -> Iterator[None]:
         if isinstance(error, BadArgument):
             raise InvalidParams(f"$.{error.path}", error.reason) from error
         if isinstance(error, RagMemoryError):
-            details = {**error.details(), "hint": error.hint} if error.hint else error.details()
-            raise ToolError(error.code, f"{error} {error.hint}".rstrip(), details=details) from error
+            raise ToolError(error.code, str(error), error.details(), error.hint) from error
         raise

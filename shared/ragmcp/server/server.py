@@ -262,8 +262,9 @@ def _failure(call: Call, tool: Tool, error: Exception) -> tuple[list[Any], Any]:
         else:
             log.error("The tool %s failed", tool.name, exc_info=error)
         error = ToolError("INTERNAL_ERROR", f"{tool.name} failed unexpectedly; the server's log says more.")
-    data = {"errorCode": error.code, "details": error.details, "requestId": call.id}
-    return [TextContent(text=str(error))], data
+    details = {**error.details, "hint": error.hint} if error.hint else error.details
+    data = {"errorCode": error.code, "details": details, "requestId": call.id}
+    return [TextContent(text=text) for text in (str(error), error.hint) if text], data
 
 
 METHODS: dict[str, Method] = {

@@ -10,6 +10,7 @@ import pytest
 
 from ragchat.errors import MemoryRefused, MemoryTimedOut, MemoryUnavailable, RagChatError
 from ragchat.memory.client import MemoryClient
+from ragchat.memory.types import QueryResult
 from ragmcp.client.client import ToolCallResult
 from ragmcp.errors import (
     ConnectionClosed,
@@ -74,11 +75,29 @@ async def test_a_document_can_be_named_by_its_files_path(
         await memory.forget("a b.md")
         with pytest.raises(MemoryRefused, match=r"There is no document a b\.md in memory\."):
             await memory.forget("a b.md")
+        with pytest.raises(MemoryRefused, match="There is no document ~nobody-has-this-name/x in memory"):
+            await memory.show("~nobody-has-this-name/x")
 
 
-async def test_an_empty_memory_answers_with_nothing(tmp_path: Path) -> None:
+async def test_an_empty_memory_says_so_with_its_answer(tmp_path: Path) -> None:
     async with memory_in(tmp_path) as memory:
-        assert (await memory.query("anything")).hits == []
+        assert await memory.query("anything") == QueryResult([], empty=True)
+        await memory.inject("Tea is hot.", {"uri": "note:1"})
+        assert not (await memory.query("anything")).empty
+
+
+async def test_a_tool_that_a_model_calls_answers_with_text_and_passages(tmp_path: Path) -> None:
+    async with memory_in(tmp_path) as memory:
+        await memory.inject("Tea is hot.", {"uri": "note:1"})
+        found = await memory.call("Query", {"query": "tea"})
+        assert (found.ok, [hit.text for hit in found.hits]) == (True, ["Tea is hot."])
+        assert "> Tea is hot." in found.text
+        assert (await memory.call("MemoryStats", {})).hits == []
+        failed = await memory.call("ShowDocument", {"document": "none"})
+        assert (failed.ok, failed.hits) == (False, [])
+        assert failed.text == (
+            "There is no document none in memory.\n`ragchat memory ls` lists the documents."
+        )
 
 
 @pytest.mark.parametrize(

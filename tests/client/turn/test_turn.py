@@ -141,7 +141,7 @@ async def test_nothing_relevant_is_a_state_with_a_model_which_is_told_and_the_an
 
 
 async def test_an_empty_memory_is_said_to_be_empty() -> None:
-    empty = ListMemory(documents=0)
+    empty = ListMemory(empty=True)
     assert (await offline_turn("Ferrets?", empty))[0].answer == EMPTY_MEMORY
     _, events, _ = await model_turn("Ferrets?", empty, Reply("Hm."))
     assert notices(events) == [EMPTY_MEMORY]

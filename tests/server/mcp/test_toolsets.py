@@ -13,6 +13,7 @@ from ragmcp.client.client import Client
 from ragmcp.client.handlers import Handlers
 from ragmcp.errors import WireError
 from ragmcp.memory import open_memory
+from ragmcp.protocol.schema.content import TextContent
 from ragmcp.server.server import Server
 from ragmemory.mcp import toolsets
 from ragmemory.mcp.toolsets import make_tools
@@ -245,9 +246,10 @@ async def test_a_tool_that_failed_says_why_and_what_to_do(
     assert failed.text.endswith(hint)
     missing = await attempt(client, "ShowDocument", document="nothing")
     assert missing.structured["errorCode"] == "RESOURCE_NOT_FOUND"
-    assert missing.text == (
-        "There is no document nothing in memory. `ragchat memory ls` lists the documents."
-    )
+    assert [item.text for item in missing.content if isinstance(item, TextContent)] == [
+        "There is no document nothing in memory.",
+        "`ragchat memory ls` lists the documents.",
+    ]
 
 
 async def test_documents_are_listed_shown_forgotten_and_brought_back(client: Client) -> None:
