@@ -7,18 +7,17 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-import unicodedata
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from io import TextIOWrapper
-from typing import Any, TextIO, cast
+from typing import IO, Any, TextIO, cast
 
 from ragchat.sanitize import neutral, one_line
 from ragconfig.streams import open_closed_streams
 
 
-def is_styled(stream: TextIO, environ: Mapping[str, str] = os.environ) -> bool:
+def is_styled(stream: IO[str], environ: Mapping[str, str] = os.environ) -> bool:
     """Whether ANSI codes may be written to `stream`."""
     return stream.isatty() and not environ.get("NO_COLOR") and environ.get("TERM") != "dumb"
 
@@ -125,8 +124,7 @@ class Console:
 
     def line(self, text: str) -> None:
         """A line of a table: cut to the width of a terminal, whole elsewhere."""
-        room = shutil.get_terminal_size().columns if self.stdout.isatty() else None
-        self.print(_cut(text, room))
+        self.print(_cut(text, shutil.get_terminal_size().columns) if self.stdout.isatty() else text)
 
     def error(self, error: BaseException, log: object = None) -> None:
         """A failure: the JSON document `{error: {code, message, hint}}` on stdout, or lines on stderr."""
@@ -160,21 +158,17 @@ class Console:
 
 
 def _width(text: str) -> int:
-    """Columns that `text` takes on a terminal."""
+    """The columns that `text` takes on a terminal."""
     if text.isascii():
         return len(text)
-    return sum(_columns(character) for character in text)
+    from rich.cells import cell_len
+
+    return cell_len(text)
 
 
-def _columns(character: str) -> int:
-    if unicodedata.combining(character):
-        return 0
-    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
-
-
-def _cut(text: str, room: int | None) -> str:
-    if room is None or _width(text) <= room:
+def _cut(text: str, columns: int) -> str:
+    if _width(text) <= columns:
         return text
-    while _width(text) > room - 3:
-        text = text[:-1]
-    return text + "..."
+    from rich.cells import set_cell_size
+
+    return set_cell_size(text, max(0, columns - 3)).rstrip() + "..."

@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 class Run:
     """One run of the program: its arguments, its screen, its settings.
 
-    `house`: settings of the command itself, below those of the command line.
+    `overrides` are settings of the command itself; the flags of the command line override them.
     """
 
     arguments: argparse.Namespace
     console: Console
-    house: Mapping[str, Any] = field(default_factory=dict)
+    overrides: Mapping[str, Any] = field(default_factory=dict)
     log_file: Path | None = field(default=None, init=False)
 
     def start_log(self) -> None:
@@ -70,7 +70,7 @@ class Run:
             "model.name": "offline" if arguments.offline else arguments.model,
             "retrieval.top_k": arguments.top_k,
         }
-        return {**self.house, **{key: value for key, value in given.items() if value is not None}}
+        return {**self.overrides, **{key: value for key, value in given.items() if value is not None}}
 
     def log(self, error: BaseException) -> None:
         """The traceback of a failed run, for the log alone."""

@@ -1,23 +1,255 @@
-"""`ragchat doctor`: check everything; exit code 1 on a fault."""
+"""`ragchat doctor`: check everything that ragchat needs. Each check is a function that returns a `Check`."""
 
 from __future__ import annotations
 
+import platform
+import re
+import shutil
+import sqlite3
+import sys
+import time
+from collections.abc import AsyncIterator
+from contextlib import closing
+from importlib import metadata
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Literal, TypeAlias
+
+import anyio
+from anyio import to_thread
+from msgspec import Struct, structs
+
 from ragchat.commands import Run
-from ragchat.doctor import Check, examine
+from ragchat.console import is_styled, is_unicode
+from ragchat.errors import MemoryRefused, ModelError, RagChatError
+from ragchat.formatting import counted
+from ragchat.llm.discovery import resolve
+from ragchat.memory.client import open_memory
+from ragchat.memory.process import STDERR_FILE
+from ragchat.sessions.store import sessions_path
+from ragchat.settings import ModelSettings
+from ragchat.types import OFFLINE
+from ragconfig.home import private_folder
+from ragconfig.readable import obstacle_of, readable
+from ragconfig.settings import USER_FILE, Settings, SettingsError
+
+Status: TypeAlias = Literal["ok", "warning", "fault"]
+
+OLDEST_PYTHON = (3, 11)
+PROJECT_NAME = re.compile(r"[\w.-]+")  # the `anyio` of `anyio>=4.9`
+# Bytes. During a large load the write-ahead log grows to about 100 MB before a checkpoint.
+LEAST_ROOM = 200_000_000
+# A slow server is not a fault, one that does not answer for this long is.
+SERVER_SECONDS = 60.0
+PROBE = "A sentence of the doctor's."
+
+
+class Check(Struct, frozen=True):
+    """One line of the table; `hint` is what to do about it."""
+
+    name: str
+    status: Status
+    detail: str
+    hint: str = ""
 
 
 async def doctor(run: Run) -> int:
+    """Exit code 1 on a fault."""
     checks = []
     async for check in examine(run.settings, run.config_file):
         checks.append(check)
         if not run.console.json:
-            show(run, check)
+            _show(run, check)
     if run.console.json:
         run.console.document({"checks": checks})
     return 1 if any(check.status == "fault" for check in checks) else 0
 
 
-def show(run: Run, check: Check) -> None:
+def _show(run: Run, check: Check) -> None:
     run.console.print(f"{check.status:<7}  {check.name:<13}  {check.detail}")
     if check.hint:
         run.console.print(f"{'':<24}{check.hint}")
+
+
+async def examine(settings: Settings, config_file: Path | None) -> AsyncIterator[Check]:
+    """Run every check, one after the other."""
+    yield python()
+    yield packages()
+    yield sqlite()
+    yield settings_files(settings, config_file)
+    yield folders(settings)
+    yield await to_thread.run_sync(database, "memory file", settings.memory_path)
+    yield await to_thread.run_sync(database, "sessions file", sessions_path(settings))
+    async for check in memory_server(settings, config_file):
+        yield check
+    yield await model(settings)
+    yield terminal()
+
+
+def python() -> Check:
+    detail = f"{platform.python_version()} on {platform.platform(terse=True)}"
+    if sys.version_info >= OLDEST_PYTHON:
+        return Check("python", "ok", detail)
+    return Check("python", "fault", detail, "Install Python 3.11 or newer.")
+
+
+def packages() -> Check:
+    """Whether the dependencies in the distribution's metadata are installed."""
+    needed = (line for line in metadata.requires("ragchat") or [] if "extra ==" not in line)
+    names = (match[0] for line in needed if (match := PROJECT_NAME.match(line)))
+    if missing := [name for name in names if not _is_installed(name)]:
+        return Check("packages", "fault", f"missing: {', '.join(missing)}", "Install ragchat again.")
+    return Check("packages", "ok", f"ragchat {metadata.version('ragchat')} with all it needs")
+
+
+def _is_installed(name: str) -> bool:
+    try:
+        metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return False
+    return True
+
+
+def sqlite() -> Check:
+    detail = f"SQLite {sqlite3.sqlite_version}"
+    with closing(sqlite3.connect(":memory:")) as db:
+        try:
+            db.execute("CREATE VIRTUAL TABLE t USING fts5(x)")
+        except sqlite3.OperationalError:
+            return Check("sqlite", "fault", f"{detail} without FTS5", "Use a Python whose SQLite has FTS5.")
+    return Check("sqlite", "ok", f"{detail} with FTS5")
+
+
+def settings_files(settings: Settings, config_file: Path | None) -> Check:
+    """Always ok: settings that cannot be read end the command before any check."""
+    path = config_file or settings.home.config / USER_FILE
+    where = str(path) if path.exists() else "no settings file"
+    return Check("settings", "ok", f"{where} ({counted(len(settings.origins), 'setting')} changed)")
+
+
+def folders(settings: Settings) -> Check:
+    home = settings.home
+    for folder in (home.data, home.state, settings.memory_path.parent):
+        probe = folder / ".ragchat-doctor"
+        try:
+            private_folder(folder)
+            probe.touch()
+            probe.unlink()
+        except OSError as error:
+            if obstacle_of(error, probe) == "full":
+                break  # _room says how much space is needed
+            hint = "Make your user its owner, or move everything with RAGCHAT_HOME."
+            # Commands that only read still work on a full or read-only disk.
+            status: Status = "warning" if obstacle_of(error, probe) else "fault"
+            return Check("folders", status, f"{folder} cannot be written: {error.strerror}", hint)
+    return _room(settings)
+
+
+def _room(settings: Settings) -> Check:
+    """Whether there is space for the next writes: a rebuilt index may be as large as the memory."""
+    home, memory = settings.home, settings.memory_path
+    needed = max(LEAST_ROOM, memory.stat().st_size if memory.exists() else 0)
+    for folder in (memory.parent, home.data, home.state):
+        free = shutil.disk_usage(next(one for one in (folder, *folder.parents) if one.exists())).free
+        if free < needed:
+            detail = f"{folder} has only {free / 1e6:,.0f} MB free"
+            hint = f"Free some space: at least {needed / 1e6:,.0f} MB. Without it, ragchat can only read."
+            return Check("folders", "warning", detail, hint)
+    return Check("folders", "ok", f"{home.data} ({shutil.disk_usage(home.data).free / 1e9:.1f} GB free)")
+
+
+def database(name: str, path: Path) -> Check:
+    """Whether a SQLite file is intact. A file that does not exist yet is ok."""
+    if not path.exists():
+        return Check(name, "ok", f"{path} (does not exist yet)")
+    hint = "Restore it from a backup, or try `sqlite3 FILE .recover`."
+    try:
+        with closing(readable(path, 0)) as file, closing(sqlite3.connect(file.uri, uri=True)) as db:
+            [(verdict,)] = db.execute("PRAGMA quick_check(1)").fetchall()
+    except (sqlite3.Error, OSError) as error:
+        return Check(name, "fault", f"{path}: {error}", hint)
+    if verdict != "ok":
+        return Check(name, "fault", f"{path}: {verdict}", hint)
+    return Check(name, "ok", f"{path} ({path.stat().st_size / 1e6:.1f} MB)")
+
+
+async def memory_server(settings: Settings, config_file: Path | None) -> AsyncIterator[Check]:
+    """Start the server and send it a query; then check the embedder."""
+    started = time.perf_counter()
+    try:
+        with anyio.fail_after(SERVER_SECONDS):
+            async with open_memory(settings, config_file) as memory:
+                stats = await memory.stats()
+                ready = time.perf_counter() - started
+                found = await memory.query("ragchat")
+                answered = time.perf_counter() - started - ready
+    except TimeoutError:
+        yield Check("memory server", "fault", f"does not answer within {SERVER_SECONDS:g} s")
+        return
+    except RagChatError as error:
+        hint = error.hint if isinstance(error, MemoryRefused) else ""
+        hint = hint or f"Its log: {settings.home.state / STDERR_FILE}"
+        yield Check("memory server", "fault", str(error), hint)
+        return
+    size = f"{counted(stats.documents, 'document')}, {counted(stats.chunks, 'chunk')}"
+    times = f"started in {ready:.2f} s, a query took {answered * 1000:.0f} ms"
+    yield Check("memory server", "ok", f"{size}; {times}")
+    if found.notice:
+        yield Check("embedder", "fault", found.notice)
+    elif stats.documents:
+        yield Check("embedder", "ok", stats.embedder)
+    else:
+        yield await embedder(settings, config_file)
+
+
+async def embedder(settings: Settings, config_file: Path | None) -> Check:
+    """Store and find a text in a temporary memory: a query to an empty memory embeds nothing."""
+    if settings.tables["memory"]["read_only"]:
+        kind = settings.tables["embedder"]["kind"]
+        return Check("embedder", "warning", f"{kind}, not tested: memory is empty and read-only")
+    with TemporaryDirectory(prefix="ragchat-doctor-", ignore_cleanup_errors=True) as folder:
+        table = {**settings.tables["memory"], "path": str(Path(folder) / "memory.db")}
+        apart = structs.replace(settings, tables={**settings.tables, "memory": table})
+        try:
+            with anyio.fail_after(SERVER_SECONDS):
+                async with open_memory(apart, config_file) as memory:
+                    await memory.inject(PROBE)
+                    found = await memory.query(PROBE)
+                    stats = await memory.stats()
+        except TimeoutError:
+            return Check("embedder", "fault", f"does not answer within {SERVER_SECONDS:g} s")
+        except RagChatError as error:
+            return Check("embedder", "fault", str(error), error.hint)
+    if found.notice or not found.hits:
+        return Check("embedder", "fault", found.notice or "a stored text was not found")
+    return Check("embedder", "ok", f"{stats.embedder} (tested in a temporary memory)")
+
+
+async def model(settings: Settings) -> Check:
+    """Which model answers, and whether it can be reached. Offline is not a fault."""
+    wanted = settings.tables["model"]["name"]
+    try:
+        found = await resolve(wanted, settings.table("model", ModelSettings))
+        if found is None:
+            hint = "" if wanted == OFFLINE else "Start Ollama or set OPENAI_API_KEY for a chat model."
+            return Check("model", "ok", "none: answers are quotations from your documents", hint)
+        try:
+            names = await found.names()
+        finally:
+            await found.aclose()
+    except (ModelError, SettingsError) as error:
+        return Check("model", "fault", str(error), error.hint)
+    detail = f"{found.name} at {found.place.base_url}"
+    if names and found.name not in names:
+        return Check("model", "warning", f"{detail}, which does not list this model", "Check model.name.")
+    return Check("model", "ok", detail)
+
+
+def terminal() -> Check:
+    size = shutil.get_terminal_size()
+    parts = [
+        f"{size.columns} x {size.lines}" if sys.stdout.isatty() else "no terminal",
+        "colours" if is_styled(sys.stdout) else "no colours",
+        "Unicode" if is_unicode(sys.stdout) else f"{sys.stdout.encoding}, no Unicode",
+    ]
+    return Check("terminal", "ok", ", ".join(parts))

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import anyio
 
 from ragchat.commands import Run, read_stdin
-from ragchat.console import Failure, describe, is_styled
+from ragchat.console import Failure, describe
 from ragchat.errors import RagChatError, StdinUnusable
 from ragchat.formatting import counted
-from ragchat.ingest.loading import OnProgress, failed, load_files, load_text
+from ragchat.ingest.loading import failed, load_files, load_text
 from ragchat.ingest.report import InjectReport
+from ragchat.ui.render.progress import loading_bar
 
 if TYPE_CHECKING:
     from ragchat.memory.client import MemoryClient
@@ -44,7 +43,7 @@ async def _inject(run: Run, memory: MemoryClient, report: InjectReport) -> None:
     paths = run.arguments.paths
     if "-" in paths:
         await _inject_stdin(memory, run.arguments.uri, report)
-    with _progress_bar(run) as on_progress:
+    with loading_bar(run.console.stderr, shown=not run.console.json) as on_progress:
         await load_files(memory, [path for path in paths if path != "-"], on_progress, report)
 
 
@@ -81,16 +80,3 @@ def _show(run: Run, report: InjectReport, stopped: str = "", failure: Failure | 
         run.console.note("  Run the same command again to go on.")
     if not stopped or report.documents or report.skipped:
         run.console.print(report.summary())
-
-
-@contextmanager
-def _progress_bar(run: Run) -> Iterator[OnProgress | None]:
-    """A bar on stderr, where there is a terminal to draw it on."""
-    if run.console.json or not is_styled(run.console.stderr):
-        yield None
-        return
-    from ragchat.ui.render.progress import progress_bar
-    from ragchat.ui.render.screen import Screen
-
-    with progress_bar(Screen.open()) as on_progress:
-        yield on_progress

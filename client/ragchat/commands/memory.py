@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
-
 from ragchat.commands import Run
-from ragchat.commands.removal import take_out
-from ragchat.console import Console, is_styled
+from ragchat.commands.removal import remove_each
 from ragchat.errors import MemoryRefused
 from ragchat.formatting import counted, local
 from ragchat.memory.types import Entry
+from ragchat.ui.render.progress import counting_bar
 from ragchat.uris import short_uri
-
-if TYPE_CHECKING:
-    from ragmcp.client.client import OnProgress
 
 
 async def ls(run: Run) -> int:
@@ -55,14 +48,16 @@ async def show(run: Run) -> int:
 
 async def rm(run: Run) -> int:
     async with run.memory() as memory:
-        return await take_out(
+        return await remove_each(
             run,
             run.arguments.documents,
             memory.forget,
             kind="document",
-            missing=(MemoryRefused,),
-            say=lambda gone: f"Removed {short_uri(gone.uri)} ({counted(gone.chunks, 'chunk')}).",
-            hint="`ragchat memory undo` takes the last removal back.",
+            expected=(MemoryRefused,),
+            sentence=lambda document: (
+                f"Removed {short_uri(document.uri)} ({counted(document.chunks, 'chunk')})."
+            ),
+            hint="`ragchat memory undo` restores the last one.",
         )
 
 
@@ -99,7 +94,7 @@ async def undo(run: Run) -> int:
 async def reembed(run: Run) -> int:
     console = run.console
     async with run.memory() as memory:
-        with _bar(console, "Embedding") as on_progress:
+        with counting_bar(console.stderr, "Embedding", shown=not console.json) as on_progress:
             done = await memory.reembed(on_progress)
     if console.json:
         console.document(done)
@@ -108,30 +103,11 @@ async def reembed(run: Run) -> int:
     return 0
 
 
-@contextmanager
-def _bar(console: Console, what: str) -> Iterator[OnProgress | None]:
-    """A bar on stderr, where there is a terminal to draw it on."""
-    if console.json or not is_styled(console.stderr):
-        yield None
-        return
-    from rich.progress import Progress
-
-    from ragchat.ui.render.screen import Screen
-
-    with Progress(console=Screen.open().err, transient=True) as bar:
-        task = bar.add_task(what, total=None)
-
-        def on_progress(done: float, total: float | None, _: str | None) -> None:
-            bar.update(task, completed=done, total=total)
-
-        yield on_progress
-
-
 async def verify(run: Run) -> int:
     """Exit code 1 when something is damaged."""
     console = run.console
     async with run.memory() as memory:
-        with _bar(console, "Checking") as on_progress:
+        with counting_bar(console.stderr, "Checking", shown=not console.json) as on_progress:
             found = await memory.verify(on_progress)
     if console.json:
         console.document(found)

@@ -1,4 +1,4 @@
-"""Taking out several things by name: each one that is there goes, also when another is not."""
+"""Removing several things by name: the others are removed even if one does not exist."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from ragchat.errors import RagChatError
 T = TypeVar("T")
 
 
-async def take_out(
+async def remove_each(
     run: Run,
     names: Sequence[str],
     remove: Callable[[str], Awaitable[T]],
     *,
     kind: str,
-    missing: tuple[type[RagChatError], ...],
-    say: Callable[[T], str],
+    expected: tuple[type[RagChatError], ...],
+    sentence: Callable[[T], str],
     hint: str = "",
 ) -> int:
-    """The exit code: 1 if one of them was `missing`. `kind` is what a name is called in JSON."""
+    """The exit code: 1 if `remove` raised an `expected` error. `kind` is the key of a name in JSON."""
     removed, failed = [], []
     for name in names:
         try:
             removed.append(await remove(name))
-        except missing as error:
+        except expected as error:
             failed.append({kind: name, "error": str(error), "hint": error.hint})
             run.console.failure(describe(error))
     if run.console.json:
         run.console.document({"removed": removed, "failed": failed})
     else:
-        for one in removed:
-            run.console.print(say(one))
+        for result in removed:
+            run.console.print(sentence(result))
         if removed and hint:
             run.console.note(hint)
     return 1 if failed else 0

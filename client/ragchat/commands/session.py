@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ragchat.commands import Run
-from ragchat.commands.removal import take_out
+from ragchat.commands.removal import remove_each
 from ragchat.errors import AmbiguousSession, UnknownSession
 from ragchat.formatting import counted, local
 from ragchat.sanitize import one_line
@@ -49,13 +49,15 @@ async def show(run: Run) -> int:
 
 async def rm(run: Run) -> int:
     async with _store(run) as store:
-        return await take_out(
+        return await remove_each(
             run,
             run.arguments.session_ids,
             store.remove,
             kind="session_id",
-            missing=(UnknownSession, AmbiguousSession),
-            say=lambda gone: f"Deleted {gone.session_id} ({counted(gone.turns, 'turn')}): {gone.title}",
+            expected=(UnknownSession, AmbiguousSession),
+            sentence=lambda session: (
+                f"Deleted {session.session_id} ({counted(session.turns, 'turn')}): {session.title}"
+            ),
         )
 
 

@@ -1,4 +1,4 @@
-"""Whether the model may call a tool that can change things: asked once, and "always" is remembered."""
+"""Ask the user whether the model may call a tool that changes things; remember the answer "always"."""
 
 from __future__ import annotations
 
@@ -10,14 +10,16 @@ from typing import Any
 from ragchat.sanitize import one_line
 from ragchat.ui.messages import YES
 from ragconfig.home import private_folder
+from ragconfig.regular_files import read_regular
 
 APPROVED_FILE = "approved-tools"
+LARGEST_BYTES = 1 << 16
 ALWAYS = frozenset({"a", "always"})
 _SHOWN = 200
 
 
 class Approvals:
-    """`approve` is the seam of a turn. `ask` shows a question and returns the user's line."""
+    """`ask` shows a question and returns the user's reply. A turn calls `approve` before each such tool."""
 
     def __init__(self, state: Path, ask: Callable[[str], Awaitable[str]]) -> None:
         self._path = state / APPROVED_FILE
@@ -36,7 +38,7 @@ class Approvals:
 
     def _always(self) -> frozenset[str]:
         try:
-            return frozenset(self._path.read_text(encoding="utf-8").splitlines())
+            return frozenset(read_regular(self._path, LARGEST_BYTES).decode("utf-8", "replace").splitlines())
         except OSError:
             return frozenset()
 

@@ -48,8 +48,8 @@ class Interrupts:
 
 
 @contextmanager
-def not_ours() -> Iterator[None]:
-    """Another program has the terminal: Ctrl-C is meant for it alone."""
+def ignored_interrupts() -> Iterator[None]:
+    """Leave Ctrl-C to another program that has the terminal."""
     # A function and not SIG_IGN, which that program would inherit.
     before = signal.signal(signal.SIGINT, lambda *_: None)
     try:

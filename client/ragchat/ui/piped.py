@@ -1,26 +1,34 @@
 """The chat without a terminal: one question a line, one answer each. No prompt, no colours.
 
-Slash commands work, where they need no terminal. A question that fails does not end the rest.
+Slash commands work unless they need a terminal. A question that fails does not end the chat.
 """
 
 from __future__ import annotations
 
+import asyncio
+import codecs
+import os
 import sys
-from contextlib import aclosing
+import threading
+from collections.abc import AsyncGenerator
+from contextlib import aclosing, suppress
 
+from ragchat.errors import StdinUnusable
 from ragchat.ui.background import OpenApp
 from ragchat.ui.context import ChatContext
-from ragchat.ui.lines import read_lines
 from ragchat.ui.messages import handle
 from ragchat.ui.prompt.toolbar import Status
 from ragchat.ui.render.screen import Screen
+
+_READ_BYTES = 1 << 16
+LONGEST_LINE = 1_000_000  # characters; more than any model reads at once
 
 
 async def run(open_app: OpenApp, *, session_id: str | None = None, resume: bool = False) -> int:
     """Answer until stdin ends. Returns 1 if a line failed, else 0.
 
-    `session_id`: the past session to go on with; `resume`: the last one. Raises what entering `open_app`
-    raises, and SessionError.
+    `session_id` is the past session to continue; `resume` continues the last one. Raises what entering
+    `open_app` raises, SessionError and StdinUnusable.
     """
     async with open_app() as app:
         if session_id or resume:
@@ -29,13 +37,47 @@ async def run(open_app: OpenApp, *, session_id: str | None = None, resume: bool 
         async with aclosing(read_lines(sys.stdin.fileno())) as lines:
             async for line in lines:
                 if line.strip():
-                    await _answer(context, line)
+                    await handle(context, line)
+                    # A blank line ends each answer, so that a reader can tell them apart.
+                    context.screen.show("")
                 if context.leaving:
                     break
     return 1 if context.failures else 0
 
 
-async def _answer(context: ChatContext, line: str) -> None:
-    """A blank line ends each answer, so that a reader can tell them apart."""
-    await handle(context, line)
-    context.screen.show("")
+async def read_lines(fd: int) -> AsyncGenerator[str, None]:
+    """The lines of `fd` without their ends, decoded as UTF-8; invalid bytes become U+FFFD.
+
+    A thread reads, as asyncio's pipe reader takes no regular files and Windows has no other way. It is a
+    daemon and holds no lock of a file object: a pipe that never ends must not delay Ctrl-C or the exit.
+    Raises StdinUnusable if `fd` cannot be read, or for a line of more than LONGEST_LINE characters.
+    """
+    loop = asyncio.get_running_loop()
+    chunks: asyncio.Queue[bytes | OSError] = asyncio.Queue()
+    demand = threading.Semaphore()  # the thread is at most one chunk ahead
+
+    def read() -> None:
+        chunk: bytes | OSError = b"?"
+        with suppress(RuntimeError):  # the loop has ended
+            while chunk and not isinstance(chunk, OSError):
+                demand.acquire()
+                try:
+                    chunk = os.read(fd, _READ_BYTES)
+                except OSError as error:
+                    chunk = error
+                loop.call_soon_threadsafe(chunks.put_nowait, chunk)
+
+    threading.Thread(target=read, name="stdin", daemon=True).start()
+    decoder = codecs.getincrementaldecoder("utf-8-sig")("replace")
+    rest = ""
+    while chunk := await chunks.get():
+        if isinstance(chunk, OSError):
+            raise StdinUnusable(f"cannot be read: {chunk.strerror}") from chunk
+        *lines, rest = (rest + decoder.decode(chunk)).split("\n")
+        for line in lines:
+            yield line.removesuffix("\r")
+        if len(rest) > LONGEST_LINE:
+            raise StdinUnusable(f"has a line of more than {LONGEST_LINE:,} characters")
+        demand.release()
+    if rest:
+        yield rest

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
@@ -14,7 +16,7 @@ from prompt_toolkit.output import DummyOutput
 
 from ragchat.app import App
 from ragchat.errors import MemoryUnavailable
-from ragchat.ui.approval import Approvals
+from ragchat.ui.approval import APPROVED_FILE, Approvals
 from ragchat.ui.background import NO_PAST, Past
 from ragchat.ui.chat import Chat
 from tests.support.memory import memory_in
@@ -121,3 +123,14 @@ async def test_always_is_remembered_across_runs_for_that_tool_alone(tmp_path: Pa
     assert await Approvals(tmp_path / "state", always).approve("Inject", {})
     assert await Approvals(tmp_path / "state", never).approve("Inject", {})
     assert not await Approvals(tmp_path / "state", never).approve("Forget", {})
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no FIFOs")
+async def test_a_file_of_approvals_that_cannot_be_read_approves_nothing(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / APPROVED_FILE)
+
+    async def never(_: str) -> str:
+        return "n"
+
+    with anyio.fail_after(LONGEST_SECONDS):
+        assert not await Approvals(tmp_path, never).approve("Inject", {})

@@ -9,7 +9,7 @@ import sys
 import anyio
 import pytest
 
-from ragchat.ui.interrupt import Interrupts, not_ours
+from ragchat.ui.interrupt import Interrupts, ignored_interrupts
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="a raised SIGINT ends the process there")
 
@@ -69,7 +69,7 @@ async def test_another_program_at_the_terminal_has_ctrl_c_for_itself() -> None:
     interrupts = Interrupts()
 
     async def edit() -> None:
-        with not_ours():
+        with ignored_interrupts():
             signal.raise_signal(signal.SIGINT)
             await anyio.lowlevel.checkpoint()
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import sys
 from contextlib import aclosing
 from pathlib import Path
 
 import anyio
 import pytest
 
-from ragchat.ui.lines import read_lines
+from ragchat.errors import StdinUnusable
+from ragchat.ui.piped import read_lines
 from tests.support.program import Program, program_in
 
 
@@ -85,6 +87,47 @@ async def test_lines_come_without_their_ends(data: bytes, lines: list[str]) -> N
         async with aclosing(read_lines(reading)) as found:
             assert [line async for line in found] == lines
     os.close(reading)
+
+
+async def test_a_line_without_an_end_is_refused_at_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ragchat.ui.piped.LONGEST_LINE", 1000)
+    reading, writing = os.pipe()
+    os.write(writing, b"x" * 1001)
+    with anyio.fail_after(60):
+        async with aclosing(read_lines(reading)) as found:
+            with pytest.raises(StdinUnusable) as caught:
+                await anext(found)
+    os.close(writing)
+    os.close(reading)
+    assert str(caught.value) == "What came from stdin has a line of more than 1,000 characters."
+
+
+async def test_lines_are_not_read_far_ahead_of_their_use() -> None:
+    """A program that writes lines without end must wait."""
+
+    def write_without_end() -> None:
+        while os.write(writing, b"x\n" * 1000):
+            pass
+
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    with anyio.fail_after(60):
+        async with aclosing(read_lines(reading)) as found:
+            os.write(writing, b"first\n")
+            assert await anext(found) == "first"
+            with pytest.raises(BlockingIOError):
+                write_without_end()
+    os.close(writing)
+    os.close(reading)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows opens no folders")
+async def test_a_folder_as_stdin_cannot_be_read(tmp_path: Path) -> None:
+    folder = os.open(tmp_path, os.O_RDONLY)
+    with anyio.fail_after(60), pytest.raises(StdinUnusable, match="cannot be read: Is a directory"):
+        async with aclosing(read_lines(folder)) as found:
+            await anext(found)
+    os.close(folder)
 
 
 async def test_a_line_is_there_before_the_pipe_ends() -> None:

@@ -1,10 +1,12 @@
-"""One turn on the screen: its events in, the answer with its sources out."""
+"""A turn on the screen: a spinner while it runs, the answer as it streams, then its sources."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
+from ragchat.console import is_styled
 from ragchat.formatting import seconds
 from ragchat.sanitize import one_line
 from ragchat.types import (
@@ -20,19 +22,24 @@ from ragchat.types import (
     Turn,
 )
 from ragchat.ui.render.sources import plain_sources, sources
-from ragchat.ui.render.spinner import Spinner
 from ragchat.ui.render.stream import AnswerStream
 
 if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.status import Status
+
     from ragchat.ui.render.screen import Screen
+
+# A shorter wait ends before the eye has found the spinner.
+SPINNER_SECONDS = 0.25
 
 
 class AnswerView:
-    """Shows events as they come. What is on the screen stays there when the turn is stopped half-way."""
+    """Shows the events of a turn. What is on the screen stays there if the turn is stopped."""
 
     def __init__(self, screen: Screen) -> None:
         self._screen = screen
-        self._spinner = Spinner(screen.err, animated=screen.animated)
+        self._spinner = _Spinner(screen.err)
         self._stream = AnswerStream(screen.out, animated=screen.animated)
 
     async def show(self, take_turn: Callable[[Emit], Awaitable[Turn]]) -> None:
@@ -44,7 +51,7 @@ class AnswerView:
         self._show_end(turn)
 
     def pause(self) -> None:
-        """Nothing is in motion after it: somebody else may write, or ask the user."""
+        """Stop drawing, so that something else can write to the screen or ask the user."""
         self._spinner.stop()
         self._stream.finish()
 
@@ -86,3 +93,34 @@ def summary(turn: Turn) -> str:
     if "total" in turn.timings:
         parts.append(seconds(turn.timings["total"]))
     return " · ".join(parts)
+
+
+class _Spinner:
+    """Shows on stderr what the user waits for, until `stop`. Silent unless stderr can be redrawn."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._animated = is_styled(console.file)
+        self._timer: asyncio.TimerHandle | None = None
+        self._status: Status | None = None
+
+    def wait(self, what: str) -> None:
+        self.stop()
+        if self._animated:
+            self._timer = asyncio.get_running_loop().call_later(SPINNER_SECONDS, self._start, one_line(what))
+
+    def stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._status is not None:
+            self._status.stop()
+            self._status = None
+
+    def _start(self, what: str) -> None:
+        from rich.status import Status
+        from rich.text import Text
+
+        self._timer = None
+        self._status = Status(Text(what, "notice"), console=self._console, spinner="dots")
+        self._status.start()

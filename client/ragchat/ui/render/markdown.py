@@ -1,4 +1,4 @@
-"""Markdown as a chat shows it: rich's, with citations marked and plain headings. Loaded when first needed."""
+"""Markdown as the chat shows it: rich's, with styled citations and plain headings."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from itertools import dropwhile
 from typing import ClassVar
 
+from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.markdown import CodeBlock, Heading, MarkdownElement, TableElement
@@ -15,21 +16,26 @@ from rich.segment import Segment
 from rich.syntax import Syntax
 from rich.table import Table
 
-from ragchat.ui.render.blocks import markdown_parser
-
 CITATION = re.compile(r"(\[\d{1,3}\])")
 # Colours of the terminal's own palette, so that code is readable on light and dark backgrounds.
 CODE_THEME = "ansi_dark"
 
 
+def markdown_parser() -> MarkdownIt:
+    """A parser of the dialect of answers: CommonMark with tables and strikethrough, HTML shown as text."""
+    parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+    # Else "[1]: notes.md" at the end of an answer would vanish as a link definition.
+    return parser.disable("reference")
+
+
 class _LeftHeading(Heading):
-    """A heading at the left edge: a centred one tears a chat apart."""
+    """A heading at the left edge, like everything else in a chat."""
 
     LEVEL_ALIGN: ClassVar = {}
 
 
 class _TightCode(CodeBlock):
-    """Code without blank lines of its own: the stream sets blocks apart already."""
+    """Code without blank lines around it: the stream puts one between blocks."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         code = str(self.text).rstrip()
@@ -37,7 +43,7 @@ class _TightCode(CodeBlock):
 
 
 class _TightTable(TableElement):
-    """A table without blank lines of its own."""
+    """A table without blank lines around it."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         for table in super().__rich_console__(console, options):
@@ -47,7 +53,7 @@ class _TightTable(TableElement):
 
 
 class Markdown(RichMarkdown):
-    """`text` must be neutral already (`ragchat.sanitize`)."""
+    """`text` must be sanitized (`ragchat.sanitize`)."""
 
     elements: ClassVar[dict[str, type[MarkdownElement]]] = {
         **RichMarkdown.elements,
@@ -59,7 +65,7 @@ class Markdown(RichMarkdown):
     inlines = RichMarkdown.inlines | {"citation"}
 
     def __init__(self, text: str) -> None:
-        # A link shows where it leads: a model's text must not hide an address behind a friendly word.
+        # Show the address of a link: a model's text must not hide it behind a friendly word.
         super().__init__("", code_theme=CODE_THEME, hyperlinks=False)
         self.parsed = markdown_parser().parse(text)
         for token in self.parsed:
@@ -67,7 +73,7 @@ class Markdown(RichMarkdown):
                 token.children = [part for child in token.children for part in _with_citations(child)]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Without rich's blank line before a list or a quotation that comes first."""
+        """Drop the blank line that rich puts before a leading list or quotation."""
         return dropwhile(_is_line_end, super().__rich_console__(console, options))
 
 
@@ -76,7 +82,7 @@ def _is_line_end(part: object) -> bool:
 
 
 def _with_citations(token: Token) -> Iterator[Token]:
-    """A text token cut so that each `[n]` stands in a styled span of its own."""
+    """Split a text token so that each `[n]` is in a styled span."""
     if token.type != "text":
         yield token
         return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TextIO
+from typing import IO, TYPE_CHECKING, TextIO
 
 from rich.console import Console
 from rich.text import Text
@@ -55,7 +55,7 @@ class Screen:
             self.err.print(Text(neutral(failure.hint), "hint"))
 
 
-def make_console(stream: TextIO) -> Console:
+def make_console(stream: IO[str]) -> Console:
     """A console that prints what it is given: no markup, no emoji codes, no colours found in the text."""
     return Console(
         file=stream,

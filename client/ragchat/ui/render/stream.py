@@ -1,30 +1,31 @@
-"""An answer as it comes in: finished Markdown blocks are printed for good, the last one is redrawn."""
+"""An answer as it streams in: finished Markdown blocks are printed once, the last one is redrawn."""
 
 from __future__ import annotations
 
 import asyncio
+from functools import cache
 from typing import TYPE_CHECKING
 
 from rich.live import Live
 
 from ragchat.sanitize import neutral
-from ragchat.ui.render.blocks import split_finished
-from ragchat.ui.render.markdown import Markdown
+from ragchat.ui.render.markdown import Markdown, markdown_parser
 
 if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
     from rich.console import Console, ConsoleOptions, RenderResult
 
-# Deltas are gathered this long before anything is drawn: models send single words, eyes read lines.
+# Deltas are collected for this long before they are drawn: models send single words, eyes read lines.
 GATHER_SECONDS = 0.05
-# The live part must fit on the screen with the line below it, else the terminal scrolls it out of reach.
+# The redrawn part must fit on the screen with the line below it: what scrolls away cannot be redrawn.
 _ROWS_KEPT_FREE = 2
 
 
 class AnswerStream:
-    """Feed it text, then `finish` it; in between it draws itself on the running event loop.
+    """`feed` takes text, which is drawn from the event loop; `finish` prints the rest.
 
-    `animated` false: a block is printed when it is finished, and nothing is ever drawn twice. A pipe gets the
-    text as the model wrote it, for that is what other programs can use.
+    If `animated` is false, a block is printed when it is finished and nothing is redrawn. A pipe gets the
+    text as the model wrote it, which is what other programs can use.
     """
 
     def __init__(self, console: Console, *, animated: bool) -> None:
@@ -35,7 +36,7 @@ class AnswerStream:
         self._timer: asyncio.TimerHandle | None = None
 
     def feed(self, text: str) -> None:
-        """Take `text`, and draw it soon, with what else comes until then."""
+        """Take `text` and draw it within GATHER_SECONDS."""
         self.take(text)
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(GATHER_SECONDS, self.draw)
@@ -44,7 +45,7 @@ class AnswerStream:
         self._rest += neutral(text)
 
     def finish(self) -> None:
-        """Print what is left, whether or not the answer is complete. The stream can be fed again."""
+        """Print the rest, even if the answer is incomplete. The stream can be fed again."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -54,7 +55,7 @@ class AnswerStream:
         self._print(rest)
 
     def draw(self) -> None:
-        """Print what has been finished, and the rest as it is now."""
+        """Print the finished blocks and redraw the last one."""
         self._timer = None
         finished, self._rest = split_finished(self._rest)
         if self._live is not None:
@@ -73,7 +74,7 @@ class AnswerStream:
         self._printed = True
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """The unfinished block, or as many of its last lines as the screen can hold."""
+        """The unfinished block, or as many of its last lines as fit on the screen."""
         from rich.segment import Segment
 
         if not self._rest.strip():
@@ -95,3 +96,37 @@ def _make_live(answer: AnswerStream, console: Console) -> Live:
         redirect_stdout=False,
         redirect_stderr=False,
     )
+
+
+def split_finished(text: str) -> tuple[str, str]:
+    """`text` as (finished blocks, the rest).
+
+    All top-level blocks but the last are finished: a list, a table or a paragraph may still grow, and an open
+    fence reaches to the end of the text. Only whole lines count, because the start of a line ("2" of
+    "2. two") may look like another kind of block.
+    """
+    lines_end = text.rfind("\n") + 1
+    starts = [
+        token.map[0]
+        for token in _block_parser().parse(text[:lines_end])
+        if token.level == 0 and token.map and token.nesting >= 0
+    ]
+    if len(starts) < 2:
+        return "", text
+    cut = _offset_of_line(text, starts[-1])
+    return text[:cut], text[cut:]
+
+
+def _offset_of_line(text: str, line: int) -> int:
+    offset = 0
+    for _ in range(line):
+        offset = text.index("\n", offset) + 1
+    return offset
+
+
+@cache
+def _block_parser() -> MarkdownIt:
+    parser = markdown_parser()
+    # Parsing spans inside a line takes time and does not change the blocks.
+    parser.disable(["inline", "text_join"])
+    return parser

@@ -24,7 +24,7 @@ async def inject(context: ChatContext, argument: str) -> None:
     from ragchat.errors import ArgumentMissing
     from ragchat.ingest.loading import load_files
     from ragchat.ingest.report import InjectReport
-    from ragchat.ui.render.progress import progress_bar
+    from ragchat.ui.render.progress import loading_bar
     from ragchat.ui.welcome import load_readme
 
     if not argument:
@@ -35,7 +35,7 @@ async def inject(context: ChatContext, argument: str) -> None:
         return
     report = InjectReport()
     try:
-        with progress_bar(context.screen) as on_progress:
+        with loading_bar(context.screen.err.file) as on_progress:
             await load_files(context.memory, paths, on_progress, report)
     except BaseException as error:
         if report.documents:

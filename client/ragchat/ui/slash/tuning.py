@@ -1,4 +1,4 @@
-"""/model, /system: what answers, and by which rules."""
+"""/model, /system: which model answers, and with which system prompt."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ if TYPE_CHECKING:
 
 
 async def model(context: ChatContext, name: str) -> None:
-    """Without a name: the model in use and the others there are."""
+    """Change the model; without a name, list the models and mark the one in use."""
     app, screen = context.app, context.screen
     if name:
         await app.set_model(name)
-        screen.note(f"The model is {app.model_name} now.")
+        screen.note(f"The model is now {app.model_name}.")
     else:
         for known in await app.models():
             screen.show(f"{'*' if known == app.model_name else ' '} {known}")
@@ -21,25 +21,40 @@ async def model(context: ChatContext, name: str) -> None:
 
 
 async def system(context: ChatContext, argument: str) -> None:
-    """The system prompt of this chat; the file it comes from stays as it is."""
+    """Show or change the system prompt of this chat; the file it came from does not change."""
     app, screen = context.app, context.screen
     if not argument:
         screen.show(app.system_prompt.rstrip("\n"))
         return
-    app.system_prompt = await _new_prompt(context, argument)
-    if app.system_prompt == context.first_system_prompt:
-        screen.note("The system prompt is the usual one again.")
+    previous, app.system_prompt = app.system_prompt, await _new_prompt(context, argument)
+    if app.system_prompt == previous:
+        screen.note("The system prompt is unchanged. /system edit opens $VISUAL or $EDITOR.")
+    elif app.system_prompt == context.first_system_prompt:
+        screen.note("The system prompt is reset.")
     else:
-        screen.note(
-            "The system prompt is changed for this chat. /system shows it, /system reset takes it back."
-        )
+        screen.note("The system prompt is changed for this chat. /system reset restores it.")
 
 
 async def _new_prompt(context: ChatContext, argument: str) -> str:
+    from ragchat.errors import CommandNotPossible
+
     if argument == "reset":
         return context.first_system_prompt
     if argument == "edit":
-        from ragchat.ui.editor import edit
-
-        return await edit(context.app.system_prompt)
+        if not context.interactive:
+            raise CommandNotPossible("system edit", "it needs a terminal")
+        return await _edit(context.app.system_prompt)
     return argument
+
+
+async def _edit(text: str) -> str:
+    """What the user makes of `text` in $VISUAL or $EDITOR; unchanged if no editor can be started."""
+    from prompt_toolkit.buffer import Buffer
+    from prompt_toolkit.document import Document
+
+    from ragchat.ui.interrupt import ignored_interrupts
+
+    buffer = Buffer(document=Document(text), tempfile_suffix=".md")
+    with ignored_interrupts():
+        await buffer.open_in_editor()
+    return buffer.text

@@ -248,7 +248,7 @@ async def test_forgetting_can_be_undone(asked: Room) -> None:
 
 async def test_the_model_can_be_shown_and_set(room: Room) -> None:
     assert "* offline" in await room.run("/model")
-    assert "The model is offline now." in await room.run("/model offline")
+    assert "The model is now offline." in await room.run("/model offline")
     assert room.context.status.model == "offline"
 
 
@@ -256,7 +256,7 @@ async def test_the_system_prompt_can_be_shown_set_and_reset(room: Room) -> None:
     first = await room.run("/system")
     assert "is changed for this chat" in await room.run("/system Answer in rhymes.")
     assert (await room.run("/system")).strip() == "Answer in rhymes."
-    assert await room.run("/system reset") == "The system prompt is the usual one again.\n"
+    assert await room.run("/system reset") == "The system prompt is reset.\n"
     assert await room.run("/system") == first
 
 
@@ -268,6 +268,9 @@ async def test_the_system_prompt_can_be_written_in_an_editor(
     editor.write_text("#!/bin/sh\necho 'In rhymes.' > \"$1\"\n")
     editor.chmod(0o700)
     monkeypatch.setenv("VISUAL", str(editor))
+    with pytest.raises(CommandNotPossible, match="it needs a terminal"):
+        await room.run("/system edit")
+    room.context.interactive = True
     await room.run("/system edit")
     assert (await room.run("/system")).strip() == "In rhymes."
 

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from ragchat import doctor
+from ragchat.commands import doctor
 from ragconfig.settings import load_settings
 
 
 def test_a_database_that_is_not_there_yet_is_well_and_stays_away(tmp_path: Path) -> None:
     check = doctor.database("memory file", tmp_path / "memory.db")
-    assert (check.status, check.detail) == ("ok", f"{tmp_path / 'memory.db'} (not there yet)")
+    assert (check.status, check.detail) == ("ok", f"{tmp_path / 'memory.db'} (does not exist yet)")
     assert list(tmp_path.iterdir()) == []
 
 
