@@ -6,7 +6,7 @@ import importlib
 import os
 import sys
 
-SECTIONS = ("stdio", "http", "start", "memory", "ndcg", "offline")
+SECTIONS = ("stdio", "http", "start", "memory", "fairness", "ndcg", "offline")
 # Too long to run unless it is named.
 ON_REQUEST = ("million",)
 
