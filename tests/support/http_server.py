@@ -15,10 +15,11 @@ import msgspec
 import uvicorn
 
 from ragmcp.http.asgi import Endpoint, HttpLimits
-from ragmcp.http.exchange import App
+from ragmcp.http.exchange import App, Message, Receive, Scope, Send
 from ragmcp.protocol.headers import NAMED_BY, encode_value
 from ragmcp.server.server import Server
 from tests.support.mcp_server import make_server
+from tests.support.processes import LONGEST_SECONDS
 
 LIMITS = HttpLimits(
     message_bytes=2**20,
@@ -75,13 +76,43 @@ async def served(app: App, port: int = 0) -> AsyncIterator[str]:
                 await server.shutdown([listener])
 
 
-class HttpClient:
-    """Sends what it is told over real sockets, with the headers that belong to it."""
+class ObservedApp:
+    """An ASGI application whose state a test can wait for: it changes when a response begins or ends."""
 
-    def __init__(self, http: httpx2.AsyncClient, url: str, endpoint: Endpoint) -> None:
+    def __init__(self, app: App) -> None:
+        self._app = app
+        self._changed = anyio.Event()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def observed(message: Message) -> None:
+            await send(message)
+            self._changed.set()
+
+        try:
+            await self._app(scope, receive, observed)
+        finally:
+            self._changed.set()
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        """Wait until a change makes the condition true."""
+        with anyio.fail_after(LONGEST_SECONDS):
+            while not condition():
+                self._changed = anyio.Event()
+                await self._changed.wait()
+
+
+class HttpClient:
+    """Sends requests over real sockets, with the headers that belong to them, to `endpoint` behind `app`."""
+
+    def __init__(self, http: httpx2.AsyncClient, url: str, endpoint: Endpoint, app: ObservedApp) -> None:
         self.http = http
         self.url = url
         self.endpoint = endpoint
+        self._app = app
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        """Wait until a response that begins or ends makes the condition true."""
+        await self._app.until(condition)
 
     async def post(self, message: Any, headers: Mapping[str, str] | None = None) -> httpx2.Response:
         """A body with `headers` besides the usual two."""
@@ -147,14 +178,6 @@ def raise_descriptor_limit(wanted: int) -> None:
             resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, wanted), hard))
 
 
-async def until(condition: Callable[[], bool]) -> None:
-    """For what the other side notices in its own time, and tells nobody."""
-    with anyio.fail_after(60):
-        while not condition():
-            await anyio.wait_all_tasks_blocked()
-            await anyio.sleep(0.001)
-
-
 class EventSource:
     """The events of one response."""
 
@@ -165,7 +188,7 @@ class EventSource:
     async def next(self) -> dict[str, str] | None:
         """The fields of the next event, `""` being the comment; None at the end of the stream."""
         fields: dict[str, str] = {}
-        with anyio.fail_after(60):
+        with anyio.fail_after(LONGEST_SECONDS):
             async for line in self._lines:
                 if not line and fields:
                     return fields
@@ -205,9 +228,10 @@ def modern_headers(message: Any) -> dict[str, str]:
 async def http_client(server: Server | None = None, **options: Any) -> AsyncIterator[HttpClient]:
     """A client of a server of its own; `options` are the endpoint's, and `limits` has its usual values."""
     chosen = options.pop("limits", LIMITS)
+    unlimited = httpx2.Limits(max_connections=None)
     async with (
         Endpoint(server or make_server(), chosen, **options) as endpoint,
-        served(endpoint.mcp) as url,
-        httpx2.AsyncClient(timeout=60, trust_env=False, limits=httpx2.Limits(max_connections=None)) as http,
+        served(app := ObservedApp(endpoint.mcp)) as url,
+        httpx2.AsyncClient(timeout=LONGEST_SECONDS, trust_env=False, limits=unlimited) as http,
     ):
-        yield HttpClient(http, url, endpoint)
+        yield HttpClient(http, url, endpoint, app)

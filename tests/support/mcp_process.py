@@ -1,14 +1,16 @@
-"""The tests' own MCP server as a real process, and strangers' processes: what they log, whether they live."""
+"""The tests' own MCP server as a real process, and what other processes log, and when they end."""
 
 from __future__ import annotations
 
 import os
+import select
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager, closing, suppress
 from pathlib import Path
 
 import anyio
+import pytest
 
 from ragmcp.client.client import Client, EraName
 from ragmcp.stdio.stdio import open_stdio
@@ -41,32 +43,41 @@ def spawned(
     )
 
 
-def alive(pid: int) -> bool:
-    """Whether a process runs; one that has ended and was not yet asked for does not."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
-    except FileNotFoundError:
-        if Path("/proc/self/stat").exists():
-            return False
-        try:
-            os.kill(pid, 0)
-        except ProcessLookupError:
-            return False
-        return True
-    return stat.rpartition(")")[2].split()[0] != "Z"
-
-
 async def gone(pid: int) -> None:
-    """Wait until a process that is not ours to wait for has ended."""
-    await _until(lambda: not alive(pid))
+    """Wait until a process that is not our child has ended. POSIX."""
+    with anyio.fail_after(LONGEST_SECONDS), suppress(ProcessLookupError):
+        if sys.platform == "linux":
+            descriptor = os.pidfd_open(pid)
+            try:
+                await anyio.wait_readable(descriptor)
+            finally:
+                os.close(descriptor)
+        elif sys.platform == "darwin":
+            with closing(select.kqueue()) as queue:
+                end = select.kevent(pid, select.KQ_FILTER_PROC, select.KQ_EV_ADD, select.KQ_NOTE_EXIT)
+                queue.control([end], 0)
+                await anyio.wait_readable(queue)
+        else:
+            pytest.skip("a process of others cannot be waited for here")
 
 
-async def logged(log: Path, text: str) -> None:
-    """Wait until a process has written `text` to its log."""
-    await _until(lambda: text in log.read_text(encoding="utf-8"))
+class LogPipe:
+    """A named pipe in the place of a server's log, and all that was read from it. POSIX."""
 
+    def __init__(self, path: Path) -> None:
+        os.mkfifo(path)
+        self.path = path
+        self.text = ""
+        # Open for writing too: then it never ends, and opening it does not wait for the server.
+        self._descriptor = os.open(path, os.O_RDWR | os.O_NONBLOCK)
 
-async def _until(true: Callable[[], bool]) -> None:
-    with anyio.fail_after(LONGEST_SECONDS):
-        while not true():  # noqa: ASYNC110 (other processes set no events)
-            await anyio.sleep(0.01)
+    async def until(self, text: str) -> None:
+        """Wait until the server has written `text`."""
+        with anyio.fail_after(LONGEST_SECONDS):
+            while text not in self.text:
+                await anyio.wait_readable(self._descriptor)
+                self.text += os.read(self._descriptor, 2**16).decode()
+
+    def close(self) -> None:
+        """Writing to it fails from now on."""
+        os.close(self._descriptor)

@@ -19,7 +19,7 @@ from ragmcp.stdio import process
 from tests.support.http_script import Heard, Said, Scripted, result
 from tests.support.http_server import served
 from tests.support.mcp_http import COMMAND
-from tests.support.mcp_process import SERVER, gone, logged, spawned
+from tests.support.mcp_process import SERVER, gone, spawned
 from tests.support.peers import running
 from tests.support.ports import free_port
 from tests.support.processes import LONGEST_SECONDS
@@ -52,16 +52,23 @@ async def test_a_killed_server_is_started_anew(tmp_path: Path) -> None:
 
 
 async def test_a_repeatable_call_is_made_again_when_the_server_died_over_it(tmp_path: Path) -> None:
-    log = tmp_path / "log"
+    first, second = anyio.Event(), anyio.Event()
+    calls = iter([first, second])
+
+    async def wait(client: Supervised) -> None:
+        arguments = {"progress": 1}
+        await client.call_tool("Wait", arguments, timeout=None, on_progress=lambda *_: next(calls).set())
+
     with anyio.fail_after(LONGEST_SECONDS), anyio.CancelScope() as scope:
-        async with supervised(log, "Wait") as client, anyio.create_task_group() as tasks:
+        async with supervised(tmp_path / "log", "Wait") as client, anyio.create_task_group() as tasks:
             pid = await pid_of(client)
-            tasks.start_soon(lambda: client.call_tool("Wait", timeout=None))
-            await logged(log, "Wait began")
-            log.write_text("", encoding="utf-8")
+            tasks.start_soon(wait, client)
+            await first.wait()
             os.kill(pid, signal.SIGKILL)
-            await logged(log, "Wait began")
+            await second.wait()
+            assert await pid_of(client) != pid
             scope.cancel()
+    assert scope.cancelled_caught
 
 
 async def test_a_call_is_repeated_once_and_not_for_ever(tmp_path: Path) -> None:

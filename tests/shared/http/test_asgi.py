@@ -20,6 +20,7 @@ from ragmcp.server.tools import tool
 from tests.shared.raw_asgi import asgi_scope, body_then_silence
 from tests.support.http_server import (
     ACCEPT,
+    ObservedApp,
     http_client,
     limits,
     modern_headers,
@@ -27,7 +28,6 @@ from tests.support.http_server import (
     raise_descriptor_limit,
     request,
     served,
-    until,
 )
 from tests.support.mcp_server import make_server
 
@@ -156,7 +156,7 @@ async def test_a_client_that_hangs_up_cancels_its_call(speak: bool) -> None:
             tasks.cancel_scope.cancel()
         with anyio.fail_after(60):
             await hanging.cancelled.wait()
-        await until(lambda: client.endpoint.stream_count == 0)
+        await client.until(lambda: client.endpoint.stream_count == 0)
     assert [(item.tool, item.error_code) for item in answered] == [("hang", "CANCELLED")]
 
 
@@ -210,9 +210,10 @@ async def test_a_call_for_which_no_time_was_left_is_told_so(
     hanging, answered = Hanging(), anyio.Event()
     keep_alive = 0.01 if streams else 10
     endpoint = Endpoint(hanging.server, limits(leave_seconds=0.1, keep_alive_seconds=keep_alive))
+    app = ObservedApp(endpoint.mcp)
     message = modern_request("tools/call", {"name": "hang", "arguments": {}})
     async with (
-        served(endpoint.mcp) as url,
+        served(app) as url,
         httpx2.AsyncClient(trust_env=False) as http,
         anyio.create_task_group() as tasks,
     ):
@@ -231,7 +232,7 @@ async def test_a_call_for_which_no_time_was_left_is_told_so(
         async with endpoint:
             tasks.start_soon(ask)
             await hanging.began.wait()
-            await until(lambda: endpoint.stream_count == int(streams))
+            await app.until(lambda: endpoint.stream_count == int(streams))
         await answered.wait()
     assert capfd.readouterr().err == ""
 
@@ -524,11 +525,11 @@ async def test_a_thousand_idle_streams_do_not_stop_the_next_call() -> None:
             stream = await streams.enter_async_context(await anyio.connect_tcp("127.0.0.1", port))
             await stream.send(post)
         with anyio.fail_after(60):
-            await until(lambda: client.endpoint.stream_count == 1_000)
+            await client.until(lambda: client.endpoint.stream_count == 1_000)
             response = await client.modern("tools/call", {"name": "Echo", "arguments": {"text": "1,001"}})
             assert response.json()["result"]["content"][0]["text"] == "1,001"
             await streams.aclose()
-            await until(lambda: client.endpoint.stream_count == 0)
+            await client.until(lambda: client.endpoint.stream_count == 0)
 
 
 async def test_a_stream_too_many_is_refused_and_calls_that_need_none_are_not() -> None:

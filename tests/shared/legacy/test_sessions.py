@@ -22,7 +22,6 @@ from tests.support.http_server import (
     limits,
     modern_request,
     request,
-    until,
 )
 from tests.support.mcp_server import TOOLS, Echo, make_whole_server
 
@@ -393,7 +392,7 @@ async def test_news_go_to_one_of_the_streams_the_client_has_opened() -> None:
             server.add_tool(Echo)
             assert (await second.message())["method"] == "notifications/tools/list_changed"
             await second.response.aclose()
-            await until(lambda: client.endpoint.stream_count == 1)
+            await client.until(lambda: client.endpoint.stream_count == 1)
             server.add_tool(Echo)
             assert (await first.message())["method"] == "notifications/tools/list_changed"
 
@@ -468,7 +467,7 @@ async def test_many_sessions_share_what_is_kept_for_clients_that_come_back(
                 await client.session()
             async with await listen(client, headers) as events:
                 last_id = ((await events.next()) or {})["id"]
-            await until(lambda: client.endpoint.stream_count == 0)
+            await client.until(lambda: client.endpoint.stream_count == 0)
             server.announce(list_changed("tools"))
             resumed = headers | {"last-event-id": last_id}
             async with await listen(client, resumed) as events:
@@ -500,11 +499,12 @@ async def test_a_new_session_is_refused_when_all_are_in_use() -> None:
 
 
 async def test_an_idle_session_expires_and_one_that_listens_does_not() -> None:
-    async with http_client(limits=limits(session_idle_seconds=1)) as client:
+    chosen = limits(session_idle_seconds=0.2, keep_alive_seconds=0.05)
+    async with http_client(limits=chosen) as client:
         idle, listening = await client.session(), await client.session()
         async with await listen(client, listening) as events:
             await events.next()
-            await until(lambda: client.endpoint.session_count == 1)
+            await client.until(lambda: client.endpoint.session_count == 1)
             assert (await client.post(request("ping"), listening)).status_code == 200
         assert (await client.post(request("ping"), idle)).status_code == 404
 

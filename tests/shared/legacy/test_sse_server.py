@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urljoin
 
 import anyio
@@ -14,7 +14,7 @@ import pytest
 from ragmcp.http.asgi import Endpoint
 from ragmcp.http.exchange import Receive, Scope, Send
 from ragmcp.server.server import Server
-from tests.support.http_server import EventSource, limits, request, served, until
+from tests.support.http_server import EventSource, ObservedApp, limits, request, served
 from tests.support.mcp_server import TOOLS, Echo, make_server
 
 
@@ -39,16 +39,24 @@ class OldClient:
         return await self.ask("initialize", params)
 
 
+class Site(NamedTuple):
+    """An endpoint, the application that serves it, and where."""
+
+    endpoint: Endpoint
+    app: ObservedApp
+    url: str
+
+
 @asynccontextmanager
-async def site(server: Server | None = None, **changes: Any) -> AsyncIterator[tuple[Endpoint, str]]:
+async def site(server: Server | None = None, **changes: Any) -> AsyncIterator[Site]:
     async with Endpoint(server or make_server(), limits(**changes)) as endpoint:
 
         async def routes(scope: Scope, receive: Receive, send: Send) -> None:
             app = {"/old/sse": endpoint.sse, "/old/messages": endpoint.messages}[scope["path"]]
             await app(scope, receive, send)
 
-        async with served(routes) as url:
-            yield endpoint, f"{url}/old/"
+        async with served(app := ObservedApp(routes)) as url:
+            yield Site(endpoint, app, f"{url}/old/")
 
 
 @asynccontextmanager
@@ -68,7 +76,7 @@ async def old_client(url: str) -> AsyncIterator[OldClient]:
 
 
 async def test_a_conversation_goes_back_and_forth() -> None:
-    async with site() as (endpoint, url), old_client(url) as client:
+    async with site() as (endpoint, _, url), old_client(url) as client:
         answer = await client.initialize()
         assert answer["result"]["protocolVersion"] == "2024-11-05"
         answer = await client.ask("tools/call", {"name": "Echo", "arguments": {"text": "a\nb"}}, id=2)
@@ -79,7 +87,7 @@ async def test_a_conversation_goes_back_and_forth() -> None:
 
 
 async def test_a_message_may_be_written_over_several_lines() -> None:
-    async with site() as (_, url), old_client(url) as client:
+    async with site() as (_, _, url), old_client(url) as client:
         body = b'{"jsonrpc":"2.0",\r\n"id":1,\n"method":"ping"}\n'
         posted = await client.http.post(
             client.messages, content=body, headers={"content-type": "application/json"}
@@ -89,14 +97,14 @@ async def test_a_message_may_be_written_over_several_lines() -> None:
 
 
 async def test_two_clients_do_not_hear_each_other() -> None:
-    async with site() as (_, url), old_client(url) as one, old_client(url) as other:
+    async with site() as (_, _, url), old_client(url) as one, old_client(url) as other:
         assert (await one.ask("ping", id=1))["id"] == 1
         assert (await other.ask("ping", id=2))["id"] == 2
 
 
 async def test_news_come_unasked() -> None:
     server = Server("s", "1", TOOLS)
-    async with site(server) as (_, url), old_client(url) as client:
+    async with site(server) as (_, _, url), old_client(url) as client:
         await client.initialize()
         await client.ask("ping")
         server.add_tool(Echo)
@@ -104,23 +112,23 @@ async def test_news_come_unasked() -> None:
 
 
 async def test_a_client_that_hangs_up_leaves_nothing_behind() -> None:
-    async with site() as (endpoint, url):
+    async with site() as (endpoint, app, url):
         async with old_client(url) as client:
             messages = client.messages
-        await until(lambda: endpoint.session_count == 0)
+        await app.until(lambda: endpoint.session_count == 0)
         async with httpx2.AsyncClient(trust_env=False) as http:
             assert (await http.post(messages, json=request("ping"))).status_code == 404
         assert endpoint.stream_count == 0
 
 
 async def test_the_end_of_the_server_ends_the_stream() -> None:
-    async with site() as (endpoint, url), old_client(url) as client:
+    async with site() as (endpoint, _, url), old_client(url) as client:
         endpoint.leave()
         assert await client.events.next() is None
 
 
 async def test_silence_is_filled_with_comments() -> None:
-    async with site(keep_alive_seconds=0.02) as (_, url), old_client(url) as client:
+    async with site(keep_alive_seconds=0.02) as (_, _, url), old_client(url) as client:
         assert await client.events.next() == {"": ""}
 
 
@@ -128,14 +136,14 @@ async def test_silence_is_filled_with_comments() -> None:
     "query", ["", "?session_id=", "?session_id=x", "?x=1", "?" + "&".join("abcdefghijkl")]
 )
 async def test_a_message_for_nobody_is_refused(query: str) -> None:
-    async with site() as (_, url), httpx2.AsyncClient(trust_env=False) as http:
+    async with site() as (_, _, url), httpx2.AsyncClient(trust_env=False) as http:
         response = await http.post(f"{url}messages{query}", json=request("ping"))
     assert response.status_code == 404
     assert response.json()["error"]["data"]["errorCode"] == "SESSION_NOT_FOUND"
 
 
 async def test_each_half_has_one_method() -> None:
-    async with site() as (_, url), httpx2.AsyncClient(trust_env=False) as http:
+    async with site() as (_, _, url), httpx2.AsyncClient(trust_env=False) as http:
         for response, allowed in [
             (await http.post(url + "sse", json={}), "GET"),
             (await http.get(url + "messages"), "POST"),
@@ -145,13 +153,13 @@ async def test_each_half_has_one_method() -> None:
 
 
 async def test_too_many_are_refused() -> None:
-    async with site(sessions=1) as (_, url), old_client(url), httpx2.AsyncClient(trust_env=False) as http:
+    async with site(sessions=1) as (_, _, url), old_client(url), httpx2.AsyncClient(trust_env=False) as http:
         response = await http.get(url + "sse")
         assert response.status_code == 503
 
 
 async def test_an_answer_that_is_due_leaves_before_the_server_does() -> None:
-    async with site() as (endpoint, url), old_client(url) as client:
+    async with site() as (endpoint, _, url), old_client(url) as client:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(client.post, request("ping"))
             assert (await client.events.message())["result"] == {}

@@ -9,6 +9,7 @@ import asyncio
 import os
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 import anyio
@@ -18,7 +19,7 @@ import pytest
 from ragmcp.errors import ConnectionClosed, ServerNotStarted
 from ragmcp.stdio import process
 from ragmcp.stdio.process import ServerProcess
-from tests.support.mcp_process import gone, logged, spawned
+from tests.support.mcp_process import LogPipe, gone, spawned
 from tests.support.processes import LONGEST_SECONDS
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="signals and process groups are POSIX")
@@ -50,11 +51,10 @@ async def test_a_server_that_exits_on_stdin_close_is_never_terminated(
 async def test_a_server_that_stays_is_terminated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "LEAVE_SECONDS", 0.1)
     monkeypatch.setattr(process, "TERMINATE_SECONDS", 2 * LONGEST_SECONDS)
-    script = "import signal, sys, time\nprint('ready', file=sys.stderr, flush=True)\nsignal.pause()"
-    log = tmp_path / "log"
-    with anyio.fail_after(LONGEST_SECONDS):
-        async with spawned([sys.executable, "-c", script], stderr=log, era="modern"):
-            await logged(log, "ready")
+    script = "import signal, sys\nprint('ready', file=sys.stderr, flush=True)\nsignal.pause()"
+    with anyio.fail_after(LONGEST_SECONDS), closing(LogPipe(tmp_path / "log")) as log:
+        async with spawned([sys.executable, "-c", script], stderr=log.path, era="modern"):
+            await log.until("ready")
 
 
 @posix
@@ -70,11 +70,10 @@ async def test_a_server_that_ignores_sigterm_is_killed_with_its_children(
         "print('child', child.pid, '.', file=sys.stderr, flush=True)\n"
         "signal.pause()\n"
     )
-    log = tmp_path / "log"
-    with anyio.fail_after(LONGEST_SECONDS):
-        async with spawned([sys.executable, "-c", script], stderr=log, era="modern"):
-            await logged(log, ".")
-        await gone(int(log.read_text(encoding="utf-8").split()[1]))
+    with anyio.fail_after(LONGEST_SECONDS), closing(LogPipe(tmp_path / "log")) as log:
+        async with spawned([sys.executable, "-c", script], stderr=log.path, era="modern"):
+            await log.until(".")
+        await gone(int(log.text.split()[1]))
 
 
 async def test_a_cancelled_caller_leaves_no_server_behind(tmp_path: Path) -> None:
@@ -154,31 +153,30 @@ async def test_who_is_interrupted_twice_leaves_no_server_behind_and_does_not_wai
 ) -> None:
     monkeypatch.setattr(process, "LEAVE_SECONDS", LONGEST_SECONDS)
     script = (
-        "import os, signal, sys, time\n"
+        "import os, signal, sys\n"
         "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
         "print(os.getpid(), flush=True)\n"
         "sys.stdin.read()\n"
         "print('stays', file=sys.stderr, flush=True)\n"
-        f"time.sleep({3 * LONGEST_SECONDS})\n"
+        "while True: signal.pause()\n"
     )
-    log = tmp_path / "log"
     started = anyio.Event()
     pid = 0
 
     async def host() -> None:
         command = [sys.executable, "-c", script]
         nonlocal pid
-        async with ServerProcess.start(command, stderr=log, env=None, cwd=None) as server:
+        async with ServerProcess.start(command, stderr=log.path, env=None, cwd=None) as server:
             pid = int(await server.stream.receive())
             started.set()
             await anyio.sleep_forever()
 
-    with anyio.fail_after(LONGEST_SECONDS / 2):
+    with anyio.fail_after(LONGEST_SECONDS / 2), closing(LogPipe(tmp_path / "log")) as log:
         # As asyncio's own Ctrl-C does it: not through a scope.
         task = asyncio.create_task(host())
         await started.wait()
         task.cancel()
-        await logged(log, "stays")
+        await log.until("stays")
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

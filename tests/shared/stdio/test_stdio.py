@@ -16,7 +16,7 @@ import pytest
 
 from ragmcp.client.client import EraName
 from ragmcp.errors import RequestTimedOut, WireError
-from tests.support.mcp_process import ENV, SERVER, gone, logged, spawned
+from tests.support.mcp_process import ENV, SERVER, gone, spawned
 from tests.support.processes import LONGEST_SECONDS, Held
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="signals and process groups are POSIX")
@@ -108,12 +108,19 @@ async def test_a_call_that_takes_too_long_is_cancelled_in_the_server(tmp_path: P
 
 async def test_cancelling_the_wait_cancels_the_call(tmp_path: Path) -> None:
     log = tmp_path / "log"
-    async with spawned(stderr=log) as client:
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(lambda: client.call_tool("Wait", timeout=None))
-            await logged(log, "Wait began")
-            tasks.cancel_scope.cancel()
-        await logged(log, "Wait was cancelled")
+    began = anyio.Event()
+
+    async def wait() -> None:
+        await client.call_tool("Wait", {"progress": 1}, timeout=None, on_progress=lambda *_: began.set())
+
+    with anyio.fail_after(LONGEST_SECONDS):
+        async with spawned(stderr=log) as client:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(wait)
+                await began.wait()
+                tasks.cancel_scope.cancel()
+            assert (await client.call_tool("Quiet", timeout=None)).text == "quiet"
+    assert log.read_text(encoding="utf-8").splitlines() == ["Wait began", "Wait was cancelled"]
 
 
 async def test_progress_arrives_while_the_call_runs(tmp_path: Path) -> None:
