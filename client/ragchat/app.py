@@ -1,7 +1,7 @@
-"""The one object that every front end uses: interactive, piped, `ask`, `run`.
+"""The conversation behind every front end: interactive, piped, `ask`, `run`.
 
-It holds the current session, the model in use and the system prompt, and hands each question to a turn.
-Entering it costs nothing: the model's client and the sessions are opened when first needed.
+It holds the current session, the model and the system prompt, and takes one turn for each question. The
+model's client and the sessions are opened at first use, so that entering it costs nothing.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ import anyio
 from ragchat.errors import EmptyQuestion, NothingToRetry, SessionError, UnknownModel
 from ragchat.formatting import utc_now
 from ragchat.llm import tokens
-from ragchat.llm.client import Model
-from ragchat.llm.discovery import AUTO, names_beside, resolve, with_near_names
+from ragchat.llm.discovery import with_near_names
+from ragchat.llm.selection import ModelSelection
 from ragchat.sessions.store import SessionStore, sessions_path
 from ragchat.settings import ModelSettings, RetrievalSettings, ToolSettings
 from ragchat.turn.conversation import newest_that_fit, turn_tokens
@@ -27,33 +27,26 @@ from ragchat.turn.limits import Budget, RetrievalLimits, TurnLimits
 from ragchat.turn.prompt import load_prompts
 from ragchat.turn.retrieval import Memory
 from ragchat.turn.tools import Approve, Toolbox
-from ragchat.types import OFFLINE, Emit, Notice, Session, Turn, ignore
+from ragchat.types import Emit, Notice, Session, Turn, ignore
 from ragconfig.settings import Settings
 
 
 class App:
-    """A conversation in progress.
+    """`model` is the model in use, `session` the current session, `sessions` the store of all.
 
-    `--model M`, `--offline` and `-k N` are the flags {"model.name": M}, {"model.name": "offline"} and
-    {"retrieval.top_k": N} of the settings. The memory is the caller's: it is entered and left outside.
-    Raises SettingsError and PromptUnreadable for settings that cannot be used.
+    The caller opens and closes `memory`. Raises SettingsError and PromptUnreadable for bad settings.
     """
 
     def __init__(self, settings: Settings, memory: Memory, environ: Mapping[str, str] = os.environ) -> None:
         self.settings = settings
         self.memory = memory
-        self._environ = environ
-        self._model_settings = settings.table("model", ModelSettings)
-        self._retrieval = settings.table("retrieval", RetrievalSettings)
-        self._tools = settings.table("tools", ToolSettings)
-        self._prompts = load_prompts(settings)
-        self._toolbox = Toolbox(memory, self._tools.offered, self._tools.timeout_seconds)
-        self._wanted = self._model_settings.name
-        self._model: Model | None = None
-        self._resolved = False
-        self._resolving = anyio.Lock()
         self.sessions = SessionStore(sessions_path(settings))
         self.session = _new_session()
+        model, tools = settings.table("model", ModelSettings), settings.table("tools", ToolSettings)
+        self.model = ModelSelection(model, environ)
+        self._limits = _limits(model, settings.table("retrieval", RetrievalSettings), tools)
+        self._prompts = load_prompts(settings)
+        self._toolbox = Toolbox(memory, tools.offered, tools.timeout_seconds)
         self._unanswered = ""  # the last question, when its turn failed or was stopped
 
     async def __aenter__(self) -> App:
@@ -62,67 +55,22 @@ class App:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._model is not None:
-            await self._model.aclose()
+        await self.model.aclose()
         await self.sessions.__aexit__(kind, error, trace)
 
-    # The model
-
-    @property
-    def model_name(self) -> str:
-        """The model in use; "auto" until it is known which one that is."""
-        if not self._resolved:
-            return self._wanted
-        return self._model.name if self._model else OFFLINE
-
     async def warm_up(self) -> None:
-        """Load what a turn needs, find the model and load its client, for the time in which the user types.
+        """Load what a turn needs, and find the model, while the user types.
 
-        Raises ModelError when the configured model cannot be had; the next question raises it again.
+        Raises ModelError when there is no such model; the next question raises it again.
         """
         await anyio.to_thread.run_sync(import_module, "ragchat.turn.turn")
-        if model := await self._find_model():
+        if model := await self.model.find():
             await model.load()
 
-    async def set_model(self, name: str) -> None:
-        """Change the model: "auto", "offline", a name. Raises ModelError, and then nothing has changed."""
-        model = await resolve(name, self._model_settings, self._environ)
-        if model is not None and name != AUTO:
-            names = await model.names()
-            if names and model.name not in names:
-                error = await with_near_names(UnknownModel(name, model.place.base_url), model)
-                await model.aclose()
-                raise error
-        previous, self._model = self._model, model
-        self._wanted, self._resolved = name, True
-        if previous is not None:
-            await previous.aclose()
-
-    async def models(self) -> list[str]:
-        """The names that `set_model` takes here, "offline" and "auto" last. Raises ModelError."""
-        model = await self._find_model()
-        return [*(await names_beside(model) if model else []), AUTO, OFFLINE]
-
-    async def _find_model(self) -> Model | None:
-        if not self._resolved:
-            async with self._resolving:
-                if not self._resolved:
-                    found = await resolve(self._wanted, self._model_settings, self._environ)
-                    await self._settle_on(found)
-        return self._model
-
-    async def _settle_on(self, found: Model | None) -> None:
-        """`found` is the model, unless the user chose another one while it was looked for."""
-        if not self._resolved:
-            self._model, self._resolved = found, True
-        elif found is not None:
-            await found.aclose()
-
-    # What the model is told
+    # The prompt
 
     @property
     def system_prompt(self) -> str:
-        """What the model is told first; it may be set."""
         return self._prompts.system
 
     @system_prompt.setter
@@ -131,32 +79,32 @@ class App:
 
     @property
     def context_tokens(self) -> int:
-        """What the model can hold, in tokens."""
-        return self._model_settings.context_tokens
+        """The size of the model's context, in tokens."""
+        return self._limits.budget.context
 
     @property
     def used_tokens(self) -> int:
-        """How many of them the system prompt and the history take, by the estimate that budgets go by."""
+        """How many of them the system prompt and the history take, as estimated for budgets."""
         system = tokens.at_most(self._prompts.system)
-        room = self.context_tokens - self._model_settings.answer_tokens - system
+        room = self.context_tokens - self._limits.budget.answer - system
         return system + sum(map(turn_tokens, newest_that_fit(self.session.turns, room)))
 
     # The session
 
     @property
     def last_turn(self) -> Turn | None:
-        """The turn that /why and /sources are about."""
+        """The turn that /why and /sources show."""
         return self.session.turns[-1] if self.session.turns else None
 
     def new_session(self) -> Session:
-        """Begin another conversation; it stands in the store once it has a turn."""
+        """Start a session. It is stored with its first turn."""
         self.session, self._unanswered = _new_session(), ""
         return self.session
 
     async def resume(self, session_id: str | None = None) -> Session:
-        """Go on with a past session, by the beginning of its id; None: the last. Raises SessionError.
+        """Continue a past session, given by a prefix of its id. Raises SessionError.
 
-        The last is another one than this.
+        None: the session used last, apart from the current one.
         """
         store, here = self.sessions, self.session.session_id
         self.session = await (store.load_last(but=here) if session_id is None else store.load(session_id))
@@ -192,7 +140,7 @@ class App:
         self._unanswered = question
         session = self.session
         history = [turn for turn in session.turns if turn is not replaced]
-        model = await self._find_model()
+        model = await self.model.find()
         try:
             turn = await take_turn(
                 question,
@@ -200,7 +148,7 @@ class App:
                 history=history,
                 memory=self.memory,
                 answerer=Answerer(model, self._prompts, self._toolbox, approve) if model else None,
-                limits=self._limits(),
+                limits=self._limits,
                 emit=emit,
             )
         except UnknownModel as error:
@@ -214,14 +162,14 @@ class App:
             emit(Notice(f"This turn was not saved. {error}"))
         return turn
 
-    def _limits(self) -> TurnLimits:
-        model, retrieval = self._model_settings, self._retrieval
-        return TurnLimits(
-            RetrievalLimits(retrieval.top_k, retrieval.min_score, retrieval.deadline_seconds),
-            Budget(model.context_tokens, model.answer_tokens, retrieval.passage_tokens),
-            self._tools.rounds,
-        )
-
 
 def _new_session() -> Session:
     return Session(secrets.token_hex(6), created_at=utc_now())
+
+
+def _limits(model: ModelSettings, retrieval: RetrievalSettings, tools: ToolSettings) -> TurnLimits:
+    return TurnLimits(
+        RetrievalLimits(retrieval.top_k, retrieval.min_score, retrieval.deadline_seconds),
+        Budget(model.context_tokens, model.answer_tokens, retrieval.passage_tokens),
+        tools.rounds,
+    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sqlite3
 from pathlib import Path
 
@@ -103,9 +102,9 @@ async def test_an_empty_question_is_refused(tmp_path: Path) -> None:
 async def test_the_model_is_found_when_it_is_needed(tmp_path: Path) -> None:
     with OpenAIServer([Reply("Scattering [1].")]) as server:
         async with app_in(tmp_path, model__name="auto", model__base_url=server.base_url) as app:
-            assert app.model_name == "auto"
+            assert app.model.name == "auto"
             await app.warm_up()
-            assert app.model_name == "test-model"
+            assert app.model.name == "test-model"
             answered = await app.ask("Why is the sky blue?")
     assert (answered.model, answered.answer) == ("test-model", "Scattering [1].")
 
@@ -117,20 +116,6 @@ async def test_the_history_is_sent_along(tmp_path: Path) -> None:
             await app.ask("Is that so everywhere?")
     sent = [(message["role"], message["content"]) for message in server.requests[1]["messages"]]
     assert sent[1:3] == [("user", "Why is the sky blue?"), ("assistant", "One.")]
-
-
-async def test_the_model_can_be_changed_and_a_wrong_name_changes_nothing(tmp_path: Path) -> None:
-    with OpenAIServer(models=["alpha", "beta"]) as server:
-        async with app_in(tmp_path, model__name="alpha", model__base_url=server.base_url) as app:
-            assert await app.models() == ["alpha", "beta", "auto", "offline"]
-            await app.set_model("beta")
-            assert app.model_name == "beta"
-            with pytest.raises(UnknownModel) as caught:
-                await app.set_model("betta")
-            assert caught.value.near == ["beta"]
-            assert app.model_name == "beta"
-            await app.set_model(OFFLINE)
-            assert app.model_name == OFFLINE
 
 
 async def test_an_unknown_model_is_told_with_near_names_at_the_first_question(tmp_path: Path) -> None:
@@ -221,30 +206,3 @@ async def test_sessions_of_two_apps_stand_side_by_side(tmp_path: Path) -> None:
     with sqlite3.connect(one.sessions.path) as db:
         assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
     db.close()
-
-
-async def test_a_model_chosen_while_another_is_looked_for_stays_chosen(tmp_path: Path) -> None:
-    asked, answer = asyncio.Event(), asyncio.Event()
-
-    async def slow(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        asked.set()
-        await answer.wait()
-        names = b'{"object": "list", "data": [{"id": "test-model", "object": "model"}]}'
-        head = f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {len(names)}\r\n\r\n"
-        writer.write(head.encode() + names)
-        await writer.drain()
-        writer.close()
-
-    port = free_port()
-    async with await asyncio.start_server(slow, "127.0.0.1", port):
-        url = f"http://127.0.0.1:{port}/v1"
-        settings = settings_in(tmp_path, **{"model.name": "auto", "model.base_url": url})
-        async with App(settings, ListMemory([SKY]), environ={}) as app:
-            looking = asyncio.create_task(app.warm_up())
-            with anyio.fail_after(20):
-                await asked.wait()
-                await app.set_model(OFFLINE)
-                assert (await app.ask("Why is the sky blue?")).model == OFFLINE
-                answer.set()
-                await looking
-            assert app.model_name == OFFLINE

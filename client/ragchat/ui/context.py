@@ -55,7 +55,7 @@ class ChatContext:
     def follow_session(self) -> None:
         """Bring the toolbar up to date with the session and the model."""
         app, status = self.app, self.status
-        status.model = app.model_name
+        status.model = app.model.name
         turns = app.session.turns
         status.tokens = sum(turn.usage.prompt_tokens + turn.usage.completion_tokens for turn in turns)
         status.context = app.used_tokens / app.context_tokens

@@ -46,7 +46,7 @@ async def documents(context: ChatContext | None, argument: str) -> AsyncIterator
 
 
 async def models(context: ChatContext | None, argument: str) -> AsyncIterator[Completion]:
-    for name in await context.app.models() if context else ():
+    for name in await context.app.model.choices() if context else ():
         if argument.lower() in name.lower():
             yield Completion(name, -len(argument))
 

@@ -12,11 +12,11 @@ async def model(context: ChatContext, name: str) -> None:
     """Change the model; without a name, list the models and mark the one in use."""
     app, screen = context.app, context.screen
     if name:
-        await app.set_model(name)
-        screen.note(f"The model is now {app.model_name}.")
+        await app.model.select(name)
+        screen.note(f"The model is now {app.model.name}.")
     else:
-        for known in await app.models():
-            screen.show(f"{'*' if known == app.model_name else ' '} {known}")
+        for known in await app.model.choices():
+            screen.show(f"{'*' if known == app.model.name else ' '} {known}")
     context.follow_session()
 
 

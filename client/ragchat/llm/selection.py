@@ -1,0 +1,67 @@
+"""The model in use: found when it is first needed, and changed when the user selects another one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import anyio
+
+from ragchat.errors import UnknownModel
+from ragchat.llm.client import Model
+from ragchat.llm.discovery import AUTO, names_beside, resolve, with_near_names
+from ragchat.settings import ModelSettings
+from ragchat.types import OFFLINE
+
+
+class ModelSelection:
+    """Starts with the configured model. Every coroutine raises ModelError."""
+
+    def __init__(self, settings: ModelSettings, environ: Mapping[str, str]) -> None:
+        self._settings = settings
+        self._environ = environ
+        self._selected = settings.name  # "auto", "offline" or the name of a model
+        self._found = False
+        self._model: Model | None = None
+        self._finding = anyio.Lock()
+
+    @property
+    def name(self) -> str:
+        """The name of the model; "auto" until it is known which model that is."""
+        if not self._found:
+            return self._selected
+        return self._model.name if self._model else OFFLINE
+
+    async def find(self) -> Model | None:
+        """The model; None: offline. After an error, the next call tries again."""
+        if not self._found:
+            async with self._finding:
+                if not self._found:
+                    model = await resolve(self._selected, self._settings, self._environ)
+                    if not self._found:
+                        self._model, self._found = model, True
+                    elif model is not None:  # the user has selected another one meanwhile
+                        await model.aclose()
+        return self._model
+
+    async def select(self, name: str) -> None:
+        """Change to "auto", "offline" or a model by its name. On an error nothing changes."""
+        model = await resolve(name, self._settings, self._environ)
+        if model is not None and name != AUTO:
+            names = await model.names()
+            if names and model.name not in names:
+                error = await with_near_names(UnknownModel(name, model.place.base_url), model)
+                await model.aclose()
+                raise error
+        previous, self._model = self._model, model
+        self._selected, self._found = name, True
+        if previous is not None:
+            await previous.aclose()
+
+    async def choices(self) -> list[str]:
+        """The names that `select` takes here, "auto" and "offline" last."""
+        model = await self.find()
+        return [*(await names_beside(model) if model else []), AUTO, OFFLINE]
+
+    async def aclose(self) -> None:
+        if self._model is not None:
+            await self._model.aclose()
