@@ -1,7 +1,7 @@
 """The one place where `ragmcp.legacy` is hooked in. Without that folder only the modern revision is spoken.
 
-Nothing else outside the folder may name it. Callers give what they get from it a type of their own, so that
-the folder may import from everywhere.
+No other module outside the folder names it. The callers annotate what they get with types of their own, so
+that the folder may import theirs without a circle.
 """
 
 from __future__ import annotations
@@ -14,16 +14,19 @@ from ragmcp.errors import UnsupportedRevision
 _FOLDER = "ragmcp.legacy"
 
 
-def legacy(module: str, requested: str = "") -> Any:
-    """A module of the folder, imported when it is first needed.
-
-    Raises UnsupportedRevision where the folder is missing; `requested` is the revision that needs it.
-    """
+def find_legacy(module: str) -> Any | None:
+    """A module of the folder, imported when it is first needed; None where the folder was removed."""
     try:
         return import_module(f"{_FOLDER}.{module}")
     except ModuleNotFoundError as error:
-        if not (error.name or "").startswith(_FOLDER):
+        if error.name not in (_FOLDER, f"{_FOLDER}.{module}"):
             raise
-        from ragmcp.protocol.eras import MODERN_REVISIONS
+        return None
 
-        raise UnsupportedRevision(requested, MODERN_REVISIONS) from None
+
+def require_legacy(module: str) -> Any:
+    """The same. Raises UnsupportedRevision where the folder was removed."""
+    found = find_legacy(module)
+    if found is None:
+        raise UnsupportedRevision("any legacy one", ())
+    return found

@@ -12,7 +12,7 @@ from ragmemory.errors import RagMemoryError
 from ragmemory.mcp.errors import Memory
 
 if TYPE_CHECKING:
-    from ragmcp.http.asgi import Answered, Endpoint
+    from ragmcp.http.asgi import Endpoint, RequestRecord
     from ragmcp.http.errors import HttpError
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
@@ -46,12 +46,12 @@ class Metrics:
             "ragmemory_intake_waiting", "Documents on their way into memory", registry=registry
         )
 
-    def count(self, answered: Answered) -> None:
+    def count(self, record: RequestRecord) -> None:
         """One more request."""
-        self._requests.labels(answered.method, answered.tool).inc()
-        self._seconds.labels(answered.method).observe(answered.seconds)
-        if answered.error_code:
-            self._errors.labels(answered.error_code).inc()
+        self._requests.labels(record.method, record.tool).inc()
+        self._seconds.labels(record.method).observe(record.seconds)
+        if record.error_code:
+            self._errors.labels(record.error_code).inc()
 
     def count_refused(self, error: HttpError) -> None:
         """One more request that was not let in."""

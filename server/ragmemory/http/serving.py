@@ -19,6 +19,7 @@ from ragconfig.settings import Settings
 from ragmcp.hosts import SERVER_NAME, server_command
 from ragmcp.http.access import ANY, Access
 from ragmcp.http.asgi import Endpoint, HttpLimits
+from ragmemory.http import plain
 from ragmemory.http.bearer import find_token, kept_token
 from ragmemory.http.listening import Listener, Patience, bound, is_loopback, raise_descriptor_limit
 from ragmemory.http.metrics import Metrics
@@ -69,7 +70,8 @@ async def _serve(
     memory = OnDemand(settings)
     server = make_server(settings, memory)
     metrics = Metrics(memory.service)
-    endpoint = Endpoint(server, limits, plain_form=table.plain_form, on_answered=metrics.count)
+    parse_other = plain.parse if table.plain_form else None
+    endpoint = Endpoint(server, limits, parse_other=parse_other, on_answered=metrics.count)
     # Whoever can reach the page from elsewhere need not know where programs are installed here.
     command = server_command() if is_loopback(listening) else [SERVER_NAME]
     app = make_app(endpoint, server, metrics, _access(table, token), command)

@@ -1,8 +1,7 @@
 """The server half of MCP over HTTP, as ASGI applications.
 
-Here requests are told apart by era. Modern ones are answered at once: one POST, one request, one response, no
-state. Legacy sessions live in `sessions`, the streams of 2024-11-05 in `sse`; who may come in at all is the
-concern of `access`.
+Requests are told apart by era here. Modern ones are answered by `server`: one POST, one request, one
+response, no state. Legacy ones go to `ragmcp.legacy.http_server`. `access` decides which clients may connect.
 Source: 2026-07-28 basic/transports/streamable-http.
 """
 
@@ -10,56 +9,74 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
-from typing import Self
+from typing import Protocol, Self, TypeAlias
 
 import anyio
 
-from ragmcp.errors import RemoteProtocolError, UnsupportedRevision
-from ragmcp.http import plain
-from ragmcp.http.dispatch import Answered, Answering
+from ragmcp.errors import RemoteProtocolError
+from ragmcp.http.dispatch import AnswerEncoder, Dispatcher, RequestRecord
 from ragmcp.http.errors import BodyTooSlow, HttpMethodNotAllowed, NotAcceptable, ServerLeaving
-from ragmcp.http.exchange import (
-    EVENTS,
-    JSON,
-    ClientGone,
-    Exchange,
-    Receive,
-    Scope,
-    Send,
-)
+from ragmcp.http.exchange import EVENTS, JSON, ClientGone, Exchange, Receive, Scope, Send
 from ragmcp.http.limits import HttpLimits, Streams
-from ragmcp.http.server import Modern
-from ragmcp.legacy.sessions import Sessions
-from ragmcp.legacy.sse_server import SseSessions
+from ragmcp.http.server import ModernRequests
+from ragmcp.legacy_hook import find_legacy
+from ragmcp.peer import Channel
 from ragmcp.protocol import headers
-from ragmcp.protocol.eras import LEGACY_REVISIONS, MODERN_REVISIONS
+from ragmcp.protocol.jsonrpc import Request
+from ragmcp.server.call import Call
 from ragmcp.server.server import Server
 
-__all__ = ["Answered", "Endpoint", "HttpLimits"]
+__all__ = ["Endpoint", "HttpLimits", "RequestRecord"]
 
-METHODS = ("POST", "GET", "DELETE")
+
+class LegacyRequests(Protocol):
+    """What `ragmcp.legacy.http_server` adds to an endpoint."""
+
+    @property
+    def session_count(self) -> int: ...
+    async def run(self) -> None: ...
+    def close(self) -> None: ...
+    def claims(self, exchange: Exchange) -> bool: ...
+    async def post(self, exchange: Exchange, body: bytes) -> None: ...
+    async def serve(self, exchange: Exchange) -> None: ...
+    async def sse(self, exchange: Exchange, scope: Scope) -> None: ...
+    async def messages(self, exchange: Exchange, scope: Scope) -> None: ...
+
+
+class OtherRequest(AnswerEncoder, Protocol):
+    """A request that is no JSON-RPC, and the encoder of its answer."""
+
+    message: Request
+
+    def open(self, channel: Channel) -> Call:
+        """The call it makes. Raises RemoteProtocolError."""
+
+
+# Reads the request in a body; None: the body is to be read as JSON-RPC.
+ParseOther: TypeAlias = Callable[[Server, bytes], OtherRequest | None]
 
 
 class Endpoint:
-    """One server over HTTP: an async context manager whose end lets streams end and cancels the rest."""
+    """One server over HTTP: an async context manager. At its end streams end, and the rest is cancelled."""
 
     def __init__(
         self,
         server: Server,
         limits: HttpLimits,
         *,
-        plain_form: bool = False,
-        on_answered: Callable[[Answered], None] | None = None,
+        parse_other: ParseOther | None = None,
+        on_answered: Callable[[RequestRecord], None] | None = None,
     ) -> None:
-        """`plain_form` also answers {"method": …, "params": …}; `on_answered` is told of every request."""
+        """`parse_other` reads requests in another form than JSON-RPC; `on_answered` takes every record."""
         self._limits = limits
         self._streams = Streams(limits.streams)
-        self._answering = Answering(server, limits, on_answered)
-        self._modern = Modern(self._answering)
-        self._sessions = Sessions(self._answering)
-        self._old = SseSessions(server, limits, self._answering.closing)
+        self._dispatcher = Dispatcher(server, limits, on_answered)
+        self._modern = ModernRequests(self._dispatcher)
+        self._legacy: LegacyRequests | None = None
+        if (older := find_legacy("http_server")) is not None:
+            self._legacy = older.LegacyRequests(self._dispatcher)
         self._server = server
-        self._plain_form = plain_form
+        self._parse_other = parse_other
         self._stack = AsyncExitStack()
         self._open: set[Exchange] = set()
         self._empty = anyio.Event()
@@ -67,7 +84,7 @@ class Endpoint:
     @property
     def session_count(self) -> int:
         """How many legacy sessions there are."""
-        return self._sessions.count + self._old.count
+        return self._legacy.session_count if self._legacy else 0
 
     @property
     def stream_count(self) -> int:
@@ -75,8 +92,9 @@ class Endpoint:
         return self._streams.count
 
     async def __aenter__(self) -> Self:
-        self._answering.tasks = await self._stack.enter_async_context(anyio.create_task_group())
-        self._answering.tasks.start_soon(self._sessions.expire)
+        self._dispatcher.tasks = await self._stack.enter_async_context(anyio.create_task_group())
+        if self._legacy is not None:
+            self._dispatcher.tasks.start_soon(self._legacy.run)
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -89,13 +107,14 @@ class Endpoint:
         finally:
             for exchange in self._open:
                 exchange.scope.cancel()
-            self._answering.tasks.cancel_scope.cancel()
+            self._dispatcher.tasks.cancel_scope.cancel()
             await self._stack.aclose()  # What the body raised is its own affair, and comes out as it is.
 
     def leave(self) -> None:
         """Refuse what comes from now on, and let the streams end."""
-        self._answering.closing.set()
-        self._sessions.leave()
+        self._dispatcher.closing.set()
+        if self._legacy is not None:
+            self._legacy.close()
 
     # The ASGI applications
 
@@ -105,11 +124,11 @@ class Endpoint:
 
     async def sse(self, scope: Scope, receive: Receive, send: Send) -> None:
         """GET /sse of 2024-11-05; POST /messages must be its neighbour."""
-        await self._enter(self._old.listen, scope, receive, send)
+        await self._enter(self._legacy.sse if self._legacy else _serve_nothing, scope, receive, send)
 
     async def messages(self, scope: Scope, receive: Receive, send: Send) -> None:
         """POST /messages of 2024-11-05."""
-        await self._enter(self._old.post, scope, receive, send)
+        await self._enter(self._legacy.messages if self._legacy else _serve_nothing, scope, receive, send)
 
     async def _enter(
         self, serve: Callable[[Exchange, Scope], Awaitable[None]], scope: Scope, receive: Receive, send: Send
@@ -120,8 +139,8 @@ class Endpoint:
             with exchange.scope:
                 await self._try(serve, exchange, scope)
             if exchange.late:
-                await self._answering.refuse(exchange, BodyTooSlow(self._limits.body_seconds))
-            elif self._answering.closing.is_set() and exchange.scope.cancelled_caught:
+                await self._dispatcher.refuse(exchange, BodyTooSlow(self._limits.body_seconds))
+            elif self._dispatcher.closing.is_set() and exchange.scope.cancelled_caught:
                 await self._cut_off(exchange)
         finally:
             exchange.close()
@@ -133,71 +152,49 @@ class Endpoint:
         self, serve: Callable[[Exchange, Scope], Awaitable[None]], exchange: Exchange, scope: Scope
     ) -> None:
         try:
-            if self._answering.closing.is_set():
+            if self._dispatcher.closing.is_set():
                 raise ServerLeaving
             exchange.check_headers()
             await serve(exchange, scope)
         except ClientGone:
             pass
         except RemoteProtocolError as error:
-            await self._answering.refuse(exchange, error)
+            await self._dispatcher.refuse(exchange, error)
 
     async def _cut_off(self, exchange: Exchange) -> None:
         """There was no time left for what it asked; it hears that, as far as it can hear anything else."""
         if exchange.streaming:
             await exchange.finish()
         elif not exchange.finished:
-            await self._answering.refuse(exchange, ServerLeaving())
+            await self._dispatcher.refuse(exchange, ServerLeaving())
 
     # The MCP endpoint
 
     async def _serve(self, exchange: Exchange, _: Scope) -> None:
-        match exchange.method:
-            case "POST":
-                await self._post(exchange)
-            case "GET" | "DELETE" if _is_of_session(exchange):
-                await (self._sessions.get if exchange.method == "GET" else self._sessions.delete)(exchange)
-            case "GET" | "DELETE":
-                raise HttpMethodNotAllowed(exchange.method, ("POST",))
-            case method:
-                raise HttpMethodNotAllowed(method, METHODS)
+        if exchange.method == "POST":
+            await self._post(exchange)
+        elif self._legacy is not None:
+            await self._legacy.serve(exchange)
+        else:
+            raise HttpMethodNotAllowed(exchange.method, ("POST",))
 
     async def _post(self, exchange: Exchange) -> None:
         exchange.check_content()
         reads_events = exchange.accepts(JSON, EVENTS)
-        if not reads_events and not (self._plain_form and exchange.accepts(JSON)):
+        if not reads_events and not (self._parse_other and exchange.accepts(JSON)):
             raise NotAcceptable((JSON, EVENTS))
         body = await exchange.body()
-        if self._plain_form and (request := plain.parse(self._server, body)) is not None:
+        if self._parse_other and (other := self._parse_other(self._server, body)) is not None:
             exchange.mute = True
-            await self._modern.answer(exchange, request.message, request.open, request)
+            await self._modern.answer(exchange, other.message, other.open, other)
             return
         if not reads_events:
             raise NotAcceptable((JSON, EVENTS))
-        revision = exchange.header(headers.PROTOCOL_VERSION)
-        if revision is None or _is_legacy(exchange, revision):
-            await self._sessions.post(exchange, body)
+        if self._legacy is not None and self._legacy.claims(exchange):
+            await self._legacy.post(exchange, body)
         else:
-            await self._modern.post(exchange, body, revision)
+            await self._modern.post(exchange, body, exchange.header(headers.PROTOCOL_VERSION) or "")
 
 
-def _is_legacy(exchange: Exchange, revision: str) -> bool:
-    """Whether a request is of the legacy era: with a session it is, unless its revision knows none."""
-    has_session = exchange.header(headers.SESSION_ID) is not None
-    return revision in LEGACY_REVISIONS or (has_session and revision not in MODERN_REVISIONS)
-
-
-def _is_of_session(exchange: Exchange) -> bool:
-    """Whether a GET or DELETE belongs to a session. Raises UnsupportedRevision.
-
-    Without any sign of one it comes from a browser, or from a client that looks for the HTTP of 2024-11-05
-    and must not find it here.
-    """
-    revision = exchange.header(headers.PROTOCOL_VERSION)
-    if revision is None:
-        return exchange.header(headers.SESSION_ID) is not None
-    if _is_legacy(exchange, revision):
-        return True
-    if revision in MODERN_REVISIONS:
-        return False
-    raise UnsupportedRevision(revision, (*MODERN_REVISIONS, *LEGACY_REVISIONS))
+async def _serve_nothing(exchange: Exchange, _: Scope) -> None:
+    raise HttpMethodNotAllowed(exchange.method, ())

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from enum import Enum, auto
+from typing import Protocol
 
-from ragmcp.client.client import Client, EraName, connect
+from ragmcp.client.client import Client, EraName, Link, connect
 from ragmcp.client.handlers import NO_HANDLERS, Handlers
 from ragmcp.client.handshake import discover, initialize
 from ragmcp.concurrency import beside
@@ -18,9 +19,10 @@ from ragmcp.errors import WireError
 from ragmcp.http.client import Http, open_client, status_of
 from ragmcp.http.errors import HttpRefused
 from ragmcp.http.modern_client import ModernHttp
-from ragmcp.legacy.http_client import LegacyHttp
+from ragmcp.legacy_hook import require_legacy
 from ragmcp.protocol.eras import MODERN_ERRORS
 from ragmcp.protocol.schema.base import Implementation
+from ragmcp.streams import Stream
 
 # How long a server may say nothing at all while we wait for it. Streams are opened anew after that.
 SILENCE_SECONDS = 300.0
@@ -29,6 +31,13 @@ SILENCE_SECONDS = 300.0
 FINAL_STATUSES = frozenset({401, 403, 407, 429, 502, 503, 504})
 # What a server answers to `initialize` that knows HTTP+SSE only.
 SSE_STATUSES = frozenset({400, 404, 405})
+
+
+class RunningLink(Link, Protocol):
+    """A link that needs a task beside the requests."""
+
+    async def run(self) -> None:
+        """Until cancelled."""
 
 
 class _Way(Enum):
@@ -132,7 +141,8 @@ class _Opening:
             return None
 
     async def _legacy(self) -> Client:
-        link = LegacyHttp(
+        client: Client
+        link: RunningLink = require_legacy("http_client").LegacyHttp(
             self._http,
             lambda request: client.answer(request),
             lambda notification: client.heard(notification),
@@ -145,9 +155,9 @@ class _Opening:
         return client
 
     async def _sse(self) -> Client:
-        from ragmcp.legacy.sse_client import open_sse
-
-        stream = await self._stack.enter_async_context(open_sse(self._http))
+        stream: Stream = await self._stack.enter_async_context(
+            require_legacy("sse_client").open_sse(self._http)
+        )
         return await self._stack.enter_async_context(
             connect(
                 stream,

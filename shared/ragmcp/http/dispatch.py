@@ -1,4 +1,4 @@
-"""What calls over HTTP have in common in both eras: they are handled, attended while they wait, reported."""
+"""What requests over HTTP have in common in every era: the call, its client's presence, the report."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ from ragmcp.tracing import loggable
 log = logging.getLogger(__name__)
 
 
-class Answered(Struct, frozen=True):
-    """One request has its answer. `error_code` is "" where nothing went wrong.
+class RequestRecord(Struct, frozen=True):
+    """One answered request. `error_code` is "" for a success.
 
-    `method` and `tool` are "" where there is none of that name: they make safe labels.
+    `method` and `tool` are "" for names that do not exist, so they are safe as labels.
     """
 
     method: str
@@ -40,18 +40,18 @@ class Answered(Struct, frozen=True):
     seconds: float
 
 
-class Form(Protocol):
-    """How answers are written: the line of each, b"" where none is due (yet)."""
+class AnswerEncoder(Protocol):
+    """Encodes answers; b"" where none is due (yet)."""
 
     def answer(self, id: Id, result: Any) -> bytes:
         """The answer to request `id`. Never raises."""
 
     def refuse(self, id: Id, error: Exception) -> bytes:
-        """Its refusal. Never raises."""
+        """The error that answers request `id`. Never raises."""
 
 
-class JsonRpc:
-    """The form of the protocol itself."""
+class JsonRpcEncoder:
+    """One JSON-RPC message per answer."""
 
     def answer(self, id: Id, result: Any) -> bytes:
         try:
@@ -64,7 +64,7 @@ class JsonRpc:
 
 
 def status_of(error: Exception | None) -> int:
-    """The HTTP status of a modern error. What failed inside has none of its own in the specification."""
+    """The HTTP status of a modern answer. The specification has none for internal errors."""
     if isinstance(error, HttpError):
         return error.status
     if isinstance(error, MethodNotFound):
@@ -72,66 +72,60 @@ def status_of(error: Exception | None) -> int:
     return 400 if isinstance(error, RemoteProtocolError) else 200
 
 
-class Attendant:
-    """Looks after the client of a call that has to wait: is it still there, does it know that we are?"""
+class ClientWatch:
+    """While calls of one exchange wait: notices when the client leaves, and keeps the connection alive."""
 
-    __slots__ = ("_answering", "_calls", "_exchange", "_gone", "_life", "_own")
+    __slots__ = ("_calls", "_dispatcher", "_exchange", "_keep_alive", "_on_gone", "_scope")
 
     def __init__(
         self,
-        answering: Answering,
+        dispatcher: Dispatcher,
         exchange: Exchange,
-        gone: Callable[[], None],
-        life: Callable[[], Awaitable[None]],
+        on_gone: Callable[[], None],
+        keep_alive: Callable[[], Awaitable[None]],
     ) -> None:
-        """`gone` is called once the client has left, `life` after each silence."""
-        self._answering = answering
+        """`on_gone` is called once the client has left, `keep_alive` after each silence."""
+        self._dispatcher = dispatcher
         self._exchange = exchange
-        self._gone = gone
-        self._life = life
-        self._own: anyio.CancelScope | None = None
+        self._on_gone = on_gone
+        self._keep_alive = keep_alive
+        self._scope: anyio.CancelScope | None = None
         self._calls = 0
 
-    def come(self) -> None:
+    def start(self) -> None:
         """A call has to wait."""
         self._calls += 1
-        if self._own is None:
-            self._own = anyio.CancelScope()
-            self._answering.tasks.start_soon(self._attend, self._own)
+        if self._scope is None:
+            self._scope = anyio.CancelScope()
+            self._dispatcher.tasks.start_soon(self._watch, self._scope)
 
-    def go(self) -> None:
+    def stop(self) -> None:
         """A call that had to wait is over."""
         self._calls -= 1
-        if not self._calls and self._own is not None:
-            self._own.cancel()
-            self._own = None
+        if not self._calls and self._scope is not None:
+            self._scope.cancel()
+            self._scope = None
 
-    async def _attend(self, own: anyio.CancelScope) -> None:
-        with own:
+    async def _watch(self, scope: anyio.CancelScope) -> None:
+        with scope:
             try:
-                while not await self._gone_after_silence():
-                    await self._life()
+                while not await self._exchange.gone_within(self._dispatcher.limits.keep_alive_seconds):
+                    await self._keep_alive()
             except ClientGone:
                 pass
-            except Exception:  # One client's trouble is no other's.
-                log.exception("Lost sight of a client")
+            except Exception:  # One client must not end the others' tasks.
+                log.exception("A client cannot be watched any more")
             self._exchange.close()
-            self._gone()
-
-    async def _gone_after_silence(self) -> bool:
-        with anyio.move_on_after(self._answering.limits.keep_alive_seconds):
-            await self._exchange.gone()
-            return True
-        return False
+            self._on_gone()
 
 
-class Answering:
+class Dispatcher:
     """Lets a server handle requests, and reports them."""
 
     tasks: anyio.abc.TaskGroup
 
     def __init__(
-        self, server: Server, limits: HttpLimits, on_answered: Callable[[Answered], None] | None
+        self, server: Server, limits: HttpLimits, on_answered: Callable[[RequestRecord], None] | None
     ) -> None:
         self.server = server
         self.limits = limits
@@ -139,25 +133,30 @@ class Answering:
         self._on_answered = on_answered
 
     async def handle(
-        self, exchange: Exchange, request: Request, open: Callable[[], Call], form: Form, attendant: Attendant
+        self,
+        exchange: Exchange,
+        request: Request,
+        open: Callable[[], Call],
+        encoder: AnswerEncoder,
+        watch: ClientWatch,
     ) -> tuple[bytes, Exception | None]:
-        """The line that answers the request, of which `open` makes the call, and what went wrong."""
+        """The encoded answer to the request, which `open` turns into a call, and the error if it failed."""
         started = perf_counter()
         call: Call | None = None
         outcome = "CANCELLED"
         try:
             call = open()
-            result = await watched(self.server.handle(call), attendant.come, attendant.go)
+            result = await watched(self.server.handle(call), watch.start, watch.stop)
             outcome = failure_of(result)
-            return form.answer(request.id, result), None
+            return encoder.answer(request.id, result), None
         except Exception as error:
             outcome = self._failed(request.method, error)
-            return form.refuse(request.id, error), error
+            return encoder.refuse(request.id, error), error
         finally:
             self._report(exchange, request.method, call, outcome, perf_counter() - started)
 
     async def refuse(self, exchange: Exchange, error: RemoteProtocolError) -> None:
-        """Answer what never became a call."""
+        """Answer a request that never became a call."""
         await exchange.refuse(error, status_of(error))
         self._report(exchange, "", None, error.code, 0.0)
 
@@ -170,7 +169,7 @@ class Answering:
     def _report(
         self, exchange: Exchange, method: str, call: Call | None, outcome: str, seconds: float
     ) -> None:
-        """Log the request, and tell whoever counts. Words of the client's own choice appear nowhere."""
+        """Log and record the request. Nothing that the client can choose freely appears."""
         wanted = log.isEnabledFor(logging.INFO)
         if not wanted and self._on_answered is None:
             return
@@ -189,11 +188,11 @@ class Answering:
                 loggable(said),
             )
         if self._on_answered is not None:
-            self._on_answered(Answered(name, tool, outcome, seconds))
+            self._on_answered(RequestRecord(name, tool, outcome, seconds))
 
 
 def failure_of(result: Result) -> str:
-    """The word for what went wrong in a tool, "" where nothing did."""
+    """The error code of a failed tool call, "" for a success."""
     if not isinstance(result, CallToolResult) or not result.is_error:
         return ""
     data = result.structured_content

@@ -172,6 +172,13 @@ class Exchange:
         while (await self._receive())["type"] == "http.request":
             pass
 
+    async def gone_within(self, seconds: float) -> bool:
+        """Wait so long; whether the client has left."""
+        with anyio.move_on_after(seconds):
+            await self.gone()
+            return True
+        return False
+
     # Out
 
     async def answer(self, status: int, body: bytes = b"") -> None:

@@ -12,7 +12,7 @@ from anyio.abc import TaskGroup
 
 from ragmcp.errors import ConnectionClosed, RequestTimedOut, UnreadableAnswer
 from ragmcp.http.client import JSON_HEADERS, Http, Response
-from ragmcp.legacy_hook import legacy
+from ragmcp.legacy_hook import require_legacy
 from ragmcp.protocol import jsonrpc
 from ragmcp.protocol.framing import Line
 from ragmcp.protocol.jsonrpc import Failure, Id, Request, Success, Unreadable
@@ -39,7 +39,7 @@ class RawSession(Protocol):
 
 def open_session(http: Http, tasks: TaskGroup, deliver: Deliver) -> RawSession:
     """A session that begins with the first `initialize`. Raises UnsupportedRevision without legacy eras."""
-    session: RawSession = legacy("session_client").SessionClient(http, tasks, deliver)
+    session: RawSession = require_legacy("session_client").SessionClient(http, tasks, deliver)
     return session
 
 

@@ -17,7 +17,7 @@ import msgspec
 from msgspec import UNSET, Raw
 
 from ragmcp.errors import InvalidRequest, MethodNotFound, UnsupportedRevision
-from ragmcp.http.dispatch import Answering, Attendant, Form, JsonRpc, status_of
+from ragmcp.http.dispatch import AnswerEncoder, ClientWatch, Dispatcher, JsonRpcEncoder, status_of
 from ragmcp.http.errors import HeaderMismatch
 from ragmcp.http.exchange import ClientGone, Exchange, event
 from ragmcp.peer import Channel
@@ -63,13 +63,13 @@ class _OwnStream:
         raise MethodNotFound(method)
 
 
-class Modern:
+class ModernRequests:
     """Answers modern requests."""
 
-    def __init__(self, answering: Answering) -> None:
-        self._answering = answering
-        self._server = answering.server
-        self._form = JsonRpc()
+    def __init__(self, dispatcher: Dispatcher) -> None:
+        self._dispatcher = dispatcher
+        self._server = dispatcher.server
+        self._encoder = JsonRpcEncoder()
         self._params: dict[str, tuple[ToolInfo, tuple[HeaderParam, ...]]] = {}
 
     async def post(self, exchange: Exchange, body: bytes, revision: str) -> None:
@@ -81,7 +81,7 @@ class Modern:
                 def open(channel: Channel) -> Call:
                     return self._open(exchange, message, revision, channel)
 
-                await self.answer(exchange, message, open, self._form)
+                await self.answer(exchange, message, open, self._encoder)
             case Notification() if revision in MODERN_REVISIONS:
                 # The revision has none that go this way, but "accepts" those there are.
                 await exchange.answer(202)
@@ -93,13 +93,13 @@ class Modern:
                 raise InvalidRequest("no responses are sent to a server")
 
     async def answer(
-        self, exchange: Exchange, request: Request, open: Callable[[Channel], Call], form: Form
+        self, exchange: Exchange, request: Request, open: Callable[[Channel], Call], encoder: AnswerEncoder
     ) -> None:
         """Handle the call that `open` makes, and send its answer."""
-        channel = _OwnStream(exchange, self._answering.closing)
+        channel = _OwnStream(exchange, self._dispatcher.closing)
         # "Closing the SSE response stream MUST be treated by the server as cancellation of that request."
-        attendant = Attendant(self._answering, exchange, exchange.scope.cancel, exchange.keep_alive)
-        line, error = await self._answering.handle(exchange, request, lambda: open(channel), form, attendant)
+        watch = ClientWatch(self._dispatcher, exchange, exchange.scope.cancel, exchange.keep_alive)
+        line, error = await self._dispatcher.handle(exchange, request, lambda: open(channel), encoder, watch)
         if exchange.streaming:
             await exchange.write(event(line), last=True)
         else:

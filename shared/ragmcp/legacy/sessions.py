@@ -13,7 +13,7 @@ from contextlib import contextmanager
 import anyio
 
 from ragmcp.errors import UnsupportedRevision
-from ragmcp.http.dispatch import Answering, Attendant
+from ragmcp.http.dispatch import ClientWatch, Dispatcher
 from ragmcp.http.errors import (
     HeaderMismatch,
     HttpError,
@@ -40,9 +40,9 @@ log = logging.getLogger(__name__)
 class Sessions:
     """All legacy sessions of an endpoint."""
 
-    def __init__(self, answering: Answering) -> None:
-        self._answering = answering
-        self._limits = answering.limits
+    def __init__(self, dispatcher: Dispatcher) -> None:
+        self._dispatcher = dispatcher
+        self._limits = dispatcher.limits
         self._sessions: SessionTable[HttpSession] = SessionTable(self._limits.sessions)
 
     @property
@@ -90,8 +90,7 @@ class Sessions:
                 await stream.keep_alive()
             try:
                 while stream.carried_by(exchange):
-                    with anyio.move_on_after(self._limits.keep_alive_seconds):
-                        await exchange.gone()
+                    if await exchange.gone_within(self._limits.keep_alive_seconds):
                         break
                     await stream.keep_alive()
             finally:
@@ -163,7 +162,7 @@ class Sessions:
         stream = session.open_stream(standing=True)
         if not session.listening:
             session.listening = True
-            self._answering.tasks.start_soon(self._tell, session)
+            self._dispatcher.tasks.start_soon(self._tell, session)
         return stream
 
     async def _tell(self, session: HttpSession) -> None:
@@ -172,7 +171,7 @@ class Sessions:
         channel = SessionChannel(session, session.for_news)
         with session.told:
             try:
-                await tell_legacy(self._answering.server, session.state, channel)
+                await tell_legacy(self._dispatcher.server, session.state, channel)
             except Exception:  # One session's trouble is no other's.
                 log.exception("Could not tell a session its news")
 
@@ -192,14 +191,14 @@ class Sessions:
             stream.detach(exchange)
             session.part(exchange)
 
-        attendant = Attendant(self._answering, exchange, gone, stream.keep_alive)
+        watch = ClientWatch(self._dispatcher, exchange, gone, stream.keep_alive)
         answers: list[tuple[int, bytes]] = []
         if len(requests) == 1:
-            answers.append(await self._handle(exchange, session, stream, requests[0], attendant))
+            answers.append(await self._handle(exchange, session, stream, requests[0], watch))
         else:  # Of a batch the last answer is the line for all of them.
 
             async def handle(request: Request) -> None:
-                answers.append(await self._handle(exchange, session, stream, request, attendant))
+                answers.append(await self._handle(exchange, session, stream, request, watch))
 
             async with anyio.create_task_group() as tasks:
                 for request in requests:
@@ -214,13 +213,13 @@ class Sessions:
         session: HttpSession,
         stream: SessionStream,
         request: Request,
-        attendant: Attendant,
+        watch: ClientWatch,
     ) -> tuple[int, bytes]:
         """The HTTP status, and the line that is due now; b"" where there is none, or not yet."""
         with session.running[request.id]:
             try:
-                line, error = await self._answering.handle(
-                    exchange, request, lambda: _open(request, session, stream), session.connection, attendant
+                line, error = await self._dispatcher.handle(
+                    exchange, request, lambda: _open(request, session, stream), session.connection, watch
                 )
             finally:
                 del session.running[request.id]

@@ -11,10 +11,11 @@ from urllib.parse import parse_qs
 import anyio
 
 from ragmcp.concurrency import beside
+from ragmcp.http.dispatch import Dispatcher
 from ragmcp.http.errors import HttpMethodNotAllowed, NotAcceptable, SessionNotFound, TooManyOpen
 from ragmcp.http.exchange import EVENTS, KEEP_ALIVE, ClientGone, Exchange, Scope, event
-from ragmcp.http.limits import SESSION_REQUESTS, HttpLimits
-from ragmcp.server.server import Server, serve
+from ragmcp.http.limits import SESSION_REQUESTS
+from ragmcp.server.server import serve
 from ragmcp.streams import IncomingBuffer, OutgoingQueue
 
 ID_BYTES = 24
@@ -52,10 +53,10 @@ class SseServerStream(IncomingBuffer, OutgoingQueue):
 class SseSessions:
     """All clients of the old transport."""
 
-    def __init__(self, server: Server, limits: HttpLimits, closing: anyio.Event) -> None:
-        self._server = server
-        self._limits = limits
-        self._closing = closing
+    def __init__(self, dispatcher: Dispatcher) -> None:
+        self._server = dispatcher.server
+        self._limits = dispatcher.limits
+        self._closing = dispatcher.closing
         self._streams: dict[str, SseServerStream] = {}
 
     @property

@@ -13,7 +13,7 @@ import httpx2
 import pytest
 from msgspec import Meta
 
-from ragmcp.http.asgi import Answered, Endpoint
+from ragmcp.http.asgi import Endpoint, RequestRecord
 from ragmcp.server.call import Call
 from ragmcp.server.server import Server
 from ragmcp.server.tools import tool
@@ -139,7 +139,7 @@ class Hanging:
 
 @pytest.mark.parametrize("speak", [True, False])
 async def test_a_client_that_hangs_up_cancels_its_call(speak: bool) -> None:
-    hanging, answered = Hanging(), list[Answered]()
+    hanging, answered = Hanging(), list[RequestRecord]()
     arguments = {"name": "hang", "arguments": {"speak": speak}, "_meta": {"progressToken": "t"}}
     message = modern_request("tools/call", arguments)
     async with http_client(hanging.server, on_answered=answered.append) as client:
@@ -420,7 +420,7 @@ async def test_requests_are_logged_with_their_trace_and_counted(caplog: pytest.L
     caplog.set_level(logging.INFO, logger="ragmcp")
     trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
     other = "00-0af7651916cd43dd8448eb211c80319d-b7ad6b7169203331-01"
-    answered: list[Answered] = []
+    answered: list[RequestRecord] = []
     async with http_client(on_answered=answered.append) as client:
         echo = {"name": "Echo", "arguments": {"text": "private"}}
         await client.modern(
@@ -446,61 +446,6 @@ async def test_requests_are_logged_with_their_trace_and_counted(caplog: pytest.L
     assert other in lines[1]
     assert "private" not in caplog.text
     assert "faked" not in caplog.text
-
-
-async def test_the_plain_form_is_answered_plainly_where_it_is_switched_on() -> None:
-    plain = {"method": "Add", "params": {"a": 1, "b": 2}}
-    headers = {"accept": "application/json"}
-    async with http_client(plain_form=True) as client:
-        added = await client.post(plain, headers)
-        listed = await client.post({"method": "tools/list"}, headers)
-        unknown = await client.post({"method": "Nope"}, headers)
-        listen = await client.post({"method": "subscriptions/listen"}, headers)
-        wrong = await client.post({"method": "Add", "params": {"a": "x"}}, headers)
-        failed = await client.post({"method": "Fail"}, headers)
-        modern = await client.modern("tools/list")
-        legacy = await client.session()
-        refused = await client.post({"jsonrpc": "2.0", "id": 1, "method": "ping"}, legacy | headers)
-    assert added.json()["result"]["structuredContent"] == {"total": 3}
-    assert added.json().keys() == {"result"}
-    assert len(listed.json()["result"]["tools"]) > 5
-    assert unknown.status_code == 404
-    assert unknown.json()["error"]["data"]["errorCode"] == "METHOD_NOT_FOUND"
-    assert unknown.json().keys() == {"error"}
-    assert listen.status_code == 404
-    assert wrong.status_code == 400
-    assert wrong.json()["error"]["data"]["errorCode"] == "INVALID_PARAMS"
-    assert failed.json()["result"]["isError"]
-    assert modern.status_code == 200
-    assert refused.status_code == 406
-
-
-@pytest.mark.parametrize("given", [{}, {"id": None}, {"id": 4}, {"id": 0}, {"id": "four"}])
-async def test_the_plain_form_gives_back_the_id_it_was_given_and_invents_none(given: Any) -> None:
-    messages: list[Any] = [
-        {"method": "Add", "params": {"a": 1, "b": 2}},
-        {"method": "Fail"},
-        {"method": "Surrogate"},
-        {"method": "Nope"},
-    ]
-    async with http_client(plain_form=True) as client:
-        added, failed, broken, unknown = [
-            (await client.post(message | given, {"accept": "application/json"})).json()
-            for message in messages
-        ]
-    id = given.get("id")
-    for answer in (added, failed, broken, unknown):
-        assert answer.get("id", "none") == ("none" if id is None else id)
-    assert failed["result"]["structuredContent"]["requestId"] == id
-    assert [answer["error"]["data"]["requestId"] for answer in (broken, unknown)] == [id, id]
-
-
-@pytest.mark.parametrize("id", [[4], 1.5, 2**63, 10**30])
-async def test_an_id_that_is_none_is_refused_in_the_plain_form_too(id: Any) -> None:
-    async with http_client(plain_form=True) as client:
-        response = await client.post({"method": "Add", "params": {"a": 1, "b": 2}, "id": id})
-    assert (response.status_code, response.json()["id"]) == (400, None)
-    assert response.json()["error"]["data"]["errorCode"] == "INVALID_REQUEST"
 
 
 async def test_the_plain_form_is_an_invalid_request_where_it_is_not() -> None:

@@ -18,6 +18,7 @@ from ragmcp.http.access import Access, guarded
 from ragmcp.http.asgi import Endpoint
 from ragmcp.http.exchange import App, Message, Scope
 from ragmcp.server.server import Server
+from ragmemory.http.plain import parse
 from tests.support.http_server import ACCEPT, limits, modern_headers, modern_request, request, served
 from tests.support.mcp_server import Add, Echo
 from tests.support.processes import LONGEST_SECONDS
@@ -181,7 +182,7 @@ async def test_any_request_gets_a_response(
     pieces = [body[start:end] for start, end in pairwise(edges)]
     given_headers = (usual if complete else {}) | named
     with anyio.fail_after(LONGEST_SECONDS):
-        async with endpoint(plain_form=plain) as here:
+        async with endpoint(parse_other=parse if plain else None) as here:
             if session is not None:
                 given_headers[b"mcp-session-id"] = await open_session(here, session)
                 given_headers[b"mcp-protocol-version"] = session.encode()

@@ -1,7 +1,7 @@
 """The plain form, for scripts: {"method": "Query", "params": {…}} in, {"result": …} or {"error": …} out.
 
-An older habit of such servers. A tool's name is a method here, and its arguments are the params; an `id` is
-not needed, and comes back where there is one.
+Older servers of this kind had it. The method is the name of a tool, or an MCP method, and the params are the
+arguments. An `id` is optional, and is repeated in the answer.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ragmcp.server.server import Server, open_call
 class _Body(Struct, frozen=True):
     method: str
     params: Raw = NO_PARAMS
-    # No longer than the protocol itself takes them.
+    # The same limits as for ids in JSON-RPC.
     id: Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)] | str | None = None
     jsonrpc: Raw | UnsetType = UNSET
 
@@ -34,16 +34,16 @@ _body = msgspec.json.Decoder(_Body)
 
 
 class PlainRequest:
-    """One request in the plain form, and the form of its answer: with its own id, or with none."""
+    """One request in the plain form, and the encoder of its answer: with the request's id, or with none."""
 
     def __init__(self, id: Id | None, method: str, params: Raw) -> None:
         self._id = id
-        # Everybody else knows only requests with an id. Nobody sees this 0.
+        # A request needs an id elsewhere; this 0 is never sent.
         self.message = Request(0 if id is None else id, method, params)
 
     def open(self, channel: Channel) -> Call:
-        """The call: modern, of nobody in particular. Raises what `open_call` raises."""
-        if self.message.method == LISTEN:  # Its news would have no form here.
+        """A modern call of an unknown client. Raises what `open_call` raises."""
+        if self.message.method == LISTEN:  # There are no notifications in the plain form.
             raise MethodNotFound(LISTEN)
         session = Session()
         session.terms = Terms(Era.MODERN, LATEST_MODERN, UNKNOWN_CLIENT, {})
@@ -51,26 +51,24 @@ class PlainRequest:
         call.id = self._id
         return call
 
-    # `Form`; what it names as the id may be the one that nobody sees.
+    # As an `AnswerEncoder`
 
     def answer(self, id: Id, result: Any) -> bytes:
-        """As `Form` says."""
         try:
-            return self._written("result", result)
+            return self._encode("result", result)
         except (TypeError, ValueError, OverflowError, RecursionError) as error:
             return self.refuse(id, NotEncodable("The result", str(error)))
 
     def refuse(self, _: Id, error: Exception) -> bytes:
-        """The same without what makes it JSON-RPC."""
         failure = jsonrpc.encode_failure(self._id, error_object(error, self._id))
-        return self._written("error", msgspec.json.decode(failure)["error"])
+        return self._encode("error", msgspec.json.decode(failure)["error"])
 
-    def _written(self, name: str, value: Any) -> bytes:
+    def _encode(self, name: str, value: Any) -> bytes:
         return msgspec.json.encode(({} if self._id is None else {"id": self._id}) | {name: value})
 
 
 def parse(server: Server, body: bytes) -> PlainRequest | None:
-    """The request in a body, None where that is something else."""
+    """The request in a body; None for a body in another form."""
     try:
         plain = _body.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
