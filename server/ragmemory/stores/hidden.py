@@ -16,18 +16,11 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from ragmemory.stores import journal
+from ragmemory.stores import chunks as chunk_rows
+from ragmemory.stores import journal, meta
+from ragmemory.stores.chunks import FULLTEXT_DELETE, DocumentChunks
 from ragmemory.stores.fulltext import searchable
-from ragmemory.stores.writing import (
-    BUILDING,
-    FULLTEXT_DELETE,
-    PAGE,
-    REMOVED,
-    Part,
-    hidden_name,
-    insert_chunks,
-    settle_embedder,
-)
+from ragmemory.stores.writing import BUILDING, PAGE, REMOVED, hidden_name
 from ragmemory.types import Built, Chunk, Draft, Embedding
 
 if TYPE_CHECKING:
@@ -73,8 +66,8 @@ async def add(
     if cursor.rowcount == 0:
         return None
     # Two bytes a number.
-    await settle_embedder(connection, embedder, len(embeddings[0]) // 2)
-    first = await insert_chunks(connection, [Part(built.number, draft, chunks, embeddings)])
+    await meta.require_embedder(connection, embedder, len(embeddings[0]) // 2)
+    first = await chunk_rows.insert(connection, [DocumentChunks(built.number, draft, chunks, embeddings)])
     await connection.execute(
         "INSERT INTO pages VALUES(?, ?, ?)", [first, first + len(chunks) - 1, built.number]
     )

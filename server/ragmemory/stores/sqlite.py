@@ -1,30 +1,26 @@
 """The store: one SQLite file with documents, chunks, embeddings, full text and journal.
 
-Two connections: a long write never keeps a query waiting (WAL: readers see the last commit). Any number of
-processes may have the same file open. Rank and score are made elsewhere; this only finds rows again.
+Each method is one transaction, or one read, of `MemoryFile`; the statements are in the modules beside it.
+Scores and ranks are computed elsewhere.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Sequence
-from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-import anyio
 import msgspec
-from anyio import to_thread
 
-from ragconfig.readable import Readable, readable
-from ragmemory.errors import DocumentNotFound, MemoryDamaged, MemoryFull, MemoryReadOnly, MemoryUnusable
+from ragmemory.errors import DocumentNotFound, MemoryDamaged
+from ragmemory.stores import changes, chunks, hidden, journal, meta, reembedding, verifying, writing
 from ragmemory.stores import connection as connections
-from ragmemory.stores import hidden, journal, reembedding, verifying, writing
+from ragmemory.stores.file import MemoryFile
 from ragmemory.stores.filters import Condition
 from ragmemory.stores.fulltext import fulltext_query
-from ragmemory.stores.schema import MIGRATIONS
-from ragmemory.stores.sharing import SharedLock
 from ragmemory.types import (
     Built,
     Changes,
@@ -47,144 +43,18 @@ from ragmemory.types import (
 if TYPE_CHECKING:
     import sqlite3
 
-    import aiosqlite
 
 logger = logging.getLogger(__name__)
 
-# The highest integer of SQLite.
-MOST_INTEGER = 2**63 - 1
 _INFO = "document_id, uri, title, chunks, characters, added_at, updated_at, metadata"
 
 
-class Store:
-    """Every method raises MemoryUnusable, MemoryBusy, MemoryDamaged or NotAMemory if the file does not work.
-
-    A file that cannot be written because the disk is full or read-only is opened for reading alone. A write
-    then tries to open it again, and raises MemoryFull or MemoryReadOnly. `read_only`: nothing is written.
-    """
+class Store(MemoryFile):
+    """What is stored, and in one transaction each, every change of it."""
 
     def __init__(self, path: Path, busy_seconds: float, undo_depth: int, *, read_only: bool = False) -> None:
-        self.path = path
-        self._busy_seconds = busy_seconds
+        super().__init__(path, busy_seconds, read_only=read_only)
         self._undo_depth = undo_depth
-        self._read_only = read_only
-        self._openings = 0
-        self._is_open = False
-        self._use = SharedLock()
-        self._file: connections.Identity | None = None
-        self._companions: dict[Path, connections.Identity | None] = {}
-        # Without a writer the file is open for reading alone, in the way that `_readable` says.
-        self._writer: aiosqlite.Connection | None = None
-        self._reader: aiosqlite.Connection
-        self._readable: Readable | None = None
-        self._writing = anyio.Lock()
-        self._damage: str | None = None  # its place, once it was looked for
-
-    async def open(self) -> None:
-        """Open the file, or make it. Raises also MemoryTooNew."""
-        # A connection whose opening is cancelled half-way would leave its thread behind.
-        with anyio.CancelScope(shield=True):
-            try:
-                await self._open()
-            except MemoryDamaged as error:
-                raise await self._located(error) from error
-
-    async def _open(self) -> None:
-        if self._read_only:
-            await self._open_to_read()
-            return
-        try:
-            await self._open_to_write()
-        except (MemoryFull, MemoryReadOnly) as error:
-            await self._open_to_read()
-            logger.warning("%s It is opened for reading alone.", error)
-
-    async def _open_to_write(self) -> None:
-        with self._mapped():
-            connections.create_private(self.path)
-            async with AsyncExitStack() as undo:
-                writer = await connections.connect(self.path, self._busy_seconds)
-                undo.push_async_callback(writer.close)
-                await connections.prepare(writer, self.path, self._busy_seconds)
-                reader = await connections.connect(self.path, self._busy_seconds, read_only=True)
-                undo.pop_all()
-        self._opened(reader, writer)
-
-    async def _open_to_read(self) -> None:
-        async with AsyncExitStack() as undo:
-            with self._mapped():
-                way = await to_thread.run_sync(readable, self.path, len(MIGRATIONS))
-                undo.callback(way.close)
-                reader = await connections.connect(way.uri, self._busy_seconds)
-                undo.push_async_callback(reader.close)
-                if way.is_private:
-                    await connections.prepare(reader, self.path, self._busy_seconds)
-                else:
-                    await connections.check(reader, self.path)
-                await reader.execute("PRAGMA query_only = ON")
-            undo.pop_all()
-        self._opened(reader, None, way)
-
-    def _opened(
-        self, reader: aiosqlite.Connection, writer: aiosqlite.Connection | None, way: Readable | None = None
-    ) -> None:
-        self._reader, self._writer, self._readable = reader, writer, way
-        self._file = connections.identity(self.path)
-        self._companions = connections.companions(self.path)
-        self._openings += 1
-        self._is_open = True
-
-    async def close(self) -> None:
-        """Close both connections, after what is under way."""
-        async with self._use.exclusive():
-            await self._close()
-
-    async def _close(self) -> None:
-        self._is_open = False
-        try:
-            await connections.close(self._reader)
-        finally:
-            if self._writer is not None:
-                await connections.close(self._writer)
-            if self._readable is not None:
-                self._readable.close()
-
-    @property
-    def is_writable(self) -> bool:
-        """False while the file is open for reading alone."""
-        return self._writer is not None
-
-    def is_replaced(self) -> bool:
-        """Whether another file, or none, lies where this one was opened, or it changed unseen by SQLite."""
-        if not self._is_open or self._file != connections.identity(self.path):
-            return True
-        return self._readable is not None and self._readable.is_outdated()
-
-    async def reopen(self) -> None:
-        """Go on with the file that lies there now. Raises what `open` does."""
-        async with self._use.exclusive():
-            is_another = self._file != connections.identity(self.path)
-            if self._is_open:
-                await self._close()
-            if is_another:
-                # SQLite leaves the replaced file's write-ahead log behind, and would play it into the new.
-                connections.remove_companions(self._companions)
-            await self.open()
-
-    async def _ensure_writer(self) -> None:
-        """Open the file for writing if it was opened for reading alone. Raises MemoryFull, MemoryReadOnly."""
-        if self._writer is not None or not self._is_open:
-            return
-        if self._read_only:
-            raise MemoryReadOnly(str(self.path), "memory.read_only is set")
-        async with self._use.exclusive():
-            if self._is_open and self._writer is None:
-                reader, way = self._reader, self._readable
-                with anyio.CancelScope(shield=True):
-                    await self._open_to_write()
-                    await connections.close(reader)
-                    if way is not None:
-                        way.close()
 
     # Writing
 
@@ -280,65 +150,23 @@ class Store:
             return self._openings, await connections.pragma(connection, "data_version")
 
     async def fingerprint(self) -> str:
-        """Names what an index is derived from: this memory, its embedder, and when all was embedded anew."""
-        rows = await self._read("SELECT key, value FROM meta ORDER BY key")
-        return " ".join(f"{key}={value}" for key, value in rows)
+        """Identifies what an index is derived from: the memory, its embedder, and the last reembedding."""
+        async with self._reading() as connection:
+            return await meta.fingerprint(connection)
 
     async def has_passed(self, mark: Mark) -> bool:
-        """Whether this store ever was at the mark, and so can go on from it."""
+        """Whether this store was ever at the mark, so that an index can continue from it."""
         async with self._reading() as connection:
-            if mark == Mark():
-                return True
-            # Pages of hidden documents are written without a line in the journal.
-            [(last_id,)] = await connection.execute_fetchall(
-                "SELECT ifnull(max(seq), 0) FROM sqlite_sequence WHERE name = 'chunks'"
-            )
-            is_held = await journal.holds(connection, mark.entry, mark.entry_at)
-            return is_held and mark.chunk_id <= last_id
+            return await changes.has_passed(connection, mark)
 
-    async def changes_since(self, mark: Mark, limit: int, upto: int = MOST_INTEGER) -> Changes:
+    async def changes_since(self, mark: Mark, limit: int, upto: int = changes.MAX_ID) -> Changes:
         """At most `limit` chunks added after the mark, up to the id `upto`, and all removals.
 
-        Fewer than `limit`: that was all.
-
-        Chunks are read before removals, so a chunk that goes in between is in both lists and ends up removed.
+        Fewer chunks than `limit` mean that there are no more.
         """
-        # All of one file: between two uses it may be another.
+        # In one use of the file: between two, another file may have taken its place.
         async with self._reading() as connection:
-            rows = list(
-                await connection.execute_fetchall(
-                    "SELECT chunk_id, title, heading, text, vector"
-                    " FROM chunks JOIN documents ON number = document LEFT JOIN embeddings USING(chunk_id)"
-                    " WHERE chunk_id > ? AND chunk_id <= ? AND (hidden = 0 OR vector IS NOT NULL)"
-                    " ORDER BY chunk_id LIMIT ?",
-                    [mark.chunk_id, upto, limit],
-                )
-            )
-            removals = list(
-                await connection.execute_fetchall(
-                    "SELECT seq, chunk_id FROM removals WHERE seq > ?", [mark.removal]
-                )
-            )
-            _, dimensions = await writing.embedder(connection) or ("", 0)
-            # Last of all: whoever has come to this line has all of the above.
-            entry = await journal.last(connection)
-        return Changes(
-            mark=Mark(
-                rows[-1][0] if rows else mark.chunk_id,
-                removals[-1][0] if removals else mark.removal,
-                *entry,
-            ),
-            chunk_ids=[row[0] for row in rows],
-            titles=[row[1] for row in rows],
-            headings=[row[2] for row in rows],
-            texts=[row[3] for row in rows],
-            # One that is lost or cut off is like no text at all: the chunk is still found by its words.
-            embeddings=[
-                row[4] if row[4] is not None and len(row[4]) == 2 * dimensions else bytes(2 * dimensions)
-                for row in rows
-            ],
-            removed=[row[1] for row in removals],
-        )
+            return await changes.since(connection, mark, limit, upto)
 
     # Finding
 
@@ -434,7 +262,7 @@ class Store:
             rows = await connection.execute_fetchall(
                 "SELECT number FROM documents WHERE document_id = ?", [document_id]
             )
-            return "".join([await writing.text(connection, row[0]) for row in rows])
+            return "".join([await chunks.text_of(connection, row[0]) for row in rows])
 
     async def journal(self, limit: int) -> list[Entry]:
         """The newest entries of the journal, newest first."""
@@ -452,14 +280,14 @@ class Store:
                 return entry, None
             text = before.text
             if before.document is not None:
-                text = await writing.text(connection, before.document)
+                text = await chunks.text_of(connection, before.document)
             place = f"entry {entry.seq} of the journal"
             return entry, Previous(text, self._metadata(before.metadata, place), before.added_at)
 
     async def embedder(self) -> tuple[str, int] | None:
         """The identity and the dimensions of the embedder that filled this memory; None before the first."""
         async with self._reading() as connection:
-            return await writing.embedder(connection)
+            return await meta.embedder(connection)
 
     async def stats(self) -> Stats:
         """Counts and sizes."""
@@ -476,57 +304,9 @@ class Store:
         """Check the whole file; it need not be open, nor fit to be opened."""
         return await verifying.verify(self.path, self._busy_seconds, on_progress)
 
-    def _mapped(self) -> AbstractContextManager[None]:
-        return connections.mapped_errors(self.path, self._busy_seconds)
-
     async def _read(self, sql: str, parameters: Sequence[Any] = ()) -> list[sqlite3.Row]:
         async with self._reading() as connection:
             return list(await connection.execute_fetchall(sql, parameters))
-
-    @asynccontextmanager
-    async def _reading(self) -> AsyncIterator[aiosqlite.Connection]:
-        async with self._using():
-            yield self._reader
-
-    @asynccontextmanager
-    async def _transaction(
-        self, kind: Literal["IMMEDIATE", "DEFERRED"] = "IMMEDIATE"
-    ) -> AsyncIterator[aiosqlite.Connection]:
-        async with (
-            self._using_writer() as connection,
-            connections.transaction(connection, self._busy_seconds, kind),
-        ):
-            yield connection
-
-    @asynccontextmanager
-    async def _using_writer(self) -> AsyncIterator[aiosqlite.Connection]:
-        await self._ensure_writer()
-        async with self._using(), self._writing:
-            if self._writer is None:  # reopened meanwhile
-                raise MemoryUnusable(str(self.path), "it was opened again for reading alone")
-            yield self._writer
-
-    @asynccontextmanager
-    async def _using(self) -> AsyncIterator[None]:
-        """Until the end it is neither closed nor reopened; between two uses, it may be."""
-        async with self._use.shared():
-            if not self._is_open:
-                raise MemoryUnusable(str(self.path), "what lies there now could not be opened")
-            try:
-                with self._mapped():
-                    yield
-            except MemoryDamaged as error:
-                raise await self._located(error) from error
-            if self._readable is not None and self._readable.is_outdated():
-                raise MemoryUnusable(str(self.path), "another process wrote to it while it was read")
-
-    async def _located(self, error: MemoryDamaged) -> MemoryDamaged:
-        """The error with the place of the damage, if that is found within a second."""
-        if error.place:
-            return error
-        if self._damage is None:
-            self._damage = await verifying.place_of_damage(self.path)
-        return MemoryDamaged(error.path, error.reason, self._damage)
 
     def _decoded(self, row: sqlite3.Row) -> list[Any]:
         """The row with its last column, the metadata, read from JSON. Raises MemoryDamaged."""

@@ -5,25 +5,17 @@ from __future__ import annotations
 import logging
 import os
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime
-from itertools import accumulate
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-import msgspec
-
-from ragmemory.errors import EmbedderMismatch, NotStored, RagMemoryError, UndoConflict
-from ragmemory.stores import journal
-from ragmemory.stores.fulltext import searchable
-from ragmemory.types import Chunk, Draft, Embedding, Forgotten, Injected, Origin, Status, Write
+from ragmemory.errors import NotStored, RagMemoryError, UndoConflict
+from ragmemory.stores import chunks, journal, meta
+from ragmemory.stores.chunks import DocumentChunks
+from ragmemory.types import Draft, Forgotten, Injected, Origin, Status, Write
 
 if TYPE_CHECKING:
     import aiosqlite
-
-_FULLTEXT = "INSERT INTO fulltext(rowid, title, heading, text) VALUES(?, ?, ?, ?)"
-# A contentless FTS5 table forgets a row only when it is told what the row held.
-FULLTEXT_DELETE = "INSERT INTO fulltext(fulltext, rowid, title, heading, text) VALUES('delete', ?, ?, ?, ?)"
-
 
 logger = logging.getLogger(__name__)
 
@@ -150,7 +142,7 @@ async def write_batch(
     changed or removed since the caller looked; an UndoConflict for an undo that came too late.
     """
     if embedder and any(write.embeddings for write in writes):
-        await settle_embedder(connection, *embedder)
+        await meta.require_embedder(connection, *embedder)
     known = await find(connection, [write.draft.uri for write in writes])
     [(last_number,)] = await connection.execute_fetchall("SELECT ifnull(max(number), 0) FROM documents")
     steps: list[_Step] = []
@@ -195,10 +187,11 @@ async def _has_chunks(connection: aiosqlite.Connection, write: Write) -> bool:
 
 async def _write(connection: aiosqlite.Connection, steps: list[_Step], at: datetime, undo_depth: int) -> None:
     replaced = [step.known for step in steps if step.known and step.number != step.known.number]
-    texts = await _texts(connection, [step.known for step in steps if step.known])
+    old = [step.known for step in steps if step.known]
+    texts = await _texts(connection, old)
     await journal.record(connection, (_line(step, texts) for step in steps), at, undo_depth)
-    await _clear(connection, [step.known for step in steps if step.known and step.rewritten], texts)
-    await _drop(connection, replaced)
+    await _delete_chunks(connection, [step.known for step in steps if step.known and step.rewritten], texts)
+    await _delete_documents(connection, replaced)
     await connection.executemany(
         "INSERT INTO documents(number, document_id, uri, title, digest, metadata, chunks, characters,"
         " created, added_at, updated_at) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
@@ -209,17 +202,17 @@ async def _write(connection: aiosqlite.Connection, steps: list[_Step], at: datet
         " added_at = excluded.added_at, updated_at = excluded.updated_at",
         (_document_row(step, at) for step in steps),
     )
-    await insert_chunks(
+    await chunks.insert(
         connection,
         [
-            Part(step.number, step.write.draft, step.write.chunks, step.write.embeddings)
+            DocumentChunks(step.number, step.write.draft, step.write.chunks, step.write.embeddings)
             for step in steps
             if step.rewritten and step.write.chunks
         ],
     )
 
 
-def _line(step: _Step, texts: Texts) -> journal.Line:
+def _line(step: _Step, texts: chunks.Texts) -> journal.Line:
     draft, known, undoes = step.write.draft, step.known, step.write.undoes
     if undoes is not None:
         return journal.Line("restored", draft.document_id, draft.uri, step.write.origin, None, undoes)
@@ -239,61 +232,7 @@ def _document_row(step: _Step, at: datetime) -> tuple[object, ...]:
     )
 
 
-class Part(NamedTuple):
-    """Chunks of a document, some or all."""
-
-    number: int
-    draft: Draft
-    chunks: Sequence[Chunk]
-    embeddings: Sequence[Embedding]
-
-
-async def insert_chunks(connection: aiosqlite.Connection, parts: Sequence[Part]) -> int:
-    """Insert chunks with embeddings and full text. Their ids have no gaps; returns the first."""
-    rows = await connection.execute_fetchall("SELECT seq FROM sqlite_sequence WHERE name = 'chunks'")
-    last_id = next((int(row[0]) for row in rows), 0)
-    # Where the ids of each document's chunks begin.
-    firsts = list(accumulate((len(part.chunks) for part in parts), initial=last_id + 1))
-
-    def chunk_rows() -> Iterator[tuple[object, ...]]:
-        for first, part in zip(firsts, parts, strict=False):
-            for chunk_id, chunk in enumerate(part.chunks, first):
-                text = part.draft.text[chunk.start : chunk.end]
-                yield chunk_id, part.number, chunk.heading, chunk.start_line, chunk.end_line, text
-
-    def fulltext_rows() -> Iterator[tuple[object, ...]]:
-        for first, part in zip(firsts, parts, strict=False):
-            title, text = searchable(part.draft.title), part.draft.text
-            for chunk_id, chunk in enumerate(part.chunks, first):
-                yield chunk_id, title, searchable(chunk.heading), searchable(text[chunk.start : chunk.end])
-
-    embeddings = (embedding for part in parts for embedding in part.embeddings)
-    await connection.executemany("INSERT INTO chunks VALUES(?, ?, ?, ?, ?, ?)", chunk_rows())
-    await connection.executemany(
-        "INSERT INTO embeddings VALUES(?, ?)",
-        enumerate(embeddings, last_id + 1),
-    )
-    await connection.executemany(_FULLTEXT, fulltext_rows())
-    return last_id + 1
-
-
-Texts = dict[int, list[tuple[int, str, str]]]  # number → (chunk_id, heading, text)
-
-
-async def _texts(connection: aiosqlite.Connection, documents: Sequence[Known]) -> Texts:
-    numbers = [known.number for known in documents if not known.is_long]
-    rows = await connection.execute_fetchall(
-        "SELECT document, chunk_id, heading, text FROM chunks"
-        " WHERE document IN (SELECT value FROM json_each(?)) ORDER BY chunk_id",
-        [msgspec.json.encode(numbers).decode()],
-    )
-    texts: Texts = {number: [] for number in numbers}
-    for number, *rest in rows:
-        texts[number].append((rest[0], rest[1], rest[2]))
-    return texts
-
-
-def _before(texts: Texts, known: Known) -> journal.Before:
+def _before(texts: chunks.Texts, known: Known) -> journal.Before:
     """What undo needs of a document. The text of a long one is not copied: its chunks are kept."""
     if known.is_long:
         return journal.Before("", known.metadata, known.added_at, known.number)
@@ -301,22 +240,18 @@ def _before(texts: Texts, known: Known) -> journal.Before:
     return journal.Before(text, known.metadata, known.added_at)
 
 
-async def _clear(connection: aiosqlite.Connection, documents: Sequence[Known], texts: Texts) -> None:
-    """Delete the chunks of documents, with all that hangs on them; long documents are hidden instead."""
+async def _texts(connection: aiosqlite.Connection, documents: Sequence[Known]) -> chunks.Texts:
+    return await chunks.texts_of(connection, [known.number for known in documents if not known.is_long])
+
+
+async def _delete_chunks(
+    connection: aiosqlite.Connection, documents: Sequence[Known], texts: chunks.Texts
+) -> None:
+    """Delete the chunks of documents; long documents are hidden instead."""
     if not documents:
         return
-    short = [known for known in documents if not known.is_long]
-    await connection.executemany(
-        FULLTEXT_DELETE,
-        (
-            (chunk_id, searchable(known.title), searchable(heading), searchable(text))
-            for known in short
-            for chunk_id, heading, text in texts[known.number]
-        ),
-    )
-    await connection.executemany(
-        "DELETE FROM chunks WHERE document = ?", [(known.number,) for known in short]
-    )
+    short = {known.number: known.title for known in documents if not known.is_long}
+    await chunks.delete(connection, short, texts)
     for known in documents:
         if known.is_long:
             await _hide(connection, known.number)
@@ -341,7 +276,7 @@ def hidden_name() -> str:
     return f"hidden:{os.urandom(16).hex()}"
 
 
-async def _drop(connection: aiosqlite.Connection, documents: Sequence[Known]) -> None:
+async def _delete_documents(connection: aiosqlite.Connection, documents: Sequence[Known]) -> None:
     """Delete the rows of documents whose chunks are deleted, but not of hidden ones."""
     if not documents:
         return
@@ -370,31 +305,6 @@ async def remove(
     else:
         line = journal.Line("restored", known.document_id, uri, origin, None, undoes)
     await journal.record(connection, [line], at, undo_depth)
-    await _clear(connection, [known], texts)
-    await _drop(connection, [known])
+    await _delete_chunks(connection, [known], texts)
+    await _delete_documents(connection, [known])
     return Forgotten(known.document_id, uri, known.chunks)
-
-
-async def text(connection: aiosqlite.Connection, number: int) -> str:
-    """The whole text of a document, also of a hidden one."""
-    rows = await connection.execute_fetchall(
-        "SELECT text FROM chunks WHERE document = ? ORDER BY chunk_id", [number]
-    )
-    return "".join(row[0] for row in rows)
-
-
-async def settle_embedder(connection: aiosqlite.Connection, identity: str, dimensions: int) -> None:
-    """Record whose embeddings these are. Raises EmbedderMismatch if another's are there already."""
-    stored = await embedder(connection)
-    if stored is None:
-        values = [("embedder", identity), ("dimensions", str(dimensions))]
-        await connection.executemany("INSERT INTO meta VALUES(?, ?)", values)
-    elif stored != (identity, dimensions):
-        raise EmbedderMismatch(*stored, identity, dimensions)
-
-
-async def embedder(connection: aiosqlite.Connection) -> tuple[str, int] | None:
-    """The identity and the dimensions of the embedder that filled this memory; None before the first."""
-    rows = await connection.execute_fetchall("SELECT key, value FROM meta")
-    values = {row[0]: row[1] for row in rows}
-    return (values["embedder"], int(values["dimensions"])) if "embedder" in values else None

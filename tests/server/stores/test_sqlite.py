@@ -171,7 +171,7 @@ async def test_a_memory_of_an_earlier_release_that_is_only_to_be_read_is_left_as
         await put(store, "one")
     before = content_of(path)
     later = (*MIGRATIONS, ("ALTER TABLE documents ADD COLUMN later INTEGER NOT NULL DEFAULT 7",))
-    for module in ("connection", "sqlite"):
+    for module in ("connection", "file"):
         monkeypatch.setattr(f"ragmemory.stores.{module}.MIGRATIONS", later)
     reader = Store(path, 5, 100, read_only=True)
     await reader.open()

@@ -1,0 +1,61 @@
+"""What an index reads to follow the store: the changes since a checkpoint."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ragmemory.stores import journal, meta
+from ragmemory.types import Changes, Mark
+
+if TYPE_CHECKING:
+    import aiosqlite
+
+# SQLite's highest integer.
+MAX_ID = 2**63 - 1
+
+
+async def has_passed(connection: aiosqlite.Connection, mark: Mark) -> bool:
+    """Whether this store was ever at the mark, so that an index can continue from it."""
+    if mark == Mark():
+        return True
+    # Pages of hidden documents are written without an entry in the journal.
+    [(last_id,)] = await connection.execute_fetchall(
+        "SELECT ifnull(max(seq), 0) FROM sqlite_sequence WHERE name = 'chunks'"
+    )
+    is_held = await journal.holds(connection, mark.entry, mark.entry_at)
+    return is_held and mark.chunk_id <= last_id
+
+
+async def since(connection: aiosqlite.Connection, mark: Mark, limit: int, upto: int) -> Changes:
+    """At most `limit` chunks added after the mark, up to the id `upto`, and all removals."""
+    # Chunks are read before removals: a chunk removed in between is in both lists, and ends up removed.
+    rows = list(
+        await connection.execute_fetchall(
+            "SELECT chunk_id, title, heading, text, vector"
+            " FROM chunks JOIN documents ON number = document LEFT JOIN embeddings USING(chunk_id)"
+            " WHERE chunk_id > ? AND chunk_id <= ? AND (hidden = 0 OR vector IS NOT NULL)"
+            " ORDER BY chunk_id LIMIT ?",
+            [mark.chunk_id, upto, limit],
+        )
+    )
+    removals = list(
+        await connection.execute_fetchall("SELECT seq, chunk_id FROM removals WHERE seq > ?", [mark.removal])
+    )
+    _, dimensions = await meta.embedder(connection) or ("", 0)
+    # Read last: a store that has this entry has all of the above.
+    entry = await journal.last(connection)
+    # A lost or cut off embedding is replaced by zeros: the chunk is still found by its words.
+    no_embedding = bytes(2 * dimensions)
+    return Changes(
+        mark=Mark(
+            rows[-1][0] if rows else mark.chunk_id,
+            removals[-1][0] if removals else mark.removal,
+            *entry,
+        ),
+        chunk_ids=[row[0] for row in rows],
+        titles=[row[1] for row in rows],
+        headings=[row[2] for row in rows],
+        texts=[row[3] for row in rows],
+        embeddings=[row[4] if len(row[4] or b"") == len(no_embedding) else no_embedding for row in rows],
+        removed=[row[1] for row in removals],
+    )

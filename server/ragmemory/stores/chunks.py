@@ -1,0 +1,95 @@
+"""The rows of chunks: their texts, embeddings and full text. Called with the write lock held."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from ragmemory.stores.fulltext import searchable
+from ragmemory.types import Chunk, Draft, Embedding
+
+if TYPE_CHECKING:
+    import aiosqlite
+
+_FULLTEXT_INSERT = "INSERT INTO fulltext(rowid, title, heading, text) VALUES(?, ?, ?, ?)"
+# A contentless FTS5 table can delete a row only with the values that were inserted.
+FULLTEXT_DELETE = "INSERT INTO fulltext(fulltext, rowid, title, heading, text) VALUES('delete', ?, ?, ?, ?)"
+
+
+class DocumentChunks(NamedTuple):
+    """Some or all chunks of one document."""
+
+    number: int
+    draft: Draft
+    chunks: Sequence[Chunk]
+    embeddings: Sequence[Embedding]
+
+
+async def insert(connection: aiosqlite.Connection, parts: Sequence[DocumentChunks]) -> int:
+    """Insert chunks with embeddings and full text. Their ids have no gaps; return the first."""
+    rows = await connection.execute_fetchall("SELECT seq FROM sqlite_sequence WHERE name = 'chunks'")
+    last_id = next((int(row[0]) for row in rows), 0)
+    # The first chunk id of each document.
+    firsts = list(accumulate((len(part.chunks) for part in parts), initial=last_id + 1))
+
+    def chunk_rows() -> Iterator[tuple[object, ...]]:
+        for first, part in zip(firsts, parts, strict=False):
+            for chunk_id, chunk in enumerate(part.chunks, first):
+                text = part.draft.text[chunk.start : chunk.end]
+                yield chunk_id, part.number, chunk.heading, chunk.start_line, chunk.end_line, text
+
+    def fulltext_rows() -> Iterator[tuple[object, ...]]:
+        for first, part in zip(firsts, parts, strict=False):
+            title, text = searchable(part.draft.title), part.draft.text
+            for chunk_id, chunk in enumerate(part.chunks, first):
+                yield chunk_id, title, searchable(chunk.heading), searchable(text[chunk.start : chunk.end])
+
+    embeddings = (embedding for part in parts for embedding in part.embeddings)
+    await connection.executemany("INSERT INTO chunks VALUES(?, ?, ?, ?, ?, ?)", chunk_rows())
+    await connection.executemany(
+        "INSERT INTO embeddings VALUES(?, ?)",
+        enumerate(embeddings, last_id + 1),
+    )
+    await connection.executemany(_FULLTEXT_INSERT, fulltext_rows())
+    return last_id + 1
+
+
+# Document number → (chunk_id, heading, text) of each chunk, in order.
+Texts = dict[int, list[tuple[int, str, str]]]
+
+
+async def texts_of(connection: aiosqlite.Connection, numbers: Sequence[int]) -> Texts:
+    """The chunks of some documents, by document number."""
+    rows = await connection.execute_fetchall(
+        "SELECT document, chunk_id, heading, text FROM chunks"
+        " WHERE document IN (SELECT value FROM json_each(?)) ORDER BY chunk_id",
+        [msgspec.json.encode(numbers).decode()],
+    )
+    texts: Texts = {number: [] for number in numbers}
+    for number, *rest in rows:
+        texts[number].append((rest[0], rest[1], rest[2]))
+    return texts
+
+
+async def delete(connection: aiosqlite.Connection, titles: dict[int, str], texts: Texts) -> None:
+    """Delete all chunks of some documents, with embeddings and full text; `titles` are by document number."""
+    await connection.executemany(
+        FULLTEXT_DELETE,
+        (
+            (chunk_id, searchable(title), searchable(heading), searchable(text))
+            for number, title in titles.items()
+            for chunk_id, heading, text in texts[number]
+        ),
+    )
+    await connection.executemany("DELETE FROM chunks WHERE document = ?", [[number] for number in titles])
+
+
+async def text_of(connection: aiosqlite.Connection, number: int) -> str:
+    """The whole text of a document, also of a hidden one."""
+    rows = await connection.execute_fetchall(
+        "SELECT text FROM chunks WHERE document = ? ORDER BY chunk_id", [number]
+    )
+    return "".join(row[0] for row in rows)

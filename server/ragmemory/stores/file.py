@@ -1,0 +1,237 @@
+"""The memory's open file: its connections, who may use them when, and where it is damaged.
+
+Two connections: a long write never keeps a query waiting (WAL: readers see the last commit). Any number of
+processes may have the same file open.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator
+from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import anyio
+from anyio import to_thread
+
+from ragconfig.readable import Readable, readable
+from ragmemory.errors import MemoryDamaged, MemoryFull, MemoryReadOnly, MemoryUnusable
+from ragmemory.stores import connection as connections
+from ragmemory.stores.schema import MIGRATIONS
+from ragmemory.stores.verifying import place_of_damage
+
+if TYPE_CHECKING:
+    import aiosqlite
+
+logger = logging.getLogger(__name__)
+
+
+class ReadersWriterLock:
+    """A waiting writer blocks new readers. Not reentrant."""
+
+    def __init__(self) -> None:
+        self._writer = anyio.Lock()
+        self._readers = 0
+        self._released = anyio.Event()
+
+    @asynccontextmanager
+    async def shared(self) -> AsyncIterator[None]:
+        """Hold the lock together with other readers. Never yields to the event loop without a writer."""
+        while self._writer.locked():
+            async with self._writer:
+                pass
+        self._readers += 1
+        try:
+            yield
+        finally:
+            self._readers -= 1
+            self._released.set()
+
+    @asynccontextmanager
+    async def exclusive(self) -> AsyncIterator[None]:
+        """Hold the lock alone."""
+        async with self._writer:
+            while self._readers:
+                self._released = anyio.Event()
+                await self._released.wait()
+            yield
+
+
+class MemoryFile:
+    """Every method raises MemoryUnusable, MemoryBusy, MemoryDamaged or NotAMemory if the file does not work.
+
+    A file that cannot be written because the disk is full or read-only is opened for reading alone. A write
+    then tries to open it again, and raises MemoryFull or MemoryReadOnly. `read_only`: nothing is written.
+    """
+
+    def __init__(self, path: Path, busy_seconds: float, *, read_only: bool = False) -> None:
+        self.path = path
+        self._busy_seconds = busy_seconds
+        self._read_only = read_only
+        self._openings = 0
+        self._is_open = False
+        # Shared by every use of the connections; held alone to close or reopen them.
+        self._use = ReadersWriterLock()
+        self._identity: connections.Identity | None = None
+        self._companions: dict[Path, connections.Identity | None] = {}
+        # Without a writer the file is open for reading alone, in the way that `_readable` describes.
+        self._writer: aiosqlite.Connection | None = None
+        self._reader: aiosqlite.Connection
+        self._readable: Readable | None = None
+        self._write_lock = anyio.Lock()
+        self._damaged_place: str | None = None  # None: not searched yet
+
+    async def open(self) -> None:
+        """Open the file, or create it. Raises also MemoryTooNew."""
+        # A connection whose opening is cancelled half-way leaves its thread behind.
+        with anyio.CancelScope(shield=True):
+            try:
+                await self._open()
+            except MemoryDamaged as error:
+                raise await self._located(error) from error
+
+    async def _open(self) -> None:
+        if self._read_only:
+            await self._open_to_read()
+            return
+        try:
+            await self._open_to_write()
+        except (MemoryFull, MemoryReadOnly) as error:
+            await self._open_to_read()
+            logger.warning("%s It is opened for reading alone.", error)
+
+    async def _open_to_write(self) -> None:
+        with self._mapped():
+            connections.create_private(self.path)
+            async with AsyncExitStack() as undo:
+                writer = await connections.connect(self.path, self._busy_seconds)
+                undo.push_async_callback(writer.close)
+                await connections.prepare(writer, self.path, self._busy_seconds)
+                reader = await connections.connect(self.path, self._busy_seconds, read_only=True)
+                undo.pop_all()
+        self._opened(reader, writer)
+
+    async def _open_to_read(self) -> None:
+        async with AsyncExitStack() as undo:
+            with self._mapped():
+                way = await to_thread.run_sync(readable, self.path, len(MIGRATIONS))
+                undo.callback(way.close)
+                reader = await connections.connect(way.uri, self._busy_seconds)
+                undo.push_async_callback(reader.close)
+                if way.is_private:
+                    await connections.prepare(reader, self.path, self._busy_seconds)
+                else:
+                    await connections.check(reader, self.path)
+                await reader.execute("PRAGMA query_only = ON")
+            undo.pop_all()
+        self._opened(reader, None, way)
+
+    def _opened(
+        self, reader: aiosqlite.Connection, writer: aiosqlite.Connection | None, way: Readable | None = None
+    ) -> None:
+        self._reader, self._writer, self._readable = reader, writer, way
+        self._identity = connections.identity(self.path)
+        self._companions = connections.companions(self.path)
+        self._openings += 1
+        self._is_open = True
+
+    async def close(self) -> None:
+        """Close both connections once all uses have ended."""
+        async with self._use.exclusive():
+            await self._close()
+
+    async def _close(self) -> None:
+        self._is_open = False
+        try:
+            await connections.close(self._reader)
+        finally:
+            if self._writer is not None:
+                await connections.close(self._writer)
+            if self._readable is not None:
+                self._readable.close()
+
+    @property
+    def is_writable(self) -> bool:
+        """False while the file is open for reading alone."""
+        return self._writer is not None
+
+    def is_replaced(self) -> bool:
+        """Whether the path now leads to another file, or the file changed without SQLite noticing."""
+        if not self._is_open or self._identity != connections.identity(self.path):
+            return True
+        return self._readable is not None and self._readable.is_outdated()
+
+    async def reopen(self) -> None:
+        """Continue with the file that is at the path now. Raises what `open` does."""
+        async with self._use.exclusive():
+            is_another = self._identity != connections.identity(self.path)
+            if self._is_open:
+                await self._close()
+            if is_another:
+                # SQLite leaves the write-ahead log of the replaced file, and would apply it to the new one.
+                connections.remove_companions(self._companions)
+            await self.open()
+
+    async def _ensure_writer(self) -> None:
+        """Open the file for writing if it was opened for reading alone. Raises MemoryFull, MemoryReadOnly."""
+        if self._writer is not None or not self._is_open:
+            return
+        if self._read_only:
+            raise MemoryReadOnly(str(self.path), "memory.read_only is set")
+        async with self._use.exclusive():
+            if self._is_open and self._writer is None:
+                reader, way = self._reader, self._readable
+                with anyio.CancelScope(shield=True):
+                    await self._open_to_write()
+                    await connections.close(reader)
+                    if way is not None:
+                        way.close()
+
+    def _mapped(self) -> AbstractContextManager[None]:
+        return connections.mapped_errors(self.path, self._busy_seconds)
+
+    @asynccontextmanager
+    async def _reading(self) -> AsyncIterator[aiosqlite.Connection]:
+        async with self._using():
+            yield self._reader
+
+    @asynccontextmanager
+    async def _transaction(
+        self, kind: Literal["IMMEDIATE", "DEFERRED"] = "IMMEDIATE"
+    ) -> AsyncIterator[aiosqlite.Connection]:
+        async with (
+            self._using_writer() as connection,
+            connections.transaction(connection, self._busy_seconds, kind),
+        ):
+            yield connection
+
+    @asynccontextmanager
+    async def _using_writer(self) -> AsyncIterator[aiosqlite.Connection]:
+        await self._ensure_writer()
+        async with self._using(), self._write_lock:
+            if self._writer is None:  # reopened meanwhile
+                raise MemoryUnusable(str(self.path), "it was opened again for reading alone")
+            yield self._writer
+
+    @asynccontextmanager
+    async def _using(self) -> AsyncIterator[None]:
+        """The file is neither closed nor reopened during one use; between two uses it may be."""
+        async with self._use.shared():
+            if not self._is_open:
+                raise MemoryUnusable(str(self.path), "what lies there now could not be opened")
+            try:
+                with self._mapped():
+                    yield
+            except MemoryDamaged as error:
+                raise await self._located(error) from error
+            if self._readable is not None and self._readable.is_outdated():
+                raise MemoryUnusable(str(self.path), "another process wrote to it while it was read")
+
+    async def _located(self, error: MemoryDamaged) -> MemoryDamaged:
+        """The error with the place of the damage, if that is found within a second."""
+        if error.place:
+            return error
+        if self._damaged_place is None:
+            self._damaged_place = await place_of_damage(self.path)
+        return MemoryDamaged(error.path, error.reason, self._damaged_place)
