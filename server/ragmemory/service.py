@@ -1,6 +1,6 @@
-"""The memory itself: put text in, find it again, look at it, forget it, undo. Knows nothing of MCP.
+"""The memory service: inject, query, list, forget, undo. Knows no MCP.
 
-Nothing is opened or loaded before it is needed; `warm_up` does so ahead of time.
+Files and models are opened when they are first needed; `warm_up` opens them ahead of time.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from msgspec.structs import replace
 
 from ragmemory.embedders import Embedder
 from ragmemory.errors import DocumentNotFound, EmbedderUnavailable, NothingToUndo, NotUndoable
-from ragmemory.ingest.documents import complete, make_draft
+from ragmemory.ingest.documents import complete, make_document
 from ragmemory.ingest.preparation import Preparation
 from ragmemory.ingest.reembedding import OnProgress, reembed
 from ragmemory.ingest.sweeping import Sweeper
-from ragmemory.ingest.write_queue import Intake
+from ragmemory.ingest.write_queue import WriteQueue
 from ragmemory.search.queries import LONGEST, parse
 from ragmemory.search.sync import Indexing
 from ragmemory.stores import verifying
@@ -29,8 +29,8 @@ from ragmemory.stores.sqlite import Store
 from ragmemory.stores.values import check_uri
 from ragmemory.types import (
     Change,
+    Document,
     DocumentInfo,
-    Draft,
     Entry,
     Forgotten,
     Injected,
@@ -48,14 +48,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-# Chunks of a batch that waits for the index where that is far behind; smaller ones do not wait.
+# A batch of more chunks waits while the index is far behind; a smaller one does not.
 _MANY_CHUNKS = 250
-# Characters that are hashed before a thread could be woken for them.
+# Longer texts, in characters, are hashed in a thread; shorter ones faster than a thread could be woken.
 _SHORT = 100_000
 
 
 class MemoryService:
-    """An async context manager. Every method raises RagMemoryErrors; anything else is a fault of our own."""
+    """An async context manager. Every method raises RagMemoryErrors; any other exception is a bug."""
 
     def __init__(self, store: Store, embedder: Embedder, indexing: Indexing, max_tokens: int) -> None:
         self._store = store
@@ -63,17 +63,17 @@ class MemoryService:
         self._indexing = indexing
         self._sweeper = Sweeper(store)
         preparation = Preparation(store, embedder, max_tokens, self._note_page, self._sweeper.wake)
-        self._intake = Intake(preparation.prepare, self._commit, preparation.build, preparation.abandon)
+        self._queue = WriteQueue(preparation.prepare, self._commit, preparation.build, preparation.abandon)
         self._opening = anyio.Lock()
         self._reembedding = anyio.Lock()
         self._is_open = False
         self.on_change: Callable[[str, Change], None] = lambda _, __: None
-        """Called with the id of every document that was added, updated or removed by this process."""
+        """Called with the id of every document that this process adds, updates or removes."""
 
     async def __aenter__(self) -> Self:
         self._tasks = await anyio.create_task_group().__aenter__()
-        self._tasks.start_soon(self._intake.run)
-        self._tasks.start_soon(self._indexing.follow, self._intake.idle)
+        self._tasks.start_soon(self._queue.run)
+        self._tasks.start_soon(self._indexing.follow, self._queue.idle)
         self._tasks.start_soon(self._indexing.maintain)
         self._tasks.start_soon(self._sweeper.run)
         return self
@@ -93,8 +93,8 @@ class MemoryService:
                 await self._close()
 
     async def _close(self) -> None:
-        # Whatever fails, the file is closed, also by whom it is just being opened: left open, it would keep
-        # the program from ending.
+        # The file is closed whatever fails, and also if it is just being opened: its threads would keep the
+        # program from exiting.
         async with AsyncExitStack() as closing:
             await closing.enter_async_context(self._opening)
             if self._is_open:
@@ -109,7 +109,7 @@ class MemoryService:
                     await self._store.reopen()
             else:
                 self._indexing.check()
-                # The first query needs both; neither has to wait for the other.
+                # The first query needs both the embedder and the store: load them at the same time.
                 self._tasks.start_soon(self._load_embedder)
                 await self._store.open()
                 self._is_open = True
@@ -117,28 +117,28 @@ class MemoryService:
                     self._sweeper.wake()
 
     async def _load_embedder(self) -> None:
-        with suppress(Exception):  # whoever needs it will be told
+        with suppress(Exception):  # The query that needs it raises the error.
             await to_thread.run_sync(self._embedder.warm_up)
 
     async def warm_up(self) -> None:
-        """Do now what the first query would wait for."""
+        """Open and load what the first query needs."""
         await self._open()
         await self._indexing.bring_up_to_date()
 
-    # Putting in
+    # Inject
 
     async def inject(self, text: str, metadata: Metadata, origin: Origin) -> Injected:
-        """Store a document, or its new version; returns when it is on the disk.
+        """Store a document, or its new version; return when it is on the disk.
 
         Raises BadArgument, EmbedderUnavailable, EmbedderMismatch.
         """
-        draft = await _drafted(make_draft, text, metadata)
+        document = await _make(make_document, text, metadata)
         await self._open()
-        return await self._intake.submit(Write(draft, origin))
+        return await self._queue.submit(Write(document, origin))
 
     async def _commit(self, writes: Sequence[Write]) -> Sequence[Injected | Exception | None]:
         vectors = [write.embeddings[0] for write in writes if write.embeddings]
-        # Two bytes a number.
+        # A float16 has two bytes.
         embedder = (self._embedder.identity, len(vectors[0]) // 2) if vectors else None
         chunks = sum(len(write.chunks or ()) for write in writes)
         if chunks > _MANY_CHUNKS:
@@ -168,9 +168,9 @@ class MemoryService:
     @property
     def waiting(self) -> int:
         """How many documents wait to be written."""
-        return self._intake.waiting
+        return self._queue.waiting
 
-    # Finding
+    # Query
 
     async def query(self, text: str, top_k: int, filter: dict[str, Any] | None = None) -> QueryResult:
         """Search everything that was committed before the call.
@@ -204,24 +204,24 @@ class MemoryService:
             notices.append(f"Searched by words alone. {error}")
             return None
 
-    # Looking
+    # Read
 
     async def documents(
         self, limit: int, offset: int = 0, uri_glob: str = "*"
     ) -> tuple[list[DocumentInfo], int]:
-        """A page of the documents, by uri, and how many there are in all. Raises BadArgument."""
+        """A page of the documents, ordered by uri, and how many match in all. Raises BadArgument."""
         check_uri("uri_glob", uri_glob)
         await self._open()
         return await self._store.documents(limit, offset, uri_glob)
 
     async def document(self, document: str) -> tuple[DocumentInfo, str]:
-        """One document by its id or uri, and its text. Raises DocumentNotFound."""
+        """A document by its id or uri, and its text. Raises DocumentNotFound."""
         await self._open()
         info = await self._store.document(document)
         return info, await self._store.text(info.document_id)
 
     async def document_ids(self, prefix: str) -> list[str]:
-        """The ids that begin so, of the documents last changed first."""
+        """The ids that begin with `prefix`, most recently changed first."""
         await self._open()
         return await self._store.document_ids(prefix)
 
@@ -236,34 +236,34 @@ class MemoryService:
         return await self._store.stats()
 
     async def verify(self, on_progress: verifying.OnProgress) -> Verified:
-        """Check the whole file, also one that cannot be opened."""
+        """Check the whole file, even if it cannot be opened."""
         return await self._store.verify(on_progress)
 
-    # Embedding anew
+    # Reembed
 
     async def reembed(self, on_progress: OnProgress) -> Reembedded:
-        """Make all embeddings anew with the configured embedder. Raises EmbedderUnavailable."""
+        """Recompute all embeddings with the configured embedder. Raises EmbedderUnavailable."""
         await self._open()
-        async with self._reembedding:  # what is gathered has one place
+        async with self._reembedding:  # The new embeddings are collected in one table.
             reembedded = await reembed(self._store, self._embedder, on_progress)
         self._indexing.note_write()
         return reembedded
 
-    # Taking back
+    # Remove and undo
 
     async def forget(self, document: str, origin: Origin) -> Forgotten:
         """Remove a document by its id or uri. Raises DocumentNotFound."""
         await self._open()
         info = await self._store.document(document)
         forgotten = await self._remove(info.uri, origin)
-        if forgotten is None:  # another was faster
+        if forgotten is None:  # Another process removed it first.
             raise DocumentNotFound(document)
         return forgotten
 
     async def undo(self, origin: Origin) -> Entry:
-        """Take back the last write that is not undone, and return it.
+        """Undo the last write that is not undone yet, and return it.
 
-        Raises NothingToUndo, NotUndoable, UndoConflict; nothing is changed then.
+        Raises NothingToUndo, NotUndoable, UndoConflict, MemoryDamaged; then nothing has changed.
         """
         await self._open()
         last = await self._store.last_write()
@@ -275,14 +275,14 @@ class MemoryService:
         elif before is None:
             raise NotUndoable(entry.seq, entry.action, entry.uri)
         else:
-            draft = await _drafted(complete, before.text, before.metadata)
-            write = Write(draft, origin, undoes=entry.seq, added_at=before.added_at)
-            await self._intake.submit(write)
+            document = await _make(complete, before.text, before.metadata)
+            write = Write(document, origin, undoes=entry.seq, added_at=before.added_at)
+            await self._queue.submit(write)
         return replace(entry, undone=True)
 
 
-async def _drafted(make: Callable[[str, Metadata], Draft], text: str, metadata: Metadata) -> Draft:
-    """`make(text, metadata)`, in a thread where that takes long."""
+async def _make(make: Callable[[str, Metadata], Document], text: str, metadata: Metadata) -> Document:
+    """`make(text, metadata)`, in a thread if it takes long."""
     if len(text) <= _SHORT:
         return make(text, metadata)
     return await to_thread.run_sync(make, text, metadata)

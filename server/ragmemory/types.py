@@ -1,4 +1,4 @@
-"""The plain shapes that the memory's parts pass to one another. No behaviour, no MCP word, no numpy."""
+"""The plain types that the parts of the memory exchange. No behaviour, no MCP, no numpy."""
 
 from __future__ import annotations
 
@@ -7,31 +7,31 @@ from typing import Any, Literal, TypeAlias
 from msgspec import Struct, field
 
 Metadata = dict[str, Any]
-# What the embedder makes of one chunk, as it is stored: (d,) little-endian float16, of unit length.
+# The embedding of one chunk, as it is stored: (d,) little-endian float16, unit length.
 Embedding: TypeAlias = bytes
 Status = Literal["added", "updated", "unchanged"]
 Change = Literal["added", "updated", "removed"]
 
 
 class Chunk(Struct, frozen=True):
-    """A range of a document's text. Ranges of one document join without gap or overlap to its whole text."""
+    """A range of a document's text. The chunks of a document cover its text without gap or overlap."""
 
     start: int  # offset of the first character
     end: int  # offset after the last character
     start_line: int  # 1-based
     end_line: int  # 1-based, inclusive
-    heading: str  # the heading path above it, joined by " > "; "" where there is none
+    heading: str  # the path of headings above it, joined by " > "; "" if there are none
 
 
 class Origin(Struct, frozen=True):
-    """Who writes, for the journal."""
+    """Who wrote, for the journal."""
 
     client: str = ""
     session: str = ""
 
 
-class Draft(Struct, frozen=True):
-    """A document as it is to be stored, checked and complete but for its chunks."""
+class Document(Struct, frozen=True):
+    """A validated document, ready to be cut into chunks and stored."""
 
     document_id: str
     uri: str
@@ -42,8 +42,8 @@ class Draft(Struct, frozen=True):
     created: float | None = None  # metadata.created_at in seconds since 1970
 
 
-class Built(Struct, frozen=True):
-    """A long document whose chunks are in the store already, hidden until it is written."""
+class StagedDocument(Struct, frozen=True):
+    """A long document whose chunks are stored already, but hidden until it is committed."""
 
     number: int
     uri: str
@@ -51,15 +51,15 @@ class Built(Struct, frozen=True):
 
 
 class Write(Struct, frozen=True):
-    """A draft on its way into the store. Without chunks only its metadata can be written."""
+    """One document to write. Without chunks only its metadata can be written."""
 
-    draft: Draft
+    document: Document
     origin: Origin
     chunks: list[Chunk] | None = None
     embeddings: list[Embedding] = []
-    built: Built | None = None  # instead of chunks and embeddings
-    undoes: int | None = None  # the journal entry that this write takes back
-    added_at: str = ""  # ISO 8601, UTC; "": now, unless the document is there already
+    staged: StagedDocument | None = None  # instead of chunks and embeddings
+    undoes: int | None = None  # the journal entry that this write undoes
+    added_at: str = ""  # ISO 8601, UTC; "": now, unless the document exists
 
 
 class Injected(Struct, frozen=True):
@@ -72,7 +72,7 @@ class Injected(Struct, frozen=True):
 
 
 class Hit(Struct, frozen=True):
-    """One found chunk. `score` is in [0, 1] and comparable between queries: it tells relevant from not."""
+    """One found chunk. `score` is in [0, 1] and comparable between queries."""
 
     rank: int  # from 1
     score: float
@@ -113,7 +113,7 @@ class DocumentInfo(Struct, frozen=True):
 
 
 class Entry(Struct, frozen=True):
-    """One line of the journal."""
+    """One entry of the journal."""
 
     seq: int
     at: str  # ISO 8601, UTC
@@ -148,7 +148,7 @@ class Reembedded(Struct, frozen=True):
 
 
 class Verified(Struct, frozen=True):
-    """The outcome of one `verify`. Each problem is a sentence, and what to do about it."""
+    """The outcome of one `verify`. Each problem is a sentence that ends with the remedy."""
 
     ok: bool
     problems: list[str]

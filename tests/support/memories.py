@@ -11,7 +11,7 @@ from ragmemory.app import make_service
 from ragmemory.embedders import WordWeights
 from ragmemory.embedders.local import LocalEmbedder
 from ragmemory.errors import EmbedderUnavailable
-from ragmemory.ingest.documents import make_draft
+from ragmemory.ingest.documents import make_document
 from ragmemory.service import MemoryService
 from ragmemory.types import Chunk, Embedding, Metadata, Origin, Write
 
@@ -79,4 +79,4 @@ def write_of(
     chunks = [
         Chunk(start, min(start + size, len(text)), 1, 1, "Heading") for start in range(0, len(text), size)
     ]
-    return Write(make_draft(text, metadata or {}), origin, chunks, [b"\0" * 4] * len(chunks))
+    return Write(make_document(text, metadata or {}), origin, chunks, [b"\0" * 4] * len(chunks))

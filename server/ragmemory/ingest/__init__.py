@@ -1,5 +1,5 @@
-"""Text to chunks to vectors to the store.
+"""From texts to stored chunks with embeddings.
 
-Start with `write_queue`, which every document passes; `preparation` cuts (`chunking`, `blocks`) and embeds,
-`documents` checks what a client sent. Knows no MCP.
+Start with `write_queue`, which every document passes. `documents` validates what a client sent, `preparation`
+cuts it into chunks (`chunking`, `blocks`) and embeds them. Knows no MCP.
 """

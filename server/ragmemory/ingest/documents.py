@@ -1,4 +1,4 @@
-"""What a client sends, checked and completed: text and metadata become a Draft. Pure."""
+"""Text and metadata from a client become a validated Document. Pure."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from ragmemory.errors import BadArgument
 from ragmemory.ingest.blocks import LONGEST_HEADING, markdown_blocks
 from ragmemory.stores.filters import timestamp
 from ragmemory.stores.values import check_object, check_unicode, check_uri
-from ragmemory.types import Draft, Metadata
+from ragmemory.types import Document, Metadata
 
-# Characters in which a title is looked for: a later heading is of a section, not of the document.
+# Characters that are searched for a title: a later heading belongs to a section, not to the document.
 _BEGINNING = 100_000
 
-# Where "#" at the start of a line is no heading. All else is Markdown: plain prose loses nothing by it.
+# File types in which "#" at the start of a line is no heading. All others are read as Markdown, which plain
+# prose is as well.
 # fmt: off
 _PLAIN = frozenset((
     "txt", "text", "log", "csv", "tsv", "json", "jsonl", "xml", "html", "htm", "yaml", "yml", "toml",
@@ -29,8 +30,8 @@ _PLAIN = frozenset((
 # fmt: on
 
 
-def make_draft(text: str, metadata: Metadata) -> Draft:
-    """Check a document and complete it. Raises BadArgument."""
+def make_document(text: str, metadata: Metadata) -> Document:
+    """Validate a document and complete it. Raises BadArgument."""
     for key, (is_valid, reason) in _KNOWN_KEYS.items():
         if key in metadata and not is_valid(metadata[key]):
             raise BadArgument(f"metadata.{key}", reason)
@@ -42,16 +43,16 @@ def make_draft(text: str, metadata: Metadata) -> Draft:
     return complete(text, metadata)
 
 
-def complete(text: str, metadata: Metadata) -> Draft:
-    """Fill in what was left out, without a check: an earlier release may have stored what is refused today.
+def complete(text: str, metadata: Metadata) -> Document:
+    """Complete a document without validating it: an earlier release may have stored what is refused now.
 
-    `metadata.uri` is the document's identity, else the hash of the text; the title is `metadata.title`, else
-    the first Markdown heading, else "", and cut to a heading's length: every chunk is embedded with it.
+    `metadata.uri` is the document's identity, else the hash of the text. The title is `metadata.title`, else
+    the first Markdown heading, else "". It is cut to a heading's length: every chunk is embedded with it.
     """
     digest = hashlib.sha256(text.encode())
     uri = metadata.get("uri") or f"sha256:{digest.hexdigest()}"
     title = metadata.get("title") or (first_heading(text) if is_markdown(uri) else "")
-    return Draft(
+    return Document(
         document_id=document_id(uri),
         uri=uri,
         title=title[:LONGEST_HEADING],
@@ -63,17 +64,17 @@ def complete(text: str, metadata: Metadata) -> Draft:
 
 
 def document_id(uri: str) -> str:
-    """16 hexadecimal digits that depend on the uri alone."""
+    """16 hexadecimal digits, derived from the uri alone."""
     return hashlib.sha256(uri.encode()).hexdigest()[:16]
 
 
 def is_markdown(uri: str) -> bool:
-    """Whether a document is read as Markdown: unless its extension says that it is something else."""
+    """Whether a document is read as Markdown: unless its extension names another format."""
     return PurePosixPath(uri).suffix[1:].lower() not in _PLAIN
 
 
 def first_heading(text: str) -> str:
-    """The first Markdown heading near the beginning that is not empty, or ""."""
+    """The first non-empty Markdown heading near the beginning, or ""."""
     return next((block.heading for block in markdown_blocks(text[:_BEGINNING]) if block.heading), "")
 
 

@@ -1,4 +1,4 @@
-"""What comes before the commit: compare with the store, cut what is new into chunks, and embed them."""
+"""Before the commit: compare documents with the store, cut new ones into chunks, and embed them."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from ragmemory.ingest.documents import is_markdown
 from ragmemory.ingest.write_queue import LONG, Prepared
 from ragmemory.stores.sqlite import Store
 from ragmemory.stores.writing import PAGE, difference
-from ragmemory.types import Built, Chunk, Embedding, Injected, Write, names
+from ragmemory.types import Chunk, Embedding, Injected, StagedDocument, Write, names
 
-# Chunks prepared at a time, and committed in one transaction.
+# Chunks that are prepared together and committed in one transaction.
 _BATCH = 1_000
-# A text of more characters has more chunks than a batch in any case that matters.
+# A longer text practically always has more chunks than a batch.
 _LONG_CHARACTERS = 1_000_000
 
 Page = tuple[list[Chunk], list[Embedding]]
@@ -46,24 +46,24 @@ class Preparation:
         self._max_tokens = max_tokens
         self._on_page = on_page
         self._on_abandoned = on_abandoned
-        # First in, first out: long documents take turns, page by page.
+        # A FIFO lock: long documents take turns, page by page.
         self._turn = anyio.Lock()
 
     async def prepare(self, writes: Sequence[Write]) -> list[Prepared]:
-        """For each: the outcome if nothing is new, the error if it failed, else what is to be written.
+        """For each document: its outcome if nothing is new, its error, or the write to commit.
 
-        None where the batch is full; LONG where a document alone is more than a batch. A document whose text
-        is known needs no embedder, and does not fail with it.
+        None if the batch is full; LONG if the document alone exceeds a batch. A document whose text is stored
+        already needs no embedder, and does not fail with it.
         """
-        known = await self._store.find([write.draft.uri for write in writes])
+        known = await self._store.find([write.document.uri for write in writes])
         outcomes: list[Prepared] = []
         fresh: list[int] = []
         for index, write in enumerate(writes):
-            draft, old = write.draft, known.get(write.draft.uri)
-            new = difference(draft, old)
+            document, old = write.document, known.get(write.document.uri)
+            new = difference(document, old)
             if new == "nothing" and old and write.undoes is None:
-                outcomes.append(Injected(draft.document_id, draft.uri, "unchanged", old.chunks))
-            elif new == "everything" and len(draft.text) > _LONG_CHARACTERS:
+                outcomes.append(Injected(document.document_id, document.uri, "unchanged", old.chunks))
+            elif new == "everything" and len(document.text) > _LONG_CHARACTERS:
                 outcomes.append(LONG)
             else:
                 outcomes.append(write)
@@ -75,33 +75,35 @@ class Preparation:
         return outcomes
 
     async def build(self, write: Write) -> Write | None:
-        """Write the chunks of a long document, hidden; the write that is returned makes it visible.
+        """Store the chunks of a long document, hidden. Committing the returned write makes it visible.
 
-        None if the hidden document vanished: begin again. Raises EmbedderUnavailable, EmbedderMismatch.
+        None if the hidden document has vanished: start again. Raises EmbedderUnavailable, EmbedderMismatch.
         """
         await self._check_embedder()
-        built = await self._store.begin(write.draft)
+        staged = await self._store.begin(write.document)
         try:
             async for chunks, embeddings in self._pages(write):
-                added = await self._store.add(built, write.draft, chunks, embeddings, self._embedder.identity)
+                added = await self._store.add(
+                    staged, write.document, chunks, embeddings, self._embedder.identity
+                )
                 if added is None:
                     return None
-                built = added
+                staged = added
                 await self._on_page(len(chunks))
         except BaseException:
-            await self.abandon(built)
+            await self.abandon(staged)
             raise
-        return replace(write, built=built)
+        return replace(write, staged=staged)
 
-    async def abandon(self, built: Built) -> None:
-        """Give up what `build` has written, unless it is visible by now. Cannot be cancelled."""
-        # If this fails, a later sweep removes it all the same.
+    async def abandon(self, staged: StagedDocument) -> None:
+        """Abandon what `build` has stored, unless it is visible by now. Cannot be cancelled."""
+        # If this fails, a later sweep removes it.
         with anyio.move_on_after(1, shield=True), suppress(RagMemoryError):
-            await self._store.abandon(built)
+            await self._store.abandon(staged)
         self._on_abandoned()
 
     async def _pages(self, write: Write) -> AsyncIterator[Page]:
-        """All chunks of a text, so many at a time as are written in one transaction."""
+        """All chunks of a text, in pages that fit into one transaction."""
         rest = self._split([write])
         while True:
             async with self._turn:
@@ -130,7 +132,7 @@ class Preparation:
         total = 0
         for write, found in zip(writes, chunks, strict=True):
             total += len(found)
-            is_whole = bool(found) and found[-1].end == len(write.draft.text)
+            is_whole = bool(found) and found[-1].end == len(write.document.text)
             outcomes.append(replace(write, chunks=found) if is_whole and total <= _BATCH else None)
         if outcomes[0] is None:
             outcomes[0] = LONG
@@ -139,7 +141,7 @@ class Preparation:
         return [next(embedded) if isinstance(one, Write) else one for one in outcomes]
 
     async def _with_embeddings(self, writes: Sequence[Write]) -> list[Write | Exception]:
-        """A text that the embedder refuses fails alone; whatever else fails concerns all of them."""
+        """A text that the embedder refuses fails alone; any other error fails all writes."""
         try:
             pairs = [(write, chunk) for write in writes for chunk in write.chunks or ()]
             embeddings = iter(await self._embed(pairs))
@@ -155,21 +157,21 @@ class Preparation:
 
     async def _embed(self, chunks: Sequence[tuple[Write, Chunk]]) -> list[Embedding]:
         return await self._embedder.embed_documents(
-            [write.draft.text[chunk.start : chunk.end] for write, chunk in chunks],
-            [context(write.draft.title, chunk.heading) for write, chunk in chunks],
+            [write.document.text[chunk.start : chunk.end] for write, chunk in chunks],
+            [context(write.document.title, chunk.heading) for write, chunk in chunks],
         )
 
     async def _check_embedder(self) -> None:
-        # The commit checks it again; this saves the work, and the price of a service.
+        # The commit checks this again. Checking it here saves the embedding, which a service may charge for.
         stored = await self._store.embedder()
         if stored and stored[0] != self._embedder.identity:
             raise EmbedderMismatch(*stored, self._embedder.identity, self._embedder.dimensions)
 
     def _split(self, writes: Sequence[Write]) -> Iterator[list[tuple[int, Chunk]]]:
-        sources = (Source(write.draft.text, is_markdown(write.draft.uri)) for write in writes)
+        sources = (Source(write.document.text, is_markdown(write.document.uri)) for write in writes)
         return split(sources, max_tokens=self._max_tokens, count=self._embedder.count_tokens)
 
 
 def context(title: str, heading: str) -> str:
-    """What stands above a chunk, to be embedded with it."""
+    """Title and headings above a chunk, which are embedded with it."""
     return " ".join(names(title, heading))

@@ -1,4 +1,4 @@
-"""All chunks embedded anew with the embedder that is configured now; texts and ids stay as they are."""
+"""Recompute the embeddings of all chunks with the configured embedder; texts and ids do not change."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from ragmemory.ingest.preparation import context
 from ragmemory.stores.sqlite import Store
 from ragmemory.types import Mark, Reembedded
 
-# Chunks done and chunks in all.
+# Called with the chunks done and the chunks in all.
 OnProgress = Callable[[int, int], Awaitable[None]]
 
-# Chunks read and embedded at a time.
+# Chunks that are read and embedded at a time.
 _PAGE = 1_000
 
 
 async def reembed(store: Store, embedder: Embedder, on_progress: OnProgress) -> Reembedded:
-    """Until the last moment everybody sees the old embeddings, also if this is interrupted.
+    """Replace all embeddings in one transaction at the end: readers see all old ones or all new ones.
 
-    Chunks that are added meanwhile are embedded, too. Raises EmbedderUnavailable.
+    Chunks that are added meanwhile are embedded as well. Raises EmbedderUnavailable.
     """
     await store.begin_reembedding()
     total = (await store.stats()).chunks
@@ -30,7 +30,7 @@ async def reembed(store: Store, embedder: Embedder, on_progress: OnProgress) -> 
         if page.chunk_ids:
             titles = [context(*above) for above in zip(page.titles, page.headings, strict=True)]
             embeddings = await embedder.embed_documents(page.texts, titles)
-            await store.gather(page.chunk_ids, embeddings)
+            await store.collect_embeddings(page.chunk_ids, embeddings)
             done += len(page.chunk_ids)
             await on_progress(done, max(done, total))
         mark = page.mark

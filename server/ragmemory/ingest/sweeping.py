@@ -1,4 +1,4 @@
-"""Removes hidden documents in the background: old versions of long ones, and what a killed process left."""
+"""Remove hidden documents in the background: old versions of long ones, and what a killed process left."""
 
 from __future__ import annotations
 

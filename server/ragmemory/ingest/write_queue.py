@@ -1,10 +1,10 @@
-"""Group commit: documents that wait while a batch is under way become the next batch.
+"""Group commit: documents that wait while a batch is in progress become the next batch.
 
-A batch is one embedding call and one transaction, however many calls it answers. Two stages overlap: while
-one batch is being committed, the next is chunked and embedded. What is done to a batch is not known here.
+A batch is one embedding call and one transaction, however many callers it answers. Two stages overlap: while
+one batch is committed, the next is chunked and embedded. The queue only schedules; its callbacks do the work.
 
-A long document is in no batch, so that others need not wait for it: it is prepared by the task that submitted
-it, and ends with that task.
+A long document is in no batch, so that others need not wait for it: the task that submitted it prepares and
+commits it, and cancelling that task ends the work.
 """
 
 from __future__ import annotations
@@ -18,31 +18,31 @@ from typing import Final, Literal
 import anyio
 from anyio.abc import ObjectReceiveStream, ObjectSendStream
 
-from ragmemory.types import Built, Injected, Write
+from ragmemory.types import Injected, StagedDocument, Write
 
 logger = logging.getLogger(__name__)
 
-# Bounds of a batch: how long the first of it waits for the last, and how much lies in memory.
+# Limits of a batch: they bound how long its first document waits, and how much memory it takes.
 _DOCUMENTS = 256
 _CHARACTERS = 2_000_000
 
 LONG: Final = "long"
 Prepared = Write | Injected | Exception | Literal["long"] | None
-# What can be done without the write lock: an outcome where nothing is to be written, an error where it
-# failed, None where there was no room, LONG for a long document, else the write with chunks and embeddings.
+# Prepare documents without the write lock. For each: the outcome if nothing has to be written, its error,
+# None if the batch has no room, LONG for a long document, else the write with chunks and embeddings.
 Prepare = Callable[[Sequence[Write]], Awaitable[Sequence[Prepared]]]
-# Prepare a long document; None to try again. The other gives up what was not committed.
+# Prepare a long document; None means try again. Abandon removes what was not committed.
 Build = Callable[[Write], Awaitable[Write | None]]
-Abandon = Callable[[Built], Awaitable[None]]
-# Write them: the outcome, an error where one alone failed; None where a write needs to be prepared again.
+Abandon = Callable[[StagedDocument], Awaitable[None]]
+# Commit writes. For each: the outcome, its error, or None if it has to be prepared again.
 Commit = Callable[[Sequence[Write]], Awaitable[Sequence[Injected | Exception | None]]]
 
 
 @dataclass(eq=False)
 class _Job:
-    """A document on its way, and whoever waits for it."""
+    """A document in the queue, and the outcome that its caller waits for."""
 
-    asked: Write
+    submitted: Write
     prepared: Write
     done: anyio.Event = field(default_factory=anyio.Event)
     outcome: Injected | Exception | Literal["long"] | None = None
@@ -52,8 +52,8 @@ class _Job:
         return self.done.is_set()
 
 
-class Intake:
-    """Documents of one uri are written in the order they came; no batch holds a uri twice."""
+class WriteQueue:
+    """Documents with the same uri are written in the order of submission; no batch holds a uri twice."""
 
     def __init__(self, prepare: Prepare, commit: Commit, build: Build, abandon: Abandon) -> None:
         self._prepare = prepare
@@ -61,16 +61,16 @@ class Intake:
         self._build = build
         self._abandon = abandon
         self._waiting: deque[_Job] = deque()
-        self._under_way: set[str] = set()
+        self._in_progress: set[str] = set()
         self._preparing: list[_Job] = []
         self._preparation: anyio.CancelScope | None = None
         self._changed = anyio.Event()
         self._finished = anyio.Event()
 
     async def submit(self, write: Write) -> Injected:
-        """Returns after the commit. Raises what the write failed with.
+        """Return after the commit. Raises the error of the write.
 
-        If it is cancelled before the commit began, nothing is written.
+        If it is cancelled before the commit begins, nothing is written.
         """
         job = _Job(write, write)
         self._waiting.append(job)
@@ -81,7 +81,7 @@ class Intake:
                 return await self._submit_long(write)
         finally:
             if job.outcome == LONG:
-                self._leave(write)
+                self._release(write)
             elif not job.is_done:
                 self._withdraw(job)
         if isinstance(job.outcome, Injected):
@@ -97,15 +97,15 @@ class Intake:
             try:
                 [outcome] = await self._commit([prepared])
             finally:
-                if prepared.built:
-                    await self._abandon(prepared.built)
+                if prepared.staged:
+                    await self._abandon(prepared.staged)
             if isinstance(outcome, Exception):
                 raise outcome
             if outcome is not None:
                 return outcome
 
     def _withdraw(self, job: _Job) -> None:
-        """The caller was cancelled: stop what is done for this job alone."""
+        """The caller was cancelled: stop the work that is done for this job alone."""
         job.done.set()
         if job in self._waiting:
             self._waiting.remove(job)
@@ -114,12 +114,12 @@ class Intake:
 
     @property
     def waiting(self) -> int:
-        """How many documents are not yet on the disk."""
-        return len(self._waiting) + len(self._under_way)
+        """How many submitted documents are not on the disk yet."""
+        return len(self._waiting) + len(self._in_progress)
 
     async def idle(self) -> None:
-        """Returns when nothing waits and nothing is under way."""
-        while self._waiting or self._under_way:
+        """Return when the queue is empty and nothing is in progress."""
+        while self._waiting or self._in_progress:
             await self._finished.wait()
 
     async def run(self) -> None:
@@ -139,48 +139,48 @@ class Intake:
                     await send.send(ready)
 
     def _take(self) -> list[_Job]:
-        """The longest-waiting documents that may be worked on now."""
+        """The next batch: the longest-waiting documents whose uri is not in progress."""
         batch: list[_Job] = []
-        passed: deque[_Job] = deque()
+        skipped: deque[_Job] = deque()
         characters = 0
         while self._waiting and len(batch) < _DOCUMENTS and characters < _CHARACTERS:
             job = self._waiting.popleft()
-            uri = job.asked.draft.uri
-            if uri in self._under_way:
-                passed.append(job)
+            uri = job.submitted.document.uri
+            if uri in self._in_progress:
+                skipped.append(job)
             else:
-                self._under_way.add(uri)
+                self._in_progress.add(uri)
                 batch.append(job)
-                characters += len(job.asked.draft.text)
-        self._waiting.extendleft(reversed(passed))
+                characters += len(job.submitted.document.text)
+        self._waiting.extendleft(reversed(skipped))
         return batch
 
     async def _prepare_batch(self, batch: list[_Job]) -> list[_Job]:
-        """Those that are to be committed."""
+        """Prepare a batch; return the jobs to commit."""
         outcomes: Sequence[Prepared] = [None] * len(batch)
         with anyio.CancelScope() as scope:
             self._preparing, self._preparation = batch, scope
             try:
-                outcomes = await self._prepare([job.asked for job in batch])
+                outcomes = await self._prepare([job.submitted for job in batch])
             except Exception as error:
-                logger.exception("a batch could not be prepared")
+                logger.exception("A batch could not be prepared")
                 outcomes = [error] * len(batch)
         self._preparation = None
         ready, full = [], []
         for job, outcome in zip(batch, outcomes, strict=True):
-            if job.is_done:  # withdrawn
-                self._leave(job.asked)
+            if job.is_done:  # Withdrawn.
+                self._release(job.submitted)
             elif isinstance(outcome, Write):
                 job.prepared = outcome
                 ready.append(job)
             elif outcome is None:
                 full.append(job)
-            elif outcome == LONG:  # the uri stays under way
+            elif outcome == LONG:  # The uri stays in progress.
                 job.outcome = LONG
                 job.done.set()
             else:
                 self._finish(job, outcome)
-        self._hand_back(full)
+        self._requeue(full)
         return ready
 
     async def _commit_batches(self, receive: ObjectReceiveStream[list[_Job]]) -> None:
@@ -191,8 +191,8 @@ class Intake:
     async def _commit_batch(self, batch: list[_Job]) -> None:
         outcomes: Sequence[Injected | Exception | None]
         for job in batch:
-            if job.is_done:  # withdrawn
-                self._leave(job.asked)
+            if job.is_done:  # Withdrawn.
+                self._release(job.submitted)
         batch = [job for job in batch if not job.is_done]
         if not batch:
             return
@@ -200,17 +200,17 @@ class Intake:
             outcomes = await self._commit([job.prepared for job in batch])
         except Exception as error:
             outcomes = [error] * len(batch)
-        again = []
+        retry = []
         for job, outcome in zip(batch, outcomes, strict=True):
             if outcome is None and not job.is_done:
-                again.append(job)
+                retry.append(job)
             else:
                 self._finish(job, outcome)
-        self._hand_back(again)
+        self._requeue(retry)
 
-    def _hand_back(self, jobs: list[_Job]) -> None:
-        """They wait again, before all others."""
-        self._under_way.difference_update(job.asked.draft.uri for job in jobs)
+    def _requeue(self, jobs: list[_Job]) -> None:
+        """Put jobs back at the head of the queue."""
+        self._in_progress.difference_update(job.submitted.document.uri for job in jobs)
         self._waiting.extendleft(reversed(jobs))
         self._changed.set()
 
@@ -218,11 +218,11 @@ class Intake:
         if not job.is_done:
             job.outcome = outcome
             job.done.set()
-        self._leave(job.asked)
+        self._release(job.submitted)
 
-    def _leave(self, write: Write) -> None:
-        """The next document of this uri may be worked on."""
-        self._under_way.discard(write.draft.uri)
+    def _release(self, write: Write) -> None:
+        """Let the next document with this uri proceed."""
+        self._in_progress.discard(write.document.uri)
         self._changed.set()
         self._finished.set()
         self._finished = anyio.Event()

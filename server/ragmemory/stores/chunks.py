@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from ragmemory.stores.fulltext import searchable
-from ragmemory.types import Chunk, Draft, Embedding
+from ragmemory.types import Chunk, Document, Embedding
 
 if TYPE_CHECKING:
     import aiosqlite
@@ -23,7 +23,7 @@ class DocumentChunks(NamedTuple):
     """Some or all chunks of one document."""
 
     number: int
-    draft: Draft
+    document: Document
     chunks: Sequence[Chunk]
     embeddings: Sequence[Embedding]
 
@@ -38,12 +38,12 @@ async def insert(connection: aiosqlite.Connection, parts: Sequence[DocumentChunk
     def chunk_rows() -> Iterator[tuple[object, ...]]:
         for first, part in zip(firsts, parts, strict=False):
             for chunk_id, chunk in enumerate(part.chunks, first):
-                text = part.draft.text[chunk.start : chunk.end]
+                text = part.document.text[chunk.start : chunk.end]
                 yield chunk_id, part.number, chunk.heading, chunk.start_line, chunk.end_line, text
 
     def fulltext_rows() -> Iterator[tuple[object, ...]]:
         for first, part in zip(firsts, parts, strict=False):
-            title, text = searchable(part.draft.title), part.draft.text
+            title, text = searchable(part.document.title), part.document.text
             for chunk_id, chunk in enumerate(part.chunks, first):
                 yield chunk_id, title, searchable(chunk.heading), searchable(text[chunk.start : chunk.end])
 

@@ -1,7 +1,7 @@
-"""A connection to the memory's file: how it is opened, its transactions, and sqlite3's errors as our own.
+"""Connections to the memory's file: opening, transactions, and the mapping of sqlite3's errors.
 
-Nothing here knows the tables. Statements are sent whole (`executemany` over a generator), never row by row:
-one hop to aiosqlite's thread costs about as much as ten rows.
+Rows are sent together (`executemany` over a generator), never one by one: a hop to aiosqlite's thread costs
+about as much as ten rows.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ from ragmemory.stores.schema import APPLICATION_ID, MIGRATIONS
 if TYPE_CHECKING:
     import aiosqlite
 
-# Seconds between attempts where SQLite answers "locked" without asking its own busy handler.
+# Seconds between attempts if SQLite answers "locked" without calling its own busy handler.
 _RETRY = 0.02
-# Seconds that a writer waits for the lock within SQLite, where no cancellation reaches it.
-_DEAF = 0.25
+# Seconds that a writer waits for the lock inside SQLite, where it cannot be cancelled.
+_UNCANCELLABLE_SECONDS = 0.25
 
 
 Identity = tuple[int, int]
 
 
-# Result codes for a disk that no longer gives back what was written: https://www.sqlite.org/rescode.html
+# Result codes of a disk that does not return what was written: https://www.sqlite.org/rescode.html
 _UNREADABLE = frozenset(
     {
         sqlite3.SQLITE_IOERR_READ,
@@ -58,20 +58,20 @@ OUT_OF_BOUNDS = "a stored length is larger than the computer's memory"
 
 @contextmanager
 def mapped_errors(path: Path, busy_seconds: float) -> Iterator[None]:
-    """Errors of sqlite3 and of the disk, as RagMemoryErrors."""
+    """Map errors of sqlite3 and of the disk to RagMemoryErrors."""
     try:
         yield
     except sqlite3.Error as error:
-        raise _ours(error, path, busy_seconds) from error
+        raise _from_sqlite_error(error, path, busy_seconds) from error
     except OSError as error:
-        raise _ours_of_disk(error, path) from error
+        raise _from_os_error(error, path) from error
     except MemoryError as error:
         raise MemoryDamaged(str(path), OUT_OF_BOUNDS) from error
-    except UnicodeDecodeError as error:  # even the name of a table, in the sentence of an error
+    except UnicodeDecodeError as error:  # Even the name of a table in an error message can be damaged.
         raise MemoryDamaged(str(path), "a stored text is not UTF-8") from error
 
 
-def _ours(error: sqlite3.Error, path: Path, busy_seconds: float) -> RagMemoryError:
+def _from_sqlite_error(error: sqlite3.Error, path: Path, busy_seconds: float) -> RagMemoryError:
     if unwritable := _unwritable(error, path):
         return unwritable
     code = getattr(error, "sqlite_errorcode", 0)
@@ -87,12 +87,12 @@ def _ours(error: sqlite3.Error, path: Path, busy_seconds: float) -> RagMemoryErr
     if code in _UNREADABLE:
         return MemoryDamaged(str(path), f"the disk does not give it back ({error})")
     if not code and str(error).startswith("Could not decode"):
-        # The sentence goes on with the text itself.
+        # The rest of the message is the text itself.
         return MemoryDamaged(str(path), "a stored text is not UTF-8")
     return MemoryUnusable(str(path), str(error))
 
 
-def _ours_of_disk(error: OSError, path: Path) -> RagMemoryError:
+def _from_os_error(error: OSError, path: Path) -> RagMemoryError:
     return _unwritable(error, path) or MemoryUnusable(str(path), error.strerror or str(error))
 
 
@@ -106,7 +106,7 @@ def _unwritable(error: sqlite3.Error | OSError, path: Path) -> RagMemoryError | 
 
 
 def create_private(path: Path) -> None:
-    """Make the file, and folders above it, for the owner only; SQLite gives -wal and -shm the same mode.
+    """Create the file and its folders for the owner only; SQLite gives -wal and -shm the same mode.
 
     Raises MemoryUnusable, OSError.
     """
@@ -115,13 +115,13 @@ def create_private(path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-    # SQLite opens a file that may only be read, and fails at the first write.
+    # SQLite opens a file without write permission, and fails at the first write.
     if not may_write(path):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
 
 
 def identity(path: Path) -> Identity | None:
-    """Differs for another file of the same name; None where there is none."""
+    """Device and inode: they differ for another file at the same path. None if there is no file."""
     try:
         found = path.stat()
     except OSError:
@@ -130,13 +130,13 @@ def identity(path: Path) -> Identity | None:
 
 
 def companions(path: Path) -> dict[Path, Identity | None]:
-    """The write-ahead log and its index, which SQLite finds by their names alone."""
+    """The write-ahead log and its index, which SQLite finds by their names alone, and their identities."""
     names = (path.with_name(path.name + suffix) for suffix in ("-wal", "-shm"))
     return {companion: identity(companion) for companion in names}
 
 
 def remove_companions(known: dict[Path, Identity | None]) -> None:
-    """Remove those that are still the same files, but not what others have put in their place."""
+    """Remove the files that are still the same, but not those that another process has put there."""
     for companion, before in known.items():
         if before is not None and before == identity(companion):
             with suppress(OSError):
@@ -144,10 +144,10 @@ def remove_companions(known: dict[Path, Identity | None]) -> None:
 
 
 async def connect(place: Path | str, busy_seconds: float, *, read_only: bool = False) -> aiosqlite.Connection:
-    """Open a file, or what a `file:` URI names. Raises sqlite3.Error."""
+    """Open a path or a `file:` URI. Raises sqlite3.Error."""
     import aiosqlite
 
-    # isolation_level None: sqlite3 opens no transactions behind our back.
+    # isolation_level None: sqlite3 begins no transactions by itself.
     connection = await aiosqlite.connect(
         place, uri=isinstance(place, str), timeout=busy_seconds, isolation_level=None
     )
@@ -163,7 +163,7 @@ async def connect(place: Path | str, busy_seconds: float, *, read_only: bool = F
 
 
 async def close(connection: aiosqlite.Connection) -> None:
-    """Close it even when the caller is being cancelled: its thread would outlive the program."""
+    """Close it even if the caller is cancelled: its thread would keep the program from exiting."""
     with anyio.CancelScope(shield=True):
         await connection.close()
 
@@ -174,11 +174,11 @@ async def transaction(
     busy_seconds: float,
     kind: Literal["IMMEDIATE", "DEFERRED"] = "IMMEDIATE",
 ) -> AsyncIterator[None]:
-    """Take the write lock at once (upgrading a reader would fail), commit at the end or roll back.
+    """Take the write lock at once (upgrading a read lock would fail); commit at the end or roll back.
 
-    "DEFERRED" takes none: for temporary tables. Can be cancelled until it has begun.
+    "DEFERRED" takes no lock: for temporary tables. It can be cancelled until it has begun.
     """
-    await _patiently(connection, f"BEGIN {kind}", busy_seconds)
+    await _retry_while_locked(connection, f"BEGIN {kind}", busy_seconds)
     with anyio.CancelScope(shield=True):
         try:
             yield
@@ -189,11 +189,11 @@ async def transaction(
             raise
 
 
-async def _patiently(connection: aiosqlite.Connection, statement: str, seconds: float) -> None:
-    """Execute it, and again for so many seconds where another has the lock that it needs."""
+async def _retry_while_locked(connection: aiosqlite.Connection, statement: str, seconds: float) -> None:
+    """Execute a statement; try again for `seconds` while another process holds the lock that it needs."""
     deadline = anyio.current_time() + seconds
     while True:
-        # What one attempt has got must not be lost with its answer.
+        # An attempt that succeeds must not be cancelled before its result is known: it may hold the lock.
         with anyio.CancelScope(shield=True):
             try:
                 await connection.execute_fetchall(statement)
@@ -205,28 +205,28 @@ async def _patiently(connection: aiosqlite.Connection, statement: str, seconds: 
 
 
 async def prepare(connection: aiosqlite.Connection, path: Path, busy_seconds: float) -> None:
-    """Check that the file is ours, switch it to WAL and bring its tables up to date: for the one who writes.
+    """Check that the file is a memory, switch it to WAL and migrate its tables. For a writer.
 
     Raises NotAMemory, MemoryTooNew, sqlite3.Error.
     """
     version = await check(connection, path)
-    # The switch needs the file for itself for a moment, and SQLite does not wait for that by itself.
-    await _patiently(connection, "PRAGMA journal_mode = WAL", busy_seconds)
+    # The switch needs the file alone for a moment, and SQLite does not wait for that.
+    await _retry_while_locked(connection, "PRAGMA journal_mode = WAL", busy_seconds)
     for number in range(version, len(MIGRATIONS)):
         async with transaction(connection, busy_seconds):
-            # Another process may have been faster.
+            # Another process may have migrated it first.
             if await pragma(connection, "user_version") > number:
                 continue
             for statement in MIGRATIONS[number]:
                 await connection.execute(statement)
             await connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             await connection.execute(f"PRAGMA user_version = {number + 1}")
-    await connection.execute(f"PRAGMA busy_timeout = {min(busy_seconds, _DEAF) * 1000:.0f}")
+    await connection.execute(f"PRAGMA busy_timeout = {min(busy_seconds, _UNCANCELLABLE_SECONDS) * 1000:.0f}")
 
 
 async def check(connection: aiosqlite.Connection, path: Path) -> int:
-    """The version of the tables, once it is known that they are ours. Raises NotAMemory, MemoryTooNew."""
-    # In this order: another process that makes the tables right now sets its mark in the same transaction.
+    """Check that the tables are a memory's, and return their version. Raises NotAMemory, MemoryTooNew."""
+    # In this order: a process that creates the tables sets the application id in the same transaction.
     has_tables = await pragma(connection, "schema_version") > 0
     if has_tables and await pragma(connection, "application_id") != APPLICATION_ID:
         raise NotAMemory(str(path), "it is the database of another program")
@@ -237,6 +237,6 @@ async def check(connection: aiosqlite.Connection, path: Path) -> int:
 
 
 async def pragma(connection: aiosqlite.Connection, name: str) -> int:
-    """A pragma's number."""
+    """The value of an integer pragma."""
     [row] = await connection.execute_fetchall(f"PRAGMA {name}")
     return int(row[0])

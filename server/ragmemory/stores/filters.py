@@ -1,4 +1,4 @@
-"""A query's filter as an SQL condition on `documents`. Pure; every value travels as a parameter."""
+"""Compile a query's filter to an SQL condition on `documents`. Pure; every value is a parameter."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _HAS = "EXISTS (SELECT 1 FROM json_each(metadata) AS pair WHERE pair.key = ? AND
 
 
 def timestamp(text: object) -> float | None:
-    """Seconds since 1970 of an ISO 8601 date or time (UTC where it names no zone); None if it is none."""
+    """Seconds since 1970 of an ISO 8601 date or time (UTC if it names no zone); None for any other value."""
     if not isinstance(text, str):
         return None
     try:
@@ -29,7 +29,7 @@ def timestamp(text: object) -> float | None:
 
 
 def compile_filter(filter: dict[str, Any]) -> Condition:
-    """The condition that all keys of the filter hold, and its parameters. Raises BadArgument."""
+    """The condition that every key of the filter holds, and its parameters. Raises BadArgument."""
     check_object("filter", filter)
     if len(filter) > MOST_CONDITIONS:
         raise BadArgument("filter", f"has more than {MOST_CONDITIONS} conditions")
@@ -80,7 +80,7 @@ def _equals(key: str, value: Any) -> Condition:
 
 
 def _number(value: int | float) -> int | float:
-    """As SQLite reads it from JSON: a whole number beyond 64 bits becomes a float."""
+    """The number as SQLite reads it from JSON: an integer beyond 64 bits becomes a float."""
     if -(2**63) <= value < 2**63:
         return value
     try:

@@ -1,13 +1,12 @@
-"""Text as FTS5 takes it: what is fed to its tokenizer, and phrases as its query syntax. Pure."""
+"""Text for FTS5: what its tokenizer gets, and phrases in its query syntax. Pure."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
 
-# Scripts written without spaces: unicode61 takes a whole run of them as one token, so a phrase inside would
-# never be found. Each character becomes a token of its own; a phrase is then a sequence of them. Compiled at
-# first need, which is not at the start.
+# Scripts without spaces: unicode61 makes one token of a whole run, in which no phrase would be found. So each
+# character becomes a token, and a phrase a sequence of tokens. Compiled at first use, not at import.
 _UNSPACED = (
     r"([\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]"
     r"|[\U00020000-\U0003ffff])"
@@ -20,7 +19,7 @@ def searchable(text: str) -> str:
 
 
 def fulltext_query(phrases: Iterable[str], prefixes: Iterable[str]) -> str:
-    """An FTS5 expression for rows that hold all of them; quoted, so that no text in it is syntax."""
+    """An FTS5 expression for rows that hold all of them. Quoted: nothing in the texts is syntax."""
     return " AND ".join(
         [_quoted(phrase) for phrase in phrases] + [f"{_quoted(prefix)} *" for prefix in prefixes]
     )

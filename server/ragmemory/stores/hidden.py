@@ -1,11 +1,11 @@
-"""Hidden documents: long ones on their way in or out, a page of chunks in each short transaction.
+"""Hidden documents: long documents are written and removed page by page, in short transactions.
 
-A hidden document is seen by no reader. One that is being written becomes visible in the transaction that
-hides the version before it; one that was removed loses its full text and embeddings page by page, then, when
-undo needs its text no more, its chunks. A kill at any moment leaves hidden documents that a later sweep
-removes. An index follows hidden chunks like all others: a search leaves out those of `ranges`.
+No reader sees a hidden document. A staged one becomes visible in the transaction that hides its previous
+version. A removed one loses its full text and embeddings page by page and then, once undo no longer needs its
+text, its chunks. A process that is killed leaves hidden documents, which a later sweep removes. An index
+holds hidden chunks like all others; a search excludes those of `ranges`.
 
-Called with the write lock held, except for `ranges`; begins and commits nothing itself.
+Called with the write lock held, except for `ranges` and `has_garbage`.
 """
 
 from __future__ import annotations
@@ -20,70 +20,70 @@ from ragmemory.stores import chunks as chunk_rows
 from ragmemory.stores import journal, meta
 from ragmemory.stores.chunks import FULLTEXT_DELETE, DocumentChunks
 from ragmemory.stores.fulltext import searchable
-from ragmemory.stores.writing import BUILDING, PAGE, REMOVED, hidden_name
-from ragmemory.types import Built, Chunk, Draft, Embedding
+from ragmemory.stores.writing import PAGE, REMOVED, STAGED, hidden_name
+from ragmemory.types import Chunk, Document, Embedding, StagedDocument
 
 if TYPE_CHECKING:
     import aiosqlite
 
-# A document to which nothing was added for so long was left behind by a process that was killed. No live one
-# waits so long for one page.
+# A staged document that has not grown for so long belongs to a process that was killed: no live one needs so
+# long for a page.
 _ABANDONED = timedelta(hours=1)
-# What a sweep has to do: pages to take out of the index, or chunks that undo does not need.
+# What a sweep removes: pages with full text and embeddings, or chunks that undo does not need.
 _GARBAGE = (
-    f"(hidden = {REMOVED} OR hidden = {BUILDING} AND updated_at < ?)"
+    f"(hidden = {REMOVED} OR hidden = {STAGED} AND updated_at < ?)"
     " AND (EXISTS (SELECT 1 FROM pages WHERE document = number)"
     " OR NOT EXISTS (SELECT 1 FROM journal WHERE before_document = number))"
 )
 
 
-async def begin(connection: aiosqlite.Connection, draft: Draft, at: datetime) -> Built:
-    """Make a hidden document without chunks."""
+async def begin(connection: aiosqlite.Connection, document: Document, at: datetime) -> StagedDocument:
+    """Create a hidden document without chunks."""
     [(number,)] = await connection.execute_fetchall("SELECT ifnull(max(number), 0) + 1 FROM documents")
     name = hidden_name()
     await connection.execute(
         "INSERT INTO documents(number, document_id, uri, title, digest, metadata, chunks, characters,"
         " created, added_at, updated_at, hidden) VALUES(?1, ?2, ?2, ?3, x'', '{}', 0, 0, 0, ?4, ?4, ?5)",
-        [number, name, draft.title, journal.iso(at), BUILDING],
+        [number, name, document.title, journal.iso(at), STAGED],
     )
-    return Built(number, name)
+    return StagedDocument(number, name)
 
 
 async def add(
     connection: aiosqlite.Connection,
-    built: Built,
-    draft: Draft,
+    staged: StagedDocument,
+    document: Document,
     chunks: Sequence[Chunk],
     embeddings: Sequence[Embedding],
     embedder: str,
     at: datetime,
-) -> Built | None:
-    """Add the next chunks to a hidden document; None if it is gone. Raises EmbedderMismatch."""
+) -> StagedDocument | None:
+    """Add the next chunks to a hidden document; None if it no longer exists. Raises EmbedderMismatch."""
     cursor = await connection.execute(
         "UPDATE documents SET updated_at = ? WHERE number = ? AND uri = ? AND hidden = ?",
-        [journal.iso(at), built.number, built.uri, BUILDING],
+        [journal.iso(at), staged.number, staged.uri, STAGED],
     )
     if cursor.rowcount == 0:
         return None
-    # Two bytes a number.
+    # A float16 has two bytes.
     await meta.require_embedder(connection, embedder, len(embeddings[0]) // 2)
-    first = await chunk_rows.insert(connection, [DocumentChunks(built.number, draft, chunks, embeddings)])
+    first = await chunk_rows.insert(connection, [DocumentChunks(staged.number, document, chunks, embeddings)])
     await connection.execute(
-        "INSERT INTO pages VALUES(?, ?, ?)", [first, first + len(chunks) - 1, built.number]
+        "INSERT INTO pages VALUES(?, ?, ?)", [first, first + len(chunks) - 1, staged.number]
     )
-    return replace(built, chunks=built.chunks + len(chunks))
+    return replace(staged, chunks=staged.chunks + len(chunks))
 
 
-async def abandon(connection: aiosqlite.Connection, built: Built) -> None:
-    """Give up a document that is being written, unless it is visible by now."""
+async def abandon(connection: aiosqlite.Connection, staged: StagedDocument) -> None:
+    """Mark a staged document as removed, unless it is visible by now."""
     await connection.execute(
         "UPDATE documents SET hidden = ? WHERE number = ? AND uri = ? AND hidden = ?",
-        [REMOVED, built.number, built.uri, BUILDING],
+        [REMOVED, staged.number, staged.uri, STAGED],
     )
 
 
 async def ranges(connection: aiosqlite.Connection) -> list[tuple[int, int]]:
-    """The first and the last id of each page of chunks that are hidden, but have embeddings."""
+    """The first and last chunk id of each hidden page that still has embeddings."""
     rows = await connection.execute_fetchall(
         "SELECT first, last FROM documents JOIN pages ON document = number WHERE hidden <> 0 ORDER BY first"
     )
@@ -91,12 +91,12 @@ async def ranges(connection: aiosqlite.Connection) -> list[tuple[int, int]]:
 
 
 async def has_garbage(connection: aiosqlite.Connection, at: datetime) -> bool:
-    """Whether there is something to sweep. Needs no lock."""
+    """Whether there is anything to sweep. Needs no lock."""
     return await _garbage(connection, at) is not None
 
 
 async def sweep(connection: aiosqlite.Connection, at: datetime) -> bool:
-    """Remove at most a page of what is hidden for good; False if there is nothing."""
+    """Remove at most one page of garbage; False if there is none."""
     found = await _garbage(connection, at)
     if found is None:
         return False
@@ -109,7 +109,7 @@ async def sweep(connection: aiosqlite.Connection, at: datetime) -> bool:
     )
     if pages:
         first, last = pages[0]
-        await _take_out(connection, title, first, min(last, first + PAGE - 1))
+        await _delete_page(connection, title, first, min(last, first + PAGE - 1))
         await connection.execute("DELETE FROM pages WHERE first = ?", [first])
         if last >= first + PAGE:
             await connection.execute("INSERT INTO pages VALUES(?, ?, ?)", [first + PAGE, last, number])
@@ -131,8 +131,8 @@ async def _garbage(connection: aiosqlite.Connection, at: datetime) -> tuple[int,
     return next(((row[0], row[1]) for row in rows), None)
 
 
-async def _take_out(connection: aiosqlite.Connection, title: str, first: int, last: int) -> None:
-    """Delete the full text and the embeddings of chunks, and log them as removed; their texts stay."""
+async def _delete_page(connection: aiosqlite.Connection, title: str, first: int, last: int) -> None:
+    """Delete the full text and embeddings of chunks, and record them as removals; their texts stay."""
     rows = await connection.execute_fetchall(
         "SELECT chunk_id, heading, text FROM chunks WHERE chunk_id BETWEEN ? AND ?", [first, last]
     )

@@ -1,7 +1,7 @@
-"""Every embedding made anew: gathered aside first, then put in place in one transaction.
+"""Replacing all embeddings: new ones are collected in a temporary table, then switched in one transaction.
 
-The temporary table is of this connection alone and ends with it, however the process ends; until the switch
-nobody sees any of it. Called with the write lock of this process held.
+The temporary table belongs to this connection and disappears with it, however the process ends. Called with
+the write lock of this process held.
 """
 
 from __future__ import annotations
@@ -18,22 +18,24 @@ if TYPE_CHECKING:
 
 
 async def begin(connection: aiosqlite.Connection) -> None:
-    """Make the table anew, empty."""
+    """Create the table, empty."""
     await connection.execute("DROP TABLE IF EXISTS temp.fresh")
     await connection.execute("CREATE TEMP TABLE fresh(chunk_id INTEGER PRIMARY KEY, vector BLOB)")
 
 
-async def gather(
-    connection: aiosqlite.Connection, chunk_ids: Iterable[int], made: Iterable[Embedding]
+async def collect(
+    connection: aiosqlite.Connection, chunk_ids: Iterable[int], embeddings: Iterable[Embedding]
 ) -> None:
-    """Keep these for the switch."""
-    await connection.executemany("INSERT INTO temp.fresh VALUES(?, ?)", zip(chunk_ids, made, strict=True))
+    """Store new embeddings until the switch."""
+    await connection.executemany(
+        "INSERT INTO temp.fresh VALUES(?, ?)", zip(chunk_ids, embeddings, strict=True)
+    )
 
 
 async def switch(connection: aiosqlite.Connection, mark: Mark, identity: str, at: datetime) -> int | None:
-    """Replace all embeddings by those gathered up to the mark, and return how many there are now.
+    """Replace all embeddings by the new ones and return their number.
 
-    None, with nothing done, if chunks were added after the mark.
+    None, without any change, if chunks were added after the mark.
     """
     newer = await connection.execute_fetchall(
         "SELECT 1 FROM embeddings WHERE chunk_id > ? LIMIT 1", [mark.chunk_id]
@@ -41,7 +43,7 @@ async def switch(connection: aiosqlite.Connection, mark: Mark, identity: str, at
     if newer:
         return None
     await connection.execute("DELETE FROM embeddings")
-    # Some of the chunks may have gone meanwhile.
+    # Some of the chunks may have been removed meanwhile.
     await connection.execute(
         "INSERT INTO embeddings SELECT fresh.* FROM temp.fresh JOIN chunks USING(chunk_id)"
     )
@@ -49,7 +51,7 @@ async def switch(connection: aiosqlite.Connection, mark: Mark, identity: str, at
         "SELECT count(*), max(length(vector)) FROM embeddings"
     )
     await connection.execute("DELETE FROM meta WHERE key IN ('embedder', 'dimensions')")
-    # Two bytes a number. An empty memory is free for any embedder.
+    # A float16 has two bytes. An empty memory accepts any embedder.
     values = [("embedder", identity), ("dimensions", str(size // 2))] if count else []
     values.append(("reembedded", journal.iso(at)))
     await connection.executemany("INSERT OR REPLACE INTO meta VALUES(?, ?)", values)

@@ -1,8 +1,8 @@
-"""The tables, as migrations in order. A released one is never edited; a change is a new one at the end."""
+"""The tables, as a list of migrations. A released migration is never edited; changes are appended."""
 
 from __future__ import annotations
 
-# Marks the file as ours ("RAGM"), so that another program's database is refused instead of changed.
+# "RAGM": another program's database is refused instead of changed.
 APPLICATION_ID = 0x5241474D
 
 _FIRST = (

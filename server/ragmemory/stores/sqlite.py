@@ -22,11 +22,10 @@ from ragmemory.stores.file import MemoryFile
 from ragmemory.stores.filters import Condition
 from ragmemory.stores.fulltext import fulltext_query
 from ragmemory.types import (
-    Built,
     Changes,
     Chunk,
+    Document,
     DocumentInfo,
-    Draft,
     Embedding,
     Entry,
     Forgotten,
@@ -35,6 +34,7 @@ from ragmemory.types import (
     Metadata,
     Origin,
     Previous,
+    StagedDocument,
     Stats,
     Verified,
     Write,
@@ -50,20 +50,20 @@ _INFO = "document_id, uri, title, chunks, characters, added_at, updated_at, meta
 
 
 class Store(MemoryFile):
-    """What is stored, and in one transaction each, every change of it."""
+    """Raises what `MemoryFile` raises."""
 
     def __init__(self, path: Path, busy_seconds: float, undo_depth: int, *, read_only: bool = False) -> None:
         super().__init__(path, busy_seconds, read_only=read_only)
         self._undo_depth = undo_depth
 
-    # Writing
+    # Write
 
     async def write(self, writes: Sequence[Write], embedder: tuple[str, int] | None) -> list[writing.Outcome]:
-        """Write documents of different uris in one transaction; on return they are on the disk.
+        """Write documents with different uris in one transaction; on return they are on the disk.
 
-        `embedder` is the identity and the dimensions behind the embeddings, None if there are none.
-        An outcome is None where chunks turned out to be needed, an error where this one write failed: an
-        UndoConflict where an undo came too late, EmbedderMismatch, NotStored.
+        `embedder` is the identity and dimensions of the embeddings, None if there are none. An outcome is
+        None if the write has no chunks but needs them, an error if this write alone failed: UndoConflict,
+        EmbedderMismatch, NotStored.
         """
         arguments = writes, embedder, datetime.now(UTC), self._undo_depth
         async with self._transaction() as connection:
@@ -72,45 +72,47 @@ class Store(MemoryFile):
             except Exception as error:
                 if writing.concerns_the_file(error):
                     raise
-            # One of them failed: the others must not fail with it.
+            # One write failed: repeat the others without it.
             await connection.execute("ROLLBACK")
             await connection.execute("BEGIN IMMEDIATE")
             return await writing.write_each(connection, *arguments)
 
     async def remove(self, uri: str, origin: Origin, undoes: int | None = None) -> Forgotten | None:
-        """Delete a document; None if there is no such one. Raises UndoConflict."""
+        """Delete a document; None if it does not exist. Raises UndoConflict."""
         async with self._transaction() as connection:
             return await writing.remove(connection, uri, origin, datetime.now(UTC), self._undo_depth, undoes)
 
-    # Writing long documents: see `stores.hidden`
+    # Write long documents: see `stores.hidden`
 
-    async def begin(self, draft: Draft) -> Built:
-        """Make a hidden document, to which chunks are added."""
+    async def begin(self, document: Document) -> StagedDocument:
+        """Create a hidden document, to which chunks are added."""
         async with self._transaction() as connection:
-            return await hidden.begin(connection, draft, datetime.now(UTC))
+            return await hidden.begin(connection, document, datetime.now(UTC))
 
     async def add(
         self,
-        built: Built,
-        draft: Draft,
+        staged: StagedDocument,
+        document: Document,
         chunks: Sequence[Chunk],
         embeddings: Sequence[Embedding],
         embedder: str,
-    ) -> Built | None:
-        """Add the next chunks, a page at most; `embedder` is the identity behind the embeddings.
+    ) -> StagedDocument | None:
+        """Add the next chunks, at most a page; `embedder` is the identity of the embeddings.
 
-        None if the hidden document is gone: the file was replaced. Raises EmbedderMismatch.
+        None if the hidden document no longer exists: the file was replaced. Raises EmbedderMismatch.
         """
         async with self._transaction() as connection:
-            return await hidden.add(connection, built, draft, chunks, embeddings, embedder, datetime.now(UTC))
+            return await hidden.add(
+                connection, staged, document, chunks, embeddings, embedder, datetime.now(UTC)
+            )
 
-    async def abandon(self, built: Built) -> None:
-        """Give up a hidden document, unless it is visible by now."""
+    async def abandon(self, staged: StagedDocument) -> None:
+        """Abandon a hidden document, unless it is visible by now."""
         async with self._transaction() as connection:
-            await hidden.abandon(connection, built)
+            await hidden.abandon(connection, staged)
 
     async def sweep(self) -> bool:
-        """Remove a page of what is hidden for good; False if there is nothing left to remove."""
+        """Remove a page of garbage; False if there is none."""
         async with self._reading() as connection:
             if not await hidden.has_garbage(connection, datetime.now(UTC)):
                 return False
@@ -118,31 +120,31 @@ class Store(MemoryFile):
             return await hidden.sweep(connection, datetime.now(UTC))
 
     async def hidden_chunks(self) -> list[tuple[int, int]]:
-        """Ranges of chunk ids, first and last, that the index follows but no reader may see."""
+        """Ranges of chunk ids, first and last, that an index holds but no search may return."""
         async with self._reading() as connection:
             return await hidden.ranges(connection)
 
-    # Making the embeddings anew
+    # Reembed
 
     async def begin_reembedding(self) -> None:
-        """Nothing is gathered yet."""
+        """Start to collect new embeddings."""
         async with self._using_writer() as connection:
             await reembedding.begin(connection)
 
-    async def gather(self, chunk_ids: Sequence[int], embeddings: Sequence[Embedding]) -> None:
-        """Keep new embeddings aside until the switch."""
+    async def collect_embeddings(self, chunk_ids: Sequence[int], embeddings: Sequence[Embedding]) -> None:
+        """Store new embeddings until the switch."""
         async with self._transaction("DEFERRED") as connection:
-            await reembedding.gather(connection, chunk_ids, embeddings)
+            await reembedding.collect(connection, chunk_ids, embeddings)
 
     async def switch_embeddings(self, mark: Mark, identity: str) -> int | None:
-        """Put what was gathered up to the mark in place, at once; how many there are now.
+        """Replace all embeddings by the collected ones, and return their number.
 
-        None where chunks were added after the mark: gather these, too.
+        None if chunks were added after the mark: collect these as well.
         """
         async with self._transaction() as connection:
             return await reembedding.switch(connection, mark, identity, datetime.now(UTC))
 
-    # Following
+    # Follow
 
     async def version(self) -> tuple[int, int]:
         """Differs from the last one when anything was committed since, by whomever."""
@@ -168,15 +170,15 @@ class Store(MemoryFile):
         async with self._reading() as connection:
             return await changes.since(connection, mark, limit, upto)
 
-    # Finding
+    # Search
 
-    async def find(self, uris: Sequence[str]) -> dict[str, writing.Known]:
-        """What is stored under these uris."""
+    async def find(self, uris: Sequence[str]) -> dict[str, writing.StoredDocument]:
+        """The documents stored under these uris."""
         async with self._reading() as connection:
             return await writing.find(connection, uris)
 
     async def allowed(self, filter: Condition) -> list[int]:
-        """The ids, ascending, of the chunks whose documents pass the filter."""
+        """The ids, ascending, of the chunks whose documents match the filter."""
         condition, parameters = filter
         rows = await self._read(
             "SELECT chunk_id FROM chunks WHERE document IN"
@@ -186,7 +188,7 @@ class Store(MemoryFile):
         return [row[0] for row in rows]
 
     async def holding(self, phrases: Sequence[str], prefixes: Sequence[str]) -> set[int]:
-        """The ids of the chunks that hold every phrase word for word and a word for every prefix."""
+        """The ids of the chunks that contain every phrase, and a word with every prefix."""
         rows = await self._read(
             "SELECT rowid FROM fulltext WHERE fulltext MATCH ?", [fulltext_query(phrases, prefixes)]
         )
@@ -222,10 +224,10 @@ class Store(MemoryFile):
         present = [found[chunk_id] for chunk_id in scores if chunk_id in found]
         return [[scores[row[0]], *self._decoded(row)] for row in present]
 
-    # Looking
+    # Read
 
     async def documents(self, limit: int, offset: int, uri_glob: str) -> tuple[list[DocumentInfo], int]:
-        """A page of the documents whose uri matches, by uri; and how many match in all."""
+        """A page of the documents whose uri matches, ordered by uri, and how many match in all."""
         rows = await self._read(
             f"SELECT {_INFO} FROM documents WHERE hidden = 0 AND uri GLOB ? ORDER BY uri LIMIT ? OFFSET ?",
             [uri_glob, limit, offset],
@@ -237,7 +239,7 @@ class Store(MemoryFile):
 
     async def document(self, document: str) -> DocumentInfo:
         """One document by its id or uri. Raises DocumentNotFound."""
-        # The uri of one may be the id of another: an id names one document for certain.
+        # The uri of one document may be the id of another: the id takes precedence.
         rows = await self._read(
             f"SELECT {_INFO} FROM documents WHERE hidden = 0 AND (document_id = ?1 OR uri = ?1)"
             " ORDER BY document_id = ?1 DESC",
@@ -248,7 +250,7 @@ class Store(MemoryFile):
         return DocumentInfo(*self._decoded(rows[0]))
 
     async def document_ids(self, prefix: str) -> list[str]:
-        """The ids that begin so, of the documents last changed first."""
+        """The ids that begin with `prefix`, most recently changed first."""
         rows = await self._read(
             "SELECT document_id FROM documents WHERE hidden = 0 AND substr(document_id, 1, length(?1)) = ?1"
             " ORDER BY updated_at DESC, document_id",
@@ -270,7 +272,7 @@ class Store(MemoryFile):
             return await journal.entries(connection, limit)
 
     async def last_write(self) -> tuple[Entry, Previous | None] | None:
-        """The last write that is not undone, and the document before it: see `journal.last_write`."""
+        """The last write that can be undone, and the document before it: see `journal.last_write`."""
         async with self._reading() as connection:
             last = await journal.last_write(connection)
             if last is None:
@@ -285,7 +287,7 @@ class Store(MemoryFile):
             return entry, Previous(text, self._metadata(before.metadata, place), before.added_at)
 
     async def embedder(self) -> tuple[str, int] | None:
-        """The identity and the dimensions of the embedder that filled this memory; None before the first."""
+        """Identity and dimensions of the embedder of this memory; None before the first embedding."""
         async with self._reading() as connection:
             return await meta.embedder(connection)
 
@@ -301,7 +303,7 @@ class Store(MemoryFile):
         return Stats(str(self.path), *(*row, size, identity, dimensions))
 
     async def verify(self, on_progress: verifying.OnProgress) -> Verified:
-        """Check the whole file; it need not be open, nor fit to be opened."""
+        """Check the whole file, even if it cannot be opened."""
         return await verifying.verify(self.path, self._busy_seconds, on_progress)
 
     async def _read(self, sql: str, parameters: Sequence[Any] = ()) -> list[sqlite3.Row]:

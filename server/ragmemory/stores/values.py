@@ -1,4 +1,4 @@
-"""Which metadata, filters and texts can be stored and found again. Pure."""
+"""Validate metadata, filters and texts: what can be stored and found again. Pure."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from ragmemory.limits import DEEPEST, LONGEST_URI, METADATA_BYTES
 
 
 def check_object(path: str, value: dict[str, Any]) -> None:
-    """Check metadata or a filter. Raises BadArgument with the path of the value at fault.
+    """Check metadata or a filter. Raises BadArgument with the path of the invalid value.
 
-    SQLite's JSON functions cut a text at a NUL, and JSON knows neither infinities nor half characters.
+    SQLite's JSON functions cut a text at a NUL; JSON has neither infinities nor lone surrogates.
     """
-    # The size comes first: `_check` is Python, and takes a second for some megabytes.
+    # The size is checked first: `_check` is plain Python and takes a second for some megabytes.
     size = _size(value)
     if size > METADATA_BYTES:
         raise BadArgument(path, f"is longer than {METADATA_BYTES:,} bytes of JSON")
@@ -26,14 +26,14 @@ def check_object(path: str, value: dict[str, Any]) -> None:
 
 
 def check_uri(path: str, uri: str) -> None:
-    """Check a uri, or a glob that uris are matched with. Raises BadArgument."""
+    """Check a uri, or a glob for uris. Raises BadArgument."""
     _check_text(path, uri)
     if len(uri) > LONGEST_URI:
         raise BadArgument(path, f"is longer than {LONGEST_URI:,} characters")
 
 
 def check_unicode(path: str, text: str) -> None:
-    """Raises BadArgument for a text that has no UTF-8 form."""
+    """Raises BadArgument for a text that cannot be encoded as UTF-8."""
     try:
         text.encode()
     except UnicodeEncodeError as error:
@@ -42,7 +42,7 @@ def check_unicode(path: str, text: str) -> None:
 
 
 def _size(value: Any) -> int:
-    """Bytes as JSON; 0 if it has no such form."""
+    """The size in bytes as JSON; 0 if the value cannot be encoded."""
     try:
         return len(msgspec.json.encode(value))
     except (ValueError, TypeError, RecursionError):
@@ -51,7 +51,7 @@ def _size(value: Any) -> int:
 
 def _check(path: str, value: Any, depth: int) -> None:
     if depth > DEEPEST:
-        # The whole path is as long as it is deep.
+        # The full path would be as long as the value is deep.
         raise BadArgument(path.partition("[")[0][:100], f"is nested more than {DEEPEST} levels deep")
     match value:
         case str():

@@ -1,6 +1,6 @@
-"""The check of a whole memory file, made to be used on a damaged one: each part fails alone.
+"""The check of a whole memory file. Made for damaged files: each check fails alone.
 
-It has a connection of its own, because the store may not be able to open the file at all. It only reads.
+It uses its own connection, because the store may be unable to open the file. It only reads.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 OnProgress = Callable[[float, float | None, str | None], Awaitable[None]]
 
-# Problems of one kind that are named; of more, only the number is said.
+# Problems of one kind that are listed; beyond that, only their number is given.
 _NAMED = 20
 # Documents whose texts are read in one query.
 _PAGE = 100
-# Seconds that an error waits for the place of the damage: a check reads a few hundred MB in that time.
+# Seconds that an error waits until the damage is located: a check reads a few hundred MB in that time.
 _LOCATING_SECONDS = 1.0
 
 # What reading a damaged file raises; MemoryError where a page states a length that is out of all bounds.
@@ -62,15 +62,15 @@ async def verify(path: Path, busy_seconds: float, on_progress: OnProgress) -> Ve
                 try:
                     await check(connection, problems.append)
                 except _DAMAGE as error:
-                    problems.append(f"{name} cannot be read: {_words(error)}. {_BACKUP}")
+                    problems.append(f"{name} cannot be read: {_message(error)}. {_BACKUP}")
             await on_progress(len(checks), len(checks), None)
     except (*_DAMAGE, OSError) as error:
-        problems.append(f"{path} cannot be opened: {_words(error)}. {_BACKUP}")
+        problems.append(f"{path} cannot be opened: {_message(error)}. {_BACKUP}")
     return Verified(ok=not problems, problems=list(dict.fromkeys(problems)))
 
 
 async def place_of_damage(path: Path) -> str:
-    """Such as "page 7 of the table chunks"; "" where it is not found within a second."""
+    """Such as "page 7 of the table chunks"; "" if the damage is not found within a second."""
     with suppress(*_DAMAGE, OSError), anyio.move_on_after(_LOCATING_SECONDS):
         async with _opened(path, _LOCATING_SECONDS) as connection:
             async for table, finding in _damaged_tables(connection, "quick_check"):
@@ -85,18 +85,18 @@ async def _opened(path: Path, busy_seconds: float) -> AsyncIterator[aiosqlite.Co
     try:
         connection = await connections.connect(way.uri, busy_seconds)
         try:
-            # Texts that are no longer UTF-8 are problems to report, not errors.
+            # A text that is not UTF-8 is a problem to report, not an error.
             connection.text_factory = bytes
             yield connection
         finally:
-            # A check that is cancelled still runs in the connection's thread, and closing waits for it.
+            # A cancelled check still runs in the connection's thread, and closing waits for it.
             await connection.interrupt()
             await connections.close(connection)
     finally:
         way.close()
 
 
-# Each check reports what it finds; a sqlite3.Error that it raises is one more problem.
+# Each check reports what it finds; an error that it raises is one more problem.
 
 _Report: TypeAlias = Callable[[str], None]
 _Check: TypeAlias = "Callable[[aiosqlite.Connection, _Report], Awaitable[None]]"
@@ -106,7 +106,7 @@ async def _file(connection: aiosqlite.Connection, report: _Report) -> None:
     findings = await _findings(connection, f"integrity_check({_NAMED})")
     if findings == ["ok"]:
         return
-    # Each table by itself: a finding names a page, not the table, and one damaged table can end the check.
+    # Table by table: a finding names a page but no table, and one damaged table can end the whole check.
     named = False
     async for table, finding in _damaged_tables(connection, "integrity_check"):
         named = True
@@ -129,11 +129,11 @@ async def _damaged_tables(connection: aiosqlite.Connection, check: str) -> Async
 
 
 async def _findings(connection: aiosqlite.Connection, check: str) -> list[str]:
-    """What SQLite's check says; the error with which it ends is a finding too."""
+    """The findings of SQLite's check; an error that ends it is a finding, too."""
     try:
         rows = await connection.execute_fetchall(f"PRAGMA {check}")
     except _DAMAGE as error:
-        return [_words(error)]
+        return [_message(error)]
     # The first line of a finding may be the schema's name.
     lines = (_text(row[0]).splitlines() for row in rows)
     return [" ".join(line for line in finding if not line.startswith("***")) for finding in lines]
@@ -149,7 +149,7 @@ async def _references(connection: aiosqlite.Connection, report: _Report) -> None
 
 async def _fulltext(connection: aiosqlite.Connection, _: _Report) -> None:
     # FTS5's own 'integrity-check' is an INSERT, which needs the write lock. Counting the words reads the
-    # whole index too; the table of the words is a temporary one.
+    # whole index as well; the vocabulary table is temporary.
     await connection.execute("CREATE VIRTUAL TABLE temp.words_of USING fts5vocab(main, fulltext, row)")
     await connection.execute_fetchall("SELECT count(*), sum(cnt) FROM temp.words_of")
 
@@ -176,7 +176,7 @@ async def _documents(connection: aiosqlite.Connection, report: _Report) -> None:
 
 
 async def _visible(connection: aiosqlite.Connection) -> str:
-    """The condition for documents that are not on their way in or out; the first version has no others."""
+    """The condition for visible documents; in the first version of the tables all are."""
     return "hidden = 0" if await connections.pragma(connection, "user_version") > 1 else "1"
 
 
@@ -201,7 +201,7 @@ async def _texts(connection: aiosqlite.Connection, numbers: Sequence[int]) -> di
 
 
 def _differing(page: Sequence[sqlite3.Row], texts: dict[int, list[bytes]]) -> list[str]:
-    """The uris of the documents that are not what was stored."""
+    """The uris of the documents that differ from what was stored."""
     return [
         _text(uri)
         for number, uri, digest, chunks, metadata in page
@@ -210,7 +210,7 @@ def _differing(page: Sequence[sqlite3.Row], texts: dict[int, list[bytes]]) -> li
 
 
 def _is_text(parts: list[bytes] | None, count: int, digest: bytes) -> bool:
-    """Whether the parts are those of which this is the digest; a damaged part may even be no text."""
+    """Whether the parts have this digest; a damaged part may not even be a text."""
     if parts is None or len(parts) != count or not all(isinstance(part, bytes) for part in parts):
         return False
     return hashlib.sha256(b"".join(parts)).digest() == digest
@@ -257,7 +257,7 @@ def _text(value: object) -> str:
     return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
 
 
-def _words(error: sqlite3.Error | OSError | UnicodeDecodeError | MemoryError) -> str:
+def _message(error: sqlite3.Error | OSError | UnicodeDecodeError | MemoryError) -> str:
     if isinstance(error, MemoryError):
         return connections.OUT_OF_BOUNDS
     return (isinstance(error, OSError) and error.strerror) or str(error)

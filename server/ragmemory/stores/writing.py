@@ -1,4 +1,4 @@
-"""What is written in one transaction. Called with the write lock held; begins and commits nothing itself."""
+"""Writing and removing documents. Called with the write lock held."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from ragmemory.errors import NotStored, RagMemoryError, UndoConflict
 from ragmemory.stores import chunks, journal, meta
 from ragmemory.stores.chunks import DocumentChunks
-from ragmemory.types import Draft, Forgotten, Injected, Origin, Status, Write
+from ragmemory.types import Document, Forgotten, Injected, Origin, Status, Write
 
 if TYPE_CHECKING:
     import aiosqlite
@@ -27,17 +27,17 @@ _OF_THE_FILE = frozenset(
     )
 )
 
-# Chunks written or removed in one transaction: more would keep other writers waiting. A longer document is
-# hidden first, and removed page by page: see `stores.hidden`.
+# Chunks that are written or removed in one transaction: more would keep other writers waiting. A longer
+# document is hidden, and removed page by page: see `stores.hidden`.
 PAGE = 400
 # Values of documents.hidden; 0: visible.
-BUILDING, REMOVED = 1, 2
+STAGED, REMOVED = 1, 2
 
 Outcome = Injected | Exception | None
 
 
-class Known(NamedTuple):
-    """What the store holds under a uri."""
+class StoredDocument(NamedTuple):
+    """A document in the store, without its text."""
 
     uri: str
     number: int
@@ -54,41 +54,43 @@ class Known(NamedTuple):
         return self.chunks > PAGE
 
 
-async def find(connection: aiosqlite.Connection, uris: Sequence[str]) -> dict[str, Known]:
-    """What the store holds under these uris."""
+async def find(connection: aiosqlite.Connection, uris: Sequence[str]) -> dict[str, StoredDocument]:
+    """The visible documents with these uris."""
     # Not through json_each: it cuts a text at its first NUL, and older releases stored such uris.
     rows = await connection.execute_fetchall(
         "SELECT uri, number, document_id, title, digest, metadata, chunks, added_at"
         f" FROM documents WHERE uri IN ({', '.join('?' * len(uris))}) AND hidden = 0",
         uris,
     )
-    return {row[0]: Known(*row) for row in rows}
+    return {row[0]: StoredDocument(*row) for row in rows}
 
 
-def difference(draft: Draft, known: Known | None) -> Literal["everything", "metadata", "nothing"]:
-    """What of a draft is not in the store yet. The title counts as text: it is embedded and indexed."""
-    if known is None or known.digest != draft.digest or known.title != draft.title:
+def difference(
+    document: Document, stored: StoredDocument | None
+) -> Literal["everything", "metadata", "nothing"]:
+    """What of a document is not stored yet. The title counts as text: it is embedded and indexed."""
+    if stored is None or stored.digest != document.digest or stored.title != document.title:
         return "everything"
-    return "nothing" if known.metadata == draft.metadata else "metadata"
+    return "nothing" if stored.metadata == document.metadata else "metadata"
 
 
 class _Step(NamedTuple):
-    """One document of a batch that is really written."""
+    """A document of a batch that has to be written."""
 
     write: Write
-    known: Known | None
+    stored: StoredDocument | None
     rewritten: bool  # its text and chunks, not its metadata alone
     number: int
 
     @property
     def status(self) -> Status:
-        return "updated" if self.known else "added"
+        return "updated" if self.stored else "added"
 
     @property
     def chunks(self) -> int:
-        if not self.rewritten and self.known is not None:
-            return self.known.chunks
-        return self.write.built.chunks if self.write.built else len(self.write.chunks or ())
+        if not self.rewritten and self.stored is not None:
+            return self.stored.chunks
+        return self.write.staged.chunks if self.write.staged else len(self.write.chunks or ())
 
 
 async def write_each(
@@ -98,9 +100,9 @@ async def write_each(
     at: datetime,
     undo_depth: int,
 ) -> list[Outcome]:
-    """Like `write_batch`, but a write that fails leaves nothing behind and its error is its outcome.
+    """Like `write_batch`, but a failed write is rolled back, and its error is its outcome.
 
-    Slower: several statements a document. Raises what concerns the whole file.
+    Slower: several statements for each document. Raises errors that concern the whole file.
     """
     outcomes: list[Outcome] = []
     for write in writes:
@@ -111,16 +113,16 @@ async def write_each(
             if concerns_the_file(error):
                 raise
             if not isinstance(error, RagMemoryError):
-                logger.warning("%s could not be stored", write.draft.uri, exc_info=error)
+                logger.warning("%s could not be stored", write.document.uri, exc_info=error)
             await connection.execute("ROLLBACK TO one_write")
             is_foreign = isinstance(error, sqlite3.Error)
-            outcomes.append(NotStored(write.draft.uri, str(error)) if is_foreign else error)
+            outcomes.append(NotStored(write.document.uri, str(error)) if is_foreign else error)
         await connection.execute("RELEASE one_write")
     return outcomes
 
 
 def concerns_the_file(error: Exception) -> bool:
-    """Whether the error is SQLite's about the file or the disk, so that no other write would succeed."""
+    """Whether the error is about the file or the disk, so that no other write would succeed."""
     if isinstance(error, MemoryError):
         return True  # a damaged page states a length that is out of all bounds
     # The low byte is the primary code: https://www.sqlite.org/rescode.html
@@ -134,63 +136,63 @@ async def write_batch(
     at: datetime,
     undo_depth: int,
 ) -> list[Outcome]:
-    """Write documents of different uris; the outcomes are in the same order.
+    """Write documents with different uris; the outcomes are in the same order.
 
-    `embedder` is the identity and the dimensions behind the embeddings. Raises EmbedderMismatch.
+    `embedder` is the identity and dimensions of the embeddings. Raises EmbedderMismatch.
 
-    None stands for a write that came without chunks and needs them after all, because the document was
-    changed or removed since the caller looked; an UndoConflict for an undo that came too late.
+    An outcome is None if the write has no chunks but needs them, because the document was changed or removed
+    since the caller compared it; an UndoConflict if another write came before an undo.
     """
     if embedder and any(write.embeddings for write in writes):
         await meta.require_embedder(connection, *embedder)
-    known = await find(connection, [write.draft.uri for write in writes])
+    stored = await find(connection, [write.document.uri for write in writes])
     [(last_number,)] = await connection.execute_fetchall("SELECT ifnull(max(number), 0) FROM documents")
     steps: list[_Step] = []
     outcomes: list[Outcome] = []
     for write in writes:
-        draft, old = write.draft, known.get(write.draft.uri)
-        missing = difference(draft, old)
+        document, old = write.document, stored.get(write.document.uri)
+        missing = difference(document, old)
         undoes = write.undoes
         if undoes is not None and not await journal.is_last_write(connection, undoes):
             outcomes.append(UndoConflict(undoes))
         elif missing == "nothing" and old and write.undoes is None:
-            outcomes.append(Injected(draft.document_id, draft.uri, "unchanged", old.chunks))
+            outcomes.append(Injected(document.document_id, document.uri, "unchanged", old.chunks))
         elif missing == "everything" and not await _has_chunks(connection, write):
             outcomes.append(None)
         else:
             rewritten = missing == "everything"
-            if rewritten and write.built:
-                number = write.built.number
+            if rewritten and write.staged:
+                number = write.staged.number
             elif old and not (rewritten and old.is_long):
                 number = old.number
             else:
                 number = last_number = last_number + 1
             step = _Step(write, old, rewritten, number)
             steps.append(step)
-            outcomes.append(Injected(draft.document_id, draft.uri, step.status, step.chunks))
+            outcomes.append(Injected(document.document_id, document.uri, step.status, step.chunks))
     if steps:
         await _write(connection, steps, at, undo_depth)
     return outcomes
 
 
 async def _has_chunks(connection: aiosqlite.Connection, write: Write) -> bool:
-    if write.built is None:
+    if write.staged is None:
         return write.chunks is not None
-    # It is gone if the file was replaced, or if it was taken for one that a killed process left behind.
+    # It no longer exists if the file was replaced, or if a sweep took it for a killed process's.
     return bool(
         await connection.execute_fetchall(
-            f"SELECT 1 FROM documents WHERE number = ? AND uri = ? AND hidden = {BUILDING}",
-            [write.built.number, write.built.uri],
+            f"SELECT 1 FROM documents WHERE number = ? AND uri = ? AND hidden = {STAGED}",
+            [write.staged.number, write.staged.uri],
         )
     )
 
 
 async def _write(connection: aiosqlite.Connection, steps: list[_Step], at: datetime, undo_depth: int) -> None:
-    replaced = [step.known for step in steps if step.known and step.number != step.known.number]
-    old = [step.known for step in steps if step.known]
+    replaced = [step.stored for step in steps if step.stored and step.number != step.stored.number]
+    old = [step.stored for step in steps if step.stored]
     texts = await _texts(connection, old)
-    await journal.record(connection, (_line(step, texts) for step in steps), at, undo_depth)
-    await _delete_chunks(connection, [step.known for step in steps if step.known and step.rewritten], texts)
+    await journal.record(connection, (_journal_entry(step, texts) for step in steps), at, undo_depth)
+    await _delete_chunks(connection, [step.stored for step in steps if step.stored and step.rewritten], texts)
     await _delete_documents(connection, replaced)
     await connection.executemany(
         "INSERT INTO documents(number, document_id, uri, title, digest, metadata, chunks, characters,"
@@ -205,61 +207,70 @@ async def _write(connection: aiosqlite.Connection, steps: list[_Step], at: datet
     await chunks.insert(
         connection,
         [
-            DocumentChunks(step.number, step.write.draft, step.write.chunks, step.write.embeddings)
+            DocumentChunks(step.number, step.write.document, step.write.chunks, step.write.embeddings)
             for step in steps
             if step.rewritten and step.write.chunks
         ],
     )
 
 
-def _line(step: _Step, texts: chunks.Texts) -> journal.Line:
-    draft, known, undoes = step.write.draft, step.known, step.write.undoes
+def _journal_entry(step: _Step, texts: chunks.Texts) -> journal.NewEntry:
+    document, stored, undoes = step.write.document, step.stored, step.write.undoes
     if undoes is not None:
-        return journal.Line("restored", draft.document_id, draft.uri, step.write.origin, None, undoes)
-    before = known and _before(texts, known)
-    return journal.Line(step.status, draft.document_id, draft.uri, step.write.origin, before)
+        return journal.NewEntry(
+            "restored", document.document_id, document.uri, step.write.origin, None, undoes
+        )
+    before = stored and _undo_data(texts, stored)
+    return journal.NewEntry(step.status, document.document_id, document.uri, step.write.origin, before)
 
 
 def _document_row(step: _Step, at: datetime) -> tuple[object, ...]:
-    draft = step.write.draft
-    added_at = step.known.added_at if step.known else step.write.added_at or journal.iso(at)
-    created = draft.created
+    document = step.write.document
+    added_at = step.stored.added_at if step.stored else step.write.added_at or journal.iso(at)
+    created = document.created
     if created is None:
         created = datetime.fromisoformat(added_at).timestamp()
     return (
-        *(step.number, draft.document_id, draft.uri, draft.title, draft.digest, draft.metadata),
-        *(step.chunks, len(draft.text), created, added_at, journal.iso(at)),
+        *(
+            step.number,
+            document.document_id,
+            document.uri,
+            document.title,
+            document.digest,
+            document.metadata,
+        ),
+        *(step.chunks, len(document.text), created, added_at, journal.iso(at)),
     )
 
 
-def _before(texts: chunks.Texts, known: Known) -> journal.Before:
-    """What undo needs of a document. The text of a long one is not copied: its chunks are kept."""
-    if known.is_long:
-        return journal.Before("", known.metadata, known.added_at, known.number)
-    text = "".join(text for _, _, text in texts[known.number])
-    return journal.Before(text, known.metadata, known.added_at)
+def _undo_data(texts: chunks.Texts, stored: StoredDocument) -> journal.UndoData:
+    """What undo needs. The text of a long document is not copied: its chunks are kept."""
+    if stored.is_long:
+        return journal.UndoData("", stored.metadata, stored.added_at, stored.number)
+    text = "".join(text for _, _, text in texts[stored.number])
+    return journal.UndoData(text, stored.metadata, stored.added_at)
 
 
-async def _texts(connection: aiosqlite.Connection, documents: Sequence[Known]) -> chunks.Texts:
-    return await chunks.texts_of(connection, [known.number for known in documents if not known.is_long])
+async def _texts(connection: aiosqlite.Connection, documents: Sequence[StoredDocument]) -> chunks.Texts:
+    return await chunks.texts_of(connection, [stored.number for stored in documents if not stored.is_long])
 
 
 async def _delete_chunks(
-    connection: aiosqlite.Connection, documents: Sequence[Known], texts: chunks.Texts
+    connection: aiosqlite.Connection, documents: Sequence[StoredDocument], texts: chunks.Texts
 ) -> None:
     """Delete the chunks of documents; long documents are hidden instead."""
     if not documents:
         return
-    short = {known.number: known.title for known in documents if not known.is_long}
+    short = {stored.number: stored.title for stored in documents if not stored.is_long}
     await chunks.delete(connection, short, texts)
-    for known in documents:
-        if known.is_long:
-            await _hide(connection, known.number)
+    for stored in documents:
+        if stored.is_long:
+            await _hide(connection, stored.number)
 
 
 async def _hide(connection: aiosqlite.Connection, number: int) -> None:
-    """Take a document out of everyone's sight; `stores.hidden` removes it later."""
-    # Without pages it was written in one transaction, which leaves no gaps.
+    """Hide a document from all readers; `stores.hidden` removes it later."""
+    # A document without pages was written in one transaction, so its chunk ids have no gaps.
     await connection.execute(
         "INSERT INTO pages SELECT min(chunk_id), max(chunk_id), document FROM chunks"
         " WHERE document = ?1 AND NOT EXISTS (SELECT 1 FROM pages WHERE document = ?1) GROUP BY document",
@@ -272,16 +283,16 @@ async def _hide(connection: aiosqlite.Connection, number: int) -> None:
 
 
 def hidden_name() -> str:
-    """A uri and id for a hidden document."""
+    """A random uri and id for a hidden document."""
     return f"hidden:{os.urandom(16).hex()}"
 
 
-async def _delete_documents(connection: aiosqlite.Connection, documents: Sequence[Known]) -> None:
-    """Delete the rows of documents whose chunks are deleted, but not of hidden ones."""
+async def _delete_documents(connection: aiosqlite.Connection, documents: Sequence[StoredDocument]) -> None:
+    """Delete the rows of documents without chunks; hidden documents stay."""
     if not documents:
         return
     await connection.executemany(
-        "DELETE FROM documents WHERE number = ? AND hidden = 0", [(known.number,) for known in documents]
+        "DELETE FROM documents WHERE number = ? AND hidden = 0", [(stored.number,) for stored in documents]
     )
 
 
@@ -293,18 +304,18 @@ async def remove(
     undo_depth: int,
     undoes: int | None = None,
 ) -> Forgotten | None:
-    """Delete a document. None if there is no such one; an undo is done then, too. Raises UndoConflict."""
-    known = (await find(connection, [uri])).get(uri)
-    if known is None:
+    """Delete a document; None if it does not exist, which also completes an undo. Raises UndoConflict."""
+    stored = (await find(connection, [uri])).get(uri)
+    if stored is None:
         if undoes is not None:
             await journal.mark_undone(connection, undoes)
         return None
-    texts = await _texts(connection, [known])
+    texts = await _texts(connection, [stored])
     if undoes is None:
-        line = journal.Line("removed", known.document_id, uri, origin, _before(texts, known))
+        entry = journal.NewEntry("removed", stored.document_id, uri, origin, _undo_data(texts, stored))
     else:
-        line = journal.Line("restored", known.document_id, uri, origin, None, undoes)
-    await journal.record(connection, [line], at, undo_depth)
-    await _delete_chunks(connection, [known], texts)
-    await _delete_documents(connection, [known])
-    return Forgotten(known.document_id, uri, known.chunks)
+        entry = journal.NewEntry("restored", stored.document_id, uri, origin, None, undoes)
+    await journal.record(connection, [entry], at, undo_depth)
+    await _delete_chunks(connection, [stored], texts)
+    await _delete_documents(connection, [stored])
+    return Forgotten(stored.document_id, uri, stored.chunks)

@@ -9,24 +9,24 @@ from hypothesis import strategies as st
 
 from ragmemory.errors import BadArgument
 from ragmemory.ingest.blocks import LONGEST_HEADING
-from ragmemory.ingest.documents import document_id, first_heading, is_markdown, make_draft
+from ragmemory.ingest.documents import document_id, first_heading, is_markdown, make_document
 
 
 def test_without_a_uri_the_hash_of_the_text_is_the_identity() -> None:
-    draft = make_draft("Hällo", {})
+    document = make_document("Hällo", {})
     digest = hashlib.sha256("Hällo".encode())
-    assert draft.uri == f"sha256:{digest.hexdigest()}"
-    assert draft.digest == digest.digest()
+    assert document.uri == f"sha256:{digest.hexdigest()}"
+    assert document.digest == digest.digest()
 
 
 def test_the_document_id_is_sixteen_digits_of_the_hash_of_the_uri() -> None:
-    assert make_draft("a", {"uri": "file:///x"}).document_id == document_id("file:///x")
+    assert make_document("a", {"uri": "file:///x"}).document_id == document_id("file:///x")
     assert document_id("file:///x") == hashlib.sha256(b"file:///x").hexdigest()[:16]
 
 
 def test_metadata_is_kept_as_given_whatever_the_order_of_its_keys() -> None:
-    one = make_draft("a", {"uri": "x", "b": [1, {"d": None, "c": 2.5}]})
-    two = make_draft("a", {"b": [1, {"c": 2.5, "d": None}], "uri": "x"})
+    one = make_document("a", {"uri": "x", "b": [1, {"d": None, "c": 2.5}]})
+    two = make_document("a", {"b": [1, {"c": 2.5, "d": None}], "uri": "x"})
     assert one.metadata == two.metadata == '{"b":[1,{"c":2.5,"d":null}],"uri":"x"}'
 
 
@@ -45,7 +45,7 @@ def test_metadata_is_kept_as_given_whatever_the_order_of_its_keys() -> None:
 def test_the_title_is_the_given_one_else_the_first_heading(
     text: str, metadata: dict[str, Any], title: str
 ) -> None:
-    assert make_draft(text, metadata).title == title
+    assert make_document(text, metadata).title == title
 
 
 def test_a_heading_inside_fenced_code_is_none() -> None:
@@ -54,9 +54,9 @@ def test_a_heading_inside_fenced_code_is_none() -> None:
 
 
 def test_a_title_is_no_longer_than_a_heading_and_kept_whole_in_the_metadata() -> None:
-    draft = make_draft("text", {"title": "word " * 10_000})
-    assert len(draft.title) == LONGEST_HEADING
-    assert len(draft.metadata) > 50_000
+    document = make_document("text", {"title": "word " * 10_000})
+    assert len(document.title) == LONGEST_HEADING
+    assert len(document.metadata) > 50_000
 
 
 def test_an_underlined_line_is_a_heading_too() -> None:
@@ -79,7 +79,7 @@ def test_markdown_is_what_has_no_extension_that_says_otherwise(uri: str, answer:
 @pytest.mark.parametrize("text", ["", " \n\t", "\u00a0\u2003"])
 def test_a_blank_text_is_refused(text: str) -> None:
     with pytest.raises(BadArgument, match=r"^text is empty\.$"):
-        make_draft(text, {})
+        make_document(text, {})
 
 
 def nested(levels: int) -> Any:
@@ -91,12 +91,12 @@ def nested(levels: int) -> Any:
 
 def test_what_lies_at_the_limits_is_taken() -> None:
     metadata = {"uri": "u" * 4096, "deep": nested(63), "n": 10**4000, "note": "x" * 50_000}
-    assert make_draft("text", metadata).uri == "u" * 4096
+    assert make_document("text", metadata).uri == "u" * 4096
 
 
 def test_a_text_without_a_utf_8_form_is_refused() -> None:
     with pytest.raises(BadArgument, match=r"^text holds half a character, the lone surrogate U\+DC80\.$"):
-        make_draft("caf\udc80", {})
+        make_document("caf\udc80", {})
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_metadata_that_could_not_be_stored_or_found_again_is_refused(
     metadata: dict[str, Any], sentence: str
 ) -> None:
     with pytest.raises(BadArgument) as caught:
-        make_draft("text", metadata)
+        make_document("text", metadata)
     assert str(caught.value) == sentence
 
 
@@ -149,13 +149,13 @@ json_values = st.recursive(
 @given(st.text(st.characters(codec="utf-8"), min_size=1), st.dictionaries(st.text("abc"), json_values))
 def test_any_text_and_any_unknown_metadata_make_a_draft(text: str, metadata: dict[str, Any]) -> None:
     if not text.isspace():
-        assert make_draft(text, metadata).text == text
+        assert make_document(text, metadata).text == text
 
 
 def test_a_heading_ends_before_the_carriage_return() -> None:
-    assert make_draft("# Top\r\n\r\nHello.\r\n", {}).title == "Top"
+    assert make_document("# Top\r\n\r\nHello.\r\n", {}).title == "Top"
 
 
 def test_a_heading_far_from_the_beginning_is_no_title() -> None:
-    assert make_draft("Text.\n" * 100 + "# Top\n", {}).title == "Top"
-    assert make_draft("Text.\n" * 100_000 + "# Top\n", {}).title == ""
+    assert make_document("Text.\n" * 100 + "# Top\n", {}).title == "Top"
+    assert make_document("Text.\n" * 100_000 + "# Top\n", {}).title == ""

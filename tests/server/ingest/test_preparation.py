@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ragmemory.errors import EmbedderUnavailable, TextRefused
-from ragmemory.ingest.documents import make_draft
+from ragmemory.ingest.documents import make_document
 from ragmemory.ingest.preparation import Preparation
 from ragmemory.ingest.write_queue import LONG
 from ragmemory.stores.sqlite import Store
@@ -48,7 +48,7 @@ async def preparation(tmp_path: Path, embedder: PickyEmbedder) -> AsyncIterator[
 
 
 def ask(text: str, uri: str = "") -> Write:
-    return Write(make_draft(text, {"uri": uri or text}), ORIGIN)
+    return Write(make_document(text, {"uri": uri or text}), ORIGIN)
 
 
 def sections(count: int) -> str:

@@ -6,8 +6,8 @@ import anyio
 import pytest
 from msgspec.structs import replace
 
-from ragmemory.ingest.write_queue import LONG, Intake, Prepared
-from ragmemory.types import Built, Chunk, Injected, Write
+from ragmemory.ingest.write_queue import LONG, Prepared, WriteQueue
+from ragmemory.types import Chunk, Injected, StagedDocument, Write
 from tests.support.memories import write_of
 
 
@@ -23,54 +23,56 @@ class Recorder:
         self.hand_back: set[str] = set()
         self.is_slow = False
         self.long: set[str] = set()
-        self.built: list[str] = []
+        self.staged: list[str] = []
         self.given_up: list[str] = []
         self.vanishes = False
 
     async def prepare(self, writes: Sequence[Write]) -> list[Prepared]:
-        self.prepared.append([write.draft.text for write in writes])
+        self.prepared.append([write.document.text for write in writes])
         if self.fail:
             raise self.fail
         if self.is_slow:
             await anyio.sleep_forever()
         return [
-            LONG if write.draft.text in self.long else replace(write, chunks=[Chunk(0, 1, 1, 1, "")])
+            LONG if write.document.text in self.long else replace(write, chunks=[Chunk(0, 1, 1, 1, "")])
             for write in writes
         ]
 
     async def build(self, write: Write) -> Write | None:
-        self.built.append(write.draft.text)
+        self.staged.append(write.document.text)
         if self.vanishes:
             self.vanishes = False
             return None
-        return replace(write, built=Built(1, write.draft.text))
+        return replace(write, staged=StagedDocument(1, write.document.text))
 
-    async def abandon(self, built: Built) -> None:
-        self.given_up.append(built.uri)
+    async def abandon(self, staged: StagedDocument) -> None:
+        self.given_up.append(staged.uri)
 
     async def commit(self, writes: Sequence[Write]) -> list[Injected | None]:
         await self.gate.wait()
-        self.batches.append([write.draft.text for write in writes])
+        self.batches.append([write.document.text for write in writes])
         outcomes: list[Injected | None] = []
         for write in writes:
-            back = write.draft.text in self.hand_back
-            self.hand_back.discard(write.draft.text)
-            outcomes.append(None if back else Injected(write.draft.document_id, write.draft.uri, "added", 1))
+            back = write.document.text in self.hand_back
+            self.hand_back.discard(write.document.text)
+            outcomes.append(
+                None if back else Injected(write.document.document_id, write.document.uri, "added", 1)
+            )
         return outcomes
 
 
-def intake_of(recorder: Recorder) -> Intake:
-    return Intake(recorder.prepare, recorder.commit, recorder.build, recorder.abandon)
+def queue_of(recorder: Recorder) -> WriteQueue:
+    return WriteQueue(recorder.prepare, recorder.commit, recorder.build, recorder.abandon)
 
 
 def ask(text: str, uri: str = "") -> Write:
     return replace(write_of(text, {"uri": uri or text}), chunks=None, embeddings=[])
 
 
-async def submit_all(intake: Intake, writes: Sequence[Write], answers: list[str]) -> None:
+async def submit_all(queue: WriteQueue, writes: Sequence[Write], answers: list[str]) -> None:
     async def one(write: Write) -> None:
-        await intake.submit(write)
-        answers.append(write.draft.text)
+        await queue.submit(write)
+        answers.append(write.document.text)
 
     async with anyio.create_task_group() as tasks:
         for write in writes:
@@ -79,18 +81,18 @@ async def submit_all(intake: Intake, writes: Sequence[Write], answers: list[str]
 
 async def test_what_waits_during_a_commit_becomes_one_batch() -> None:
     recorder, answers = Recorder(), list[str]()
-    intake = intake_of(recorder)
+    queue = queue_of(recorder)
     recorder.gate = anyio.Event()
     with anyio.fail_after(60):
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(intake.run)
+            tasks.start_soon(queue.run)
             async with anyio.create_task_group() as callers:
-                callers.start_soon(submit_all, intake, [ask("first")], answers)
+                callers.start_soon(submit_all, queue, [ask("first")], answers)
                 await anyio.wait_all_tasks_blocked()
                 # The second is prepared while the first is committed; all the others wait for both.
-                callers.start_soon(submit_all, intake, [ask("second")], answers)
+                callers.start_soon(submit_all, queue, [ask("second")], answers)
                 await anyio.wait_all_tasks_blocked()
-                callers.start_soon(submit_all, intake, [ask(str(i)) for i in range(50)], answers)
+                callers.start_soon(submit_all, queue, [ask(str(i)) for i in range(50)], answers)
                 await anyio.wait_all_tasks_blocked()
                 assert answers == []
                 recorder.gate.set()
@@ -102,14 +104,14 @@ async def test_what_waits_during_a_commit_becomes_one_batch() -> None:
 
 async def test_documents_of_one_uri_are_written_in_order_and_never_in_one_batch() -> None:
     recorder, answers = Recorder(), list[str]()
-    intake = intake_of(recorder)
+    queue = queue_of(recorder)
     with anyio.fail_after(60):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(
-                submit_all, intake, [ask("1", "x"), ask("2", "x"), ask("a"), ask("3", "x")], answers
+                submit_all, queue, [ask("1", "x"), ask("2", "x"), ask("a"), ask("3", "x")], answers
             )
             await anyio.wait_all_tasks_blocked()
-            tasks.start_soon(intake.run)
+            tasks.start_soon(queue.run)
             await anyio.wait_all_tasks_blocked()
             tasks.cancel_scope.cancel()
     assert recorder.batches == [["1", "a"], ["2"], ["3"]]
@@ -118,11 +120,11 @@ async def test_documents_of_one_uri_are_written_in_order_and_never_in_one_batch(
 async def test_a_write_that_is_handed_back_is_prepared_again() -> None:
     recorder, answers = Recorder(), list[str]()
     recorder.hand_back = {"a"}
-    intake = intake_of(recorder)
+    queue = queue_of(recorder)
     with anyio.fail_after(60):
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(intake.run)
-            await submit_all(intake, [ask("a"), ask("b")], answers)
+            tasks.start_soon(queue.run)
+            await submit_all(queue, [ask("a"), ask("b")], answers)
             tasks.cancel_scope.cancel()
     assert sorted(answers) == ["a", "b"]
     assert recorder.prepared == [["a", "b"], ["a"]]
@@ -131,45 +133,45 @@ async def test_a_write_that_is_handed_back_is_prepared_again() -> None:
 async def test_a_failed_batch_fails_its_callers_and_the_next_one_is_well() -> None:
     recorder = Recorder()
     recorder.fail = OSError("broken")
-    intake = intake_of(recorder)
+    queue = queue_of(recorder)
     with anyio.fail_after(60):
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(intake.run)
+            tasks.start_soon(queue.run)
             with pytest.raises(OSError, match="broken"):
-                await intake.submit(ask("a"))
+                await queue.submit(ask("a"))
             recorder.fail = None
-            assert (await intake.submit(ask("a"))).status == "added"
+            assert (await queue.submit(ask("a"))).status == "added"
             tasks.cancel_scope.cancel()
 
 
 async def test_a_caller_that_went_away_is_not_worked_for() -> None:
     recorder = Recorder()
-    intake = intake_of(recorder)
+    queue = queue_of(recorder)
     with anyio.fail_after(60):
         with anyio.move_on_after(0):
-            await intake.submit(ask("gone"))
+            await queue.submit(ask("gone"))
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(intake.run)
-            await intake.submit(ask("here"))
+            tasks.start_soon(queue.run)
+            await queue.submit(ask("here"))
             tasks.cancel_scope.cancel()
     assert recorder.prepared == [["here"]]
 
 
 async def test_idle_is_when_nothing_waits_and_nothing_is_under_way() -> None:
     recorder, answers = Recorder(), list[str]()
-    intake = intake_of(recorder)
+    queue = queue_of(recorder)
     recorder.gate = anyio.Event()
     with anyio.fail_after(60):
-        await intake.idle()
+        await queue.idle()
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(intake.run)
-            tasks.start_soon(submit_all, intake, [ask("a"), ask("b")], answers)
+            tasks.start_soon(queue.run)
+            tasks.start_soon(submit_all, queue, [ask("a"), ask("b")], answers)
             await anyio.wait_all_tasks_blocked()
             with anyio.move_on_after(0) as early:
-                await intake.idle()
+                await queue.idle()
             assert early.cancelled_caught
             recorder.gate.set()
-            await intake.idle()
+            await queue.idle()
             tasks.cancel_scope.cancel()
     assert recorder.batches == [["a", "b"]]
 
@@ -177,17 +179,17 @@ async def test_idle_is_when_nothing_waits_and_nothing_is_under_way() -> None:
 async def test_a_preparation_that_is_for_cancelled_callers_alone_ends() -> None:
     recorder = Recorder()
     recorder.is_slow = True
-    intake = intake_of(recorder)
+    queue = queue_of(recorder)
     with anyio.fail_after(60):
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(intake.run)
+            tasks.start_soon(queue.run)
             async with anyio.create_task_group() as callers:
-                callers.start_soon(submit_all, intake, [ask("a"), ask("b")], list[str]())
+                callers.start_soon(submit_all, queue, [ask("a"), ask("b")], list[str]())
                 await anyio.wait_all_tasks_blocked()
                 callers.cancel_scope.cancel()
             recorder.is_slow = False
-            assert (await intake.submit(ask("a"))).status == "added"
-            await intake.idle()
+            assert (await queue.submit(ask("a"))).status == "added"
+            await queue.idle()
             tasks.cancel_scope.cancel()
     assert recorder.prepared == [["a", "b"], ["a"]]
     assert recorder.batches == [["a"]]
@@ -196,18 +198,18 @@ async def test_a_preparation_that_is_for_cancelled_callers_alone_ends() -> None:
 async def test_what_was_cancelled_before_the_commit_is_not_written() -> None:
     recorder, answers = Recorder(), list[str]()
     recorder.gate = anyio.Event()
-    intake = intake_of(recorder)
+    queue = queue_of(recorder)
     with anyio.fail_after(60):
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(intake.run)
-            tasks.start_soon(submit_all, intake, [ask("first")], answers)
+            tasks.start_soon(queue.run)
+            tasks.start_soon(submit_all, queue, [ask("first")], answers)
             await anyio.wait_all_tasks_blocked()
             async with anyio.create_task_group() as callers:
-                callers.start_soon(submit_all, intake, [ask("gone")], answers)
+                callers.start_soon(submit_all, queue, [ask("gone")], answers)
                 await anyio.wait_all_tasks_blocked()
                 callers.cancel_scope.cancel()
             recorder.gate.set()
-            await intake.idle()
+            await queue.idle()
             tasks.cancel_scope.cancel()
     assert recorder.batches == [["first"]]
 
@@ -215,19 +217,19 @@ async def test_what_was_cancelled_before_the_commit_is_not_written() -> None:
 async def test_a_uri_is_free_only_after_the_commit_of_a_cancelled_write() -> None:
     recorder, answers = Recorder(), list[str]()
     recorder.gate = anyio.Event()
-    intake = intake_of(recorder)
+    queue = queue_of(recorder)
     with anyio.fail_after(60):
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(intake.run)
+            tasks.start_soon(queue.run)
             async with anyio.create_task_group() as callers:
-                callers.start_soon(submit_all, intake, [ask("1", "x")], answers)
+                callers.start_soon(submit_all, queue, [ask("1", "x")], answers)
                 await anyio.wait_all_tasks_blocked()
                 callers.cancel_scope.cancel()
-            tasks.start_soon(submit_all, intake, [ask("2", "x")], answers)
+            tasks.start_soon(submit_all, queue, [ask("2", "x")], answers)
             await anyio.wait_all_tasks_blocked()
             assert recorder.prepared == [["1"]]
             recorder.gate.set()
-            await intake.idle()
+            await queue.idle()
             tasks.cancel_scope.cancel()
     assert recorder.batches == [["1"], ["2"]]
 
@@ -236,13 +238,13 @@ async def test_a_long_document_is_written_by_itself_and_begun_again_where_it_van
     recorder, answers = Recorder(), list[str]()
     recorder.long = {"long"}
     recorder.vanishes = True
-    intake = intake_of(recorder)
+    queue = queue_of(recorder)
     with anyio.fail_after(60):
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(intake.run)
-            await submit_all(intake, [ask("a"), ask("long", "x"), ask("b", "x")], answers)
-            assert intake.waiting == 0
+            tasks.start_soon(queue.run)
+            await submit_all(queue, [ask("a"), ask("long", "x"), ask("b", "x")], answers)
+            assert queue.waiting == 0
             tasks.cancel_scope.cancel()
-    assert recorder.built == ["long", "long"]
+    assert recorder.staged == ["long", "long"]
     assert recorder.given_up == ["long"]
     assert recorder.batches.index(["long"]) < recorder.batches.index(["b"])

@@ -14,7 +14,7 @@ from ragmemory.errors import DocumentNotFound, EmbedderMismatch
 from ragmemory.stores.filters import compile_filter
 from ragmemory.stores.sqlite import Store
 from ragmemory.stores.writing import PAGE
-from ragmemory.types import Built, Injected, Mark, Write
+from ragmemory.types import Injected, Mark, StagedDocument, Write
 from tests.support.memories import EMBEDDER, ORIGIN, write_of
 
 OLD = "".join(f"{number:019} " for number in range(3 * PAGE))
@@ -29,17 +29,17 @@ async def store(tmp_path: Path) -> AsyncIterator[Store]:
     await store.close()
 
 
-async def built(store: Store, text: str, uri: str = "doc") -> Write:
+async def staged(store: Store, text: str, uri: str = "doc") -> Write:
     """All chunks in the store, a page in each transaction, but hidden."""
     write = write_of(text, {"uri": uri})
     assert write.chunks is not None
-    one = await store.begin(write.draft)
+    one = await store.begin(write.document)
     for start in range(0, len(write.chunks), PAGE):
         part = write.chunks[start : start + PAGE]
-        added = await store.add(one, write.draft, part, write.embeddings[: len(part)], EMBEDDER[0])
+        added = await store.add(one, write.document, part, write.embeddings[: len(part)], EMBEDDER[0])
         assert added is not None
         one = added
-    return replace(write, chunks=None, embeddings=[], built=one)
+    return replace(write, chunks=None, embeddings=[], staged=one)
 
 
 async def put(store: Store, write: Write) -> Injected:
@@ -49,7 +49,7 @@ async def put(store: Store, write: Write) -> Injected:
 
 
 async def put_long(store: Store, text: str, uri: str = "doc") -> Injected:
-    return await put(store, await built(store, text, uri))
+    return await put(store, await staged(store, text, uri))
 
 
 async def sweep(store: Store) -> int:
@@ -78,7 +78,7 @@ async def text_of(store: Store, uri: str = "doc") -> str:
 
 
 async def test_no_reader_sees_a_document_before_its_last_transaction(store: Store) -> None:
-    write = await built(store, OLD)
+    write = await staged(store, OLD)
     changes = await store.changes_since(Mark(), 10_000)
     assert len(changes.chunk_ids) == 3 * PAGE
     assert await store.documents(10, 0, "*") == ([], 0)
@@ -161,7 +161,7 @@ async def test_a_text_that_undo_reaches_no_more_is_removed_page_by_page(tmp_path
 
 
 async def test_new_metadata_of_a_long_document_copies_no_text(store: Store) -> None:
-    write = await built(store, OLD)
+    write = await staged(store, OLD)
     await put(store, write)
     other = write_of(OLD, {"uri": "doc", "year": 1})
     assert (await put(store, replace(other, chunks=None, embeddings=[]))).chunks == 3 * PAGE
@@ -174,18 +174,18 @@ async def test_new_metadata_of_a_long_document_copies_no_text(store: Store) -> N
 
 
 async def test_what_is_given_up_is_swept_and_what_is_visible_is_not_given_up(store: Store) -> None:
-    write = await built(store, OLD)
-    assert write.built is not None
-    await store.abandon(write.built)
-    assert await store.add(write.built, write.draft, [], [], EMBEDDER[0]) is None
+    write = await staged(store, OLD)
+    assert write.staged is not None
+    await store.abandon(write.staged)
+    assert await store.add(write.staged, write.document, [], [], EMBEDDER[0]) is None
     assert await store.write([write], EMBEDDER) == [None]
     await sweep(store)
     assert counts(store) == (0, 0, 0)
 
-    write = await built(store, NEW)
+    write = await staged(store, NEW)
     await put(store, write)
-    assert write.built is not None
-    await store.abandon(write.built)
+    assert write.staged is not None
+    await store.abandon(write.staged)
     assert await sweep(store) == 0
     assert await text_of(store) == NEW
 
@@ -194,7 +194,7 @@ async def test_what_a_killed_process_left_is_swept_after_an_hour_and_no_sooner(t
     killed, store = Store(tmp_path / "m.db", 5, 100), Store(tmp_path / "m.db", 5, 100)
     await killed.open()
     await store.open()
-    write = await built(killed, OLD)
+    write = await staged(killed, OLD)
     assert await sweep(store) == 0
     assert await store.documents(10, 0, "*") == ([], 0)
     with closing(sqlite3.connect(store.path)) as connection, connection:
@@ -202,20 +202,20 @@ async def test_what_a_killed_process_left_is_swept_after_an_hour_and_no_sooner(t
     await sweep(store)
     assert counts(store) == (0, 0, 0)
     # It was only asleep: it notices, and begins again.
-    assert isinstance(write.built, Built)
-    assert await killed.add(write.built, write.draft, [], [], EMBEDDER[0]) is None
+    assert isinstance(write.staged, StagedDocument)
+    assert await killed.add(write.staged, write.document, [], [], EMBEDDER[0]) is None
     await killed.close()
     await store.close()
 
 
 async def test_pages_of_two_embedders_are_not_mixed(store: Store) -> None:
     write = write_of(NEW, {"uri": "doc"})
-    one = await store.begin(write.draft)
+    one = await store.begin(write.document)
     assert write.chunks is not None
     page = write.chunks[:PAGE], write.embeddings[:PAGE]
-    assert await store.add(one, write.draft, *page, EMBEDDER[0])
+    assert await store.add(one, write.document, *page, EMBEDDER[0])
     with pytest.raises(EmbedderMismatch):
-        await store.add(one, write.draft, *page, "other")
+        await store.add(one, write.document, *page, "other")
 
 
 async def test_reembedding_passes_over_the_texts_that_are_kept_for_undo(store: Store) -> None:
@@ -226,7 +226,7 @@ async def test_reembedding_passes_over_the_texts_that_are_kept_for_undo(store: S
     await store.begin_reembedding()
     changes = await store.changes_since(Mark(), 10_000)
     assert changes.texts == ["other"]
-    await store.gather(changes.chunk_ids, [b"\1" * 4])
+    await store.collect_embeddings(changes.chunk_ids, [b"\1" * 4])
     assert await store.switch_embeddings(changes.mark, "new") == 1
 
 
@@ -239,7 +239,7 @@ async def test_a_store_restored_from_a_copy_without_the_last_pages_was_never_at_
         closing(sqlite3.connect(tmp_path / "copy.db")) as copy,
     ):
         source.backup(copy)
-    await built(store, NEW)
+    await staged(store, NEW)
     mark = (await store.changes_since(Mark(), 10_000)).mark
     assert await store.has_passed(mark)
     copied = Store(tmp_path / "copy.db", 5, 100)
