@@ -20,7 +20,7 @@ from ragchat.formatting import utc_now
 from ragchat.llm import tokens
 from ragchat.llm.discovery import with_near_names
 from ragchat.llm.selection import ModelSelection
-from ragchat.sessions.store import SessionStore, sessions_path
+from ragchat.sessions.store import SessionStore, session_title, sessions_path
 from ragchat.settings import ModelSettings, RetrievalSettings, ToolSettings
 from ragchat.turn.conversation import newest_that_fit, turn_tokens
 from ragchat.turn.limits import Budget, RetrievalLimits, TurnLimits
@@ -154,7 +154,7 @@ class App:
         except UnknownModel as error:
             raise await with_near_names(error, model) if model else error from error
         session.turns = [*history, turn]
-        session.title = session.title or turn.question
+        session.title = session.title or session_title(turn.question)
         self._unanswered = ""
         try:
             await self.sessions.save_turn(turn, replaces=replaced.turn_id if replaced else None)

@@ -15,12 +15,6 @@ def seconds(value: float) -> str:
     return f"{value * 1000:.0f} ms" if value < 0.9995 else f"{value:.1f} s"
 
 
-def names(title: str, heading: str) -> list[str]:
-    """What a passage is called: title and heading path; the path alone where the title begins it."""
-    begins = f"{heading} > ".startswith(f"{title} > ")
-    return [name for name in ([heading] if begins else [title, heading]) if name]
-
-
 def utc_now() -> str:
     """The time as it is stored: ISO 8601, UTC, to the millisecond. It sorts as text."""
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -164,7 +164,7 @@ class SessionInfo(Struct, frozen=True):
     """One line of the list of sessions. Times are ISO 8601, UTC."""
 
     session_id: str
-    title: str  # the first question
+    title: str  # the first question, shortened
     created_at: str
     updated_at: str
     turns: int

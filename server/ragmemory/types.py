@@ -87,12 +87,6 @@ class Hit(Struct, frozen=True):
     metadata: Metadata
 
 
-def names(title: str, heading: str) -> list[str]:
-    """What a passage is called: title and heading path; the path alone where the title begins it."""
-    begins = f"{heading} > ".startswith(f"{title} > ")
-    return [name for name in ([heading] if begins else [title, heading]) if name]
-
-
 class QueryResult(Struct, frozen=True):
     """The outcome of one `query`."""
 

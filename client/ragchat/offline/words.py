@@ -11,7 +11,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-from ragchat.sessions.search import UNSPACED
+from ragconfig.text_rules import UNSPACED
 
 _WORD = re.compile(rf"[{UNSPACED}]+|[^\W_{UNSPACED}]+(?:['’.,-](?=[^\W_{UNSPACED}])[^\W_{UNSPACED}]+)*")
 _UNSPACED_RUN = re.compile(f"[{UNSPACED}]+")

@@ -7,9 +7,9 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from ragchat.formatting import names
 from ragchat.sanitize import one_line
 from ragchat.types import Citation, Session, Turn
+from ragconfig.text_rules import passage_names
 
 ExportKind: TypeAlias = Literal["markdown", "json"]
 
@@ -45,5 +45,5 @@ def _sources(turn: Turn) -> Iterator[str]:
 
 
 def _place(citation: Citation) -> str:
-    called = map(one_line, names(citation.title, citation.heading))
+    called = map(one_line, passage_names(citation.title, citation.heading))
     return ", ".join([*called, f"<{citation.uri}>, lines {citation.start_line} to {citation.end_line}"])

@@ -1,41 +1,28 @@
-"""Text as FTS5 can search it, in any language. Pure.
-
-FTS5's tokenizers take a run of Chinese, Japanese or Thai for one word. Each character of such scripts is
-made a word of its own here, and a run of them a phrase; so any part of a text is found again.
-"""
+"""A user's words as a query of FTS5, and the part of a text that matches them. Pure."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 
-# Han, kana, Thai, Lao, Khmer, Myanmar: scripts written without spaces.
-UNSPACED = (
-    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff"
-    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
-)
-_UNSPACED = re.compile(f"([{UNSPACED}])")
+from ragconfig.text_rules import UNSPACED, searchable
+
 _WORD = re.compile(rf"[{UNSPACED}]+|[^\W{UNSPACED}]+")
 
 
-def searchable(text: str) -> str:
-    """The text as it goes into the index."""
-    return _UNSPACED.sub(r" \1 ", text)
-
-
 def terms(text: str) -> list[str]:
-    """The words of any text as quoted FTS5 terms: no sign in it has a meaning. The last is a prefix."""
+    """The words of `text` as quoted terms, so that nothing in it is syntax. The last one is a prefix."""
     words = [f'"{searchable(word).strip()}"' for word in _WORD.findall(text)]
     return [*words[:-1], words[-1] + "*"] if words else []
 
 
-def any_of(words: Sequence[str]) -> str:
-    """The FTS5 expression that any one of the terms satisfies."""
-    return " OR ".join(words)
+def any_of(terms: Sequence[str]) -> str:
+    """The expression that matches each text with at least one of the terms."""
+    return " OR ".join(terms)
 
 
 def snippet(text: str, query: str, width: int = 120) -> str:
-    """The part of the text around the first word of the query, on one line."""
+    """The part of `text` around the first word of the query, on one line of about `width` characters."""
     line = " ".join(text.split())
     places = [line.lower().find(word.lower()) for word in _WORD.findall(query)]
     first = min((place for place in places if place >= 0), default=0)

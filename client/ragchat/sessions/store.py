@@ -21,11 +21,12 @@ import msgspec
 from ragchat.errors import AmbiguousSession, NoSession, SessionsUnavailable, UnknownSession
 from ragchat.sanitize import one_line
 from ragchat.sessions.export import ExportKind, export
-from ragchat.sessions.search import any_of, searchable, snippet, terms
+from ragchat.sessions.search import any_of, snippet, terms
 from ragchat.types import Session, SessionInfo, SessionMatch, Turn
 from ragconfig.home import private_folder
 from ragconfig.readable import Readable, obstacle_of, readable, reason_of
 from ragconfig.settings import Settings
+from ragconfig.text_rules import searchable
 
 if TYPE_CHECKING:
     import aiosqlite
@@ -57,6 +58,11 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
 def sessions_path(settings: Settings) -> Path:
     """The SQLite file of past conversations. Raises SettingsError."""
     return settings.path("sessions.path", "sessions.db")
+
+
+def session_title(question: str) -> str:
+    """The title of a session, from its first question."""
+    return one_line(question, TITLE_CHARACTERS)
 
 
 class SessionStore:
@@ -96,7 +102,7 @@ class SessionStore:
                 ON CONFLICT (session_id) DO UPDATE SET updated_at = excluded.updated_at""",
                 {
                     "id": turn.session_id,
-                    "title": one_line(turn.question, TITLE_CHARACTERS),
+                    "title": session_title(turn.question),
                     "at": turn.created_at,
                 },
             )

@@ -10,9 +10,9 @@ import secrets
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from ragchat.formatting import names
 from ragchat.llm import tokens
 from ragchat.types import Candidate, Hit
+from ragconfig.text_rules import passage_names
 
 
 @dataclass(frozen=True)
@@ -74,5 +74,5 @@ def _mark(text: str) -> str:
 
 def _source(hit: Hit) -> str:
     """Title, heading path and place on one line."""
-    place = f"{hit.uri}:{hit.start_line}" if not hit.uri.startswith("sha256:") else ""
-    return " ".join(" > ".join(names(hit.title, hit.heading)).split() + ([f"({place})"] if place else []))
+    place = [] if hit.uri.startswith("sha256:") else [f"({hit.uri}:{hit.start_line})"]
+    return " ".join(" > ".join(passage_names(hit.title, hit.heading)).split() + place)

@@ -9,6 +9,7 @@ import anyio
 from anyio import to_thread
 from msgspec.structs import replace
 
+from ragconfig.text_rules import passage_names
 from ragmemory.embedders import Embedder
 from ragmemory.errors import EmbedderMismatch, RagMemoryError, TextRefused
 from ragmemory.ingest.chunking import Source, split
@@ -16,7 +17,7 @@ from ragmemory.ingest.documents import is_markdown
 from ragmemory.ingest.write_queue import LONG, Prepared
 from ragmemory.stores.sqlite import Store
 from ragmemory.stores.writing import PAGE, difference
-from ragmemory.types import Chunk, Embedding, Injected, StagedDocument, Write, names
+from ragmemory.types import Chunk, Embedding, Injected, StagedDocument, Write
 
 # Chunks that are prepared together and committed in one transaction.
 _BATCH = 1_000
@@ -174,4 +175,4 @@ class Preparation:
 
 def context(title: str, heading: str) -> str:
     """Title and headings above a chunk, which are embedded with it."""
-    return " ".join(names(title, heading))
+    return " ".join(passage_names(title, heading))

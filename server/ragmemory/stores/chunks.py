@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from ragmemory.stores.fulltext import searchable
+from ragconfig.text_rules import searchable
 from ragmemory.types import Chunk, Document, Embedding
 
 if TYPE_CHECKING:

@@ -1,21 +1,10 @@
-"""Text for FTS5: what its tokenizer gets, and phrases in its query syntax. Pure."""
+"""Phrases and prefixes in the query syntax of FTS5. Pure."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
-# Scripts without spaces: unicode61 makes one token of a whole run, in which no phrase would be found. So each
-# character becomes a token, and a phrase a sequence of tokens. Compiled at first use, not at import.
-_UNSPACED = (
-    r"([\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]"
-    r"|[\U00020000-\U0003ffff])"
-)
-
-
-def searchable(text: str) -> str:
-    """The text with spaces around every character of an unspaced script."""
-    return text if text.isascii() else re.sub(_UNSPACED, r" \1 ", text)
+from ragconfig.text_rules import searchable
 
 
 def fulltext_query(phrases: Iterable[str], prefixes: Iterable[str]) -> str:

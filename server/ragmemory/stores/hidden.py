@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from ragconfig.text_rules import searchable
 from ragmemory.stores import chunks as chunk_rows
 from ragmemory.stores import journal, meta
 from ragmemory.stores.chunks import FULLTEXT_DELETE, DocumentChunks
-from ragmemory.stores.fulltext import searchable
 from ragmemory.stores.writing import PAGE, REMOVED, STAGED, hidden_name
 from ragmemory.types import Chunk, Document, Embedding, StagedDocument
 

@@ -25,21 +25,10 @@ def test_no_mark_is_used_that_a_passage_contains(monkeypatch: pytest.MonkeyPatch
     assert "<passage 1 bbbb " in quote({1: hit("it holds aaaa")})
 
 
-@pytest.mark.parametrize(
-    ("title", "heading", "called"),
-    [
-        ("Flat", "Flat > Boiler", "Flat > Boiler"),
-        ("Flat", "Flat", "Flat"),
-        ("Flat", "Flatware > Forks", "Flat > Flatware > Forks"),
-        ("Notes", "Flat > Boiler", "Notes > Flat > Boiler"),
-        ("", "Boiler", "Boiler"),
-        ("Flat", "", "Flat"),
-    ],
-)
-def test_a_title_that_begins_the_heading_path_is_not_said_twice(
-    title: str, heading: str, called: str
-) -> None:
-    assert f" from {called} (file:" in quote({1: hit("x", title=title, heading=heading)})
+def test_a_passage_is_named_by_its_title_heading_and_place() -> None:
+    assert " from Flat > Boiler (file:///notes/1.md:1)>" in quote(
+        {1: hit("x", title="Flat", heading="Flat > Boiler")}
+    )
 
 
 def test_a_title_with_line_breaks_stays_on_its_line() -> None:

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from ragconfig.settings import SettingsError
+from ragconfig.text_rules import passage_names
 from ragmcp.client.client import Client
 from ragmcp.client.handlers import Handlers
 from ragmcp.errors import WireError
@@ -19,7 +20,7 @@ from ragmemory.mcp import toolsets
 from ragmemory.mcp.toolsets import make_tools
 from ragmemory.mcp.toolsets.memory import readable
 from ragmemory.service import MemoryService
-from ragmemory.types import Hit, QueryResult, names
+from ragmemory.types import Hit, QueryResult
 from tests.support.memories import SwitchableEmbedder, service_for
 from tests.support.processes import attempt, called
 from tests.support.raw_mcp import raw_client
@@ -110,7 +111,7 @@ async def test_the_shapes_are_those_of_the_contract(client: Client) -> None:
     ],
 )
 def test_a_passage_is_called_by_title_and_headings_each_once(title: str, heading: str, above: str) -> None:
-    assert " > ".join(names(title, heading)) == above
+    assert " > ".join(passage_names(title, heading)) == above
 
 
 async def test_no_document_can_forge_a_hit_in_the_readable_text(client: Client) -> None:

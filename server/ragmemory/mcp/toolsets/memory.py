@@ -7,12 +7,13 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
+from ragconfig.text_rules import passage_names
 from ragmcp.protocol.schema.content import TextContent
 from ragmcp.server.server import Call
 from ragmcp.server.tools import Tool, ToolResult, tool
 from ragmemory.limits import DEEPEST, LONGEST_URI, METADATA_BYTES, MOST_CONDITIONS, MOST_TAGS
 from ragmemory.mcp.errors import Memory, origin_of, wire_errors
-from ragmemory.types import Hit, Injected, QueryResult, names
+from ragmemory.types import Hit, Injected, QueryResult
 
 # What holds of all metadata and filters: `values.check_object`.
 _SIZE = f"At most {METADATA_BYTES:,} bytes of JSON, {DEEPEST} levels deep, without NUL characters."
@@ -123,7 +124,7 @@ def _passage(hit: Hit) -> str:
     source = f"{_one_line(hit.uri)}:{hit.start_line}-{hit.end_line}"
     heads = [
         f"[{hit.rank}]",
-        _one_line(" > ".join(names(hit.title, hit.heading))),
+        _one_line(" > ".join(passage_names(hit.title, hit.heading))),
         f"({source}, score {hit.score:.2f})",
     ]
     quoted = [f"> {line}".rstrip() for line in hit.text.strip().splitlines()]

@@ -1,0 +1,26 @@
+"""Rules about text that hold in both programs: scripts without spaces, and the names of passages. Pure."""
+
+from __future__ import annotations
+
+import re
+
+# Thai, Lao, Myanmar, Khmer, kana, Han: the inside of a character class.
+UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+)
+
+
+def searchable(text: str) -> str:
+    """The text as FTS5 indexes it, with spaces around every character of an unspaced script.
+
+    FTS5's tokenizers take a whole run of such characters as one token, so a word inside it would never be
+    found. Each character becomes a token of its own, and a word is searched as a phrase.
+    """
+    # Compiled at the first text that needs it, which is not at the start.
+    return text if text.isascii() else re.sub(f"([{UNSPACED}])", r" \1 ", text)
+
+
+def passage_names(title: str, heading: str) -> list[str]:
+    """The title of a document and the heading path of a passage; the path alone if the title begins it."""
+    begins = f"{heading} > ".startswith(f"{title} > ")
+    return [name for name in ([heading] if begins else [title, heading]) if name]

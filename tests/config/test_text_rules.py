@@ -1,0 +1,37 @@
+"""The rules about text that hold in both programs."""
+
+from __future__ import annotations
+
+import pytest
+
+from ragconfig.text_rules import passage_names, searchable
+
+
+@pytest.mark.parametrize(
+    ("title", "heading", "names"),
+    [
+        ("Flat", "Flat > Boiler", ["Flat > Boiler"]),
+        ("Flat", "Flat", ["Flat"]),
+        ("Flat", "Flatware > Forks", ["Flat", "Flatware > Forks"]),
+        ("Notes", "Flat > Boiler", ["Notes", "Flat > Boiler"]),
+        ("", "Boiler", ["Boiler"]),
+        ("Flat", "", ["Flat"]),
+    ],
+)
+def test_a_title_that_begins_the_heading_path_is_not_repeated(
+    title: str, heading: str, names: list[str]
+) -> None:
+    assert passage_names(title, heading) == names
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("green tea", ["green", "tea"]),
+        ("Wo ist Köln?", ["Wo", "ist", "Köln?"]),
+        ("北京 is big", ["北", "京", "is", "big"]),
+        ("ชาร้อน𠀀", ["ช", "า", "ร", "้", "อ", "น", "𠀀"]),
+    ],
+)
+def test_every_character_of_a_script_without_spaces_becomes_a_token(text: str, tokens: list[str]) -> None:
+    assert searchable(text).split() == tokens
