@@ -1,280 +1,209 @@
-"""What can go wrong in the memory. Each leaf holds its data and computes its own sentence.
-
-`code` is the stable word of the wire's `errorCode`; `hint` what the user can do ("" where nothing).
-"""
+"""What can go wrong in the memory. `code` is the stable word of the wire's `errorCode`."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from ragconfig.errors import StructuredError
 
 
-class RagMemoryError(Exception):
-    """The root of them all."""
+class RagMemoryError(StructuredError):
+    """The root of the memory's errors."""
 
-    code: ClassVar[str] = "MEMORY_ERROR"
-    hint: str = ""
-
-    def details(self) -> dict[str, Any]:
-        """The data of the error, ready for JSON."""
-        return {name: value for name, value in vars(self).items() if name != "hint"}
+    code = "MEMORY_ERROR"
 
 
 class MemoryUnusable(RagMemoryError):
     """The file cannot be opened, read or written."""
 
+    path: str
+    reason: str
     code = "MEMORY_UNUSABLE"
-    hint = "Look at the rights to the file and its folder, and at the room on the disk, or name another file."
-
-    def __init__(self, path: str, reason: str) -> None:
-        self.path = path
-        self.reason = reason
-
-    def __str__(self) -> str:
-        return f"The memory {self.path} cannot be used: {self.reason}."
+    sentence = "The memory {path} cannot be used: {reason}."
+    hint = "Check the permissions of the file and its folder and the free disk space, or name another file."
 
 
 class MemoryFull(RagMemoryError):
     """The disk has no room for a write. What is stored can still be read."""
 
+    path: str
     code = "MEMORY_FULL"
+    sentence = "The memory {path} cannot be written: the disk is full."
     hint = "Free some space, then try again; what is stored is still there."
-
-    def __init__(self, path: str) -> None:
-        self.path = path
-
-    def __str__(self) -> str:
-        return f"The memory {self.path} cannot be written: the disk is full."
 
 
 class MemoryReadOnly(RagMemoryError):
     """The file may be read but not written."""
 
+    path: str
+    reason: str
     code = "MEMORY_READ_ONLY"
+    sentence = "The memory {path} cannot be written: {reason}."
     hint = "Make the file and its folder writable, or name another file with --memory."
-
-    def __init__(self, path: str, reason: str) -> None:
-        self.path = path
-        self.reason = reason
-
-    def __str__(self) -> str:
-        return f"The memory {self.path} cannot be written: {self.reason}."
 
 
 class MemoryDamaged(RagMemoryError):
-    """The file, or what is stored in it, was changed or cut off by something other than this program."""
+    """The file, or what is stored in it, was changed or cut off by something other than this program.
 
+    `place` is such as "page 7 of the table chunks", "" where it is not known.
+    """
+
+    path: str
+    reason: str
+    place: str = ""
     code = "MEMORY_DAMAGED"
+    sentence = "The memory {path} is damaged{at_place}: {reason}."
     hint = "`ragchat memory verify` says what is damaged and what to do."
 
-    def __init__(self, path: str, reason: str, place: str = "") -> None:
-        self.path = path
-        self.reason = reason
-        # Such as "page 7 of the table chunks"; "" where it is not known.
-        self.place = place
-
-    def __str__(self) -> str:
-        place = f" at {self.place}" if self.place else ""
-        return f"The memory {self.path} is damaged{place}: {self.reason}."
+    @property
+    def at_place(self) -> str:
+        return f" at {self.place}" if self.place else ""
 
 
 class NotAMemory(RagMemoryError):
-    """The file is something else: no SQLite database, or another program's."""
+    """The file is something else: not an SQLite database, or another program's."""
 
+    path: str
+    reason: str
     code = "NOT_A_MEMORY"
+    sentence = "{path} is not a memory: {reason}."
     hint = (
         "Name another file with --memory; this one was left as it is. If it was a memory, its first page is "
-        "damaged: put a backup in its place."
+        "damaged: restore a backup."
     )
-
-    def __init__(self, path: str, reason: str) -> None:
-        self.path = path
-        self.reason = reason
-
-    def __str__(self) -> str:
-        return f"{self.path} is not a memory: {self.reason}."
 
 
 class NotAnIndex(RagMemoryError):
-    """The folder where the index belongs is something else."""
+    """The folder where the index belongs holds something else."""
 
+    folder: str
+    entry: str
     code = "NOT_AN_INDEX"
+    sentence = "The folder {folder} is not a search index of this program: it holds {entry}."
     hint = "Move that folder away, or name another memory with --memory. It was left as it is."
-
-    def __init__(self, folder: str, entry: str) -> None:
-        self.folder = folder
-        self.entry = entry
-
-    def __str__(self) -> str:
-        return f"The folder {self.folder} is not a search index of this program: it holds {self.entry}."
 
 
 class MemoryTooNew(RagMemoryError):
     """A later release wrote the file."""
 
+    path: str
+    version: int
+    known: int
     code = "MEMORY_TOO_NEW"
+    sentence = "The memory {path} has version {version}; this release supports up to {known}."
     hint = "Update ragchat, or name another file with --memory."
-
-    def __init__(self, path: str, version: int, known: int) -> None:
-        self.path = path
-        self.version = version
-        self.known = known
-
-    def __str__(self) -> str:
-        return f"The memory {self.path} has version {self.version}; this release knows up to {self.known}."
 
 
 class MemoryBusy(RagMemoryError):
-    """Another process held the write lock for longer than we wait."""
+    """Another process held the write lock for longer than the time-out."""
 
+    path: str
+    seconds: float
     code = "MEMORY_BUSY"
+    sentence = "Another process has been writing to the memory {path} for over {seconds:g} s."
     hint = "Try again, or raise memory.busy_seconds."
-
-    def __init__(self, path: str, seconds: float) -> None:
-        self.path = path
-        self.seconds = seconds
-
-    def __str__(self) -> str:
-        return f"Another process has been writing to the memory {self.path} for over {self.seconds:g} s."
 
 
 class EmbedderUnavailable(RagMemoryError):
     """The embedder gave no embeddings: not reachable, refused the request, or its files are missing."""
 
+    embedder: str
+    reason: str
+    hint: str = "Check the settings under [embedder]; `ragchat doctor` tests them."
     code = "EMBEDDER_UNAVAILABLE"
-
-    hint = "Look at the settings under [embedder]; `ragchat doctor` checks them."
-
-    def __init__(self, embedder: str, reason: str, hint: str = "") -> None:
-        self.embedder = embedder
-        self.reason = reason
-        self.hint = hint or self.hint
-
-    def __str__(self) -> str:
-        return f"The embedder {self.embedder} is not available: {self.reason}."
+    sentence = "The embedder {embedder} is not available: {reason}."
 
 
 class TextRefused(EmbedderUnavailable):
-    """The embedder refused these texts; others it may accept."""
+    """The embedder refused these texts; it may accept others."""
 
-    def __str__(self) -> str:
-        return f"The embedder {self.embedder} refused the text: {self.reason}."
+    sentence = "The embedder {embedder} refused the text: {reason}."
 
 
 class EmbedderMismatch(RagMemoryError):
-    """The memory was embedded by another embedder; vectors of two are never mixed."""
+    """Another embedder embedded the memory; vectors of two embedders are never mixed.
 
+    `configured_dimensions` is 0 while a service has not answered yet.
+    """
+
+    stored: str
+    stored_dimensions: int
+    configured: str
+    configured_dimensions: int = 0
     code = "EMBEDDER_MISMATCH"
-    hint = "Set the embedder back, or embed everything anew with `ragchat memory reembed`."
-
-    def __init__(
-        self, stored: str, stored_dimensions: int, configured: str, configured_dimensions: int = 0
-    ) -> None:
-        self.stored = stored
-        self.stored_dimensions = stored_dimensions
-        self.configured = configured
-        # 0 where only the first answer of a service would tell.
-        self.configured_dimensions = configured_dimensions
+    hint = "Set the embedder back, or embed the memory again with `ragchat memory reembed`."
 
     def __str__(self) -> str:
-        sizes = [
-            f" ({count} dimensions)" if count else ""
-            for count in (self.stored_dimensions, self.configured_dimensions)
-        ]
-        return (
-            f"The memory was embedded with {self.stored}{sizes[0]}, "
-            f"but {self.configured}{sizes[1]} is configured."
-        )
+        stored = _sized(self.stored, self.stored_dimensions)
+        configured = _sized(self.configured, self.configured_dimensions)
+        return f"The memory was embedded with {stored}, but {configured} is configured."
+
+
+def _sized(embedder: str, dimensions: int) -> str:
+    return f"{embedder} ({dimensions} dimensions)" if dimensions else embedder
 
 
 class BadArgument(RagMemoryError):
-    """An empty text, or a metadata or filter value of the wrong kind."""
+    """An empty text, or a metadata or filter value of the wrong kind. `path` is dotted: `metadata.tags`."""
 
+    path: str
+    reason: str
     code = "INVALID_PARAMS"
-
-    def __init__(self, path: str, reason: str) -> None:
-        self.path = path  # dotted, such as metadata.tags
-        self.reason = reason
-
-    def __str__(self) -> str:
-        return f"{self.path} {self.reason}."
+    sentence = "{path} {reason}."
 
 
 class DocumentNotFound(RagMemoryError):
-    """No document has this id or uri."""
+    """No document has this id or URI."""
 
+    document: str
     code = "RESOURCE_NOT_FOUND"
+    sentence = "There is no document {document} in memory."
     hint = "`ragchat memory ls` lists the documents."
-
-    def __init__(self, document: str) -> None:
-        self.document = document
-
-    def __str__(self) -> str:
-        return f"There is no document {self.document} in memory."
 
 
 class NothingToUndo(RagMemoryError):
     """The journal holds no write that is not undone."""
 
     code = "NOTHING_TO_UNDO"
-
-    def __str__(self) -> str:
-        return "There is nothing to undo."
+    sentence = "There is nothing to undo."
 
 
 class UndoConflict(RagMemoryError):
-    """Something was written between looking at the journal and taking its last entry back."""
+    """Another write came between reading the journal and undoing its last entry."""
 
+    seq: int
     code = "UNDO_CONFLICT"
+    sentence = "Entry {seq} of the journal is no longer the last write, so it was not undone."
     hint = "Look at the journal, then try again."
-
-    def __init__(self, seq: int) -> None:
-        self.seq = seq
-
-    def __str__(self) -> str:
-        return f"Entry {self.seq} of the journal is no longer the last write, so it was not undone."
 
 
 class NotUndoable(RagMemoryError):
     """The last write replaced or removed a text that the journal no longer keeps."""
 
+    seq: int
+    action: str
+    uri: str
     code = "NOT_UNDOABLE"
-    hint = "memory.undo_depth is the number of writes whose earlier texts are kept."
-
-    def __init__(self, seq: int, action: str, uri: str) -> None:
-        self.seq = seq
-        self.action = action
-        self.uri = uri
-
-    def __str__(self) -> str:
-        return (
-            f"Entry {self.seq} of the journal, by which {self.uri} was {self.action}, cannot be undone: "
-            "the text before it is no longer kept. Nothing was changed."
-        )
+    sentence = (
+        "Entry {seq} of the journal ({uri} was {action}) cannot be undone: "
+        "the previous text is no longer kept. Nothing was changed."
+    )
+    hint = "memory.undo_depth is the number of writes whose previous texts are kept."
 
 
 class NotStored(RagMemoryError):
     """One document could not be written; others of the same batch were."""
 
+    uri: str
+    reason: str
     code = "NOT_STORED"
-
-    def __init__(self, uri: str, reason: str) -> None:
-        self.uri = uri
-        self.reason = reason
-
-    def __str__(self) -> str:
-        return f"The document {self.uri} could not be stored: {self.reason}."
+    sentence = "The document {uri} could not be stored: {reason}."
 
 
 class AddressUnusable(RagMemoryError):
     """The server cannot listen there."""
 
+    host: str
+    port: int
+    reason: str
     code = "ADDRESS_UNUSABLE"
+    sentence = "The server cannot listen at {host}, port {port}: {reason}."
     hint = "Choose another with --host or --port; port 0 takes any free one."
-
-    def __init__(self, host: str, port: int, reason: str) -> None:
-        self.host = host
-        self.port = port
-        self.reason = reason
-
-    def __str__(self) -> str:
-        return f"The server cannot listen at {self.host}, port {self.port}: {self.reason}."

@@ -35,7 +35,7 @@ SENTENCES = [
         NotAnIndex("/m.db-index", "photos"),
         "The folder /m.db-index is not a search index of this program: it holds photos.",
     ),
-    (MemoryTooNew("/m.db", 9, 1), "The memory /m.db has version 9; this release knows up to 1."),
+    (MemoryTooNew("/m.db", 9, 1), "The memory /m.db has version 9; this release supports up to 1."),
     (MemoryBusy("/m.db", 30.0), "Another process has been writing to the memory /m.db for over 30 s."),
     (EmbedderUnavailable("openai:x", "refused"), "The embedder openai:x is not available: refused."),
     (TextRefused("openai:x", "it is too long"), "The embedder openai:x refused the text: it is too long."),
@@ -53,8 +53,8 @@ SENTENCES = [
     (UndoConflict(7), "Entry 7 of the journal is no longer the last write, so it was not undone."),
     (
         NotUndoable(3, "updated", "thesis.txt"),
-        "Entry 3 of the journal, by which thesis.txt was updated, cannot be undone: "
-        "the text before it is no longer kept. Nothing was changed.",
+        "Entry 3 of the journal (thesis.txt was updated) cannot be undone: "
+        "the previous text is no longer kept. Nothing was changed.",
     ),
     (
         NotStored("a.md", "UNIQUE constraint failed"),
@@ -83,5 +83,5 @@ def test_the_details_of_an_error_are_its_data_without_the_hint() -> None:
     assert NothingToUndo().details() == {}
 
 
-def test_a_mismatch_of_embedders_says_how_to_embed_anew() -> None:
+def test_an_embedder_mismatch_names_the_command_that_embeds_again() -> None:
     assert "ragchat memory reembed" in EmbedderMismatch("a", 1, "b").hint

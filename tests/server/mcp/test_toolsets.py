@@ -238,7 +238,7 @@ async def test_a_tool_that_failed_says_why_and_what_to_do(
     failed = await attempt(client, "Inject", text="Foxes jump.")
     assert failed.is_error
     assert failed.structured["errorCode"] == "EMBEDDER_UNAVAILABLE"
-    hint = "Look at the settings under [embedder]; `ragchat doctor` checks them."
+    hint = "Check the settings under [embedder]; `ragchat doctor` tests them."
     assert failed.structured["details"] == {
         "embedder": embedder.identity,
         "reason": "it was turned off",

@@ -1,0 +1,83 @@
+"""The base of the errors: fields, templates, and what the standard library does with an exception.
+
+ragmcp has the same base of its own.
+"""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from ragconfig.errors import StructuredError
+from ragmcp.errors import RagMcpError
+
+
+class Lost(StructuredError):
+    name: str
+    places: Sequence[str] = ()
+    sentence = "{name!r} is not in {places}."
+    hint = "Look for {name_in_capitals}."
+
+    @property
+    def name_in_capitals(self) -> str:
+        return self.name.upper()
+
+
+class LostForGood(Lost):
+    seconds: float = 1.5
+    hint: str = "Give up."
+    sentence = "{name} was lost {seconds:g} s ago."
+
+
+class LostOnTheWire(RagMcpError):
+    name: str
+    places: Sequence[str] = ()
+    sentence = "{name!r} is not in {places}."
+
+
+@pytest.mark.parametrize("kind", [Lost, LostOnTheWire])
+def test_a_sentence_is_filled_from_the_fields(kind: type[Lost | LostOnTheWire]) -> None:
+    assert str(kind("key", ["a", "b"])) == "'key' is not in a, b."
+    assert str(kind(name="key")) == "'key' is not in none."
+
+
+def test_braces_in_a_value_stay_as_they_are() -> None:
+    assert str(LostForGood("{seconds}")) == "{seconds} was lost 1.5 s ago."
+    assert LostForGood("key", hint="{name}").hint == "{name}"
+
+
+def test_a_hint_is_a_template_and_can_be_replaced() -> None:
+    error = Lost("key")
+    assert error.hint == "Look for KEY."
+    error.hint = "Buy another."
+    assert (error.hint, Lost("key").hint) == ("Buy another.", "Look for KEY.")
+
+
+def test_a_subclass_adds_fields_after_those_of_its_parent() -> None:
+    error = LostForGood("key", ["a"], 2.0)
+    assert (str(error), error.hint) == ("key was lost 2 s ago.", "Give up.")
+    assert error.details() == {"name": "key", "places": ["a"], "seconds": 2.0}
+
+
+@pytest.mark.parametrize(
+    ("values", "named"),
+    [((), {}), (("a", (), "b"), {}), (("a",), {"name": "b"}), (("a",), {"color": "b"})],
+    ids=["too few", "too many", "twice", "unknown"],
+)
+@pytest.mark.parametrize("kind", [Lost, LostOnTheWire])
+def test_wrong_fields_are_a_type_error(
+    kind: type[Lost | LostOnTheWire], values: tuple[Any, ...], named: dict[str, Any]
+) -> None:
+    with pytest.raises(TypeError, match="takes name, places"):
+        kind(*values, **named)
+
+
+@pytest.mark.parametrize("error", [Lost("key", places=["a"]), LostOnTheWire("key", places=["a"])])
+def test_an_error_survives_copying_and_pickling(error: Lost | LostOnTheWire) -> None:
+    for other in (copy.copy(error), pickle.loads(pickle.dumps(error))):
+        assert type(other) is type(error)
+        assert (str(other), other.args, vars(other)) == (str(error), error.args, vars(error))
