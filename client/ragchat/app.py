@@ -15,10 +15,11 @@ from types import TracebackType
 
 import anyio
 
-from ragchat.errors import EmptyQuestion, NothingToRetry, SessionError, UnknownModel
+from ragchat.errors import EmptyQuestion, NothingToRetry, SessionError
 from ragchat.formatting import utc_now
 from ragchat.llm import tokens
 from ragchat.llm.discovery import with_near_names
+from ragchat.llm.errors import UnknownModel
 from ragchat.llm.selection import ModelSelection
 from ragchat.sessions.store import SessionStore, session_title, sessions_path
 from ragchat.settings import ModelSettings, RetrievalSettings, ToolSettings

@@ -9,14 +9,8 @@ import anyio
 import pytest
 
 from ragchat.app import App
-from ragchat.errors import (
-    EmptyQuestion,
-    ModelUnreachable,
-    NothingToRetry,
-    RateLimited,
-    UnknownModel,
-    UnknownSession,
-)
+from ragchat.errors import EmptyQuestion, NothingToRetry, UnknownSession
+from ragchat.llm.errors import ModelUnreachable, RateLimited, UnknownModel
 from ragchat.types import OFFLINE, Delta, Event
 from tests.support.memory import memory_in
 from tests.support.openai_server import OpenAIServer, Reply

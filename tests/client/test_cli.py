@@ -116,4 +116,4 @@ def test_stdin_without_an_end_is_refused_at_the_limit(monkeypatch: pytest.Monkey
         monkeypatch.setattr(sys, "stdin", TextIOWrapper(endless))
         with pytest.raises(StdinUnusable) as caught:
             read_stdin()
-    assert str(caught.value) == "What came from stdin is larger than 1,000 bytes."
+    assert str(caught.value) == "The input from stdin is larger than 1,000 bytes."

@@ -109,7 +109,7 @@ def test_what_stands_on_stdin_is_loaded_under_the_given_name(ragchat: Program) -
     again = ragchat("inject", "-", "--uri", "note:gate", stdin=text)
     assert (again.code, again.out) == (0, "1 unchanged (1 chunk).\n")
     empty = ragchat("inject", "-", "--uri", "note:gate", "--json", stdin=" \n")
-    assert (empty.code, empty.json["documents"][0]["error"]) == (1, "What came from stdin is empty.")
+    assert (empty.code, empty.json["documents"][0]["error"]) == (1, "The input from stdin is empty.")
 
 
 def test_questions_share_a_session_that_is_kept_and_found_again(ragchat: Program) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from ragchat.commands import Run
-from ragchat.errors import FileInTheWay
+from ragchat.errors import FileAlreadyExists
 from ragchat.log import LOG_FILE
 from ragchat.memory.process import STDERR_FILE
 from ragchat.sessions.store import sessions_path
@@ -76,7 +76,7 @@ def init(run: Run) -> int:
         with target.open("x", encoding="utf-8", newline="\n") as file:
             file.write(template())
     except FileExistsError:
-        raise FileInTheWay(str(target)) from None
+        raise FileAlreadyExists(str(target)) from None
     if run.console.json:
         run.console.document({"path": str(target)})
     else:

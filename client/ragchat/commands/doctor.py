@@ -21,9 +21,10 @@ from msgspec import Struct, structs
 
 from ragchat.commands import Run
 from ragchat.console import is_styled, is_unicode
-from ragchat.errors import MemoryRefused, ModelError, RagChatError
+from ragchat.errors import MemoryRefused, RagChatError
 from ragchat.formatting import counted
 from ragchat.llm.discovery import resolve
+from ragchat.llm.errors import ModelError
 from ragchat.memory.client import open_memory
 from ragchat.memory.process import STDERR_FILE
 from ragchat.sessions.store import sessions_path

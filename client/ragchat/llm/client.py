@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 
 import anyio
 
-from ragchat.errors import BrokenStream, ModelError
 from ragchat.llm.completion import Assembly, Completion
+from ragchat.llm.errors import BrokenStream, ModelError, mapped
 from ragchat.settings import ModelSettings
 from ragchat.types import Message, ModelPlace
 
@@ -120,8 +120,6 @@ class Model:
                 self._refused.add(refused)
 
     def _mapped(self, error: Exception, tokens: int = 0, *, begun: bool = False) -> ModelError:
-        from ragchat.llm.errors import mapped
-
         return mapped(error, self.place, tokens=tokens, seconds=self.settings.timeout_seconds, begun=begun)
 
 

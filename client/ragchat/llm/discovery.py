@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 
 import anyio
 
-from ragchat.errors import MissingKey, ModelError, NoChatModel, UnknownModel
 from ragchat.llm.client import Model
+from ragchat.llm.errors import MissingKey, ModelError, NoChatModel, UnknownModel
 from ragchat.settings import ModelSettings
 from ragchat.types import OFFLINE, ModelPlace
 from ragconfig.settings import read_key

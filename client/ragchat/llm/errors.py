@@ -1,34 +1,155 @@
-"""The border to the openai package: its exceptions become ours.
-
-Imports openai only for type checkers: by the time an exception of it arrives here, it is loaded.
-"""
+"""What can go wrong with the language model, and the openai package's exceptions as these errors."""
 
 from __future__ import annotations
 
-import json
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ragchat.errors import (
-    BrokenStream,
-    ContextOverflow,
-    KeyRejected,
-    MissingKey,
-    ModelBroken,
-    ModelError,
-    ModelRefused,
-    ModelTimedOut,
-    ModelUnreachable,
-    QuotaUsedUp,
-    RateLimited,
-    UnknownModel,
-)
+from ragchat.errors import RagChatError
 from ragchat.sanitize import one_line
 from ragchat.types import ModelPlace
 from ragconfig.redaction import discreet
 
 if TYPE_CHECKING:
     import openai
+
+
+class ModelError(RagChatError):
+    """The language model did not answer."""
+
+    code = "MODEL_FAILED"
+
+
+class MissingKey(ModelError):
+    model: str
+    code = "MODEL_KEY_MISSING"
+    sentence = "The model {model} needs a key, and none is set."
+    hint = "Set OPENAI_API_KEY, name a key file in model.key_file, or use --offline."
+
+
+class KeyRejected(ModelError):
+    base_url: str
+    code = "MODEL_KEY_REJECTED"
+    sentence = "{base_url} did not accept the key."
+    hint = "Check OPENAI_API_KEY or model.key_file, and that the key belongs to this server."
+
+
+class ModelUnreachable(ModelError):
+    base_url: str
+    reason: str
+    code = "MODEL_UNREACHABLE"
+    sentence = "{base_url} cannot be reached: {reason}."
+    hint = "Is the server running? Check model.base_url, or use --offline."
+
+
+class UnknownModel(ModelError):
+    model: str
+    base_url: str
+    near: Sequence[str] = ()
+    code = "MODEL_UNKNOWN"
+    sentence = "{base_url} has no model {model}."
+    hint = "{advice}"
+
+    @property
+    def advice(self) -> str:
+        return f"It has {', '.join(self.near)}." if self.near else "Check model.name and model.base_url."
+
+
+class NoChatModel(ModelError):
+    base_url: str
+    code = "MODEL_UNKNOWN"
+    sentence = "{base_url} lists no chat model."
+    hint = "Name one with --model or model.name."
+
+
+class ContextOverflow(ModelError):
+    model: str
+    tokens: int
+    code = "MODEL_CONTEXT_OVERFLOW"
+    sentence = "The prompt of about {tokens} tokens is more than {model} can hold."
+    hint = "Lower model.context_tokens to what the model holds, or start a new session with /new."
+
+
+class QuestionTooLong(ModelError):
+    tokens: int
+    room: int
+    code = "MODEL_CONTEXT_OVERFLOW"
+    sentence = "The question has about {tokens} tokens; there is room for {room}."
+    hint = "Shorten it, put the text into memory with /inject, or raise model.context_tokens."
+
+
+class RateLimited(ModelError):
+    base_url: str
+    message: str
+    retry_after: float | None = None
+    code = "MODEL_RATE_LIMITED"
+    sentence = "{base_url} accepts no more requests for now: {message}."
+    hint = "Ask again in {seconds} s."
+
+    @property
+    def seconds(self) -> int:
+        return max(1, round(self.retry_after or 5))
+
+
+class QuotaUsedUp(ModelError):
+    base_url: str
+    message: str
+    code = "MODEL_QUOTA_USED_UP"
+    sentence = "The quota of your key at {base_url} is used up: {message}."
+    hint = "Waiting does not help: check the account's plan and billing, use another model, or --offline."
+
+
+class ModelTimedOut(ModelError):
+    base_url: str
+    seconds: float
+    code = "MODEL_TIMED_OUT"
+    sentence = "{base_url} sent nothing for {seconds:g} s."
+    hint = "Ask again; a slow machine may need a larger model.timeout_seconds."
+
+
+class ModelRefused(ModelError):
+    """The server understood the request and refused it (a 4xx without a class of its own)."""
+
+    base_url: str
+    status: int
+    message: str
+    code = "MODEL_REFUSED"
+    sentence = "{base_url} refused the request ({status}): {message}."
+
+
+class ModelBroken(ModelError):
+    """The server failed (a 5xx), or did not speak the protocol."""
+
+    base_url: str
+    message: str
+    code = "MODEL_BROKEN"
+    sentence = "{base_url} failed: {message}."
+    hint = "Ask again; if it fails again, look at the server's own log."
+
+
+class BrokenStream(ModelError):
+    base_url: str
+    reason: str
+    code = "MODEL_STREAM_BROKEN"
+    sentence = "{base_url} broke off in the middle of the answer: {reason}."
+    hint = "Ask again."
+
+
+class EmptyAnswer(ModelError):
+    model: str
+    code = "MODEL_ANSWER_EMPTY"
+    sentence = "The model {model} gave an empty answer."
+    hint = "Ask again, or choose another model."
+
+
+class ToolRoundsUsedUp(ModelError):
+    model: str
+    rounds: int
+    code = "MODEL_TOOL_ROUNDS_USED_UP"
+    sentence = "The model {model} gave no answer: it called tools until the limit (tools.rounds = {rounds})."
+    hint = "Ask again, raise tools.rounds, or choose another model."
+
 
 # How OpenAI, Azure, vLLM, llama.cpp, Ollama and LM Studio say that a prompt is too long.
 _OVERFLOW = re.compile(
@@ -48,6 +169,8 @@ def mapped(
     `tokens` is the size of the prompt, `seconds` the time allowed, `begun` whether the answer had begun.
     Anything that is none of these is raised as it is.
     """
+    import json
+
     import openai
 
     if isinstance(error, openai.APITimeoutError):

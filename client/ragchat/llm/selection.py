@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import anyio
 
-from ragchat.errors import UnknownModel
 from ragchat.llm.client import Model
 from ragchat.llm.discovery import AUTO, names_beside, resolve, with_near_names
+from ragchat.llm.errors import UnknownModel
 from ragchat.settings import ModelSettings
 from ragchat.types import OFFLINE
 

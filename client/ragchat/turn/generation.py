@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ragchat.errors import EmptyAnswer, ToolRoundsUsedUp
 from ragchat.llm import tokens
 from ragchat.llm.client import Model
 from ragchat.llm.completion import Completion
+from ragchat.llm.errors import EmptyAnswer, ToolRoundsUsedUp
 from ragchat.offline.answer import EMPTY_MEMORY
 from ragchat.sanitize import one_line
 from ragchat.turn.citations import Checked, check

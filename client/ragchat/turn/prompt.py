@@ -13,8 +13,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from ragchat.errors import PromptUnreadable, QuestionTooLong
+from ragchat.errors import PromptUnreadable
 from ragchat.llm import tokens
+from ragchat.llm.errors import QuestionTooLong
 from ragchat.turn.conversation import history_messages, newest_that_fit
 from ragchat.turn.limits import Budget
 from ragchat.turn.passages import Passages, number, quote

@@ -9,7 +9,7 @@ from functools import partial
 import anyio
 import pytest
 
-from ragchat import errors
+from ragchat.llm import errors
 from ragchat.llm.client import Model
 from ragchat.llm.completion import Completion
 from ragchat.settings import ModelSettings

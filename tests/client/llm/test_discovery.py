@@ -9,9 +9,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from ragchat.errors import MissingKey, ModelUnreachable, NoChatModel, UnknownModel
 from ragchat.llm.client import Model
 from ragchat.llm.discovery import OPENAI_URL, names_beside, resolve, with_near_names
+from ragchat.llm.errors import MissingKey, ModelUnreachable, NoChatModel, UnknownModel
 from ragchat.settings import ModelSettings
 from ragchat.types import ModelPlace
 from ragconfig.settings import SettingsError

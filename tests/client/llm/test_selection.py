@@ -10,7 +10,7 @@ import anyio
 import pytest
 from msgspec.structs import replace
 
-from ragchat.errors import ModelUnreachable, UnknownModel
+from ragchat.llm.errors import ModelUnreachable, UnknownModel
 from ragchat.llm.selection import ModelSelection
 from ragchat.types import OFFLINE
 from tests.client.llm.test_client import settings

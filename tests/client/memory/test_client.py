@@ -128,9 +128,13 @@ async def test_what_memory_refuses_keeps_its_word(
         (
             ConnectionClosed("Query", "the disk is full"),
             MemoryUnavailable,
-            "Memory does not answer: the disk is full.",
+            "Memory is not available: the disk is full.",
         ),
-        (ServerNotStarted(["x"], "no such file"), MemoryUnavailable, "Memory does not answer: no such file."),
+        (
+            ServerNotStarted(["x"], "no such file"),
+            MemoryUnavailable,
+            "Memory is not available: no such file.",
+        ),
     ],
 )
 async def test_every_error_of_the_wire_becomes_one_of_ours(

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from ragchat.errors import PromptUnreadable, QuestionTooLong
+from ragchat.errors import PromptUnreadable
+from ragchat.llm.errors import QuestionTooLong
 from ragchat.turn.limits import Budget
 from ragchat.turn.passages import judge
 from ragchat.turn.prompt import LARGEST_BYTES, Prompt, Prompts, build, load_prompts

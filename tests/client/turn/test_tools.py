@@ -82,5 +82,5 @@ async def test_a_call_that_fails_is_an_outcome_not_an_error() -> None:
     [outcome] = await tools.run([await tools.permit(QUERY, None)])
     assert (outcome.ok, outcome.text) == (
         False,
-        "Memory does not answer: Query {'query': 'x'}.",
+        "Memory is not available: Query {'query': 'x'}.",
     )

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import anyio
 import pytest
 
-from ragchat.errors import EmptyAnswer, MemoryUnavailable, QuestionTooLong, RateLimited, ToolRoundsUsedUp
+from ragchat.errors import MemoryUnavailable
 from ragchat.llm.client import Model
+from ragchat.llm.errors import EmptyAnswer, QuestionTooLong, RateLimited, ToolRoundsUsedUp
 from ragchat.offline.answer import EMPTY_MEMORY, NOTHING
 from ragchat.turn.generation import Answerer
 from ragchat.turn.limits import Budget, RetrievalLimits, TurnLimits
@@ -152,7 +153,7 @@ async def test_without_memory_the_turn_goes_on_and_says_so() -> None:
     answered, events, _ = await model_turn("Why?", down, Reply("Because."))
     assert answered.answer.startswith("Because.")
     assert notices(events) == [
-        "Memory does not answer: it is gone. This answer goes without it. `ragchat doctor` says more."
+        "Memory is not available: it is gone. This answer goes without it. `ragchat doctor` says more."
     ]
 
 

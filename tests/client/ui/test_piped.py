@@ -99,7 +99,7 @@ async def test_a_line_without_an_end_is_refused_at_the_limit(monkeypatch: pytest
                 await anext(found)
     os.close(writing)
     os.close(reading)
-    assert str(caught.value) == "What came from stdin has a line of more than 1,000 characters."
+    assert str(caught.value) == "The input from stdin has a line of more than 1,000 characters."
 
 
 async def test_lines_are_not_read_far_ahead_of_their_use() -> None:

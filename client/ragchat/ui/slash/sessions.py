@@ -72,10 +72,10 @@ def show_where_it_stands(context: ChatContext) -> None:
 
 
 async def export(context: ChatContext, argument: str) -> None:
-    """The conversation as a file. Raises FileInTheWay, OSError."""
+    """The conversation as a file. Raises FileAlreadyExists, OSError."""
     import anyio
 
-    from ragchat.errors import FileInTheWay
+    from ragchat.errors import FileAlreadyExists
 
     session = context.app.session
     path = await anyio.Path(argument or f"ragchat-{session.session_id}.md").expanduser()
@@ -85,5 +85,5 @@ async def export(context: ChatContext, argument: str) -> None:
         async with await path.open("x", encoding="utf-8", newline="\n") as file:
             await file.write(text)
     except FileExistsError:
-        raise FileInTheWay(str(path)) from None
+        raise FileAlreadyExists(str(path)) from None
     context.screen.note(f"Written to {path}.")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ragchat.errors import ModelUnreachable
+from ragchat.llm.errors import ModelUnreachable
 from ragchat.types import (
     Candidate,
     Citation,

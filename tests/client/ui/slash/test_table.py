@@ -16,7 +16,7 @@ from ragchat.app import App
 from ragchat.errors import (
     ArgumentMissing,
     CommandNotPossible,
-    FileInTheWay,
+    FileAlreadyExists,
     NothingToRetry,
     RagChatError,
     UnknownCommand,
@@ -115,7 +115,7 @@ def test_a_line_is_a_name_and_the_rest(line: str, parsed: tuple[str, str]) -> No
             "",
         ),
         (ArgumentMissing("query", "words"), "/query needs words.", ""),
-        (FileInTheWay("a.md"), "a.md exists already.", "Name another one; nothing is overwritten."),
+        (FileAlreadyExists("a.md"), "a.md already exists.", "Choose another name; nothing is overwritten."),
     ],
 )
 def test_errors_say_what_happened_and_what_to_do(error: RagChatError, sentence: str, hint: str) -> None:
@@ -319,7 +319,7 @@ async def test_export_writes_markdown_or_json_and_overwrites_nothing(asked: Room
     assert "How hot is green tea brewed?" in (tmp_path / "talk.md").read_text("utf-8")
     await asked.run("/export talk.json")
     assert json.loads((tmp_path / "talk.json").read_text("utf-8"))
-    with pytest.raises(FileInTheWay):
+    with pytest.raises(FileAlreadyExists):
         await asked.run("/export talk.md")
 
 

@@ -1,0 +1,92 @@
+"""Every error of the language model, with the sentence and the hint that the user reads."""
+
+from __future__ import annotations
+
+import pytest
+
+from ragchat.llm import errors
+from ragchat.llm.errors import ModelError
+
+URL = "http://127.0.0.1:1/v1"
+
+TABLE: list[tuple[ModelError, str, str]] = [
+    (
+        errors.MissingKey("gpt-5"),
+        "The model gpt-5 needs a key, and none is set.",
+        "Set OPENAI_API_KEY, name a key file in model.key_file, or use --offline.",
+    ),
+    (
+        errors.KeyRejected(URL),
+        f"{URL} did not accept the key.",
+        "Check OPENAI_API_KEY or model.key_file, and that the key belongs to this server.",
+    ),
+    (
+        errors.ModelUnreachable(URL, "refused"),
+        f"{URL} cannot be reached: refused.",
+        "Is the server running? Check model.base_url, or use --offline.",
+    ),
+    (errors.UnknownModel("a", URL, ["b", "c"]), f"{URL} has no model a.", "It has b, c."),
+    (errors.UnknownModel("a", URL), f"{URL} has no model a.", "Check model.name and model.base_url."),
+    (errors.NoChatModel(URL), f"{URL} lists no chat model.", "Name one with --model or model.name."),
+    (
+        errors.ContextOverflow("m", 9000),
+        "The prompt of about 9000 tokens is more than m can hold.",
+        "Lower model.context_tokens to what the model holds, or start a new session with /new.",
+    ),
+    (
+        errors.QuestionTooLong(900, 10),
+        "The question has about 900 tokens; there is room for 10.",
+        "Shorten it, put the text into memory with /inject, or raise model.context_tokens.",
+    ),
+    (
+        errors.RateLimited(URL, "slow down", 7.4),
+        f"{URL} accepts no more requests for now: slow down.",
+        "Ask again in 7 s.",
+    ),
+    (
+        errors.RateLimited(URL, "slow down"),
+        f"{URL} accepts no more requests for now: slow down.",
+        "Ask again in 5 s.",
+    ),
+    (
+        errors.QuotaUsedUp(URL, "no credits"),
+        f"The quota of your key at {URL} is used up: no credits.",
+        "Waiting does not help: check the account's plan and billing, use another model, or --offline.",
+    ),
+    (
+        errors.ModelTimedOut(URL, 2.5),
+        f"{URL} sent nothing for 2.5 s.",
+        "Ask again; a slow machine may need a larger model.timeout_seconds.",
+    ),
+    (errors.ModelRefused(URL, 422, "no"), f"{URL} refused the request (422): no.", ""),
+    (
+        errors.ModelBroken(URL, "500, oops"),
+        f"{URL} failed: 500, oops.",
+        "Ask again; if it fails again, look at the server's own log.",
+    ),
+    (
+        errors.BrokenStream(URL, "closed"),
+        f"{URL} broke off in the middle of the answer: closed.",
+        "Ask again.",
+    ),
+    (
+        errors.EmptyAnswer("tiny"),
+        "The model tiny gave an empty answer.",
+        "Ask again, or choose another model.",
+    ),
+    (
+        errors.ToolRoundsUsedUp("tiny", 4),
+        "The model tiny gave no answer: it called tools until the limit (tools.rounds = 4).",
+        "Ask again, raise tools.rounds, or choose another model.",
+    ),
+]
+
+
+@pytest.mark.parametrize(("error", "sentence", "hint"), TABLE, ids=lambda value: type(value).__name__)
+def test_an_error_says_what_happened_and_what_to_do(error: ModelError, sentence: str, hint: str) -> None:
+    assert (str(error), error.hint) == (sentence, hint)
+    assert error.code.startswith("MODEL_")
+
+
+def test_the_table_holds_every_error() -> None:
+    assert {type(error) for error, _, _ in TABLE} == set(ModelError.__subclasses__())
