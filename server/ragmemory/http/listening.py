@@ -1,15 +1,15 @@
-"""The listening socket, and uvicorn on it: stopped by us, and patient with no client for ever."""
+"""The listening socket, and uvicorn on it, with a bound on what each connection may take."""
 
 from __future__ import annotations
 
 import asyncio
 import ipaddress
-import logging
 import os
 import re
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import anyio
@@ -20,14 +20,14 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from ragmemory.errors import AddressUnusable
 
-# Connections that the system keeps for us until we take them.
+# Connections that wait to be accepted.
 _BACKLOG = 2048
-# A server for many needs more descriptors than a program usually gets; one is taken by each connection.
+# Each connection takes a descriptor, and the usual limit is 1,024.
 _DESCRIPTORS = 65_536
 
 
 class Patience(Struct, frozen=True):
-    """How long a connection may take, in seconds, and how much it may send before it has asked anything."""
+    """How long a connection may take, in seconds, and how large a request's head may be, in bytes."""
 
     head_seconds: float
     """From its first byte (or its opening) to the end of a request's head."""
@@ -35,18 +35,19 @@ class Patience(Struct, frozen=True):
     idle_seconds: int
     """Between two requests."""
     finish_seconds: int
-    """For what is being answered when the server is told to stop."""
+    """For open requests when the server stops."""
 
 
 def bound(host: str, port: int) -> socket.socket:
     """A socket that listens there; port 0 takes any free one. Raises AddressUnusable."""
-    if not host:  # For sockets that is every address there is, which nobody has asked for.
+    if not host:  # A socket would take it for every address.
         raise AddressUnusable(host, port, "it is no name or address")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        socket.getaddrinfo(host, port, family)  # create_server loses the words for a name nobody knows.
+        # Its error for an unknown name is clearer than that of create_server.
+        socket.getaddrinfo(host, port, family)
         listening = socket.create_server((host, port), family=family, backlog=_BACKLOG)
-        # Asyncio does so for its own sockets only; else a response's body waits 40 ms for its head's receipt.
+        # asyncio sets this on its own sockets only. Without it a body waits 40 ms for the head's receipt.
         listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return listening
     except socket.gaierror as error:
@@ -62,7 +63,7 @@ def is_loopback(listening: socket.socket) -> bool:
 
 
 def raise_descriptor_limit() -> None:
-    """As far as this user may, where there is such a limit."""
+    """Raise the limit of open descriptors as far as allowed, where there is one."""
     try:
         import resource
     except ImportError:  # Windows
@@ -74,20 +75,20 @@ def raise_descriptor_limit() -> None:
 
 
 class Listener(uvicorn.Server):
-    """Serves `app` on a socket. Signals are its owner's concern, who calls `stop`."""
+    """Serves `app` on a socket. Signals are the owner's concern, which calls `stop`."""
 
     def __init__(self, app: ASGIApp, patience: Patience) -> None:
-        super().__init__(_Config(app, patience))
+        super().__init__(_config(app, patience))
         self.started_listening = anyio.Event()
         self.stopped = anyio.Event()
 
     async def run_on(self, listening: socket.socket) -> None:
-        """Serve until `stop`, and until those who are being answered have their answers, within bounds."""
+        """Serve until `stop`, and until open requests are answered, within bounds."""
         await self.serve([listening])
         self.stopped.set()
 
     def stop(self) -> None:
-        """Take no more connections; what is being answered may finish."""
+        """Accept no more connections; open requests may finish."""
         self.should_exit = True
 
     @contextmanager
@@ -99,27 +100,23 @@ class Listener(uvicorn.Server):
         self.started_listening.set()
 
 
-class _Config(uvicorn.Config):
-    def __init__(self, app: ASGIApp, patience: Patience) -> None:
-        super().__init__(
-            app,
-            http=_Connection,
-            ws="none",
-            lifespan="off",
-            # Requests are counted, not logged: their addresses and headers are nobody's business.
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            # Whoever can reach us could claim any address, and with it another's share of the rate.
-            proxy_headers=False,
-            timeout_keep_alive=patience.idle_seconds,
-            timeout_graceful_shutdown=patience.finish_seconds,
-        )
-        self.patience = patience
-
-    def configure_logging(self) -> None:
-        # Whoever can reach us could fill the log with what he sends wrong; he is told, that is enough.
-        logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
+def _config(app: ASGIApp, patience: Patience) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        http=partial(_Connection, patience),  # type: ignore[arg-type]  # Any callable that makes a protocol.
+        ws="none",
+        lifespan="off",
+        # Requests are counted, not logged: their addresses and headers are private. Warnings about malformed
+        # requests would let any client fill the log.
+        log_config=None,
+        log_level="error",
+        access_log=False,
+        server_header=False,
+        # A client could claim any address, and with it another client's share of the rate.
+        proxy_headers=False,
+        timeout_keep_alive=patience.idle_seconds,
+        timeout_graceful_shutdown=patience.finish_seconds,
+    )
 
 
 def _authority(target: bytes) -> bytes | None:
@@ -135,13 +132,17 @@ def _authority(target: bytes) -> bytes | None:
 
 
 class _Connection(HttpToolsProtocol):
-    """uvicorn's, which waits without end for a head that comes byte by byte, and keeps all of it."""
+    """A connection that bounds the time and the size of a request's head; uvicorn bounds neither.
+
+    uvicorn has no public interface for this, so its class is extended, and pyproject.toml pins the release
+    that the tests of slow and large heads have passed with.
+    """
 
     _deadline: asyncio.TimerHandle | None = None
 
-    def __init__(self, config: _Config, *arguments: Any, **named: Any) -> None:
-        super().__init__(config, *arguments, **named)
-        self._patience = config.patience
+    def __init__(self, patience: Patience, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self._patience = patience
         self._head_bytes = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -149,7 +150,7 @@ class _Connection(HttpToolsProtocol):
         self._await_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._head_is_here()
+        self._stop_waiting()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -164,7 +165,7 @@ class _Connection(HttpToolsProtocol):
         self._await_head()
 
     def on_headers_complete(self) -> None:
-        self._head_is_here()
+        self._stop_waiting()
         if (authority := _authority(self.url)) is not None:
             others = [header for header in self.headers if header[0] != b"host"]
             self.headers[:] = [*others, (b"host", authority)]
@@ -175,7 +176,7 @@ class _Connection(HttpToolsProtocol):
             self._head_bytes = 0
             self._deadline = self.loop.call_later(self._patience.head_seconds, self._give_up)
 
-    def _head_is_here(self) -> None:
+    def _stop_waiting(self) -> None:
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
@@ -184,5 +185,5 @@ class _Connection(HttpToolsProtocol):
         self._deadline = None
         if self.cycle is None or self.cycle.response_complete:
             self.transport.close()
-        else:  # An answer is on its way, and the next question behind it.
+        else:  # The previous request is still being answered.
             self._await_head()

@@ -40,12 +40,13 @@ MAX_RESUMES = 5
 FIRST_PAUSE_SECONDS = 0.5
 LONGEST_PAUSE_SECONDS = 30.0
 LEAST_PAUSE_SECONDS = 0.05
+FORGETFUL = "the server forgets its sessions at once"
 # The server may do later what it refuses now; all other refusals are final.
 LATER_STATUSES = frozenset({429, 502, 503, 504})
 
 
-class _SessionLost(ConnectionClosed):
-    """The server does not know the session any more. What it was asked has not been done."""
+class _SessionLost(Exception):
+    """The server does not know the session any more. The request has not been handled."""
 
 
 class _Subject(Struct):
@@ -80,18 +81,20 @@ class SessionClient:
             self._initialize, self._initialized, self._lasting = (request, line), b"", {}
             await self._begin(self._deliver)
         else:
-            await self._in_session(lambda: self._ask(request.method, request.id, line, self._deliver))
+            await self._in_session(
+                request.method, lambda: self._ask(request.method, request.id, line, self._deliver)
+            )
             self._remember(request, line)
 
     async def ask_batch(self, line: bytes) -> None:
         """The same for a JSON-RPC batch."""
-        await self._in_session(lambda: self._ask("a batch", None, line, self._deliver))
+        await self._in_session("a batch", lambda: self._ask("a batch", None, line, self._deliver))
 
     async def say(self, method: str, line: bytes) -> None:
         """Post a notification or an answer; `method` is what errors name. Raises as `ask`."""
         if method == CANCELLED and not self._revision:
             return  # "The initialize request MUST NOT be cancelled by clients."
-        await self._in_session(lambda: self._say(method, line))
+        await self._in_session(method, lambda: self._say(method, line))
         if method == INITIALIZED:
             self._initialized = line
             await self._listen()
@@ -102,12 +105,12 @@ class SessionClient:
             try:
                 async with self._open("DELETE", "the end of the session"):
                     pass
-            except RagMcpError as error:
+            except (RagMcpError, _SessionLost) as error:
                 log.info("The session was not ended: %s", error)
 
     # Requests
 
-    async def _in_session(self, send: Callable[[], Awaitable[None]]) -> None:
+    async def _in_session(self, method: str, send: Callable[[], Awaitable[None]]) -> None:
         """Send something, and once more in a new session where this one is lost."""
         async with self._renewal:
             session = self._id
@@ -115,7 +118,10 @@ class SessionClient:
             await send()
         except _SessionLost:
             await self._renew(session)
-            await send()
+            try:
+                await send()
+            except _SessionLost:
+                raise ConnectionClosed(method, FORGETFUL) from None
 
     async def _say(self, method: str, line: bytes) -> None:
         async with self._open("POST", method, line) as response:
@@ -164,7 +170,7 @@ class SessionClient:
                 yield response
         except RagMcpError as error:
             if status_of(error) == 404 and session:
-                raise _SessionLost(method, "the server has lost the session") from None
+                raise _SessionLost from None
             raise
 
     # The session
@@ -188,8 +194,10 @@ class SessionClient:
                 await self._begin(self._deliver_all_but_answer)
                 if self._initialized:
                     await self._say(INITIALIZED, self._initialized)
-            except BaseException:
+            except BaseException as error:
                 self._id = lost  # The next request renews it, from the start.
+                if isinstance(error, _SessionLost):
+                    raise ConnectionClosed(INITIALIZE, FORGETFUL) from None
                 raise
             await self._listen()
             await self._repeat_lasting()
@@ -198,7 +206,7 @@ class SessionClient:
         for request, line in [*self._lasting.values()]:
             try:
                 await self._ask(request.method, request.id, line, self._deliver_all_but_answer)
-            except RagMcpError as error:
+            except (RagMcpError, _SessionLost) as error:
                 log.warning("%s was not repeated in the new session: %s", request.method, error)
 
     async def _deliver_all_but_answer(self, message: Line) -> None:
