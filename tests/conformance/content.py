@@ -8,6 +8,7 @@ import anyio
 from msgspec import Meta
 from msgspec.structs import replace
 
+from ragmcp.errors import ToolError
 from ragmcp.legacy.http_session import SessionChannel
 from ragmcp.protocol.schema.content import (
     AudioContent,
@@ -18,7 +19,7 @@ from ragmcp.protocol.schema.content import (
     TextContent,
 )
 from ragmcp.server.call import Call
-from ragmcp.server.tools import ToolError, tool
+from ragmcp.server.tools import tool
 
 # A red pixel, and a fraction of a second of silence.
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=="

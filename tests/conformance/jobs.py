@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import anyio
 
-from ragmcp.errors import InvalidRequest
+from ragmcp.errors import InvalidRequest, ToolError
 from ragmcp.server.call import Call
-from ragmcp.server.tools import ToolError, tool
+from ragmcp.server.tools import tool
 from tests.conformance.questions import form
 
 

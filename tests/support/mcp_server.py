@@ -10,9 +10,11 @@ from typing import Annotated, Any
 import anyio
 from msgspec import Meta, Struct
 
+from ragmcp.errors import ToolError
 from ragmcp.protocol.schema.content import TextContent
-from ragmcp.server.server import Call, Server
-from ragmcp.server.tools import ToolError, ToolResult, tool
+from ragmcp.server.call import Call
+from ragmcp.server.server import Server
+from ragmcp.server.tools import ToolResult, tool
 from ragmcp.stdio.stdio import serve_stdio
 
 MESSAGE_BYTES = 200 * 2**20

@@ -15,11 +15,12 @@ from ragmcp.errors import MethodNotFound, NotEncodable
 from ragmcp.peer import Channel
 from ragmcp.protocol import jsonrpc
 from ragmcp.protocol.connection import error_object
+from ragmcp.protocol.decoding import DECODE_ERRORS
 from ragmcp.protocol.eras import LATEST_MODERN, UNKNOWN_CLIENT, Era, Session, Terms
 from ragmcp.protocol.jsonrpc import NO_PARAMS, Id, Request
 from ragmcp.protocol.schema.subscriptions import LISTEN
 from ragmcp.server.call import Call
-from ragmcp.server.server import Server, open_call
+from ragmcp.server.server import Server
 
 
 class _Body(Struct, frozen=True):
@@ -36,18 +37,19 @@ _body = msgspec.json.Decoder(_Body)
 class PlainRequest:
     """One request in the plain form, and the encoder of its answer: with the request's id, or with none."""
 
-    def __init__(self, id: Id | None, method: str, params: Raw) -> None:
+    def __init__(self, server: Server, id: Id | None, method: str, params: Raw) -> None:
+        self._server = server
         self._id = id
         # A request needs an id elsewhere; this 0 is never sent.
         self.message = Request(0 if id is None else id, method, params)
 
     def open(self, channel: Channel) -> Call:
-        """A modern call of an unknown client. Raises what `open_call` raises."""
+        """A modern call of an unknown client. Raises what `Server.open_call` raises."""
         if self.message.method == LISTEN:  # There are no notifications in the plain form.
             raise MethodNotFound(LISTEN)
         session = Session()
         session.terms = Terms(Era.MODERN, LATEST_MODERN, UNKNOWN_CLIENT, {})
-        call = open_call(self.message, session, channel)
+        call = self._server.open_call(self.message, session, channel)
         call.id = self._id
         return call
 
@@ -71,11 +73,11 @@ def parse(server: Server, body: bytes) -> PlainRequest | None:
     """The request in a body; None for a body in another form."""
     try:
         plain = _body.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except DECODE_ERRORS:
         return None
     if plain.jsonrpc is not UNSET:
         return None
     if plain.method not in server.tools:
-        return PlainRequest(plain.id, plain.method, plain.params)
+        return PlainRequest(server, plain.id, plain.method, plain.params)
     call = {"name": plain.method, "arguments": plain.params}
-    return PlainRequest(plain.id, "tools/call", Raw(msgspec.json.encode(call)))
+    return PlainRequest(server, plain.id, "tools/call", Raw(msgspec.json.encode(call)))

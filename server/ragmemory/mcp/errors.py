@@ -13,7 +13,7 @@ from ragmemory.limits import LONGEST_CLIENT
 from ragmemory.types import Origin
 
 if TYPE_CHECKING:
-    from ragmcp.server.server import Call
+    from ragmcp.server.call import Call
     from ragmemory.service import MemoryService
 
 # The memory is loaded behind the first answer, so a tool asks for it when it is called.

@@ -13,8 +13,8 @@ import msgspec
 from msgspec import UNSET, Struct
 
 from ragmcp.errors import MethodNotFound
+from ragmcp.protocol.decoding import invalid_params
 from ragmcp.protocol.schema.base import TASKS_EXTENSION, Wire
-from ragmcp.protocol.validation import invalid_params
 
 if TYPE_CHECKING:
     from ragmcp.protocol.schema.input import Elicit, ElicitResult, InputRequest, Root, Sample, SamplingResult

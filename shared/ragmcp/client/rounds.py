@@ -12,6 +12,7 @@ from msgspec import Raw
 
 from ragmcp.client.handlers import Handlers
 from ragmcp.errors import RemoteProtocolError, UnreadableAnswer
+from ragmcp.protocol.decoding import DECODE_ERRORS
 from ragmcp.protocol.schema.base import Params, RetryableParams
 from ragmcp.protocol.schema.input import InputRequiredResult, WireRequest
 
@@ -22,7 +23,7 @@ async def with_input(handlers: Handlers, method: str, params: Params, answer: Ra
         raise UnreadableAnswer(method, "it wants input, which it may not for this method")
     try:
         needed = msgspec.json.decode(answer, type=InputRequiredResult)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except DECODE_ERRORS as error:
         raise UnreadableAnswer(method, str(error)) from None
     given = await answers(handlers, method, needed.input_requests)
     return msgspec.structs.replace(params, input_responses=given, request_state=needed.request_state)

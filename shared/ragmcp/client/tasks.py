@@ -14,6 +14,7 @@ from msgspec import UNSET, Raw
 
 from ragmcp.client.rounds import answers
 from ragmcp.errors import RagMcpError, TaskCancelled, UnreadableAnswer
+from ragmcp.protocol.decoding import DECODE_ERRORS
 from ragmcp.protocol.schema.base import EmptyResult
 from ragmcp.protocol.schema.tasks import TaskParams, TaskState, UpdateTaskParams
 
@@ -35,7 +36,7 @@ async def followed(client: Client, method: str, answer: Raw, timeout: float | No
     """
     try:
         task = msgspec.json.decode(answer, type=TaskState)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except DECODE_ERRORS as error:
         raise UnreadableAnswer(method, str(error)) from None
     answered: set[str] = set()
     try:

@@ -22,7 +22,7 @@ from ragmcp.protocol.jsonrpc import Id, Request
 from ragmcp.protocol.schema.base import Result
 from ragmcp.protocol.schema.tools import CallToolParams, CallToolResult
 from ragmcp.server.call import Call
-from ragmcp.server.server import Server, find_method
+from ragmcp.server.server import Server
 from ragmcp.tracing import loggable
 
 log = logging.getLogger(__name__)
@@ -173,7 +173,7 @@ class Dispatcher:
         wanted = log.isEnabledFor(logging.INFO)
         if not wanted and self._on_answered is None:
             return
-        name = method if find_method(method) else ""
+        name = method if self.server.find_method(method) else ""
         params = call.params if call else None
         tool = params.name if isinstance(params, CallToolParams) and params.name in self.server.tools else ""
         if wanted:

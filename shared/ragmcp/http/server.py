@@ -22,13 +22,13 @@ from ragmcp.http.errors import HeaderMismatch
 from ragmcp.http.exchange import ClientGone, Exchange, event
 from ragmcp.peer import Channel
 from ragmcp.protocol import headers, jsonrpc
+from ragmcp.protocol.decoding import DECODE_ERRORS
 from ragmcp.protocol.eras import MODERN_REVISIONS, Era, Session
 from ragmcp.protocol.headers import HeaderParam
 from ragmcp.protocol.jsonrpc import Notification, Request, Unreadable
 from ragmcp.protocol.schema.base import Params
 from ragmcp.protocol.schema.tools import CallToolParams, ToolInfo
 from ragmcp.server.call import Call
-from ragmcp.server.server import find_method, open_call
 
 log = logging.getLogger(__name__)
 
@@ -109,11 +109,11 @@ class ModernRequests:
         if revision not in MODERN_REVISIONS:
             raise _unsupported(revision, request)
         _check(exchange, headers.METHOD, request.method)
-        method = find_method(request.method)
+        method = self._server.find_method(request.method)
         if method is None or Era.MODERN not in method.eras:
             raise MethodNotFound(request.method)
         try:
-            call = open_call(request, Session(), channel)
+            call = self._server.open_call(request, Session(), channel)
         except UnsupportedRevision as error:
             raise _mismatch(revision, error.requested) from None
         if call.revision != revision:
@@ -130,7 +130,7 @@ class ModernRequests:
             return
         try:
             arguments = _arguments.decode(call.arguments)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        except DECODE_ERRORS:
             return  # The tool's own error says more.
         for param in params:
             if reason := param.mismatch(exchange.header(param.header), arguments):
@@ -158,7 +158,7 @@ def _check(exchange: Exchange, header: str, expected: str) -> None:
 def _unsupported(revision: str, request: Request) -> Exception:
     try:
         said = _params.decode(request.params).meta.protocol_version
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except DECODE_ERRORS:
         said = UNSET
     if said in (UNSET, revision):
         return UnsupportedRevision(revision, MODERN_REVISIONS)

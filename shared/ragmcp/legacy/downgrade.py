@@ -1,32 +1,45 @@
-"""What older revisions do not know is left out, or said in words. Pure; can go when they go."""
+"""Downgrade results for older revisions: fields and content that came later are left out, or become text."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from ragmcp.protocol.eras import ANNOTATIONS_SINCE, AUDIO_SINCE, LINKS_SINCE, STRUCTURED_SINCE
+from ragmcp.protocol.schema.base import Result
 from ragmcp.protocol.schema.content import AudioContent, Content, ResourceLink, TextContent
-from ragmcp.protocol.schema.tools import ToolInfo
+from ragmcp.protocol.schema.prompts import GetPromptResult
+from ragmcp.protocol.schema.tools import CallToolResult, ListToolsResult, ToolInfo
+
+# The first revisions that have these fields and kinds of content.
+ANNOTATIONS_SINCE = AUDIO_SINCE = "2025-03-26"
+STRUCTURED_SINCE = LINKS_SINCE = "2025-06-18"
 
 
-def tool_known_to(revision: str, info: ToolInfo) -> ToolInfo:
-    """Without the fields that came later than `revision`."""
+def downgrade(revision: str, result: Result) -> Result:
+    """The result as `revision` knows it; the newest older revisions know all of it."""
+    if revision >= STRUCTURED_SINCE:
+        return result
+    match result:
+        case ListToolsResult(tools=tools):
+            return replace(result, tools=[_tool(revision, tool) for tool in tools])
+        case CallToolResult(content=content):
+            known = [_content(revision, item) for item in content]
+            return replace(result, content=known, structured_content=UNSET)
+        case GetPromptResult(messages=messages):
+            known_messages = [
+                replace(message, content=_content(revision, message.content)) for message in messages
+            ]
+            return replace(result, messages=known_messages)
+    return result
+
+
+def _tool(revision: str, info: ToolInfo) -> ToolInfo:
     if revision < ANNOTATIONS_SINCE:
         info = replace(info, annotations=UNSET)
-    if revision < STRUCTURED_SINCE:
-        info = replace(info, output_schema=UNSET, title=UNSET)
-    return info
+    return replace(info, output_schema=UNSET, title=UNSET)
 
 
-def content_known_to(revision: str, content: Sequence[Content]) -> list[Content]:
-    """The same content in the kinds that `revision` has."""
-    return [_known(revision, item) for item in content]
-
-
-def _known(revision: str, item: Content) -> Content:
+def _content(revision: str, item: Content) -> Content:
     if isinstance(item, ResourceLink) and revision < LINKS_SINCE:
         return TextContent(text=f"{item.title or item.name}: {item.uri}")
     if isinstance(item, AudioContent) and revision < AUDIO_SINCE:

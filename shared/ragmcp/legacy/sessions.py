@@ -32,7 +32,6 @@ from ragmcp.protocol.eras import LATEST_MODERN, LEGACY_REVISIONS, Era
 from ragmcp.protocol.jsonrpc import Notification, Request, Unreadable
 from ragmcp.protocol.schema.base import PROTOCOL_VERSION
 from ragmcp.server.call import Call
-from ragmcp.server.server import open_call
 
 log = logging.getLogger(__name__)
 
@@ -166,12 +165,12 @@ class Sessions:
         return stream
 
     async def _tell(self, session: HttpSession) -> None:
-        from ragmcp.server.subscriptions import tell_legacy
+        from ragmcp.legacy.server import forward_changes
 
         channel = SessionChannel(session, session.for_news)
         with session.told:
             try:
-                await tell_legacy(self._dispatcher.server, session.state, channel)
+                await forward_changes(self._dispatcher.server.broadcast, session.state, channel)
             except Exception:  # One session's trouble is no other's.
                 log.exception("Could not tell a session its news")
 
@@ -219,13 +218,24 @@ class Sessions:
         with session.running[request.id]:
             try:
                 line, error = await self._dispatcher.handle(
-                    exchange, request, lambda: _open(request, session, stream), session.connection, watch
+                    exchange,
+                    request,
+                    lambda: self._open(request, session, stream),
+                    session.connection,
+                    watch,
                 )
             finally:
                 del session.running[request.id]
             # Ordinary errors are ordinary answers: legacy clients take other statuses for a broken transport.
             return error.status if isinstance(error, HttpError) else 200, line
         return 200, session.connection.forget(request.id)
+
+    def _open(self, request: Request, session: HttpSession, stream: SessionStream) -> Call:
+        channel = SessionChannel(session, lambda: stream)
+        call = self._dispatcher.server.open_call(request, session.state, channel)
+        if call.era is Era.MODERN:
+            raise _without_headers(request.method)
+        return call
 
     async def _send(
         self, exchange: Exchange, session: HttpSession, stream: SessionStream, status: int, line: bytes
@@ -244,13 +254,6 @@ class Sessions:
             # "SHOULD NOT send a response" to what was cancelled; but HTTP wants one. Nor to what is under way
             # when a client ends its session: the SDK 1.x falls over an error that comes then.
             await exchange.finish()
-
-
-def _open(request: Request, session: HttpSession, stream: SessionStream) -> Call:
-    call = open_call(request, session.state, SessionChannel(session, lambda: stream))
-    if call.era is Era.MODERN:
-        raise _without_headers(request.method)
-    return call
 
 
 def _without_headers(method: str) -> HeaderMismatch:

@@ -20,6 +20,7 @@ from ragmcp.errors import (
     ToolError,
 )
 from ragmcp.protocol import jsonrpc
+from ragmcp.protocol.decoding import DECODE_ERRORS
 from ragmcp.protocol.framing import Line, LineDecoder, Overlong
 from ragmcp.protocol.jsonrpc import (
     ErrorObject,
@@ -184,7 +185,7 @@ class Connection(Generic[Waiter]):
             return (notification,)
         try:
             id = msgspec.json.decode(notification.params, type=CancelledParams).request_id
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        except DECODE_ERRORS:
             return ()  # "Invalid cancellation notifications SHOULD be ignored."
         return (Cancelled(id),) if id in self._asking else ()
 

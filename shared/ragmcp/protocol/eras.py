@@ -15,6 +15,7 @@ import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from ragmcp.errors import InvalidParams, UnreadableAnswer, UnsupportedRevision, WireError
+from ragmcp.protocol.decoding import DECODE_ERRORS
 from ragmcp.protocol.schema.base import (
     CLIENT_CAPABILITIES,
     PROTOCOL_VERSION,
@@ -33,10 +34,6 @@ LATEST_LEGACY = LEGACY_REVISIONS[0]
 
 # The only revision with JSON-RPC batches: 2025-06-18 took them out again.
 BATCH_REVISION = "2025-03-26"
-
-# What a revision older than these does not know, and therefore is not sent.
-ANNOTATIONS_SINCE = AUDIO_SINCE = "2025-03-26"
-STRUCTURED_SINCE = LINKS_SINCE = "2025-06-18"
 
 HEADER_MISMATCH = -32020
 UNSUPPORTED_VERSION = -32022
@@ -134,7 +131,7 @@ def verdict(answer: Raw | WireError | None) -> str | None:
         return LATEST_MODERN if answer.code in MODERN_ERRORS else None
     try:
         offered = msgspec.json.decode(answer, type=DiscoverResult).supported_versions
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except DECODE_ERRORS:
         return None
     # A server that discovers but speaks only handshake revisions has said that it is legacy.
     return None if not set(offered) - set(LEGACY_REVISIONS) else _mutual(offered)

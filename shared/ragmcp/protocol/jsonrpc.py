@@ -19,6 +19,7 @@ from ragmcp.errors import (
     NotJson,
     WireError,
 )
+from ragmcp.protocol.decoding import DECODE_ERRORS
 from ragmcp.protocol.framing import Line
 
 Id: TypeAlias = int | str
@@ -139,7 +140,7 @@ def parse(line: Line | Raw) -> Message:
         message = _envelope.decode(line)
     except msgspec.ValidationError as error:
         return _misfit(line, error)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except DECODE_ERRORS as error:
         text = bytes(line)
         return parse(text.lstrip(BOM)) if text[:3] == BOM else _unreadable(text, error)
     return _classify(message)
@@ -149,7 +150,7 @@ def parse_batch(line: Line) -> list[Message] | Unreadable:
     """The members of a JSON array, each as `parse` would see it. Never raises."""
     try:
         members = _batch.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except DECODE_ERRORS as error:
         return _unreadable(bytes(line), error)
     if not members:
         return Unreadable(None, InvalidRequest("a batch must not be empty"))
@@ -211,7 +212,7 @@ def _misfit(line: Line | Raw, error: msgspec.ValidationError) -> Message:
     """JSON of the wrong shape: find out whether its id, at least, is one."""
     try:
         members = _loose.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except DECODE_ERRORS:
         return Unreadable(None, InvalidRequest("it must be a JSON object"))
     if members.get("id") == Raw(b"null") and "error" in members:
         # An error about a message whose id could not be read: legal, and the only null id that is.
@@ -242,7 +243,7 @@ def _unreadable(line: bytes, error: Exception) -> Unreadable:
 def _is_json(line: bytes) -> bool:
     try:
         _loose.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except DECODE_ERRORS:
         return False
     return True
 

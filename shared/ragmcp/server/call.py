@@ -1,15 +1,15 @@
-"""A call: one request on its way to its answer, and the ways to talk back meanwhile.
+"""A call: one request while it is handled, and the ways to talk back to its client meanwhile.
 
-Not the server, which answers it, nor the transport, which brought it: both sides meet here.
+Transports make calls through `Server.open_call`; handlers get them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import msgspec
-from msgspec import UNSET, Raw, Struct
+from msgspec import UNSET, Struct
 
 from ragmcp.errors import InvalidRequest, MissingCapability
 from ragmcp.peer import Channel
@@ -22,38 +22,53 @@ from ragmcp.protocol.schema.base import (
     Params,
     ProgressParams,
     Result,
+    RetryableParams,
 )
 
 if TYPE_CHECKING:
     from ragmcp.protocol.schema.input import InputRequest
-    from ragmcp.server.server import Server
 
+P = TypeVar("P", bound=Params)
 
 # How long clients may keep lists that change with the program only: five minutes spare a host the question
 # without hiding an update.
 FRESH_MS = 300_000
 
-# Puts requests to the client by their keys and gives its answers, by the same keys.
+# The log level of a legacy client that has set none: the server "MAY decide".
+DEFAULT_LOG_LEVEL: LogLevel = "info"
+
+# Sends requests to the client by their keys and returns its answers by the same keys.
 Asker: TypeAlias = Callable[[Mapping[str, "InputRequest"]], Awaitable[dict[str, Any]]]
+
+# The work of a call that may become a task.
+Work: TypeAlias = Callable[[], Awaitable[Result]]
+
+
+class InputNeeded(Exception):
+    """Not an error: the call can go on once the client has answered `requests`."""
+
+    def __init__(self, requests: Mapping[str, InputRequest]) -> None:
+        self.requests = requests
 
 
 class Call:
-    """One request, and a way to talk back while it is being answered."""
+    """One request, and the ways to talk back to its client while it is handled."""
 
     __slots__ = ("_terms", "asker", "channel", "go_to_background", "id", "method", "params", "session")
 
     def __init__(
         self, id: Id, method: str, params: Params, terms: Terms, session: Session, channel: Channel
     ) -> None:
-        # None: it has none, as may be in the plain form.
         self.id: Id | None = id
+        """None where the request has no id, which only the plain form allows."""
         self.method = method
         self.params = params
         self.session = session
         self.channel = channel
-        # Set where the call is, or may become, a task.
         self.asker: Asker | None = None
+        """Set for tasks and for legacy calls; other calls end with what they need, and are repeated."""
         self.go_to_background: Callable[[], Awaitable[None]] | None = None
+        """Set where the call may become a task."""
         self._terms = terms
 
     @property
@@ -68,7 +83,7 @@ class Call:
 
     @property
     def client(self) -> Implementation:
-        """Who says to be asking."""
+        """The client's own description of itself."""
         return self._terms.client
 
     def supports(self, capability: str, part: str = "") -> bool:
@@ -105,28 +120,35 @@ class Call:
         await self.channel.notify(method, params)
 
     async def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
-        """Tell how far the work is, if the client asked to be told."""
+        """Report progress, if the client asked for it."""
         token = self.params.meta.progress_token
         if token is not UNSET:
-            news = ProgressParams(
+            params = ProgressParams(
                 progress_token=token,
                 progress=done,
                 total=UNSET if total is None else total,
                 message=UNSET if message is None else message,
             )
-            await self.notify("notifications/progress", news)
+            await self.notify("notifications/progress", params)
 
     async def log(self, level: LogLevel, data: Any, logger: str | None = None) -> None:
         """Send a log message to the client, if it wants those of this level (`info`, `error` …)."""
-        from ragmcp.server.logging import send
+        from ragmcp.protocol.schema.logging import LEVELS, LogMessage
 
-        await send(self, level, data, logger)
+        if self.era is Era.LEGACY:
+            least: LogLevel | None = self.session.log_level or DEFAULT_LOG_LEVEL
+        else:
+            # "The server MUST NOT emit notifications/message for a request that does not include this field."
+            least = self.params.meta.log_level or None
+        if least is not None and LEVELS.index(level) >= LEVELS.index(least):
+            message = LogMessage(level=level, data=data, logger=UNSET if logger is None else logger)
+            await self.notify("notifications/message", message)
 
     async def background(self, *, required: bool = False) -> None:
-        """From here on go on as a task, and let the client have its id as the answer (ragmcp.server.tasks).
+        """Go on as a task: the client gets the task's id as its answer now, and the result later.
 
-        For tools made with `background=True`; clients without tasks wait for the result as usual, or are
-        refused where it is `required`: raises MissingCapability.
+        For tools made with `background=True`. Clients without tasks wait for the result as usual, unless the
+        task is `required`: then this raises MissingCapability.
         """
         if required:
             self.require_extension(TASKS_EXTENSION)
@@ -136,50 +158,49 @@ class Call:
     async def ask(self, **requests: InputRequest) -> dict[str, Any]:
         """Ask the client's user, model or host for something; the answers come under the same names.
 
-        In the modern era the client calls again with the answers, and the handler runs again from its start:
-        what stands before an `ask` must bear repetition, and an `except Exception` around it must not catch
+        In the modern era the client repeats the call with the answers, and the handler runs again from its
+        start: code before an `ask` must be safe to repeat, and an `except Exception` around it must not catch
         InputNeeded. Raises MissingCapability, InvalidRequest, InvalidParams for unusable answers, and in the
         legacy era what `Channel.request` raises.
         """
-        from ragmcp.server.input_required import ask
+        if self.asker is not None:
+            self._require_all(requests)
+            return await self.asker(requests)
+        assert isinstance(self.params, RetryableParams), "only tools, prompts and resources may ask"
+        given = self.params.input_responses
+        if missing := {key: request for key, request in requests.items() if key not in given}:
+            self._require_all(missing)
+            raise InputNeeded(missing)
+        from ragmcp.server.input_required import decode_response
 
-        if self.asker is None:
-            return await ask(self)(requests)
+        return {key: decode_response(key, request, given[key]) for key, request in requests.items()}
+
+    def _require_all(self, requests: Mapping[str, InputRequest]) -> None:
         for request in requests.values():
             self.require(request.capability, request.part)
-        return await self.asker(requests)
-
-
-class InputNeeded(Exception):
-    """Not an error: the call can go on once the client has answered `requests`."""
-
-    def __init__(self, requests: Mapping[str, InputRequest], answers: Mapping[str, Raw]) -> None:
-        self.requests = requests
-        self.answers = answers
 
 
 class Method(Struct, frozen=True):
-    """What a method takes, when it exists, and who answers it."""
+    """A method that a server has: the type of its parameters, and its handler."""
 
     params: msgspec.json.Decoder[Any]
+    handler: Callable[[Call, Any], Awaitable[Result]]
     eras: frozenset[Era]
-    answer: Callable[[Server, Call], Awaitable[Result]]
-    # The field of ServerCapabilities without which the method does not exist; "" for what every server has.
-    capability: str
-    # From the modern era on some results say how long they stay fresh, and for whom; None: nothing is said.
+    # From the modern era on some results say how long they stay fresh, and for whom; None: neither is sent.
     fresh_ms: int | None
     cache_scope: str
 
 
+# The methods of a feature by their names, the handlers bound to its data.
+Methods: TypeAlias = dict[str, Method]
+
+
 def method(
-    params: type[Params],
-    answer: Callable[[Server, Call], Awaitable[Result]],
+    params: type[P],
+    handler: Callable[[Call, P], Awaitable[Result]],
     *eras: Era,
-    capability: str = "",
     fresh_ms: int | None = None,
     cache_scope: str = "public",
 ) -> Method:
-    """A method of `eras` (none given: of both)."""
-    return Method(
-        msgspec.json.Decoder(params), frozenset(eras or Era), answer, capability, fresh_ms, cache_scope
-    )
+    """A method of `eras` (default: both)."""
+    return Method(msgspec.json.Decoder(params), handler, frozenset(eras or Era), fresh_ms, cache_scope)

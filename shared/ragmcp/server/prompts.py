@@ -1,17 +1,16 @@
-"""Prompts: texts for the model that a user chooses, with arguments. Source: server/prompts."""
+"""Prompts: templates of messages that a user chooses. Source: server/prompts."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TypeAlias
 
 from msgspec import UNSET, Struct, UnsetType
 
 from ragmcp.errors import BadPrompt, InvalidParams, PromptNotFound
-from ragmcp.protocol.eras import LINKS_SINCE
 from ragmcp.protocol.pagination import page
-from ragmcp.protocol.schema.base import ListParams, Result
+from ragmcp.protocol.schema.base import ListParams
 from ragmcp.protocol.schema.content import TextContent
 from ragmcp.protocol.schema.prompts import (
     GetPromptParams,
@@ -21,11 +20,7 @@ from ragmcp.protocol.schema.prompts import (
     PromptInfo,
     PromptMessage,
 )
-from ragmcp.server.call import FRESH_MS, Call, Method, method
-
-if TYPE_CHECKING:
-    from ragmcp.server.server import Server
-
+from ragmcp.server.call import FRESH_MS, Call, Methods, method
 
 Function: TypeAlias = Callable[..., Awaitable[str | list[PromptMessage]]]
 
@@ -87,29 +82,21 @@ def _make(function: Function, title: str | UnsetType, describe: dict[str, str]) 
     return Prompt(info, function)
 
 
-async def _list(server: Server, call: Call) -> Result:
-    assert isinstance(call.params, ListParams)
-    prompts, cursor = page([prompt.info for prompt in server.prompts.values()], call.params.cursor)
-    return ListPromptsResult(prompts=prompts, next_cursor=cursor)
+def prompt_methods(prompts: Mapping[str, Prompt]) -> Methods:
+    """`prompts/list` and `prompts/get`."""
 
+    async def list_prompts(_: Call, params: ListParams) -> ListPromptsResult:
+        items, cursor = page([prompt.info for prompt in prompts.values()], params.cursor)
+        return ListPromptsResult(prompts=items, next_cursor=cursor)
 
-async def _get(server: Server, call: Call) -> Result:
-    params = server.resume(call, GetPromptParams)
-    prompt = server.prompts.get(params.name)
-    if prompt is None:
-        raise PromptNotFound(params.name, tuple(server.prompts))
-    messages = await prompt.messages(call, params.arguments)
-    if call.revision < LINKS_SINCE:
-        from ragmcp.legacy.downgrade import content_known_to
+    async def get_prompt(call: Call, params: GetPromptParams) -> GetPromptResult:
+        prompt = prompts.get(params.name)
+        if prompt is None:
+            raise PromptNotFound(params.name, tuple(prompts))
+        messages = await prompt.messages(call, params.arguments)
+        return GetPromptResult(messages=messages, description=prompt.info.description)
 
-        messages = [
-            PromptMessage(role=message.role, content=content_known_to(call.revision, [message.content])[0])
-            for message in messages
-        ]
-    return GetPromptResult(messages=messages, description=prompt.info.description)
-
-
-METHODS: dict[str, Method] = {
-    "prompts/list": method(ListParams, _list, capability="prompts", fresh_ms=FRESH_MS),
-    "prompts/get": method(GetPromptParams, _get, capability="prompts"),
-}
+    return {
+        "prompts/list": method(ListParams, list_prompts, fresh_ms=FRESH_MS),
+        "prompts/get": method(GetPromptParams, get_prompt),
+    }

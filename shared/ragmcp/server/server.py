@@ -1,15 +1,13 @@
-"""The server: what is answered to a call. Every transport ends in `result = await server.handle(call)`.
+"""The server: a table of methods and their handlers. Every transport ends in `await server.handle(call)`.
 
-Not the connection: who is asking, under which revision and through what, is settled before a `Call`
-exists. No state is kept between calls. What few servers offer lives in rooms of its own (ROOMS).
+Features give their methods with handlers bound to what they need, and know nothing of the server.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable
-from functools import cached_property
-from importlib import import_module
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
@@ -20,47 +18,36 @@ from msgspec import UNSET, Raw
 
 from ragmcp.concurrency import beside, confined
 from ragmcp.errors import (
-    ConnectionClosed,
-    InvalidParams,
     MethodNotFound,
-    RemoteProtocolError,
-    ToolError,
-    ToolNotFound,
 )
+from ragmcp.legacy_hook import find_legacy, require_legacy
 from ragmcp.peer import Channel, Peer
 from ragmcp.protocol.connection import MOST_IN_PROGRESS, Connection
-from ragmcp.protocol.eras import MODERN_REVISIONS, STRUCTURED_SINCE, Era, Session
+from ragmcp.protocol.decoding import DECODE_ERRORS, invalid_params
+from ragmcp.protocol.eras import MODERN_REVISIONS, Era, Session
 from ragmcp.protocol.jsonrpc import Request
 from ragmcp.protocol.schema.base import (
     SERVER_INFO,
     TASKS_EXTENSION,
-    EmptyResult,
     Implementation,
-    ListParams,
     Params,
     Result,
     RetryableParams,
 )
-from ragmcp.protocol.schema.content import TextContent
 from ragmcp.protocol.schema.discovery import DiscoverResult, ServerCapabilities
-from ragmcp.protocol.schema.initialize import InitializeParams, InitializeResult
-from ragmcp.protocol.schema.tools import CallToolParams, CallToolResult, ListToolsResult
-from ragmcp.protocol.validation import invalid_params
-from ragmcp.server.call import FRESH_MS, Call, InputNeeded, Method, method
-from ragmcp.server.tools import Tool
+from ragmcp.server.call import FRESH_MS, Call, InputNeeded, Method, Methods, Work, method
+from ragmcp.server.tools import Tool, tool_methods
 from ragmcp.streams import Stream
 from ragmcp.tracing import loggable, traced
 
 if TYPE_CHECKING:
     from ragmcp.protocol.schema.subscriptions import Change
     from ragmcp.server.completion import Completer
+    from ragmcp.server.input_required import Rounds
     from ragmcp.server.prompts import Prompt
     from ragmcp.server.resources import Resources
-    from ragmcp.server.state_signing import Seal
     from ragmcp.server.subscriptions import Broadcast
     from ragmcp.server.tasks import Tasks
-
-__all__ = ["Call", "Server", "open_call", "serve"]
 
 log = logging.getLogger(__name__)
 
@@ -70,7 +57,7 @@ CHANGES = {"listChanged": True}
 
 
 class Server:
-    """Tools, and what else a server can offer: resources, prompts, completion, log messages."""
+    """A server's features, and the answers to calls. It keeps no state between calls but its tasks."""
 
     def __init__(
         self,
@@ -87,63 +74,71 @@ class Server:
         """`logs` says whether its tools send log messages to the client."""
         self.info = Implementation(name=name, version=version)
         self.tools = {tool.name: tool for tool in tools}
-        self.prompts = {prompt.info.name: prompt for prompt in prompts}
-        self.complete = complete
-        self._resources = resources
-        self._task_group: TaskGroup | None = None
+        named_prompts = {prompt.info.name: prompt for prompt in prompts}
         self.capabilities = ServerCapabilities(
             tools=CHANGES,
             resources=UNSET if resources is None else {"subscribe": True, **CHANGES},
-            prompts=CHANGES if self.prompts else UNSET,
+            prompts=CHANGES if named_prompts else UNSET,
             completions=UNSET if complete is None else {},
             logging={} if logs else UNSET,
         )
         self._instructions = UNSET if instructions is None else instructions
         self._meta = Raw(msgspec.json.encode({SERVER_INFO: self.info}))
-
-    @property
-    def resources(self) -> Resources:
-        """What there is to read; asked for only where the capability is declared."""
-        assert self._resources is not None
-        return self._resources
-
-    @cached_property
-    def tasks(self) -> Tasks:
-        """The calls that go on by themselves; asked for only where the extension is declared."""
-        from ragmcp.server.tasks import Tasks
-
-        assert self._task_group is not None
-        return Tasks(self._task_group)
+        self._task_group: TaskGroup | None = None
+        self._methods: Methods = {
+            "server/discover": method(Params, self._discover, Era.MODERN, fresh_ms=FRESH_MS),
+            **tool_methods(self.tools, self._run_in_background),
+        }
+        # Features by the first word of their methods, imported when one of these is first asked for.
+        self._features: dict[str, Callable[[], Methods]] = {
+            "subscriptions": self._subscription_methods,
+            "legacy": self._legacy_methods,
+        }
+        if resources is not None:
+            self._features["resources"] = partial(_resource_methods, resources)
+        if named_prompts:
+            self._features["prompts"] = partial(_prompt_methods, named_prompts)
+        if complete is not None:
+            self._features["completion"] = partial(_completion_methods, complete)
 
     def allow_tasks(self, group: TaskGroup) -> None:
-        """Let calls go on as tasks (SEP-2663), in `group`: its end is theirs."""
+        """Let calls go on as tasks (SEP-2663) in `group`, until it ends."""
         self._task_group = group
+        self._features["tasks"] = lambda: self.tasks.methods()
         self.capabilities = msgspec.structs.replace(self.capabilities, extensions={TASKS_EXTENSION: {}})
 
     @cached_property
+    def tasks(self) -> Tasks:
+        """The tasks, once they are allowed."""
+        from ragmcp.server.tasks import Tasks
+
+        assert self._task_group is not None
+        return Tasks(self._task_group, self.announce)
+
+    @cached_property
     def broadcast(self) -> Broadcast:
-        """Tells clients what has changed."""
+        """Delivers changes to subscribers."""
         from ragmcp.server.subscriptions import Broadcast
 
         return Broadcast()
 
     @cached_property
-    def _seal(self) -> Seal:
-        from ragmcp.server.state_signing import Seal
+    def _rounds(self) -> Rounds:
+        from ragmcp.server.input_required import Rounds
 
-        return Seal()
+        return Rounds()
 
-    def announce(self, news: Change) -> None:
-        """Tell all clients that want to know. Never waits."""
-        self.broadcast.publish(news)
+    def announce(self, change: Change) -> None:
+        """Send a change to the clients that subscribe to it. Never waits."""
+        self.broadcast.publish(change)
 
     def add_tool(self, tool: Tool) -> None:
-        """Offer one more tool, or another one of that name, from now on."""
+        """Offer one more tool from now on, or replace the tool of that name."""
         self.tools[tool.name] = tool
         self._tools_changed()
 
     def remove_tool(self, name: str) -> None:
-        """Offer it no longer. Raises KeyError."""
+        """Stop offering a tool. Raises KeyError."""
         del self.tools[name]
         self._tools_changed()
 
@@ -152,22 +147,48 @@ class Server:
 
         self.announce(list_changed("tools"))
 
-    async def handle(self, call: Call) -> Result:
-        """Answer one call. Raises RemoteProtocolError where the call could not be made."""
-        method = find_method(call.method)
-        if method is None or (method.capability and not self._offers(method.capability)):
-            raise MethodNotFound(call.method)
-        try:
-            answer = method.answer(self, call)
-            result = await confined(
-                answer if call.params.meta.traceparent is UNSET else traced(call.params.meta, answer)
-            )
-        except InputNeeded as needed:
-            from ragmcp.server.input_required import paused
+    # Calls
 
-            result = paused(call, needed, self._seal)
+    def find_method(self, name: str) -> Method | None:
+        """The method of that name; None where this server has none."""
+        for feature in (name.partition("/")[0], "legacy"):
+            if name not in self._methods and feature in self._features:
+                self._methods |= self._features.pop(feature)()
+        return self._methods.get(name)
+
+    def open_call(self, request: Request, session: Session, channel: Channel) -> Call:
+        """The call that a request makes. Raises RemoteProtocolError for a request that makes none."""
+        method = self.find_method(request.method)
+        try:
+            params = (method.params if method else _any_params).decode(request.params)
+        except DECODE_ERRORS as error:
+            raise invalid_params(error) from None
+        if method is None and params.meta.protocol_version is UNSET:
+            raise MethodNotFound(request.method)
+        terms = session.admit(request.method, params)
+        if method is None or terms.era not in method.eras:
+            raise MethodNotFound(request.method)
+        call = Call(request.id, request.method, params, terms, session, channel)
         if call.era is Era.LEGACY:
-            return result
+            call.asker = require_legacy("server").LegacyAsker(channel)
+        return call
+
+    async def handle(self, call: Call) -> Result:
+        """Answer one call. Raises RemoteProtocolError where the client is at fault."""
+        method = self._methods[call.method]
+        try:
+            params = call.params
+            if isinstance(params, RetryableParams) and params.request_state is not UNSET:
+                call.params = params = self._rounds.resume(call.method, params)
+            handling = method.handler(call, params)
+            trace = params.meta.traceparent
+            result = await confined(handling if trace is UNSET else traced(params.meta, handling))
+        except InputNeeded as needed:
+            assert isinstance(call.params, RetryableParams)
+            result = self._rounds.pause(call.method, call.params, needed.requests)
+        if call.era is Era.LEGACY:
+            downgraded: Result = require_legacy("downgrade").downgrade(call.revision, result)
+            return downgraded
         changes: dict[str, Any] = {}
         if result.result_type is UNSET:
             changes["result_type"] = "complete"
@@ -177,140 +198,54 @@ class Server:
             changes["meta"] = self._meta
         return msgspec.structs.replace(result, **changes)
 
-    def _offers(self, capability: str) -> bool:
-        return getattr(self.capabilities, capability) is not UNSET
+    # Features
 
-    def resume(self, call: Call, type: type[P]) -> P:
-        """The parameters of a call that may have been made before, with the answers given then.
-
-        Raises InvalidParams for a state that is not ours.
-        """
-        params = call.params
-        assert isinstance(params, type)
-        if params.request_state is not UNSET:
-            from ragmcp.server.input_required import resumed
-
-            call.params = params = resumed(call, params, self._seal)
-        return params
-
-    # Legacy
-
-    async def _initialize(self, call: Call) -> Result:
-        return InitializeResult(
-            protocol_version=call.revision,
-            capabilities=self.capabilities,
-            server_info=self.info,
-            instructions=self._instructions,
-        )
-
-    async def _ping(self, _: Call) -> Result:
-        return EmptyResult()
-
-    # Modern
-
-    async def _discover(self, _: Call) -> Result:
+    async def _discover(self, _: Call, __: Params) -> Result:
         return DiscoverResult(
             supported_versions=list(MODERN_REVISIONS),
             capabilities=self.capabilities,
             instructions=self._instructions,
         )
 
-    # Tools
+    def _run_in_background(self, call: Call, work: Work) -> Awaitable[Result]:
+        if self._task_group is None or not call.extension(TASKS_EXTENSION):
+            return work()
+        return self.tasks.run(call, work)
 
-    async def _list_tools(self, call: Call) -> Result:
-        assert isinstance(call.params, ListParams)
-        if call.params.cursor is not UNSET:
-            raise InvalidParams("$.cursor", "there is one page only, and no cursor leads to another")
-        tools = [tool.info for tool in self.tools.values()]
-        if call.revision < STRUCTURED_SINCE:
-            from ragmcp.legacy.downgrade import tool_known_to
+    def _subscription_methods(self) -> Methods:
+        from ragmcp.server.subscriptions import subscription_methods
 
-            tools = [tool_known_to(call.revision, tool) for tool in tools]
-        return ListToolsResult(tools=tools)
+        return subscription_methods(
+            self.broadcast, self.info, lambda: self.capabilities, lambda id: self.tasks.knows(id)
+        )
 
-    async def _call_tool(self, call: Call) -> Result:
-        params = self.resume(call, CallToolParams)
-        tool = self.tools.get(params.name)
-        if tool is None:
-            raise ToolNotFound(params.name, tuple(self.tools))
-        if tool.background and self._task_group is not None and call.extension(TASKS_EXTENSION):
-            return await self.tasks.run(call, self, lambda: _run_tool(call, tool, params.arguments))
-        return await _run_tool(call, tool, params.arguments)
+    def _legacy_methods(self) -> Methods:
+        legacy = find_legacy("server")
+        if legacy is None:
+            return {}
+        methods: Methods = legacy.legacy_methods(self.info, self.capabilities, self._instructions)
+        return methods
 
 
-async def _run_tool(call: Call, tool: Tool, arguments: Raw) -> Result:
-    failed = False
-    try:
-        done = await tool.run(call, arguments)
-        content, structured = done.content, done.structured
-    except (RemoteProtocolError, InputNeeded):
-        raise
-    except Exception as error:
-        failed = True
-        content, structured = _failure(call, tool, error)
-    if call.revision < STRUCTURED_SINCE:
-        from ragmcp.legacy.downgrade import content_known_to
+def _resource_methods(resources: Resources) -> Methods:
+    from ragmcp.server.resources import resource_methods
 
-        content, structured = content_known_to(call.revision, content), UNSET
-    return CallToolResult(content=content, structured_content=structured, is_error=failed)
+    return resource_methods(resources)
 
 
-def _failure(call: Call, tool: Tool, error: Exception) -> tuple[list[Any], Any]:
-    if not isinstance(error, ToolError):
-        if isinstance(error, ConnectionClosed) and call.channel.closed.is_set():
-            log.info("The client of %s left before it answered", tool.name)
-        else:
-            log.error("The tool %s failed", tool.name, exc_info=error)
-        error = ToolError("INTERNAL_ERROR", f"{tool.name} failed unexpectedly; the server's log says more.")
-    details = {**error.details, "hint": error.hint} if error.hint else error.details
-    data = {"errorCode": error.code, "details": details, "requestId": call.id}
-    return [TextContent(text=text) for text in (str(error), error.hint) if text], data
+def _prompt_methods(prompts: Mapping[str, Prompt]) -> Methods:
+    from ragmcp.server.prompts import prompt_methods
+
+    return prompt_methods(prompts)
 
 
-METHODS: dict[str, Method] = {
-    "initialize": method(InitializeParams, Server._initialize, Era.LEGACY),
-    "ping": method(Params, Server._ping, Era.LEGACY),
-    "server/discover": method(Params, Server._discover, Era.MODERN, fresh_ms=FRESH_MS),
-    "tools/list": method(ListParams, Server._list_tools, fresh_ms=FRESH_MS),
-    "tools/call": method(CallToolParams, Server._call_tool),
-}
+def _completion_methods(completer: Completer) -> Methods:
+    from ragmcp.server.completion import completion_methods
 
-# The rooms of all other methods, by the first word: imported when one is first asked for.
-ROOMS = {
-    "completion": "ragmcp.server.completion",
-    "logging": "ragmcp.server.logging",
-    "prompts": "ragmcp.server.prompts",
-    "resources": "ragmcp.server.resources",
-    "subscriptions": "ragmcp.server.subscriptions",
-    "tasks": "ragmcp.server.tasks",
-}
-
-
-def find_method(name: str) -> Method | None:
-    """The method of that name, None where there is none."""
-    found = METHODS.get(name)
-    if found is None and (room := ROOMS.get(name.partition("/")[0])):
-        METHODS.update(import_module(room).METHODS)
-        found = METHODS.get(name)
-    return found
+    return completion_methods(completer)
 
 
 _any_params = msgspec.json.Decoder(Params)
-
-
-def open_call(request: Request, session: Session, channel: Channel) -> Call:
-    """The call that a request makes. Raises RemoteProtocolError where it makes none."""
-    method = find_method(request.method)
-    try:
-        params = (method.params if method else _any_params).decode(request.params)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise invalid_params(error) from None
-    if method is None and params.meta.protocol_version is UNSET:
-        raise MethodNotFound(request.method)
-    terms = session.admit(request.method, params)
-    if method is None or terms.era not in method.eras:
-        raise MethodNotFound(request.method)
-    return Call(request.id, request.method, params, terms, session, channel)
 
 
 async def serve(
@@ -335,7 +270,7 @@ async def serve(
         first.set()
         if greeted.is_set() and not listening.is_set():  # What changes after its first list, a client hears.
             await listening.wait()
-        call = open_call(request, session, peer)
+        call = server.open_call(request, session, peer)
         if (trace := call.params.meta.traceparent) is not UNSET:
             log.info("%s, traceparent %s", call.method, loggable(trace))
         result = await server.handle(call)
@@ -356,9 +291,7 @@ async def serve(
 
     async def tell(tasks: TaskGroup) -> None:
         await greeted.wait()
-        from ragmcp.server.subscriptions import tell_legacy
-
-        await tasks.start(tell_legacy, server, session, peer)
+        await tasks.start(require_legacy("server").forward_changes, server.broadcast, session, peer)
         listening.set()
 
     peer = Peer(stream, Connection(message_bytes, refuses=True, most=in_progress), handle)

@@ -1,4 +1,4 @@
-"""A seal: text that others carry for us comes back as we wrote it, or not at all. It can be read."""
+"""HMAC-signed state tokens: readable, not forgeable."""
 
 from __future__ import annotations
 
@@ -10,24 +10,22 @@ KEY_BYTES = 32
 MAC_BYTES = 32
 
 
-class Seal:
-    """HMAC-SHA256 with a key of this process: after a restart old texts are refused."""
+class StateSigner:
+    """HMAC-SHA256 with a key of this process: after a restart old tokens are refused."""
 
     def __init__(self) -> None:
         self._key = secrets.token_bytes(KEY_BYTES)
 
-    def close(self, payload: bytes) -> str:
-        """The payload with its seal, printable."""
+    def sign(self, payload: bytes) -> str:
+        """A token that holds the payload, in URL-safe base64."""
         return base64.urlsafe_b64encode(self._mac(payload) + payload).decode()
 
-    def open(self, sealed: str) -> bytes:
-        """The payload. Raises ValueError where it is not what `close` gave, to the last character."""
-        whole = base64.b64decode(sealed, altchars=b"-_", validate=True)
-        payload = whole[MAC_BYTES:]
-        # Base64 has several spellings of the same bytes; ours is the only one that counts.
-        genuine = self.close(payload).encode()
-        if not hmac.compare_digest(genuine, sealed.encode()):
-            raise ValueError("the seal is broken")
+    def verify(self, token: str) -> bytes:
+        """The payload. Raises ValueError unless `sign` gave exactly this token."""
+        payload = base64.b64decode(token, altchars=b"-_", validate=True)[MAC_BYTES:]
+        # Base64 has several spellings of the same bytes; only ours counts.
+        if not hmac.compare_digest(self.sign(payload).encode(), token.encode()):
+            raise ValueError("the signature is broken")
         return payload
 
     def _mac(self, payload: bytes) -> bytes:

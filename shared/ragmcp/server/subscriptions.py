@@ -1,28 +1,21 @@
-"""What changed at the server, told to whoever listens.
-
-Modern: `subscriptions/listen`, a request that stays open. Legacy: the connection itself, after `initialize`.
-Source: basic/patterns/subscriptions.
-"""
+"""Changes at the server, sent to the clients that subscribe to them. Source: basic/patterns/subscriptions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
-import anyio
 import msgspec
-from anyio.abc import TaskStatus
 from msgspec import UNSET, Raw
 
 from ragmcp.concurrency import LatestQueue, beside
-from ragmcp.peer import Channel
-from ragmcp.protocol.eras import Era, Session
-from ragmcp.protocol.schema.base import SERVER_INFO, TASKS_EXTENSION, Result
+from ragmcp.protocol.eras import Era
+from ragmcp.protocol.schema.base import SERVER_INFO, TASKS_EXTENSION, Implementation, Result
+from ragmcp.protocol.schema.discovery import ServerCapabilities
 from ragmcp.protocol.schema.subscriptions import (
     ACKNOWLEDGED,
     LISTEN,
-    RESOURCE_UPDATED,
     SUBSCRIPTION_ID,
     Acknowledged,
     Change,
@@ -31,10 +24,7 @@ from ragmcp.protocol.schema.subscriptions import (
     SubscriptionMeta,
     accepts,
 )
-from ragmcp.server.call import Call, Method, method
-
-if TYPE_CHECKING:
-    from ragmcp.server.server import Server
+from ragmcp.server.call import Call, Methods, method
 
 ChangeQueue: TypeAlias = LatestQueue[tuple[str, str], Change]
 
@@ -62,64 +52,42 @@ class Broadcast:
             del self._subscribers[queue]
 
 
-def _honoured(server: Server, wanted: Filter) -> Filter:
-    """Of what a client wants, what this server has."""
-    offered = server.capabilities
+def subscription_methods(
+    broadcast: Broadcast,
+    info: Implementation,
+    capabilities: Callable[[], ServerCapabilities],
+    knows_task: Callable[[str], bool],
+) -> Methods:
+    """`subscriptions/listen`, a request that stays open."""
+
+    async def listen(call: Call, params: ListenParams) -> Result:
+        if params.notifications.task_ids:
+            call.require_extension(TASKS_EXTENSION)
+        filter = _honoured(params.notifications, capabilities(), knows_task)
+        assert call.id is not None  # The plain form cannot listen.
+        meta = SubscriptionMeta(subscription_id=call.id)
+        with broadcast.subscribed(accepts(filter)) as queue:
+            await call.notify(ACKNOWLEDGED, Acknowledged(meta=meta, notifications=filter))
+
+            async def forward() -> None:
+                while True:
+                    change = await queue.get()
+                    await call.notify(change.method, {**change.params, "_meta": meta})
+
+            async with beside(forward):
+                await call.channel.closed.wait()
+        return Result(meta=Raw(msgspec.json.encode({SUBSCRIPTION_ID: call.id, SERVER_INFO: info})))
+
+    return {LISTEN: method(ListenParams, listen, Era.MODERN)}
+
+
+def _honoured(filter: Filter, offered: ServerCapabilities, knows_task: Callable[[str], bool]) -> Filter:
+    """The part of a filter that the server can honour."""
+    tasks = [id for id in filter.task_ids or () if knows_task(id)] if offered.extensions else UNSET
     return Filter(
-        tools_list_changed=wanted.tools_list_changed if offered.tools else UNSET,
-        prompts_list_changed=wanted.prompts_list_changed if offered.prompts else UNSET,
-        resources_list_changed=wanted.resources_list_changed if offered.resources else UNSET,
-        resource_subscriptions=wanted.resource_subscriptions if offered.resources else UNSET,
-        task_ids=[id for id in wanted.task_ids if server.tasks.knows(id)]
-        if wanted.task_ids and offered.extensions
-        else UNSET,
+        tools_list_changed=filter.tools_list_changed if offered.tools else UNSET,
+        prompts_list_changed=filter.prompts_list_changed if offered.prompts else UNSET,
+        resources_list_changed=filter.resources_list_changed if offered.resources else UNSET,
+        resource_subscriptions=filter.resource_subscriptions if offered.resources else UNSET,
+        task_ids=tasks if filter.task_ids else UNSET,
     )
-
-
-async def _listen(server: Server, call: Call) -> Result:
-    assert isinstance(call.params, ListenParams)
-    if call.params.notifications.task_ids:
-        call.require_extension(TASKS_EXTENSION)
-    filter = _honoured(server, call.params.notifications)
-    assert call.id is not None  # The plain form cannot listen.
-    meta = SubscriptionMeta(subscription_id=call.id)
-    with server.broadcast.subscribed(accepts(filter)) as queue:
-        await call.notify(ACKNOWLEDGED, Acknowledged(meta=meta, notifications=filter))
-
-        async def tell() -> None:
-            while True:
-                change = await queue.get()
-                await call.notify(change.method, {**change.params, "_meta": meta})
-
-        async with beside(tell):
-            await call.channel.closed.wait()
-    ended = {SUBSCRIPTION_ID: call.id, SERVER_INFO: server.info}
-    return Result(meta=Raw(msgspec.json.encode(ended)))
-
-
-async def tell_legacy(
-    server: Server,
-    session: Session,
-    channel: Channel,
-    *,
-    task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
-) -> None:
-    """Tell a legacy connection all it has a right to hear. Has started once it listens; never returns."""
-
-    def wants(change: Change) -> bool:
-        if session.terms is None:
-            return False
-        return change.method.endswith("list_changed") or (
-            change.method == RESOURCE_UPDATED and change.subject in session.subscriptions
-        )
-
-    with server.broadcast.subscribed(wants) as queue:
-        task_status.started()
-        while True:
-            change = await queue.get()
-            await channel.notify(change.method, change.params)
-
-
-METHODS: dict[str, Method] = {
-    LISTEN: method(ListenParams, _listen, Era.MODERN),
-}

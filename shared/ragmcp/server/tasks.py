@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -17,20 +17,20 @@ import msgspec
 from anyio.abc import TaskGroup
 from msgspec import UNSET, Raw, UnsetType
 
-from ragmcp.concurrency import confined
+from ragmcp.concurrency import Pulse, confined
 from ragmcp.errors import ConnectionClosed, InvalidParams, NotEncodable, RemoteProtocolError
 from ragmcp.protocol.connection import error_object
 from ragmcp.protocol.eras import Era
 from ragmcp.protocol.jsonrpc import ErrorObject, encode
-from ragmcp.protocol.schema.base import TASKS_EXTENSION, EmptyResult, Params, ProgressParams, Result
+from ragmcp.protocol.schema.base import TASKS_EXTENSION, EmptyResult, ProgressParams, Result
 from ragmcp.protocol.schema.input import InputRequest
 from ragmcp.protocol.schema.subscriptions import TASK_CHANGED, Change
 from ragmcp.protocol.schema.tasks import TERMINAL, Status, TaskParams, TaskState, UpdateTaskParams
-from ragmcp.server.call import Call, Method, method
-from ragmcp.server.input_required import decoded, on_the_wire
+from ragmcp.server.call import Call, Methods, Work, method
+from ragmcp.server.input_required import decode_response, wire_requests
 
 if TYPE_CHECKING:
-    from ragmcp.server.server import Server
+    pass
 
 log = logging.getLogger(__name__)
 
@@ -42,30 +42,40 @@ MOST_TASKS = 1000
 
 
 class Task:
-    """One call that goes on by itself. It is the call's channel and asker from then on."""
+    """A call of a background tool. Once it becomes a task, it is the channel and the asker of its call."""
 
-    def __init__(self, id: str, on_change: Callable[[Task], None]) -> None:
-        self.id = id
+    def __init__(
+        self, call: Call, register: Callable[[Task], bool], publish: Callable[[Change], None]
+    ) -> None:
+        """`register` makes it known to clients, unless there are too many."""
+        self.id = secrets.token_urlsafe(24)
         self.created_at = self._updated_at = datetime.now(UTC)
         self.closed = anyio.Event()
         self.scope = anyio.CancelScope()
-        self._on_change = on_change
+        self.answered = anyio.Event()
+        self.answer: Result | Exception = ConnectionClosed(call.method)
+        """The answer to the call: its result, or the task."""
+        self._call = call
+        self._register = register
+        self._publish = publish
+        self._registered = False
         self._status: Status = "working"
         self._message: str | UnsetType = UNSET
         self._result: Raw | UnsetType = UNSET
         self._error: ErrorObject | UnsetType = UNSET
-        self._asked: dict[str, InputRequest] = {}
+        self._requests: dict[str, InputRequest] = {}
         self._answers: dict[str, Any] = {}
-        self._used: set[str] = set()
-        self._answered = anyio.Event()
+        self._used_keys: set[str] = set()
+        self._input = Pulse()
+        call.go_to_background = self._go_to_background
 
     @property
-    def over(self) -> bool:
+    def ended(self) -> bool:
         """Whether it has ended, in whatever way."""
         return self._status in TERMINAL
 
     def state(self) -> TaskState:
-        """What there is to tell about it."""
+        """Its state on the wire."""
         return TaskState(
             task_id=self.id,
             status=self._status,
@@ -74,10 +84,75 @@ class Task:
             last_updated_at=_iso(self._updated_at),
             ttl_ms=int(TTL.total_seconds() * 1000),
             poll_interval_ms=POLL_MS,
-            input_requests=on_the_wire(self._asked) if self._asked else UNSET,
+            input_requests=wire_requests(self._requests) if self._requests else UNSET,
             result=self._result,
             error=self._error,
         )
+
+    # Its work
+
+    async def run(self, work: Work) -> None:
+        """Do the work until it ends or is cancelled."""
+        try:
+            with self.scope:
+                try:
+                    result = await confined(work())
+                except Exception as error:
+                    self._fail(error)
+                else:
+                    self._complete(result)
+        finally:
+            if not self._registered:
+                self.answered.set()
+            elif not self.ended:
+                self._end("cancelled")
+
+    async def _go_to_background(self) -> None:
+        if self._registered or not self._register(self):
+            return
+        self._registered = True
+        self.created_at = datetime.now(UTC)
+        self._call.channel = self
+        self._call.asker = self.ask
+        self._answer_call(msgspec.structs.replace(self.state(), result_type="task"))
+
+    def _answer_call(self, answer: Result | Exception) -> None:
+        self.answer = answer
+        self.answered.set()
+
+    def _complete(self, result: Result) -> None:
+        if not self._registered:
+            self._answer_call(result)
+            return
+        try:
+            self._result = Raw(encode("The result", msgspec.structs.replace(result, result_type="complete")))
+        except NotEncodable as error:
+            self._fail(error)
+        else:
+            self._end("completed")
+
+    def _fail(self, error: Exception) -> None:
+        if not self._registered:
+            self._answer_call(error)
+            return
+        if not isinstance(error, RemoteProtocolError | NotEncodable):
+            log.error("A task failed", exc_info=error)
+        self._error = error_object(error, None)
+        self._end("failed", self._error.message)
+
+    def _end(self, status: Status, message: str | UnsetType = UNSET) -> None:
+        self._requests.clear()
+        self.closed.set()
+        self._turn(status, message)
+
+    def _turn(self, status: Status, message: str | UnsetType = UNSET) -> None:
+        self._status = status
+        self._message = message
+        self._updated_at = datetime.now(UTC)
+        self._publish(_changed(self.state()))
+
+    def _go_on(self, message: str | UnsetType = UNSET) -> None:
+        self._turn("input_required" if self._requests else "working", message)
 
     # The way back to the client
 
@@ -88,191 +163,118 @@ class Task:
             self._go_on(params.message or f"{params.progress:g}{of}")
 
     async def request(self, method: str, *_: Any, **__: Any) -> Raw:
-        """Nobody is there to be asked; `ask` waits until somebody is."""
+        """No client is connected to a task; `ask` waits until one looks."""
         raise ConnectionClosed(method)
 
     async def ask(self, requests: Mapping[str, InputRequest]) -> dict[str, Any]:
         """Wait for the client's answers, which come through `tasks/update`."""
-        keys = {name: self._fresh(name) for name in requests}
-        self._asked |= {keys[name]: request for name, request in requests.items()}
+        keys = {name: self._unused_key(name) for name in requests}
+        self._requests |= {keys[name]: request for name, request in requests.items()}
         self._go_on()
         try:
-            while self._asked.keys() & keys.values():
-                await self._answered.wait()
+            while self._requests.keys() & keys.values():
+                await self._input.wait()
         except anyio.get_cancelled_exc_class():
             self._withdraw(keys.values())
             raise
         return {name: self._answers.pop(key) for name, key in keys.items()}
 
     def _withdraw(self, keys: Collection[str]) -> None:
-        """Who asked waits no longer, though the task may go on."""
+        """The handler waits no longer, though the task may go on."""
         for key in keys:
-            self._asked.pop(key, None)
+            self._requests.pop(key, None)
             self._answers.pop(key, None)
-        if not self.over:
+        if not self.ended:
             self._go_on()
 
-    def _fresh(self, name: str) -> str:
+    def _unused_key(self, name: str) -> str:
         """A key is used once in a task's life."""
         key, count = name, 1
-        while key in self._used:
+        while key in self._used_keys:
             count += 1
             key = f"{name}-{count}"
-        self._used.add(key)
+        self._used_keys.add(key)
         return key
 
-    def answer(self, responses: Mapping[str, Raw]) -> None:
-        """Take what was asked for; other keys are ignored. Raises InvalidParams for an unusable answer."""
+    def take_input(self, responses: Mapping[str, Raw]) -> None:
+        """Take answers to its requests; other keys are ignored. Raises InvalidParams for unusable ones."""
         answers = {
-            key: decoded(key, self._asked[key], answer)
-            for key, answer in responses.items()
-            if key in self._asked
+            key: decode_response(key, self._requests[key], response)
+            for key, response in responses.items()
+            if key in self._requests
         }
         for key in answers:
-            del self._asked[key]
+            del self._requests[key]
         self._answers |= answers
         if answers:
             self._go_on()
-            self._answered.set()
-            self._answered = anyio.Event()
-
-    def _go_on(self, message: str | UnsetType = UNSET) -> None:
-        self._turn("input_required" if self._asked else "working", message)
-
-    # Its end
-
-    def complete(self, result: Raw) -> None:
-        """It has its result."""
-        self._result = result
-        self._end("completed")
-
-    def fail(self, error: Exception) -> None:
-        """It ended with a JSON-RPC error."""
-        self._error = error_object(error, None)
-        self._end("failed", self._error.message)
-
-    def cancelled(self) -> None:
-        """It was called off."""
-        self._end("cancelled")
-
-    def _end(self, status: Status, message: str | UnsetType = UNSET) -> None:
-        self._asked.clear()
-        self.closed.set()
-        self._turn(status, message)
-
-    def _turn(self, status: Status, message: str | UnsetType = UNSET) -> None:
-        self._status = status
-        self._message = message
-        self._updated_at = datetime.now(UTC)
-        self._on_change(self)
+            self._input.set()
 
 
 class Tasks:
-    """The tasks of one server, which run in `group`."""
+    """The tasks of one server, which run in `group`; their changes go to `publish`."""
 
-    def __init__(self, group: TaskGroup) -> None:
+    def __init__(self, group: TaskGroup, publish: Callable[[Change], None]) -> None:
         self._group = group
+        self._publish = publish
         self._tasks: dict[str, Task] = {}
 
-    def find(self, id: str) -> Task:
-        """Raises InvalidParams."""
+    async def run(self, call: Call, work: Work) -> Result:
+        """The result of `work`, or the task that it became when it called `call.background()`."""
+        task = Task(call, self._register, self._publish)
+        self._group.start_soon(task.run, work)
+        try:
+            await task.answered.wait()
+        finally:
+            # The client has cancelled a call that is no task yet: the result would reach no one.
+            if not task.answered.is_set():
+                task.scope.cancel()
+        if isinstance(task.answer, Exception):
+            raise task.answer
+        return task.answer
+
+    def _register(self, task: Task) -> bool:
         self._forget_old()
-        if id not in self._tasks:
-            raise InvalidParams("$.taskId", f"there is no task {id!r}, or none any more")
-        return self._tasks[id]
+        if len(self._tasks) >= MOST_TASKS:
+            return False
+        self._tasks[task.id] = task
+        return True
+
+    def _forget_old(self) -> None:
+        limit = datetime.now(UTC) - TTL
+        self._tasks = {
+            id: task for id, task in self._tasks.items() if task.created_at > limit or not task.ended
+        }
 
     def knows(self, id: str) -> bool:
         """Whether there is such a task."""
         return id in self._tasks
 
-    async def run(self, call: Call, server: Server, work: Callable[[], Awaitable[Result]]) -> Result:
-        """The result of `work`, or the task it has become when it called `call.background()`."""
-        running = _Running(call, server, self)
-        self._group.start_soon(running.run, work)
-        try:
-            await running.answered.wait()
-        finally:
-            # Who asked has gone away, and the work is no task yet: nobody will ever see its result.
-            if not running.answered.is_set():
-                running.scope.cancel()
-        if running.result is None:
-            raise running.failure
-        return running.result
-
-    def make(self, server: Server) -> Task | None:
-        """A new task; None where there are too many."""
-        self._forget_old()
-        if len(self._tasks) >= MOST_TASKS:
-            return None
-        id = secrets.token_urlsafe(24)
-        self._tasks[id] = Task(id, lambda task: server.announce(_changed(task.state())))
-        return self._tasks[id]
-
-    def _forget_old(self) -> None:
-        limit = datetime.now(UTC) - TTL
-        self._tasks = {
-            id: task for id, task in self._tasks.items() if task.created_at > limit or not task.over
+    def methods(self) -> Methods:
+        """`tasks/get`, `tasks/update` and `tasks/cancel`."""
+        return {
+            "tasks/get": method(TaskParams, self._get, Era.MODERN),
+            "tasks/update": method(UpdateTaskParams, self._update, Era.MODERN),
+            "tasks/cancel": method(TaskParams, self._cancel, Era.MODERN),
         }
 
+    async def _get(self, call: Call, params: TaskParams) -> Result:
+        return self._find(call, params).state()
 
-class _Running:
-    """A call whose work may become a task."""
+    async def _update(self, call: Call, params: UpdateTaskParams) -> Result:
+        self._find(call, params).take_input(params.input_responses)
+        return EmptyResult()
 
-    def __init__(self, call: Call, server: Server, tasks: Tasks) -> None:
-        self.answered = anyio.Event()
-        self.scope = anyio.CancelScope()
-        self.result: Result | None = None
-        self.failure: Exception = ConnectionClosed(call.method)
-        self._call = call
-        self._server = server
-        self._tasks = tasks
-        self._task: Task | None = None
-        call.go_to_background = self._go_to_background
+    async def _cancel(self, call: Call, params: TaskParams) -> Result:
+        self._find(call, params).scope.cancel()
+        return EmptyResult()
 
-    async def _go_to_background(self) -> None:
-        if self._task is not None or (task := self._tasks.make(self._server)) is None:
-            return
-        task.scope = self.scope
-        self._task = self._call.channel = task
-        self._call.asker = task.ask
-        self.result = msgspec.structs.replace(task.state(), result_type="task")
-        self.answered.set()
-
-    async def run(self, work: Callable[[], Awaitable[Result]]) -> None:
-        try:
-            with self.scope:
-                try:
-                    result = await confined(work())
-                except Exception as error:
-                    self._fail(error)
-                else:
-                    self._succeed(result)
-        finally:
-            if self._task is None:
-                self.answered.set()
-            elif not self._task.over:
-                self._task.cancelled()
-
-    def _succeed(self, result: Result) -> None:
-        if self._task is None:
-            self.result = result
-            self.answered.set()
-            return
-        try:
-            encoded = encode("The result", msgspec.structs.replace(result, result_type="complete"))
-        except NotEncodable as error:
-            self._task.fail(error)
-        else:
-            self._task.complete(Raw(encoded))
-
-    def _fail(self, error: Exception) -> None:
-        if self._task is None:
-            self.failure = error
-            self.answered.set()
-        else:
-            if not isinstance(error, RemoteProtocolError):
-                log.error("A task failed", exc_info=error)
-            self._task.fail(error)
+    def _find(self, call: Call, params: TaskParams) -> Task:
+        call.require_extension(TASKS_EXTENSION)
+        self._forget_old()
+        if params.task_id not in self._tasks:
+            raise InvalidParams("$.taskId", f"there is no task {params.task_id!r}, or none any more")
+        return self._tasks[params.task_id]
 
 
 def _changed(state: TaskState) -> Change:
@@ -281,34 +283,3 @@ def _changed(state: TaskState) -> Change:
 
 def _iso(time: datetime) -> str:
     return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-async def _get(server: Server, call: Call) -> Result:
-    assert isinstance(call.params, TaskParams)
-    call.require_extension(TASKS_EXTENSION)
-    return server.tasks.find(call.params.task_id).state()
-
-
-async def _update(server: Server, call: Call) -> Result:
-    assert isinstance(call.params, UpdateTaskParams)
-    call.require_extension(TASKS_EXTENSION)
-    server.tasks.find(call.params.task_id).answer(call.params.input_responses)
-    return EmptyResult()
-
-
-async def _cancel(server: Server, call: Call) -> Result:
-    assert isinstance(call.params, TaskParams)
-    call.require_extension(TASKS_EXTENSION)
-    server.tasks.find(call.params.task_id).scope.cancel()
-    return EmptyResult()
-
-
-def _tasks(params: type[Params], answer: Any) -> Method:
-    return method(params, answer, Era.MODERN, capability="extensions")
-
-
-METHODS: dict[str, Method] = {
-    "tasks/get": _tasks(TaskParams, _get),
-    "tasks/update": _tasks(UpdateTaskParams, _update),
-    "tasks/cancel": _tasks(TaskParams, _cancel),
-}

@@ -1,30 +1,43 @@
 """Tools from functions: name, description and schemas come from the signature and the docstring.
 
-Not the protocol: a `Tool` decodes arguments and runs the function; how a call arrives is no concern here.
+Source: server/tools.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_args, get_origin, get_type_hints
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Generic, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import UNSET, Raw, Struct
 
-from ragmcp.errors import BadTool, ToolError
+from ragmcp.errors import (
+    BadTool,
+    ConnectionClosed,
+    InvalidParams,
+    RemoteProtocolError,
+    ToolError,
+    ToolNotFound,
+)
+from ragmcp.protocol.decoding import decode
 from ragmcp.protocol.json_schema import flat_schema
+from ragmcp.protocol.schema.base import ListParams, Result
 from ragmcp.protocol.schema.content import Content, TextContent
-from ragmcp.protocol.schema.tools import ToolAnnotations, ToolInfo
-from ragmcp.protocol.validation import decode
+from ragmcp.protocol.schema.tools import (
+    CallToolParams,
+    CallToolResult,
+    ListToolsResult,
+    ToolAnnotations,
+    ToolInfo,
+)
+from ragmcp.server.call import FRESH_MS, Call, InputNeeded, Methods, Work, method
 
-if TYPE_CHECKING:
-    from ragmcp.server.call import Call
-
-__all__ = ["TextContent", "Tool", "ToolError", "ToolResult", "tool"]
+log = logging.getLogger(__name__)
 
 T = TypeVar("T")
-Function = Callable[..., Awaitable[Any]]
+Function: TypeAlias = Callable[..., Awaitable[Any]]
 
 
 class ToolResult(Struct, Generic[T], frozen=True):
@@ -133,3 +146,50 @@ def _as_result(returned: Any) -> ToolResult[Any]:
     # JSON in a TextContent block." (server/tools)
     text = msgspec.json.encode(returned).decode()
     return ToolResult([TextContent(text=text)], returned)
+
+
+def tool_methods(
+    tools: Mapping[str, Tool], run_in_background: Callable[[Call, Work], Awaitable[Result]]
+) -> Methods:
+    """`tools/list` and `tools/call`; `run_in_background` runs what may become a task."""
+
+    async def list_tools(_: Call, params: ListParams) -> ListToolsResult:
+        if params.cursor is not UNSET:
+            raise InvalidParams("$.cursor", "there is one page only, and no cursor leads to another")
+        return ListToolsResult(tools=[tool.info for tool in tools.values()])
+
+    async def call_tool(call: Call, params: CallToolParams) -> Result:
+        tool = tools.get(params.name)
+        if tool is None:
+            raise ToolNotFound(params.name, tuple(tools))
+        if tool.background:
+            return await run_in_background(call, lambda: _run(call, tool, params.arguments))
+        return await _run(call, tool, params.arguments)
+
+    return {
+        "tools/list": method(ListParams, list_tools, fresh_ms=FRESH_MS),
+        "tools/call": method(CallToolParams, call_tool),
+    }
+
+
+async def _run(call: Call, tool: Tool, arguments: Raw) -> CallToolResult:
+    try:
+        result = await tool.run(call, arguments)
+    except (RemoteProtocolError, InputNeeded):
+        raise
+    except Exception as error:
+        return _failure(call, tool, error)
+    return CallToolResult(content=result.content, structured_content=result.structured)
+
+
+def _failure(call: Call, tool: Tool, error: Exception) -> CallToolResult:
+    if not isinstance(error, ToolError):
+        if isinstance(error, ConnectionClosed) and call.channel.closed.is_set():
+            log.info("The client disconnected before the response of %s", tool.name)
+        else:
+            log.error("The tool %s failed", tool.name, exc_info=error)
+        error = ToolError("INTERNAL_ERROR", f"{tool.name} failed unexpectedly; the server's log says more.")
+    details = {**error.details, "hint": error.hint} if error.hint else error.details
+    data = {"errorCode": error.code, "details": details, "requestId": call.id}
+    content: list[Content] = [TextContent(text=text) for text in (str(error), error.hint) if text]
+    return CallToolResult(content=content, structured_content=data, is_error=True)

@@ -8,7 +8,8 @@ from typing import Any
 
 import anyio
 
-from ragmcp.server.server import Call, Server
+from ragmcp.server.call import Call
+from ragmcp.server.server import Server
 from ragmcp.server.tools import tool
 from ragmcp.stdio.stdio import open_stdio, serve_stdio
 from tests.benchmarks.stacks.http import run_app

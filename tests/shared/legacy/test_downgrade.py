@@ -1,27 +1,40 @@
-"""Older revisions are sent nothing they do not know."""
+"""Older revisions get only the fields and content that they know."""
 
 from __future__ import annotations
 
 import pytest
 from msgspec import UNSET
 
-from ragmcp.legacy.downgrade import content_known_to, tool_known_to
+from ragmcp.legacy.downgrade import downgrade
 from ragmcp.protocol.eras import LEGACY_REVISIONS
 from ragmcp.protocol.schema.content import AudioContent, Content, ResourceLink, TextContent
-from ragmcp.protocol.schema.tools import ToolAnnotations, ToolInfo
+from ragmcp.protocol.schema.prompts import GetPromptResult, PromptMessage
+from ragmcp.protocol.schema.tools import CallToolResult, ListToolsResult, ToolAnnotations, ToolInfo
 
 LINK = ResourceLink(uri="memory://a", name="a", title="A note")
 SOUND = AudioContent(data="UklG", mime_type="audio/wav")
 TEXT = TextContent(text="t")
 
 
+def content_for(revision: str, item: Content) -> list[Content]:
+    result = downgrade(revision, CallToolResult(content=[item]))
+    assert isinstance(result, CallToolResult)
+    return result.content
+
+
+def tool_for(revision: str, info: ToolInfo) -> ToolInfo:
+    result = downgrade(revision, ListToolsResult(tools=[info]))
+    assert isinstance(result, ListToolsResult)
+    return result.tools[0]
+
+
 @pytest.mark.parametrize("revision", LEGACY_REVISIONS)
-def test_text_is_known_to_all(revision: str) -> None:
-    assert content_known_to(revision, [TEXT]) == [TEXT]
+def test_every_revision_knows_text(revision: str) -> None:
+    assert content_for(revision, TEXT) == [TEXT]
 
 
 @pytest.mark.parametrize(
-    ("revision", "content", "kept"),
+    ("revision", "content", "known"),
     [
         ("2025-06-18", LINK, True),
         ("2025-03-26", LINK, False),
@@ -29,19 +42,33 @@ def test_text_is_known_to_all(revision: str) -> None:
         ("2024-11-05", SOUND, False),
     ],
 )
-def test_newer_kinds_of_content_are_said_in_words(revision: str, content: Content, kept: bool) -> None:
-    (sent,) = content_known_to(revision, [content])
-    assert (sent == content) == kept
-    if not kept:
+def test_newer_kinds_of_content_become_text(revision: str, content: Content, known: bool) -> None:
+    (sent,) = content_for(revision, content)
+    assert (sent == content) == known
+    if not known:
         assert isinstance(sent, TextContent)
         assert ("A note: memory://a" in sent.text) or ("audio/wav" in sent.text)
 
 
-def test_a_tool_loses_what_came_later() -> None:
+def test_the_messages_of_a_prompt_are_downgraded_too() -> None:
+    prompt = GetPromptResult(messages=[PromptMessage(role="user", content=LINK)])
+    assert downgrade("2025-06-18", prompt) == prompt
+    assert downgrade("2025-03-26", prompt) == GetPromptResult(
+        messages=[PromptMessage(role="user", content=TextContent(text="A note: memory://a"))]
+    )
+
+
+def test_structured_content_goes_where_it_is_unknown() -> None:
+    result = CallToolResult(content=[TEXT], structured_content={"a": 1})
+    assert downgrade("2025-06-18", result) == result
+    assert downgrade("2025-03-26", result) == CallToolResult(content=[TEXT])
+
+
+def test_a_tool_loses_fields_that_came_later() -> None:
     info = ToolInfo(
         name="t", input_schema={"type": "object"}, title="T", output_schema={}, annotations=ToolAnnotations()
     )
-    assert tool_known_to("2025-11-25", info) == info
-    assert tool_known_to("2025-03-26", info).output_schema is UNSET
-    assert tool_known_to("2025-03-26", info).annotations is not UNSET
-    assert tool_known_to("2024-11-05", info) == ToolInfo(name="t", input_schema={"type": "object"})
+    assert tool_for("2025-11-25", info) == info
+    assert tool_for("2025-03-26", info).output_schema is UNSET
+    assert tool_for("2025-03-26", info).annotations is not UNSET
+    assert tool_for("2024-11-05", info) == ToolInfo(name="t", input_schema={"type": "object"})

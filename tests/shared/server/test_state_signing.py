@@ -1,4 +1,4 @@
-"""A seal holds, or it is refused."""
+"""A signed token is verified, or it is refused."""
 
 from __future__ import annotations
 
@@ -8,49 +8,49 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragmcp.server.state_signing import Seal
+from ragmcp.server.state_signing import StateSigner
 
 
 @given(st.binary(max_size=200))
-def test_what_was_sealed_comes_back(payload: bytes) -> None:
-    seal = Seal()
-    assert seal.open(seal.close(payload)) == payload
+def test_a_signed_payload_comes_back(payload: bytes) -> None:
+    signer = StateSigner()
+    assert signer.verify(signer.sign(payload)) == payload
 
 
 @given(st.data())
 def test_not_one_character_may_differ(data: st.DataObject) -> None:
-    seal = Seal()
-    sealed = seal.close(data.draw(st.binary(max_size=50)))
-    place = data.draw(st.integers(0, len(sealed) - 1))
-    other = data.draw(st.characters(codec="utf-8").filter(lambda character: character != sealed[place]))
+    signer = StateSigner()
+    token = signer.sign(data.draw(st.binary(max_size=50)))
+    place = data.draw(st.integers(0, len(token) - 1))
+    other = data.draw(st.characters(codec="utf-8").filter(lambda character: character != token[place]))
     with pytest.raises(ValueError, match=r".+"):
-        seal.open(sealed[:place] + other + sealed[place + 1 :])
+        signer.verify(token[:place] + other + token[place + 1 :])
 
 
 @given(st.text(max_size=100))
-def test_what_was_never_sealed_is_refused(text: str) -> None:
+def test_a_text_that_was_never_signed_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r".+"):
-        Seal().open(text)
+        StateSigner().verify(text)
 
 
 def test_another_spelling_of_the_same_bytes_is_refused() -> None:
-    seal = Seal()
-    sealed = seal.close(b"")  # 32 bytes: the last character before the padding has two bits to spare.
-    other = sealed[:-2] + chr(ord(sealed[-2]) + 1) + "="
-    assert base64.urlsafe_b64decode(other) == base64.urlsafe_b64decode(sealed)
-    for spelling in (other, sealed + "\n", sealed + "=", " " + sealed, sealed + "-TAMPERED"):
+    signer = StateSigner()
+    token = signer.sign(b"")  # 32 bytes: the last character before the padding has two bits to spare.
+    other = token[:-2] + chr(ord(token[-2]) + 1) + "="
+    assert base64.urlsafe_b64decode(other) == base64.urlsafe_b64decode(token)
+    for spelling in (other, token + "\n", token + "=", " " + token, token + "-TAMPERED"):
         with pytest.raises(ValueError, match=r".+"):
-            seal.open(spelling)
+            signer.verify(spelling)
 
 
 def test_every_process_has_a_key_of_its_own() -> None:
     with pytest.raises(ValueError, match="broken"):
-        Seal().open(Seal().close(b"payload"))
+        StateSigner().verify(StateSigner().sign(b"payload"))
 
 
 def test_nothing_can_be_cut_off_or_put_on() -> None:
-    seal = Seal()
-    raw = base64.urlsafe_b64decode(seal.close(b"payload"))
+    signer = StateSigner()
+    raw = base64.urlsafe_b64decode(signer.sign(b"payload"))
     for other in (raw[:-1], raw + b"x", raw[:31], b""):
         with pytest.raises(ValueError, match="broken"):
-            seal.open(base64.urlsafe_b64encode(other).decode())
+            signer.verify(base64.urlsafe_b64encode(other).decode())

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from ragmcp.legacy import server as legacy_server
 from ragmcp.protocol.eras import LEGACY_REVISIONS
 from ragmcp.protocol.schema.subscriptions import Change, list_changed, resource_updated
-from ragmcp.server import resources
 from ragmcp.server.call import Call
 from ragmcp.server.server import Server
 from ragmcp.server.subscriptions import Broadcast
@@ -181,7 +181,7 @@ async def test_nothing_is_told_before_the_handshake() -> None:
 async def test_a_legacy_client_watches_a_bounded_number_of_resources(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(resources, "MOST_WATCHED", 2)
+    monkeypatch.setattr(legacy_server, "MOST_WATCHED", 2)
     async with raw_client(server(), "2025-11-25") as client:
         for uri in ("test://1", "test://2", "test://1"):
             assert (await client.request("resources/subscribe", {"uri": uri}))["result"] == {}

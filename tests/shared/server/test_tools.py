@@ -12,7 +12,7 @@ from msgspec import UNSET, Meta, Raw, Struct
 from ragmcp.errors import BadTool, InvalidParams
 from ragmcp.protocol.json_schema import flat_schema
 from ragmcp.protocol.schema.content import Content, ImageContent, TextContent
-from ragmcp.server.server import Call
+from ragmcp.server.call import Call
 from ragmcp.server.tools import Tool, ToolResult, tool
 
 CALL = cast(Call, None)  # None of these tools looks at its call.

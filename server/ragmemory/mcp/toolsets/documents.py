@@ -7,7 +7,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 from msgspec.structs import asdict
 
-from ragmcp.server.server import Call
+from ragmcp.server.call import Call
 from ragmcp.server.tools import Tool, tool
 from ragmemory.limits import LAST_OFFSET, LONGEST_URI
 from ragmemory.mcp.errors import Memory, origin_of, wire_errors

@@ -9,7 +9,7 @@ from msgspec import Meta
 
 from ragconfig.text_rules import passage_names
 from ragmcp.protocol.schema.content import TextContent
-from ragmcp.server.server import Call
+from ragmcp.server.call import Call
 from ragmcp.server.tools import Tool, ToolResult, tool
 from ragmemory.limits import DEEPEST, LONGEST_URI, METADATA_BYTES, MOST_CONDITIONS, MOST_TAGS
 from ragmemory.mcp.errors import Memory, origin_of, wire_errors

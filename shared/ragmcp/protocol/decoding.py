@@ -1,4 +1,4 @@
-"""JSON into typed values, and from what msgspec says of a misfit to the error that names the field. Pure."""
+"""JSON into typed values, and msgspec's complaints into errors that name the field. Pure."""
 
 from __future__ import annotations
 
@@ -12,14 +12,17 @@ from ragmcp.errors import InvalidParams
 
 T = TypeVar("T")
 
-# A name with dots of its own.
+# What msgspec raises for text that is not JSON, or not of the expected type.
+DECODE_ERRORS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
+# A member whose name contains dots.
 _DOTTED = re.compile(r"\.(io\.modelcontextprotocol/\w+)")
 _FLOAT_FOR_INTEGER = re.compile(r"expected `.*\bint\b.*`, got `float`")
 _ITEM = re.compile(r"\[[^]']*\]")
 
 
 def decode(decoder: msgspec.json.Decoder[T], text: Raw) -> T:
-    """What the text says, in the type of the decoder. Raises InvalidParams.
+    """The text in the type of the decoder. Raises InvalidParams.
 
     "Any number with a zero fractional part" is an integer to JSON Schema, and language models do write 8.0;
     msgspec calls it a float.
@@ -28,21 +31,21 @@ def decode(decoder: msgspec.json.Decoder[T], text: Raw) -> T:
     while True:
         try:
             return decoder.decode(text)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            fault = invalid_params(error)
-        place = _ITEM.sub(".[]", fault.path)
-        if place in tried or not _FLOAT_FOR_INTEGER.fullmatch(fault.reason):
-            raise fault
+        except DECODE_ERRORS as error:
+            invalid = invalid_params(error)
+        place = _ITEM.sub(".[]", invalid.path)
+        if place in tried or not _FLOAT_FOR_INTEGER.fullmatch(invalid.reason):
+            raise invalid
         tried.add(place)
         try:
             value = msgspec.json.decode(text)
             text = Raw(msgspec.json.encode(_with_integers(value, place.split(".")[1:])))
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            raise fault from None
+        except DECODE_ERRORS:
+            raise invalid from None
 
 
 def _with_integers(value: Any, steps: list[str]) -> Any:
-    """With integers for the whole floats where `steps` lead: `[]` to all items, a name to that member."""
+    """Make whole floats at the end of `steps` integers; `[]` means all items, a name that member."""
     if not steps:
         return int(value) if isinstance(value, float) and value.is_integer() else value
     step, *rest = steps
@@ -56,7 +59,7 @@ def _with_integers(value: Any, steps: list[str]) -> Any:
 
 
 def invalid_params(error: Exception) -> InvalidParams:
-    """What msgspec says about a value, as the path of the offending field and the reason."""
+    """The error for a complaint of msgspec: the path of the offending field, and the reason."""
     if isinstance(error, RecursionError):
         return InvalidParams("$", "it is nested too deeply")
     if isinstance(error, UnicodeDecodeError):
