@@ -6,7 +6,7 @@ from ragconfig.settings import Settings
 from ragmemory.embedders import Embedder, EmbedderSettings
 from ragmemory.ingest.chunking import ChunkingSettings
 from ragmemory.search.ranking import RankingSettings
-from ragmemory.search.sync import Indexing
+from ragmemory.search.sync import IndexSync
 from ragmemory.service import MemoryService
 from ragmemory.settings import MemorySettings
 from ragmemory.stores.sqlite import Store
@@ -21,7 +21,7 @@ def make_service(settings: Settings, embedder: Embedder | None = None) -> Memory
     embedder = embedder or make_embedder(settings)
     # Derived from the memory, so beside it: deleting it costs nothing but time.
     folder = path.with_name(path.name + "-index")
-    indexing = Indexing(store, embedder.identity, folder, ranking, read_only=memory.read_only)
+    indexing = IndexSync(store, embedder.identity, folder, ranking, read_only=memory.read_only)
     return MemoryService(store, embedder, indexing, settings.table("chunking", ChunkingSettings).max_tokens)
 
 

@@ -21,8 +21,8 @@ from ragmemory.ingest.preparation import Preparation
 from ragmemory.ingest.reembedding import OnProgress, reembed
 from ragmemory.ingest.sweeping import Sweeper
 from ragmemory.ingest.write_queue import WriteQueue
-from ragmemory.search.queries import LONGEST, parse
-from ragmemory.search.sync import Indexing
+from ragmemory.search.queries import MAX_CHARACTERS, parse
+from ragmemory.search.sync import IndexSync
 from ragmemory.stores import verifying
 from ragmemory.stores.filters import compile_filter
 from ragmemory.stores.sqlite import Store
@@ -57,7 +57,7 @@ _SHORT = 100_000
 class MemoryService:
     """An async context manager. Every method raises RagMemoryErrors; any other exception is a bug."""
 
-    def __init__(self, store: Store, embedder: Embedder, indexing: Indexing, max_tokens: int) -> None:
+    def __init__(self, store: Store, embedder: Embedder, indexing: IndexSync, max_tokens: int) -> None:
         self._store = store
         self._embedder = embedder
         self._indexing = indexing
@@ -183,8 +183,8 @@ class MemoryService:
         if not await self._indexing.bring_up_to_date():
             return QueryResult([], empty=True)
         notices: list[str] = []
-        if len(text) > LONGEST:
-            notices.append(f"Only the first {LONGEST:,} characters of the question were used.")
+        if len(text) > MAX_CHARACTERS:
+            notices.append(f"Only the first {MAX_CHARACTERS:,} characters of the question were used.")
         parsed = parse(text)
         vector = await self._embed(parsed.text, notices)
         allowed = await self._store.allowed(condition) if condition else None
@@ -199,7 +199,7 @@ class MemoryService:
 
     async def _embed(self, text: str, notices: list[str]) -> NDArray[np.float32] | None:
         try:
-            return await self._embedder.embed_query(text, self._indexing.weigh)
+            return await self._embedder.embed_query(text, self._indexing.word_weights)
         except EmbedderUnavailable as error:
             notices.append(f"Searched by words alone. {error}")
             return None

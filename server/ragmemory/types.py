@@ -158,7 +158,7 @@ class Stats(Struct, frozen=True):
     dimensions: int
 
 
-class Mark(Struct, frozen=True):
+class Checkpoint(Struct, frozen=True):
     """How far an index has followed the store: chunk ids and removal numbers only ever grow.
 
     The last line of the journal then, by number and time, tells whether a store has come this way at all: one
@@ -172,9 +172,9 @@ class Mark(Struct, frozen=True):
 
 
 class Changes(Struct, frozen=True):
-    """What an index must take in to move from one mark to another. The lists run side by side."""
+    """What an index must take in to move from one checkpoint to another. The lists run side by side."""
 
-    mark: Mark
+    checkpoint: Checkpoint
     chunk_ids: list[int]
     titles: list[str]
     headings: list[str]

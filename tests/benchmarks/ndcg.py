@@ -24,7 +24,7 @@ from ragmemory.search.index.chunk_index import ChunkIndex
 from ragmemory.search.queries import parse
 from ragmemory.search.ranking import RankingSettings
 from ragmemory.search.retriever import Retriever
-from ragmemory.types import Changes, Mark
+from ragmemory.types import Changes, Checkpoint
 from tests.benchmarks.report import table
 
 FOLDER = Path(__file__).resolve().parents[3] / "shared" / "retrieval"
@@ -93,14 +93,14 @@ async def load(collection: Collection) -> Loaded:
             headings.append(chunk.heading)
             texts.append(document["text"][chunk.start : chunk.end])
         embeddings = await embedder.embed_documents(texts, titles)
-        mark = Mark(len(owners))
-        index.apply(Changes(mark, ids, titles, headings, texts, embeddings, []))
+        checkpoint = Checkpoint(len(owners))
+        index.apply(Changes(checkpoint, ids, titles, headings, texts, embeddings, []))
     return Loaded(Retriever(index), embedder, owners)
 
 
 async def found_documents(loaded: Loaded, query: str) -> list[str]:
     """The documents of the first TOP_K hits, best first, each once."""
-    vector = await loaded.embedder.embed_query(query, loaded.retriever.weigh)
+    vector = await loaded.embedder.embed_query(query, loaded.retriever.word_weights)
     hits = loaded.retriever.search(parse(query), vector, None, set(), TOP_K)
     return list(dict.fromkeys(loaded.documents[hit.chunk_id - 1] for hit in hits))
 

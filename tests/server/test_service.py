@@ -35,7 +35,7 @@ from ragmemory.errors import (
 )
 from ragmemory.ingest.documents import document_id
 from ragmemory.search.index.saving import SavedIndex
-from ragmemory.search.sync import Indexing
+from ragmemory.search.sync import IndexSync
 from ragmemory.service import MemoryService
 from ragmemory.stores.sqlite import Store
 from ragmemory.types import Embedding, Injected, Metadata, Reembedded
@@ -839,7 +839,7 @@ async def test_a_memory_that_is_just_being_opened_when_the_service_ends_is_close
 
 
 @pytest.mark.parametrize(
-    "failing", [(SwitchableEmbedder, "aclose"), (Indexing, "close")], ids=["embedder", "index"]
+    "failing", [(SwitchableEmbedder, "aclose"), (IndexSync, "close")], ids=["embedder", "index"]
 )
 async def test_the_memory_is_closed_also_where_something_else_cannot_be(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failing: tuple[type, str]

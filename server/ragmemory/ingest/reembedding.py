@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from ragmemory.embedders import Embedder
 from ragmemory.ingest.preparation import context
 from ragmemory.stores.sqlite import Store
-from ragmemory.types import Mark, Reembedded
+from ragmemory.types import Checkpoint, Reembedded
 
 # Called with the chunks done and the chunks in all.
 OnProgress = Callable[[int, int], Awaitable[None]]
@@ -23,17 +23,17 @@ async def reembed(store: Store, embedder: Embedder, on_progress: OnProgress) -> 
     """
     await store.begin_reembedding()
     total = (await store.stats()).chunks
-    mark, done = Mark(), 0
+    checkpoint, done = Checkpoint(), 0
     chunks: int | None = None
     while chunks is None:
-        page = await store.changes_since(mark, _PAGE)
+        page = await store.changes_since(checkpoint, _PAGE)
         if page.chunk_ids:
             titles = [context(*above) for above in zip(page.titles, page.headings, strict=True)]
             embeddings = await embedder.embed_documents(page.texts, titles)
             await store.collect_embeddings(page.chunk_ids, embeddings)
             done += len(page.chunk_ids)
             await on_progress(done, max(done, total))
-        mark = page.mark
+        checkpoint = page.checkpoint
         if len(page.chunk_ids) < _PAGE:
-            chunks = await store.switch_embeddings(mark, embedder.identity)
+            chunks = await store.switch_embeddings(checkpoint, embedder.identity)
     return Reembedded(chunks, embedder.identity)

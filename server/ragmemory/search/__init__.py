@@ -1,4 +1,4 @@
-"""Finding: the query, the two halves of the search and their fusion, and the index that follows the store.
+"""The search: query syntax, BM25 and vectors, their fusion, and the index that follows the store.
 
-Start with `retriever.Retriever.search`; `sync` keeps the index in step, `index` holds it. Knows no MCP.
+Start with `retriever.Retriever.search`. `sync` keeps the index up to date, `index` holds it. Knows no MCP.
 """

@@ -1,4 +1,4 @@
-"""From two indexes' scores to one order, and to a score that means the same for every question. Pure."""
+"""Fuse the scores of two indexes, and estimate a relevance that is comparable between questions. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     Pairs = NDArray[np.uint32]
 
 
-# Pairs of a passage that are compared before all of them.
+# Pairs of a passage that are compared first.
 SAMPLE = 8
 
 
@@ -33,10 +33,10 @@ class RankingSettings(Struct, frozen=True):
 
 
 class Scored(Struct, frozen=True):
-    """One found chunk, before the store adds its text."""
+    """A found chunk, before the store adds its text."""
 
     chunk_id: int
-    score: float  # in [0, 1]: how sure we are that it is relevant
+    score: float  # in [0, 1]: the estimated relevance
     cosine: float
     bm25: float
 
@@ -51,7 +51,7 @@ def fuse(cosines: Floats, bm25: Floats, alpha: float) -> Floats:
 
 
 def normalised(scores: Floats) -> Floats:
-    """To [0, 1]; if all are equal, to 1 where above 0."""
+    """Min-max normalisation to [0, 1]; if all scores are equal, 1 for those above 0."""
     import numpy as np
 
     low, high = scores.min(), scores.max()
@@ -62,9 +62,9 @@ def normalised(scores: Floats) -> Floats:
 
 
 def pair_scores(counts: Floats, saturation: Floats, k1: float) -> Floats:
-    """BM25 of neighbouring words, their document frequency taken among the candidates.
+    """BM25 of neighbouring words, with their document frequency among the candidates.
 
-    `counts` is (candidates, pairs), `saturation` (candidates,) of the texts' lengths.
+    `counts` is (candidates, pairs), `saturation` is (candidates,): see `BM25Index.saturation`.
     """
     import numpy as np
 
@@ -74,13 +74,15 @@ def pair_scores(counts: Floats, saturation: Floats, k1: float) -> Floats:
     return scores
 
 
-def relevance(coverage: Floats, cosines: Floats | None, usual: float, held: NDArray[np.bool_]) -> Floats:
-    """How likely each passage is relevant, in [0, 1], whatever the question and the size of the memory.
+def relevance(
+    coverage: Floats, cosines: Floats | None, mean_cosine: float, is_boosted: NDArray[np.bool_]
+) -> Floats:
+    """The probability that each passage is relevant, comparable between questions and memories of any size.
 
-    `coverage` is the share of the question's words that a passage holds, `usual` the mean cosine over the
-    whole memory, `held` says who holds what was quoted. The numbers are a logistic regression over all judged
-    collections, whole and cut to 1, 3 and 10 documents: their own questions against those of others.
-    Passages come best first, and none gets more than one before it.
+    `coverage` is the weighted share of the question's words in each passage, `mean_cosine` the mean over the
+    whole memory, `is_boosted` whether a passage contains the quoted phrases. The coefficients come from a
+    logistic regression over all judged collections, whole and cut to 1, 3 and 10 documents: their own
+    questions against those of others. Passages are ordered best first; no score exceeds the one before it.
     """
     import numpy as np
 
@@ -89,10 +91,10 @@ def relevance(coverage: Floats, cosines: Floats | None, usual: float, held: NDAr
         scores = logistic(12.8 * np.sqrt(coverage) - 7.5)
     else:
         by_words = logistic(11.3 * np.sqrt(coverage) + 5.4 * cosines - 8.7)
-        # Without a word in common it must stand out: the unrelated exceed the mean by .4 once in a hundred.
-        by_meaning = logistic(15 * (cosines - usual - 0.45))
+        # Without a common word the cosine must stand out: 1 % of unrelated passages exceed the mean by .4.
+        by_meaning = logistic(15 * (cosines - mean_cosine - 0.45))
         scores = np.maximum(by_words, by_meaning)
-    scores[held] = (1 + scores[held]) / 2
+    scores[is_boosted] = (1 + scores[is_boosted]) / 2
     ordered: Floats = np.minimum.accumulate(scores)
     return ordered
 
@@ -105,17 +107,17 @@ def logistic(x: NDArray[np.floating[Any]]) -> Floats:
 
 
 def without_duplicates(passages: Iterable[tuple[int, Pairs]], overlap: float, wanted: int) -> list[int]:
-    """The first `wanted` passages that are no near copy of one before (Broder 1997).
+    """The first `wanted` passages that are no near-duplicate of an earlier one (Broder 1997).
 
-    A passage is a number and the hashes of its pairs of neighbouring words, ascending, each once; of two near
-    copies, those in both are at least `overlap` of those in either (Jaccard). Vectors are no measure of this:
-    two invoices that differ in their sum alone have a cosine of .99.
+    A passage is a number and the distinct hashes of its pairs of neighbouring words, ascending. The Jaccard
+    similarity of near-duplicates is at least `overlap`. Vectors cannot measure this: two invoices that differ
+    only in their sum have a cosine of .99.
     """
     kept: list[int] = []
     seen: list[tuple[set[int], Pairs]] = []
 
     def is_new(pairs: Pairs, sample: set[int]) -> bool:
-        # Of hashes, the least are a fair sample: of two copies' samples nearly all are the same.
+        # The lowest hashes are a fair sample: the samples of near-duplicates are nearly equal.
         near = (other for least, other in seen if len(sample & least) > len(sample) // 4)
         return not any(is_copy(pairs, other, overlap) for other in near)
 
@@ -130,7 +132,7 @@ def without_duplicates(passages: Iterable[tuple[int, Pairs]], overlap: float, wa
 
 
 def is_copy(pairs: Pairs, other: Pairs, overlap: float) -> bool:
-    """Jaccard similarity, spared where the sizes alone rule it out."""
+    """Whether the Jaccard similarity reaches `overlap`; the sizes alone often rule it out."""
     import numpy as np
 
     if not min(len(pairs), len(other)) >= overlap * max(len(pairs), len(other)) > 0:

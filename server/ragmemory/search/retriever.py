@@ -1,4 +1,4 @@
-"""The search: words and meaning, fused, without near copies. Blocking."""
+"""The search: BM25 and cosine similarity, fused, without near-duplicates. Blocking."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ from typing import TYPE_CHECKING
 
 from ragmemory.search.index.ascending import distinct, is_among
 from ragmemory.search.ranking import Scored, fuse, pair_scores, relevance, without_duplicates
-from ragmemory.text.analysis import is_telling, query_stems, stems, terms
+from ragmemory.text.analysis import has_content_words, query_stems, stems, terms
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from ragmemory.search.index.bigrams import Texts
-    from ragmemory.search.index.bm25 import WordScores
+    from ragmemory.search.index.bigrams import WordSequences
+    from ragmemory.search.index.bm25 import BM25Scores
     from ragmemory.search.index.chunk_index import ChunkIndex
     from ragmemory.search.queries import ParsedQuery
 
 
 class Retriever:
-    """Everything raises DamagedFile where a file of the index is not as it was written."""
+    """Every method raises DamagedFile if a file of the index is not as it was written."""
 
     def __init__(self, index: ChunkIndex) -> None:
         self.index = index
         self.settings = index.settings
 
-    def weigh(self, words: list[str]) -> list[float]:
-        """How much each word tells here: √IDF of its rarest term. Safe beside `apply`."""
-        index = self.index.words
+    def word_weights(self, words: list[str]) -> list[float]:
+        """The weight of each word: √IDF of its rarest term. Safe while another thread applies changes."""
+        index = self.index.bm25
         return [
             math.sqrt(max((index.idf(term) for term in terms(stems(word))), default=0.0)) for word in words
         ]
@@ -42,55 +42,64 @@ class Retriever:
         boosted: set[int],
         top_k: int,
     ) -> list[Scored]:
-        """The best `top_k` chunks, best first, near copies left out.
+        """The best `top_k` chunks, best first, without near-duplicates.
 
-        `vector` is (d,) float32 of unit length, None: by words alone; `allowed` are the chunk ids that pass
-        the filter, None: all; `boosted` those that hold the quoted phrases or prefixes, which come first.
+        `vector` is (d,) float32, unit length; None searches by words alone. `allowed` are the ids of the
+        chunks that match the filter; None allows all. `boosted` are the ids of the chunks that contain the
+        quoted phrases and prefixes; they come first.
         """
         import numpy as np
 
         index = self.index
-        closed = index.closed
+        excluded = index.excluded
         if allowed is not None:
-            closed = np.union1d(closed, np.delete(np.arange(len(index.rows)), index.rows.with_ids(allowed)))
-        words = index.words.search(terms(query_stems(query.text)), closed)
-        meaning = None if vector is None else index.vectors.search(vector, closed)
-        halves = [half for half in (words, meaning) if half]
-        first = self._first(boosted, closed, words)
+            excluded = np.union1d(
+                excluded, np.delete(np.arange(len(index.rows)), index.rows.with_ids(allowed))
+            )
+        lexical = index.bm25.search(terms(query_stems(query.text)), excluded)
+        similarity = None if vector is None else index.vectors.search(vector, excluded)
+        halves = [half for half in (lexical, similarity) if half]
+        first = self._boosted_rows(boosted, excluded, lexical)
         rows = distinct(np.concatenate([first, *(half.best(self.settings.candidates) for half in halves)]))
         if not len(rows):
             return []
-        texts = index.sequences.texts(rows)
-        bm25 = words.at(rows) + self.settings.pair_weight * self._pair_scores(query.text, rows, texts)
-        cosines = meaning.at(rows) if meaning else None
+        sequences = index.sequences.of(rows)
+        bm25 = lexical.at(rows) + self.settings.pair_weight * self._pair_scores(query.text, rows, sequences)
+        cosines = similarity.at(rows) if similarity else None
         fused = bm25 if cosines is None else fuse(cosines, bm25, self.settings.alpha)
-        held = is_among(rows, np.sort(first))
-        order = np.lexsort((-fused, ~held))  # where both are equal, rows ascend
-        passages = ((place, texts.pairs(place)) for place in order.tolist())
+        is_boosted = is_among(rows, np.sort(first))
+        order = np.lexsort((-fused, ~is_boosted))  # Ties are in the order of rows.
+        passages = ((place, sequences.pairs(place)) for place in order.tolist())
         best = without_duplicates(passages, self.settings.duplicate_overlap, top_k)
         found = cosines[best] if cosines is not None else None
-        usual = index.vectors.mean_cosine(vector) if vector is not None else 0.0
-        coverage = words.coverage(rows)[best] if is_telling(query.text) else np.zeros(len(best), np.float32)
-        scores = relevance(coverage, found, usual, held[best])
+        mean_cosine = index.vectors.mean_cosine(vector) if vector is not None else 0.0
+        coverage = np.zeros(len(best), np.float32)
+        if has_content_words(query.text):
+            coverage = lexical.coverage(rows)[best]
+        scores = relevance(coverage, found, mean_cosine, is_boosted[best])
         ids = index.rows.take(rows, lambda segment: segment.chunk_ids)[best].tolist()
         similar = found.tolist() if found is not None else [0.0] * len(best)
         return [Scored(*one) for one in zip(ids, scores.tolist(), similar, bm25[best].tolist(), strict=True)]
 
-    def _first(self, boosted: set[int], closed: NDArray[np.int64], words: WordScores) -> NDArray[np.int64]:
-        """The rows that come before all others; of too many, the best by their words."""
+    def _boosted_rows(
+        self, boosted: set[int], excluded: NDArray[np.int64], lexical: BM25Scores
+    ) -> NDArray[np.int64]:
+        """The rows of boosted chunks; if there are too many, those with the best BM25 scores."""
         import numpy as np
 
         if not boosted:
             return np.empty(0, np.int64)
-        rows = np.setdiff1d(self.index.rows.with_ids(np.array(sorted(boosted), np.int64)), closed)
-        return rows[np.argsort(-words.at(rows), kind="stable")[: self.settings.candidates]]
+        rows = np.setdiff1d(self.index.rows.with_ids(np.array(sorted(boosted), np.int64)), excluded)
+        return rows[np.argsort(-lexical.at(rows), kind="stable")[: self.settings.candidates]]
 
-    def _pair_scores(self, text: str, rows: NDArray[np.int64], texts: Texts) -> NDArray[np.float32]:
-        """BM25 of the question's neighbouring words in each of `rows`; two stop words are no pair."""
+    def _pair_scores(
+        self, text: str, rows: NDArray[np.int64], sequences: WordSequences
+    ) -> NDArray[np.float32]:
+        """BM25 of the question's neighbouring words in each of `rows`; two stop words form no pair."""
         import numpy as np
 
-        telling = set(query_stems(text))
-        pairs = [pair for pair in pairwise(stems(text)) if telling.intersection(pair)]
+        content = set(query_stems(text))
+        pairs = [pair for pair in pairwise(stems(text)) if content.intersection(pair)]
         if not pairs:
             return np.zeros(len(rows), np.float32)
-        return pair_scores(texts.count_pairs(pairs), self.index.words.saturation(rows), self.settings.k1)
+        return pair_scores(sequences.count_pairs(pairs), self.index.bm25.saturation(rows), self.settings.k1)

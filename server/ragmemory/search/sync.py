@@ -1,6 +1,6 @@
-"""Keeps the index in step with the store, and its saved form in step with the index.
+"""Keeps the index up to date with the store, and its saved form with the index.
 
-The work on the index is done in threads, one piece at a time; files are written beside it.
+Threads work on the index, one at a time; files are written concurrently.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ragmemory.errors import EmbedderMismatch, RagMemoryError
 from ragmemory.search.index.chunk_index import ChunkIndex
 from ragmemory.search.index.columns import DamagedFile
 from ragmemory.search.index.folder import IndexFolder
-from ragmemory.search.index.postings import MOST_ROWS
+from ragmemory.search.index.postings import MAX_ROWS
 from ragmemory.search.index.saving import FEW, FLUSHED_ROWS, MANY, SavedIndex, next_merge
 from ragmemory.search.index.segments import MergeStopped
 from ragmemory.search.ranking import RankingSettings, Scored
@@ -35,24 +35,25 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# Chunks read from the store at a time: a query that comes meanwhile waits for one page only.
+# Chunks that are read from the store at a time: a query that arrives meanwhile waits for one page only.
 _PAGE = 2_000
-# Chunks by which the index may be behind before a large write waits for it: what is left to read at the next
-# start must not take longer than that.
-_MOST_BEHIND = 2_500
+# Chunks by which the index may lag before a large write waits for it: this bounds what the next start has to
+# read.
+_MAX_BEHIND = 2_500
 # Seconds without a change after which segments are merged further.
 _QUIET = 2.0
-# Seconds that writes go first, and seconds for the last changes at the end: the next start reads the rest.
-_PATIENCE = 0.5
-_FAREWELL = 0.25
-# Rows in memory at which reading from the store waits for the files: more than come during a large merge.
-_MOST_UNSAVED = 8 * FLUSHED_ROWS
-# What differs from every version of a store.
+# Seconds that updates wait for further writes, and seconds for the last update before the end: the next start
+# reads the rest.
+_WRITES_FIRST_SECONDS = 0.5
+_LAST_UPDATE_SECONDS = 0.25
+# Rows in memory above which reading from the store waits for files: more than arrive during a large merge.
+_MAX_UNSAVED = 8 * FLUSHED_ROWS
+# Differs from every version of a store.
 _UNKNOWN = (0, 0)
 
 
-class Indexing:
-    """`identity` is the configured embedder; the index is saved in `folder`, unless `read_only`."""
+class IndexSync:
+    """`identity` is that of the configured embedder. The index is saved in `folder`, unless `read_only`."""
 
     def __init__(
         self, store: Store, identity: str, folder: Path, ranking: RankingSettings, *, read_only: bool = False
@@ -65,57 +66,57 @@ class Indexing:
         self._index: ChunkIndex | None = None
         self._saved = SavedIndex(self._folder, "")
         self._version = _UNKNOWN
-        self._one_at_a_time = anyio.Lock()
-        self._saving = anyio.Lock()
+        self._index_lock = anyio.Lock()
+        self._save_lock = anyio.Lock()
         self._written = anyio.Event()
         self._progress = anyio.Event()
         self._changed = anyio.Event()
-        self._behind = 0  # chunks that this process has written since the index was last up to date
-        self._has_written = False  # a process that only reads leaves at once
+        self._behind = 0  # chunks written by this process that the index does not hold yet
+        self._has_written = False  # a process that only reads ends at once
         self._is_stopped = Event()
         self._warned = ""
 
     def check(self) -> None:
-        """Raises NotAnIndex where something else lies in the index's place."""
+        """Raises NotAnIndex if the folder of the index holds something else."""
         self._folder.check()
 
     def note_write(self, chunks: int = 0) -> None:
-        """Something was committed: `follow` will take it in."""
+        """Something was committed, which `follow` will read."""
         self._has_written = True
         self._behind += chunks
         self._written.set()
 
     async def keep_up(self) -> None:
-        """Returns when the index is not far behind what this process has written."""
-        while self._behind > _MOST_BEHIND:
+        """Return when the index does not lag far behind the writes of this process."""
+        while self._behind > _MAX_BEHIND:
             await self._progress.wait()
 
     async def follow(self, idle: Callable[[], Awaitable[None]]) -> None:
-        """Take in what is written, until cancelled.
+        """Apply writes to the index, until cancelled.
 
-        `idle` returns when no more writes are on their way: until then they get the processor, if not for too
-        long, since a query that comes meanwhile has to catch up.
+        `idle` returns when no writes are in progress. Until then writes get the processor, but not for long:
+        a query that arrives meanwhile has to catch up.
         """
         while True:
             await self._written.wait()
             if self._behind < _PAGE:
-                with anyio.move_on_after(_PATIENCE):
+                with anyio.move_on_after(_WRITES_FIRST_SECONDS):
                     await idle()
             self._written = anyio.Event()
             await self._log_errors(self.bring_up_to_date)
             self._note_progress(self._behind)
 
     async def maintain(self) -> None:
-        """Save what has grown and merge what is small, until cancelled."""
+        """Save new segments and merge small ones, until cancelled."""
         while True:
             await self._changed.wait()
             self._changed = anyio.Event()
             with anyio.move_on_after(_QUIET) as quiet:
                 await self._changed.wait()
             if quiet.cancelled_caught:
-                await self._save(_PAGE, MOST_ROWS, FEW)
+                await self._save(_PAGE, MAX_ROWS, FEW)
             else:
-                await self._save(FLUSHED_ROWS, MOST_ROWS, MANY)
+                await self._save(FLUSHED_ROWS, MAX_ROWS, MANY)
 
     def _note_progress(self, chunks: int) -> None:
         self._behind = max(0, self._behind - chunks)
@@ -125,32 +126,32 @@ class Indexing:
     async def _log_errors(self, work: Callable[[], Awaitable[object]]) -> None:
         try:
             await work()
-        except Exception as error:  # the next query meets it again, and answers with it
+        except Exception as error:  # The next query raises it again.
             ours = isinstance(error, RagMemoryError)
-            logger.warning("The index does not follow: %s", error, exc_info=not ours)
+            logger.warning("The index could not be updated: %s", error, exc_info=not ours)
 
-    # Reading from the store
+    # Read from the store
 
     async def bring_up_to_date(self) -> bool:
-        """Take in what was committed until now; False if the memory is empty. Raises EmbedderMismatch."""
+        """Apply what was committed until now; False if the memory is empty. Raises EmbedderMismatch."""
         is_current = False
         while not is_current:
-            async with self._one_at_a_time:
+            async with self._index_lock:
                 try:
                     is_current = await self._read_page()
                 except DamagedFile as error:
                     self._drop(error)
-            if self._index and self._index.unsaved > _MOST_UNSAVED:
+            if self._index and self._index.unsaved > _MAX_UNSAVED:
                 await self._save(FLUSHED_ROWS, FLUSHED_ROWS, MANY)
         return self._index is not None and len(self._index) > 0
 
     async def _read_page(self) -> bool:
-        """Take in one page of changes; True if there are no more."""
+        """Apply one page of changes; True if there are no more."""
         version = await self._store.version()
         if version == self._version:
             return True
         self._changed.set()
-        index = await self._fitting_index()
+        index = await self._index_of_store()
         if index is None:
             self._version = version
             return True
@@ -158,8 +159,8 @@ class Indexing:
         if gap:
             await self._fill(index, *gap)
             return False
-        changes = await self._store.changes_since(index.mark, _PAGE)
-        if changes.mark != index.mark:
+        changes = await self._store.changes_since(index.checkpoint, _PAGE)
+        if changes.checkpoint != index.checkpoint:
             await to_thread.run_sync(index.apply, changes)
         self._note_progress(len(changes.chunk_ids))
         is_whole = len(changes.chunk_ids) < _PAGE
@@ -171,13 +172,13 @@ class Indexing:
         return is_whole
 
     async def _fill(self, index: ChunkIndex, after: int, upto: int) -> None:
-        """Take in one page of what a lost file held."""
-        changes = await self._store.changes_since(replace(index.mark, chunk_id=after), _PAGE, upto)
-        end = changes.mark.chunk_id if len(changes.chunk_ids) == _PAGE else upto
+        """Read one page of what a lost file held."""
+        changes = await self._store.changes_since(replace(index.checkpoint, chunk_id=after), _PAGE, upto)
+        end = changes.checkpoint.chunk_id if len(changes.chunk_ids) == _PAGE else upto
         await to_thread.run_sync(index.fill, after, end, changes)
 
-    async def _fitting_index(self) -> ChunkIndex | None:
-        """An index of the store as it is now; None while nothing was ever embedded."""
+    async def _index_of_store(self) -> ChunkIndex | None:
+        """The index of the current store; None while it has no embeddings."""
         stored = await self._store.embedder()
         if stored is None:
             self._index = None
@@ -186,7 +187,7 @@ class Indexing:
         if identity != self._identity:
             raise EmbedderMismatch(identity, dimensions, self._identity)
         fingerprint = await self._store.fingerprint()
-        if self._index and not await self._store.has_passed(self._index.mark):
+        if self._index and not await self._store.has_passed(self._index.checkpoint):
             logger.warning("The memory %s was restored from a copy; its index is rebuilt.", self._store.path)
             self._index = None
         if self._index is None or self._saved.fingerprint != fingerprint:
@@ -197,13 +198,13 @@ class Indexing:
         return self._index
 
     async def _adopt(self, index: ChunkIndex) -> None:
-        """Go on from what was saved, by this process or another, if this store has come that way."""
+        """Continue from what this or another process has saved, if the store has passed its checkpoint."""
         saved = await to_thread.run_sync(self._saved.read, index.segments)
-        if await self._store.has_passed(saved.mark):
-            await to_thread.run_sync(index.adopt, saved.mark, saved.segments, saved.removed)
+        if await self._store.has_passed(saved.checkpoint):
+            await to_thread.run_sync(index.adopt, saved.checkpoint, saved.segments, saved.removed)
 
     def _drop(self, error: DamagedFile) -> None:
-        """Leave a damaged file alone; what it held is read from the store next."""
+        """Stop using a damaged file; what it held is read from the store next."""
         damaged: DamagedFile | None = error
         while damaged is not None and self._index is not None:
             self._saved.set_aside(damaged.path, damaged)
@@ -215,13 +216,13 @@ class Indexing:
         self._version = _UNKNOWN
         self._written.set()
 
-    # Saving
+    # Save
 
     async def _save(
         self, least_unsaved: int, most_rows: int, most_segments: int, *, at_the_end: bool = False
     ) -> None:
-        """Write and merge files while something is due (see `next_merge`), if no other process does so."""
-        async with self._saving:
+        """Write and merge files while any are due (see `next_merge`), unless another process does."""
+        async with self._save_lock:
             if self._index is None or self._read_only:
                 return
             try:
@@ -233,15 +234,15 @@ class Indexing:
                             await self._commit()
             except MergeStopped:
                 return
-            except Exception as error:  # searches do not need what is saved
-                if self._warned != str(error):  # each time would fill the log
+            except Exception as error:  # Searches do not need the files.
+                if self._warned != str(error):  # Log it once, not at every attempt.
                     ours = isinstance(error, (OSError, RagMemoryError))
                     logger.warning("The index is kept in memory only: %s", error, exc_info=not ours)
                 self._warned = str(error)
 
     async def _write_next(self, least_unsaved: int, most_rows: int, most_segments: int) -> bool:
-        """Write one file, if one is due. Raises OSError, MergeStopped."""
-        async with self._one_at_a_time:
+        """Write one file if one is due. Raises OSError, MergeStopped."""
+        async with self._index_lock:
             saved, index = self._saved, self._index
             if index is None:
                 return False
@@ -255,41 +256,41 @@ class Indexing:
         try:
             merged = await to_thread.run_sync(write)
         except DamagedFile as error:
-            async with self._one_at_a_time:
+            async with self._index_lock:
                 self._drop(error)
         else:
-            async with self._one_at_a_time:
+            async with self._index_lock:
                 await to_thread.run_sync(index.replace, segments, merged)
         return True
 
     async def _commit(self) -> None:
-        """Make the files that are there now the saved index. Raises OSError."""
-        async with self._one_at_a_time:
+        """Make the current files the saved index. Raises OSError."""
+        async with self._index_lock:
             if self._index is None:
                 return
             saved, description = self._saved, self._saved.describe(self._index)
         await to_thread.run_sync(saved.commit, *description)
 
     def stop(self) -> None:
-        """End a merge that is under way; to be called before the tasks are cancelled."""
+        """Stop a merge in progress. Call it before the tasks are cancelled."""
         self._is_stopped.set()
 
     async def close(self) -> None:
-        """Take in the last writes if that is quickly done, and save what is not saved yet."""
+        """Apply the last writes if that is quick, and save what is not saved yet."""
         if self._index is not None or self._has_written:
-            with anyio.move_on_after(_FAREWELL):
+            with anyio.move_on_after(_LAST_UPDATE_SECONDS):
                 await self._log_errors(self.bring_up_to_date)
             self._is_stopped.clear()
-            # No large merges: a host does not wait for long.
+            # No large merges: a host does not wait long.
             await self._save(1, FLUSHED_ROWS, MANY, at_the_end=True)
 
-    # Searching
+    # Search
 
-    def weigh(self, words: list[str]) -> list[float]:
-        """How much each word tells in this memory; see `Retriever.weigh`."""
+    def word_weights(self, words: list[str]) -> list[float]:
+        """The weight of each word in this memory; see `Retriever.word_weights`."""
         try:
-            return Retriever(self._index).weigh(words) if self._index else [1.0] * len(words)
-        except DamagedFile:  # the search that follows meets it, too
+            return Retriever(self._index).word_weights(words) if self._index else [1.0] * len(words)
+        except DamagedFile:  # The search that follows raises it again.
             return [1.0] * len(words)
 
     async def search(
@@ -300,9 +301,9 @@ class Indexing:
         boosted: set[int],
         top_k: int,
     ) -> list[Scored]:
-        """The best `top_k` chunks as the index stands, best first; see `Retriever.search`."""
+        """Search the index as it is now; see `Retriever.search`."""
         while True:
-            async with self._one_at_a_time:
+            async with self._index_lock:
                 if self._index is None:
                     return []
                 dimensions = self._index.dimensions

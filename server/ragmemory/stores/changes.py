@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ragmemory.stores import journal, meta
-from ragmemory.types import Changes, Mark
+from ragmemory.types import Changes, Checkpoint
 
 if TYPE_CHECKING:
     import aiosqlite
@@ -14,20 +14,20 @@ if TYPE_CHECKING:
 MAX_ID = 2**63 - 1
 
 
-async def has_passed(connection: aiosqlite.Connection, mark: Mark) -> bool:
-    """Whether this store was ever at the mark, so that an index can continue from it."""
-    if mark == Mark():
+async def has_passed(connection: aiosqlite.Connection, checkpoint: Checkpoint) -> bool:
+    """Whether this store was ever at the checkpoint, so that an index can continue from it."""
+    if checkpoint == Checkpoint():
         return True
     # Pages of hidden documents are written without an entry in the journal.
     [(last_id,)] = await connection.execute_fetchall(
         "SELECT ifnull(max(seq), 0) FROM sqlite_sequence WHERE name = 'chunks'"
     )
-    is_held = await journal.holds(connection, mark.entry, mark.entry_at)
-    return is_held and mark.chunk_id <= last_id
+    is_held = await journal.holds(connection, checkpoint.entry, checkpoint.entry_at)
+    return is_held and checkpoint.chunk_id <= last_id
 
 
-async def since(connection: aiosqlite.Connection, mark: Mark, limit: int, upto: int) -> Changes:
-    """At most `limit` chunks added after the mark, up to the id `upto`, and all removals."""
+async def since(connection: aiosqlite.Connection, checkpoint: Checkpoint, limit: int, upto: int) -> Changes:
+    """At most `limit` chunks added after the checkpoint, up to the id `upto`, and all removals."""
     # Chunks are read before removals: a chunk removed in between is in both lists, and ends up removed.
     rows = list(
         await connection.execute_fetchall(
@@ -35,11 +35,13 @@ async def since(connection: aiosqlite.Connection, mark: Mark, limit: int, upto: 
             " FROM chunks JOIN documents ON number = document LEFT JOIN embeddings USING(chunk_id)"
             " WHERE chunk_id > ? AND chunk_id <= ? AND (hidden = 0 OR vector IS NOT NULL)"
             " ORDER BY chunk_id LIMIT ?",
-            [mark.chunk_id, upto, limit],
+            [checkpoint.chunk_id, upto, limit],
         )
     )
     removals = list(
-        await connection.execute_fetchall("SELECT seq, chunk_id FROM removals WHERE seq > ?", [mark.removal])
+        await connection.execute_fetchall(
+            "SELECT seq, chunk_id FROM removals WHERE seq > ?", [checkpoint.removal]
+        )
     )
     _, dimensions = await meta.embedder(connection) or ("", 0)
     # Read last: a store that has this entry has all of the above.
@@ -47,9 +49,9 @@ async def since(connection: aiosqlite.Connection, mark: Mark, limit: int, upto: 
     # A lost or cut off embedding is replaced by zeros: the chunk is still found by its words.
     no_embedding = bytes(2 * dimensions)
     return Changes(
-        mark=Mark(
-            rows[-1][0] if rows else mark.chunk_id,
-            removals[-1][0] if removals else mark.removal,
+        checkpoint=Checkpoint(
+            rows[-1][0] if rows else checkpoint.chunk_id,
+            removals[-1][0] if removals else checkpoint.removal,
             *entry,
         ),
         chunk_ids=[row[0] for row in rows],

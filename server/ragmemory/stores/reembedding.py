@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from ragmemory.stores import journal
-from ragmemory.types import Embedding, Mark
+from ragmemory.types import Checkpoint, Embedding
 
 if TYPE_CHECKING:
     import aiosqlite
@@ -32,13 +32,15 @@ async def collect(
     )
 
 
-async def switch(connection: aiosqlite.Connection, mark: Mark, identity: str, at: datetime) -> int | None:
+async def switch(
+    connection: aiosqlite.Connection, checkpoint: Checkpoint, identity: str, at: datetime
+) -> int | None:
     """Replace all embeddings by the new ones and return their number.
 
-    None, without any change, if chunks were added after the mark.
+    None, without any change, if chunks were added after the checkpoint.
     """
     newer = await connection.execute_fetchall(
-        "SELECT 1 FROM embeddings WHERE chunk_id > ? LIMIT 1", [mark.chunk_id]
+        "SELECT 1 FROM embeddings WHERE chunk_id > ? LIMIT 1", [checkpoint.chunk_id]
     )
     if newer:
         return None

@@ -23,6 +23,7 @@ from ragmemory.stores.filters import Condition
 from ragmemory.stores.fulltext import fulltext_query
 from ragmemory.types import (
     Changes,
+    Checkpoint,
     Chunk,
     Document,
     DocumentInfo,
@@ -30,7 +31,6 @@ from ragmemory.types import (
     Entry,
     Forgotten,
     Hit,
-    Mark,
     Metadata,
     Origin,
     Previous,
@@ -136,13 +136,13 @@ class Store(MemoryFile):
         async with self._transaction("DEFERRED") as connection:
             await reembedding.collect(connection, chunk_ids, embeddings)
 
-    async def switch_embeddings(self, mark: Mark, identity: str) -> int | None:
+    async def switch_embeddings(self, checkpoint: Checkpoint, identity: str) -> int | None:
         """Replace all embeddings by the collected ones, and return their number.
 
-        None if chunks were added after the mark: collect these as well.
+        None if chunks were added after the checkpoint: collect these as well.
         """
         async with self._transaction() as connection:
-            return await reembedding.switch(connection, mark, identity, datetime.now(UTC))
+            return await reembedding.switch(connection, checkpoint, identity, datetime.now(UTC))
 
     # Follow
 
@@ -156,19 +156,19 @@ class Store(MemoryFile):
         async with self._reading() as connection:
             return await meta.fingerprint(connection)
 
-    async def has_passed(self, mark: Mark) -> bool:
-        """Whether this store was ever at the mark, so that an index can continue from it."""
+    async def has_passed(self, checkpoint: Checkpoint) -> bool:
+        """Whether this store was ever at the checkpoint, so that an index can continue from it."""
         async with self._reading() as connection:
-            return await changes.has_passed(connection, mark)
+            return await changes.has_passed(connection, checkpoint)
 
-    async def changes_since(self, mark: Mark, limit: int, upto: int = changes.MAX_ID) -> Changes:
-        """At most `limit` chunks added after the mark, up to the id `upto`, and all removals.
+    async def changes_since(self, checkpoint: Checkpoint, limit: int, upto: int = changes.MAX_ID) -> Changes:
+        """At most `limit` chunks added after the checkpoint, up to the id `upto`, and all removals.
 
         Fewer chunks than `limit` mean that there are no more.
         """
         # In one use of the file: between two, another file may have taken its place.
         async with self._reading() as connection:
-            return await changes.since(connection, mark, limit, upto)
+            return await changes.since(connection, checkpoint, limit, upto)
 
     # Search
 

@@ -1,4 +1,4 @@
-"""Text to terms: what counts as a word, its stem, and tables of words. Pure.
+"""Text analysis: words, stems and terms, and numbers for many words at a time. Pure.
 
-Start with `analysis`, which texts and queries share.
+Start with `analysis`, which texts and queries share. Imports nothing else of the memory.
 """

@@ -1,4 +1,4 @@
-"""Text → the terms that the word index counts. One analysis for texts and for queries."""
+"""The terms of a text, as BM25 counts them: one analysis for texts and for queries."""
 
 from __future__ import annotations
 
@@ -15,35 +15,35 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# Scripts that are written without spaces (Thai to Tibetan, Myanmar, Khmer, kana, Han), and Hangul, whose
-# words carry their particles: overlapping pairs of characters stand in for words.
+# Scripts without spaces (Thai to Tibetan, Myanmar, Khmer, kana, Han), and Hangul, whose words include their
+# particles: overlapping pairs of characters replace words.
 GAPLESS = (
     "\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff"
     "\u2e80-\u2fdf\u3005-\u3007\u3041-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
     "\uac00-\ud7af\U00020000-\U0003ffff"
 )
-# `\w` lacks combining marks and so cuts the words of Hindi, Arabic, Hebrew and others.
+# `\w` does not match combining marks, and so splits the words of Hindi, Arabic, Hebrew and others.
 MARKS = (
     "\u0300-\u036f\u0483-\u0489\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed\u0711-\u074a"
     "\u0900-\u0963\u0966-\u0dff\u200c\u200d"
 )
-# Of bytes: letters and digits to lower case, the rest of ASCII to spaces; what is above is left as it is.
-# Three times as fast as an expression.
+# ASCII letters and digits to lower case, the rest of ASCII to spaces; other bytes do not change. Three times
+# as fast as a regular expression.
 ASCII = bytes(ord(chr(i).lower() if chr(i).isalnum() else " ") for i in range(128)) + bytes(range(128, 256))
-# Emoji and dingbats, each a word of its own.
+# Emoji and dingbats: each is a word.
 PICTURES = "\u2600-\u27bf\U0001f300-\U0001faff"
-# Compiled when a text first needs them: together that takes 10 ms, and English texts never do.
+# Compiled at first use: together that takes 10 ms, and English texts never need them.
 WORD = rf"[{GAPLESS}]+|(?:[^\W_{GAPLESS}]|[{MARKS}])+|[{PICTURES}]"
 GAPLESS_START = rf"[{GAPLESS}]"
 ACCENTS = "[\u0300-\u036f]+"
 
-# What is between two white spaces and not ASCII is folded once and remembered (some 10 MB), unless it is so
-# long that it is no word.
-REMEMBERED = 50_000
-LONG = 100
+# Parts of a text between white space that are not ASCII are folded once and cached (some 10 MB), unless they
+# are too long for a word.
+CACHED_PARTS = 50_000
+LONGEST_CACHED = 100
 
-# Words that tell nothing of what is asked, as `words` folds them. None that is a telling one in the other
-# language ("die", "war"): those are left to their document frequency.
+# Stop words, as `words` folds them. Words that mean something in the other language ("die", "war") are left
+# out: their document frequency decides.
 ENGLISH = (
     "a about above after again against all am an and any are aren as at be because been before "
     "being below between both but by can could couldn d did didn do does doesn doing don down "
@@ -71,7 +71,7 @@ STOP_WORDS = frozenset(f"{ENGLISH} {GERMAN}".split())
 
 
 class Stemmer(Protocol):
-    """What is used of PyStemmer."""
+    """The part of PyStemmer that is used."""
 
     def stemWord(self, word: str) -> str: ...  # noqa: N802
     def stemWords(self, words: Sequence[str]) -> list[str]: ...  # noqa: N802
@@ -83,10 +83,10 @@ def words(text: str) -> list[str]:
 
 
 def folded(text: str) -> bytes:
-    """The words with spaces between, in UTF-8."""
+    """The words separated by spaces, in UTF-8."""
     if not text.isascii():
         text = " ".join(
-            part if part.isascii() else _remembered(part) if len(part) <= LONG else _folded(part)
+            part if part.isascii() else _cached_folded(part) if len(part) <= LONGEST_CACHED else _folded(part)
             for part in text.split()
         )
     return text.encode().translate(ASCII)
@@ -97,7 +97,7 @@ def _folded(text: str) -> str:
     return " ".join(re.findall(WORD, unicodedata.normalize("NFC", plain)))
 
 
-_remembered = lru_cache(REMEMBERED)(_folded)
+_cached_folded = lru_cache(CACHED_PARTS)(_folded)
 
 
 def stems(text: str) -> list[str]:
@@ -106,22 +106,22 @@ def stems(text: str) -> list[str]:
 
 
 def query_stems(text: str) -> list[str]:
-    """The stems to look up, as often as they come: no stop words unless there is nothing else."""
+    """The stems to look up, as often as they occur, without stop words unless there are no others."""
     found = words(text)
-    return stemmer().stemWords(_telling(found) or found)
+    return stemmer().stemWords(_without_stop_words(found) or found)
 
 
-def is_telling(text: str) -> bool:
-    """Whether there is more in a question than stop words: else it asks for nothing, whatever holds them."""
-    return bool(_telling(words(text)))
+def has_content_words(text: str) -> bool:
+    """Whether a question has other words than stop words; otherwise no passage can be relevant to it."""
+    return bool(_without_stop_words(words(text)))
 
 
-def _telling(words: list[str]) -> list[str]:
+def _without_stop_words(words: list[str]) -> list[str]:
     return [word for word in words if word not in STOP_WORDS]
 
 
 def terms(words: list[str]) -> list[str]:
-    """What is counted: words or stems; of a run without spaces its characters and its pairs instead."""
+    """The terms of words or stems: a run without spaces is replaced by its characters and pairs."""
     if "".join(words).isascii():
         return words
     is_gapless = re.compile(GAPLESS_START).match
@@ -134,7 +134,7 @@ def grams(run: str) -> list[str]:
 
 
 def hashes(stems: Iterable[str]) -> NDArray[np.uint64]:
-    """What stands for a term in the indexes: two of a million have the same once in 40 million times."""
+    """(n,) the hashes that identify terms: among a million, two collide once in 40 million indexes."""
     import numpy as np
 
     return np.frombuffer(b"".join(blake2b(stem.encode(), digest_size=8).digest() for stem in stems), "<u8")
@@ -142,8 +142,8 @@ def hashes(stems: Iterable[str]) -> NDArray[np.uint64]:
 
 @cache
 def stemmer() -> Stemmer:
-    """English, for all languages with spaces: what it does to others, it does to texts and queries alike."""
-    # A compiled module without type stubs. Its own cache is slower than stemming. Several threads may use it
-    # only because it never lets go of the interpreter's lock.
+    """The English stemmer, for all languages with spaces: it treats texts and queries alike."""
+    # A compiled module without type stubs. Its own cache is slower than stemming. It is safe for several
+    # threads only because it never releases the GIL.
     stemmer: Stemmer = import_module("Stemmer").Stemmer("english", 0)
     return stemmer

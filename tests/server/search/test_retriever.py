@@ -13,7 +13,7 @@ from ragmemory.search.index.chunk_index import ChunkIndex
 from ragmemory.search.queries import parse
 from ragmemory.search.ranking import RankingSettings, Scored
 from ragmemory.search.retriever import Retriever
-from ragmemory.types import Changes, Mark
+from ragmemory.types import Changes, Checkpoint
 
 MODEL = LocalEmbedder()
 SETTINGS = load_settings(environ={})
@@ -40,7 +40,7 @@ class Notes:
         self.removals += len(gone)
         self.index.apply(
             Changes(
-                Mark(len(self.texts), self.removals),
+                Checkpoint(len(self.texts), self.removals),
                 ids,
                 names,
                 [""] * len(ids),
@@ -60,7 +60,7 @@ class Notes:
         words_only: bool = False,
     ) -> list[Scored]:
         parsed = parse(question)
-        vector = None if words_only else MODEL.query_model().embed(parsed.text, self.retriever.weigh)
+        vector = None if words_only else MODEL.query_model().embed(parsed.text, self.retriever.word_weights)
         ids = None if allowed is None else np.array(list(allowed), np.int64)
         return self.retriever.search(parsed, vector, ids, set(boosted), top_k)
 

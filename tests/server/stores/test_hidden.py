@@ -14,7 +14,7 @@ from ragmemory.errors import DocumentNotFound, EmbedderMismatch
 from ragmemory.stores.filters import compile_filter
 from ragmemory.stores.sqlite import Store
 from ragmemory.stores.writing import PAGE
-from ragmemory.types import Injected, Mark, StagedDocument, Write
+from ragmemory.types import Checkpoint, Injected, StagedDocument, Write
 from tests.support.memories import EMBEDDER, ORIGIN, write_of
 
 OLD = "".join(f"{number:019} " for number in range(3 * PAGE))
@@ -79,7 +79,7 @@ async def text_of(store: Store, uri: str = "doc") -> str:
 
 async def test_no_reader_sees_a_document_before_its_last_transaction(store: Store) -> None:
     write = await staged(store, OLD)
-    changes = await store.changes_since(Mark(), 10_000)
+    changes = await store.changes_since(Checkpoint(), 10_000)
     assert len(changes.chunk_ids) == 3 * PAGE
     assert await store.documents(10, 0, "*") == ([], 0)
     assert await store.document_ids("") == []
@@ -138,7 +138,7 @@ async def test_a_removed_long_document_keeps_its_text_alone_for_undo(store: Stor
     assert (await store.stats()).documents == 0
     assert await sweep(store) == 3  # a page in each transaction
     assert counts(store) == (1, 3 * PAGE, 0)
-    assert (await store.changes_since(Mark(), 10)).removed == list(range(1, 3 * PAGE + 1))
+    assert (await store.changes_since(Checkpoint(), 10)).removed == list(range(1, 3 * PAGE + 1))
     last = await store.last_write()
     assert last is not None
     assert last[1] is not None
@@ -224,10 +224,10 @@ async def test_reembedding_passes_over_the_texts_that_are_kept_for_undo(store: S
     await store.remove("doc", ORIGIN)
     await sweep(store)
     await store.begin_reembedding()
-    changes = await store.changes_since(Mark(), 10_000)
+    changes = await store.changes_since(Checkpoint(), 10_000)
     assert changes.texts == ["other"]
     await store.collect_embeddings(changes.chunk_ids, [b"\1" * 4])
-    assert await store.switch_embeddings(changes.mark, "new") == 1
+    assert await store.switch_embeddings(changes.checkpoint, "new") == 1
 
 
 async def test_a_store_restored_from_a_copy_without_the_last_pages_was_never_at_their_mark(
@@ -240,11 +240,11 @@ async def test_a_store_restored_from_a_copy_without_the_last_pages_was_never_at_
     ):
         source.backup(copy)
     await staged(store, NEW)
-    mark = (await store.changes_since(Mark(), 10_000)).mark
-    assert await store.has_passed(mark)
+    checkpoint = (await store.changes_since(Checkpoint(), 10_000)).checkpoint
+    assert await store.has_passed(checkpoint)
     copied = Store(tmp_path / "copy.db", 5, 100)
     await copied.open()
-    assert not await copied.has_passed(mark)
+    assert not await copied.has_passed(checkpoint)
     await copied.close()
 
 

@@ -29,7 +29,7 @@ from ragmemory.ingest.documents import complete, document_id
 from ragmemory.stores.connection import identity
 from ragmemory.stores.schema import MIGRATIONS
 from ragmemory.stores.sqlite import Store
-from ragmemory.types import Changes, Chunk, Injected, Mark, Previous, Write
+from ragmemory.types import Changes, Checkpoint, Chunk, Injected, Previous, Write
 from tests.support.memories import EMBEDDER, ORIGIN, write_of
 
 
@@ -222,7 +222,7 @@ async def test_a_stored_value_that_cannot_be_decoded_is_damage(tmp_path: Path) -
         with closing(sqlite3.connect(path)) as other, other:
             other.execute("UPDATE chunks SET text = CAST(x'ff' AS TEXT)")
         with pytest.raises(MemoryDamaged, match="a stored text is not UTF-8"):
-            await store.changes_since(Mark(), 10)
+            await store.changes_since(Checkpoint(), 10)
 
 
 async def test_a_chunk_whose_embedding_is_lost_or_cut_off_is_like_no_text_to_the_vectors(
@@ -235,7 +235,7 @@ async def test_a_chunk_whose_embedding_is_lost_or_cut_off_is_like_no_text_to_the
             other.execute("UPDATE embeddings SET vector = x'0102' WHERE chunk_id = 1")
             other.execute("DELETE FROM embeddings WHERE chunk_id = 2")
             other.execute("UPDATE embeddings SET vector = x'01020304' WHERE chunk_id = 3")
-        changes = await store.changes_since(Mark(), 10)
+        changes = await store.changes_since(Checkpoint(), 10)
     assert changes.embeddings == [bytes(4), bytes(4), b"\1\2\3\4"]
 
 
@@ -266,12 +266,12 @@ async def test_a_document_is_added_then_unchanged_then_updated(store: Store) -> 
 
 async def test_a_document_can_be_written_without_chunks_when_only_its_metadata_is_new(store: Store) -> None:
     await put(store, "text" * 10, year=1)
-    before = await store.changes_since(Mark(), 10)
+    before = await store.changes_since(Checkpoint(), 10)
     write = replace(write_of("text" * 10, {"uri": "doc", "year": 2}), chunks=None, embeddings=[])
     [outcome] = await store.write([write], None)
     assert outcome == Injected((await store.document("doc")).document_id, "doc", "updated", 2)
     assert (await store.document("doc")).metadata == {"uri": "doc", "year": 2}
-    after = await store.changes_since(Mark(), 10)
+    after = await store.changes_since(Checkpoint(), 10)
     assert (after.chunk_ids, after.removed) == (before.chunk_ids, before.removed)
 
 
@@ -285,9 +285,9 @@ async def test_a_write_that_needs_chunks_and_has_none_is_handed_back(store: Stor
 
 async def test_a_new_title_counts_as_a_new_text_because_it_is_indexed(store: Store) -> None:
     await put(store, "text", title="Old")
-    mark = (await store.changes_since(Mark(), 10)).mark
+    checkpoint = (await store.changes_since(Checkpoint(), 10)).checkpoint
     await put(store, "text", title="New")
-    changes = await store.changes_since(mark, 10)
+    changes = await store.changes_since(checkpoint, 10)
     assert (changes.titles, changes.removed) == (["New"], [1])
     assert await store.holding(["old"], []) == set()
     assert await store.holding(["new"], []) == {2}
@@ -414,7 +414,7 @@ async def test_changes_are_those_of_one_file_also_where_another_comes_in_its_pla
     changes: list[Changes] = []
 
     async def follow() -> None:
-        changes.append(await store.changes_since(Mark(), 100))
+        changes.append(await store.changes_since(Checkpoint(), 100))
 
     for turns in range(12):
         (tmp_path / "away.db").unlink(missing_ok=True)
@@ -426,7 +426,7 @@ async def test_changes_are_those_of_one_file_also_where_another_comes_in_its_pla
             for _ in range(turns):
                 await anyio.lowlevel.checkpoint()
             tasks.start_soon(store.reopen)
-    assert {(len(one.chunk_ids), one.mark.entry) for one in changes} <= {(0, 0), (1, 1)}
+    assert {(len(one.chunk_ids), one.checkpoint.entry) for one in changes} <= {(0, 0), (1, 1)}
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows replaces no open file")
@@ -454,24 +454,24 @@ async def test_where_no_memory_comes_in_its_place_nobody_waits_for_one(tmp_path:
 
 async def test_changes_come_in_pages_and_hold_what_an_index_needs(store: Store) -> None:
     await put(store, "a" * 20 + "b" * 20 + "c" * 5, title="T")
-    first = await store.changes_since(Mark(), 2)
+    first = await store.changes_since(Checkpoint(), 2)
     assert (first.chunk_ids, first.titles, first.headings) == ([1, 2], ["T", "T"], ["Heading", "Heading"])
     [entry] = await store.journal(1)
-    assert (first.texts, first.mark) == (["a" * 20, "b" * 20], Mark(2, 0, 1, entry.at))
-    second = await store.changes_since(first.mark, 2)
-    assert (second.chunk_ids, second.mark) == ([3], Mark(3, 0, 1, entry.at))
+    assert (first.texts, first.checkpoint) == (["a" * 20, "b" * 20], Checkpoint(2, 0, 1, entry.at))
+    second = await store.changes_since(first.checkpoint, 2)
+    assert (second.chunk_ids, second.checkpoint) == ([3], Checkpoint(3, 0, 1, entry.at))
     assert second.embeddings[0] == b"\0" * 4
 
 
 async def test_removed_chunks_are_reported_and_their_ids_never_come_back(store: Store) -> None:
     await put(store, "one")
-    mark = (await store.changes_since(Mark(), 10)).mark
+    checkpoint = (await store.changes_since(Checkpoint(), 10)).checkpoint
     await store.remove("doc", ORIGIN)
-    changes = await store.changes_since(mark, 10)
+    changes = await store.changes_since(checkpoint, 10)
     assert (changes.chunk_ids, changes.removed) == ([], [1])
-    assert (changes.mark.chunk_id, changes.mark.removal, changes.mark.entry) == (1, 1, 2)
+    assert (changes.checkpoint.chunk_id, changes.checkpoint.removal, changes.checkpoint.entry) == (1, 1, 2)
     await put(store, "again")
-    assert (await store.changes_since(changes.mark, 10)).chunk_ids == [2]
+    assert (await store.changes_since(changes.checkpoint, 10)).chunk_ids == [2]
 
 
 async def test_the_version_changes_with_every_commit_of_anybody(tmp_path: Path) -> None:

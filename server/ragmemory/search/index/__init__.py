@@ -1,5 +1,5 @@
-"""Indexes over the chunks, derived from the store: words (BM25) and vectors (cosine), exact, in numpy.
+"""The index over the chunks, derived from the store: BM25, vectors and bigrams, in numpy.
 
-All speak of *rows*: the position of a chunk in the order it came. What row is which chunk, and which rows
-are gone, is the retriever's business.
+A *row* is the position of a chunk in the order of chunk ids. Start with `chunk_index`, which knows the rows
+that are excluded. `segments` are immutable parts of the index, `saving` writes them to files.
 """

@@ -1,4 +1,4 @@
-"""Small sets of numbers as ascending arrays. Faster than numpy's own, which sort what is sorted already."""
+"""Sets of numbers as ascending arrays. Faster than numpy's set functions, which sort sorted arrays again."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def distinct(numbers: NDArray[Number]) -> NDArray[Number]:
-    """Ascending, each once: of a few hundred numbers in a fifth of np.unique's time."""
+    """The distinct numbers, ascending: for a few hundred numbers five times as fast as np.unique."""
     import numpy as np
 
     ordered = np.sort(numbers)
@@ -22,7 +22,7 @@ def distinct(numbers: NDArray[Number]) -> NDArray[Number]:
 
 
 def begins_of(ends: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Where ranges that follow one another begin, of which `ends` are the ends."""
+    """The beginnings of consecutive ranges with these ends."""
     import numpy as np
 
     begins = np.zeros(len(ends), np.int64)
@@ -31,7 +31,7 @@ def begins_of(ends: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def is_among(numbers: NDArray[np.integer[Any]], others: NDArray[np.integer[Any]]) -> NDArray[np.bool_]:
-    """Which of `numbers` are in `others`, which ascend and may be many."""
+    """Which of `numbers` are in `others`, a long ascending array."""
     import numpy as np
 
     if not len(others):

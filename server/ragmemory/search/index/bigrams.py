@@ -1,7 +1,7 @@
-"""The words of each chunk in their order, to see which words of a question stand side by side in it.
+"""The words of each chunk in order, to count neighbouring words of a question in it.
 
-This is the ordered half of the sequential dependence model (Metzler and Croft 2005). Words are kept as 16
-bits of a hash: two neighbours make 32, so chance hits are rare, and a chunk of 130 words takes 260 bytes.
+This is the ordered half of the sequential dependence model (Metzler and Croft 2005). A word is stored as 16
+bits of its hash: a pair has 32 bits, so collisions are rare, and a chunk of 130 words takes 260 bytes.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ragmemory.search.index.ascending import distinct
+from ragmemory.search.index.segments import shortened, words_of
 from ragmemory.text.analysis import hashes
 
 if TYPE_CHECKING:
@@ -18,18 +19,20 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ragmemory.search.index.rows import Rows
-    from ragmemory.search.index.segments import Segment
 
 
-class Texts:
-    """Several texts, one after the other. `hashes` is (words,) uint16; `ends` (texts,) int64."""
+class WordSequences:
+    """The words of several texts, one text after the other.
+
+    `hashes` is (words,) uint16; `ends` is (texts,) int64, where the words of each text end.
+    """
 
     def __init__(self, hashes: NDArray[np.uint16], ends: NDArray[np.int64]) -> None:
         self.hashes = hashes
         self.ends = ends
 
     def count_pairs(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
-        """(texts, pairs) float32: how often the second stem of a pair follows the first."""
+        """(texts, pairs) float32: how often the second stem of each pair follows the first."""
         import numpy as np
 
         counts = np.zeros((len(self.ends), len(pairs)), np.float32)
@@ -43,7 +46,7 @@ class Texts:
         return counts
 
     def pairs(self, number: int) -> NDArray[np.uint32]:
-        """The hashes of all pairs of neighbours in one text, ascending, each once."""
+        """The distinct hashes of all pairs of neighbours in one text, ascending."""
         import numpy as np
 
         words = self.hashes[self.ends[number - 1] if number else 0 : self.ends[number]]
@@ -56,8 +59,8 @@ class SequenceIndex:
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
 
-    def texts(self, rows: NDArray[np.int64]) -> Texts:
-        """The words of some rows, which ascend."""
+    def of(self, rows: NDArray[np.int64]) -> WordSequences:
+        """The words of some rows; `rows` ascend."""
         import numpy as np
 
         words, sizes = [np.empty(0, np.uint16)], [np.empty(0, np.int64)]
@@ -65,22 +68,4 @@ class SequenceIndex:
             found, counts = words_of(self._rows.segments[number], own)
             words.append(found)
             sizes.append(counts)
-        return Texts(np.concatenate(words), np.cumsum(np.concatenate(sizes)))
-
-
-def words_of(segment: Segment, rows: NDArray[np.int64]) -> tuple[NDArray[np.uint16], NDArray[np.int64]]:
-    """The words of some rows of a segment, one row after the other, and how many each has."""
-    import numpy as np
-
-    ends = segment.word_ends.take(rows).astype(np.int64)
-    begins = np.where(rows > 0, segment.word_ends.take(np.maximum(rows - 1, 0)), 0).astype(np.int64)
-    if len(rows) and rows[-1] - rows[0] + 1 == len(rows):  # neighbours, as in most merges
-        return segment.words.slice(int(begins[0]), int(ends[-1])), ends - begins
-    return segment.words.take_ranges(begins, ends), ends - begins
-
-
-def shortened(names: NDArray[np.uint64]) -> NDArray[np.uint16]:
-    """Their last 16 bits."""
-    import numpy as np
-
-    return names.astype(np.uint16)
+        return WordSequences(np.concatenate(words), np.cumsum(np.concatenate(sizes)))

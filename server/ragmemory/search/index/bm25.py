@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     # The postings of a term, segment by segment.
     Found = Sequence[Packed]
 
-# Terms whose postings are kept at hand.
-REMEMBERED = 5_000
-# Texts imagined beside the real ones in the coverage of a question: in a memory of three notes every word
-# would be common, and every other one rare.
-IMAGINED = 100
+# Terms whose postings are cached.
+CACHED_TERMS = 5_000
+# Added to the number of texts in the coverage of a question: in a memory of three notes every word of a note
+# would be common, and every other word rare.
+PSEUDO_TEXTS = 100
 
 
-class WordIndex:
+class BM25Index:
     """Immutable, and safe for several threads."""
 
     def __init__(self, rows: Rows, k1: float, b: float) -> None:
@@ -40,8 +40,8 @@ class WordIndex:
         self.k1 = k1
         self.b = b
 
-    def search(self, terms: Sequence[str], closed: NDArray[np.int64]) -> WordScores:
-        """A term that is asked twice counts twice; `closed` rows are not to be among the best."""
+    def search(self, terms: Sequence[str], excluded: NDArray[np.int64]) -> BM25Scores:
+        """Score all rows. A term counts as often as it occurs in `terms`; `excluded` rows score 0."""
         import numpy as np
 
         scores = np.zeros(len(self._rows), np.float32)
@@ -54,26 +54,26 @@ class WordIndex:
                 rows, frequencies = rows_of(packed), frequencies_of(packed)
                 impacts = weight * (frequencies / (frequencies + self._saturation[where].take(rows)))
                 np.add.at(scores[where], rows, impacts)  # twice the speed of scores[rows] += impacts
-            telling = times * inverse_frequency(max(1, df), len(self._rows) + IMAGINED)
-            covering.append((telling, found))
-        scores[closed] = 0
-        return WordScores(scores, self._rows, covering)
+            share = times * inverse_frequency(max(1, df), len(self._rows) + PSEUDO_TEXTS)
+            covering.append((share, found))
+        scores[excluded] = 0
+        return BM25Scores(scores, self._rows, covering)
 
     def idf(self, term: str) -> float:
-        """How rare a term is."""
+        """The inverse document frequency of a term."""
         return inverse_frequency(sum(map(len, self._find(term))), len(self._rows))
 
     def _find(self, term: str) -> Found:
-        """A question looks each of its terms up twice."""
+        """The postings of a term; cached, because a query looks up each of its terms twice."""
         found = self._found.get(term)
         if found is None:
-            if len(self._found) > REMEMBERED:
+            if len(self._found) > CACHED_TERMS:
                 self._found.clear()
             found = self._found[term] = [segment.postings.of(term) for segment in self._rows.segments]
         return found
 
     def saturation(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
-        """The frequency that gives half the weight, by length of text."""
+        """(k,) the frequency at which a term reaches half of its weight; it grows with the text's length."""
         return self._saturation.take(rows)
 
     @cached_property
@@ -91,18 +91,18 @@ class WordIndex:
         return saturation
 
 
-class WordScores(DenseScores):
-    """BM25, and how much of the question a row covers."""
+class BM25Scores(DenseScores):
+    """BM25 scores, and the coverage of the question."""
 
     def __init__(
         self, scores: NDArray[np.float32], rows: Rows, covering: Sequence[tuple[float, Found]]
     ) -> None:
         super().__init__(scores)
         self._rows = rows
-        self._covering = covering  # of each term its weight and its postings
+        self._covering = covering  # the weight and the postings of each term
 
     def coverage(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
-        """The share of the question's terms that each row holds, rare ones weighing more; `rows` ascend."""
+        """(k,) the weighted share of the question's terms that each row contains; `rows` ascend."""
         import numpy as np
 
         covered = np.zeros(len(rows), np.float32)

@@ -9,6 +9,8 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import TYPE_CHECKING
 
+from ragmemory.search.index.segments import codes_of
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -22,7 +24,7 @@ BLOCK = 1 << 15
 SHORTLIST = 20_000
 
 
-def nearest(rows: Rows, query: NDArray[np.float32], k: int, closed: NDArray[np.int64]) -> NDArray[np.int64]:
+def nearest(rows: Rows, query: NDArray[np.float32], k: int, excluded: NDArray[np.int64]) -> NDArray[np.int64]:
     """The k rows that differ from the query in the fewest bits, ascending; more where several tie.
 
     In a large index these are the k nearest of the SHORTLIST rows that are nearest by half of the bits.
@@ -35,7 +37,7 @@ def nearest(rows: Rows, query: NDArray[np.float32], k: int, closed: NDArray[np.i
     for segment, where in rows:
         codes = segment.codes.all.reshape(len(words), len(segment))
         _add_differences(distances[where], codes[:half], words[:half])
-    distances[closed] = np.iinfo(np.uint16).max
+    distances[excluded] = np.iinfo(np.uint16).max
     if half == len(words):
         return _lowest(distances, k, 64 * half)
     shortlist = _lowest(distances, SHORTLIST, 64 * half)
@@ -70,13 +72,3 @@ def _lowest(distances: NDArray[np.uint16], k: int, bits: int) -> NDArray[np.int6
     # There are few different distances: bisecting them is faster than counting, sorting or partitioning.
     farthest = bisect_left(range(bits), k, key=lambda most: int(np.count_nonzero(distances <= most)))
     return np.flatnonzero(distances <= farthest)
-
-
-def codes_of(vectors: NDArray[np.float32]) -> NDArray[np.uint64]:
-    """(n, d) → (n, d / 64), filled up with zero bits."""
-    import numpy as np
-
-    bits = np.packbits(vectors > 0, axis=1)
-    padded = np.zeros((len(bits), -(-bits.shape[1] // 8) * 8), np.uint8)
-    padded[:, : bits.shape[1]] = bits
-    return padded.view(np.uint64)

@@ -1,11 +1,11 @@
-"""Arrays in one file that is written once and then mapped, with a checksum for every block.
+"""A file of arrays that is written once and then mapped, with a checksum for every block.
 
 The file is MAGIC, the arrays one after another, a JSON footer (where each array lies, and facts about the
 whole), the CRC-32 of every BLOCK bytes before the footer, and a trailer that locates and checks the footer.
 The footer comes last because a merge does not know the length of an array before it has written it.
 
-A block is checked before its first use, so nothing is ever read unchecked, and no other check is needed. That
-costs a start nothing, and a query only the blocks it touches: 5 µs for each 16 KiB, once per process.
+Every block is checked before its first use. That costs nothing at start-up, and a query only the blocks that
+it touches: 5 µs for each 16 KiB, once per process.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# What every file begins with: nothing without it is ever taken for one of ours. The digit is the format.
+# The first bytes of every file: a file without them is not an index file. The digit is the format.
 MAGIC = b"RAGINDX1"
-# Bytes that a checksum covers. Smaller ones are checked faster when single rows are read, and take more room.
+# Bytes that a checksum covers. Smaller blocks make reading single rows faster, and take more space.
 BLOCK = 1 << 14
-# Arrays begin at multiples of this, so that numpy reads them without copies.
+# Arrays begin at multiples of this, so that numpy maps them without copying.
 ALIGNMENT = 64
-# Where the footer begins, how long it is, and the CRC-32 of the footer and the block checksums.
+# The offset and length of the footer, and the CRC-32 of the footer and the block checksums.
 TRAILER = Layout("<QII")
 
 
 class DamagedFile(Exception):
-    """A file that does not hold what was written."""
+    """A file does not hold what was written."""
 
     def __init__(self, path: Path, reason: str) -> None:
         super().__init__(path, reason)
@@ -80,7 +80,7 @@ class ColumnWriter:
         self._write(MAGIC)
 
     def add(self, name: str, parts: Iterable[NDArray[Any]]) -> None:
-        """Append one array, given in parts (at least one) that are joined along their first axis."""
+        """Append one array, given as one or more parts that are joined along their first axis."""
         self._write(bytes(-self._size % ALIGNMENT))
         offset, rows, dtype, shape = self._size, 0, "", []
         for part in parts:
@@ -89,7 +89,7 @@ class ColumnWriter:
         self._places[name] = _Place(offset, dtype, [rows, *shape])
 
     def finish(self, facts: dict[str, Any]) -> None:
-        """Write footer and checksums, and wait until the file is on the disk."""
+        """Write footer and checksums, and sync the file to the disk."""
         if self._size % BLOCK:
             self._sums.append(self._sum)
         end = self._size
@@ -101,7 +101,7 @@ class ColumnWriter:
         self.close()
 
     def close(self) -> None:
-        """Without `finish`, the file stays incomplete."""
+        """Close the file; without `finish` it is incomplete."""
         self._file.close()
 
     def _write(self, data: bytes | memoryview) -> None:
@@ -118,7 +118,7 @@ class ColumnWriter:
 
 
 class _Checks:
-    """The blocks of one file, and which of them were found to be whole."""
+    """The blocks of one file, and which of them have been checked."""
 
     def __init__(self, path: Path, data: memoryview, sums: bytes) -> None:
         import numpy as np
@@ -129,7 +129,7 @@ class _Checks:
         self._checked = bytearray(len(self._sums))
 
     def check(self, start: int, end: int) -> None:
-        """The bytes of one range. Raises DamagedFile."""
+        """Check the blocks of one range of bytes. Raises DamagedFile."""
         last = -(-end // BLOCK)
         block = self._checked.find(0, start // BLOCK, last)
         while block >= 0:
@@ -137,12 +137,12 @@ class _Checks:
             block = self._checked.find(0, block + 1, last)
 
     def check_each(self, starts: NDArray[np.int64], ends: NDArray[np.int64]) -> None:
-        """Several ranges, none empty. Raises DamagedFile."""
+        """Check the blocks of several non-empty ranges. Raises DamagedFile."""
         import numpy as np
 
         checked = np.frombuffer(self._checked, np.uint8)
         first, last = starts // BLOCK, (ends - 1) // BLOCK
-        # Few ranges are longer than a block.
+        # Most ranges lie in one block or two; only longer ones need a look at every block between.
         unsure = np.flatnonzero((checked[first] & checked[last] == 0) | (last > first + 1))
         for start, end in zip(starts[unsure].tolist(), ends[unsure].tolist(), strict=True):
             self.check(start, end)
@@ -154,7 +154,7 @@ class _Checks:
 
 
 class Column:
-    """An array in memory or in a file. Of a file, every access checks what it returns. Raises DamagedFile."""
+    """An array in memory or in a file. Every access to a file checks what it returns: DamagedFile."""
 
     def __init__(self, array: NDArray[Any], checks: _Checks | None = None, offset: int = 0) -> None:
         self._array = array
@@ -181,7 +181,7 @@ class Column:
         return self._array[start:stop]
 
     def take(self, rows: NDArray[np.int64]) -> NDArray[Any]:
-        """Copies of some rows, in the order asked."""
+        """Copies of some rows, in the order of `rows`."""
         self._check_each(rows, rows + 1)
         return self._array.take(rows, axis=0)
 

@@ -1,7 +1,8 @@
-"""The folder of a saved index: segment files that never change, and a manifest that lists those in use.
+"""The folder of a saved index: immutable segment files, and a manifest that lists those in use.
 
-Several processes may use it. One at a time writes: it holds the lock, adds files, replaces the manifest in
-one step, and removes what the manifest no longer lists. What other processes have mapped stays readable.
+Several processes may use it. One at a time holds the lock and writes: it adds files, replaces the manifest
+atomically, and removes files that the manifest no longer lists. Files that other processes have mapped stay
+readable.
 """
 
 from __future__ import annotations
@@ -17,14 +18,14 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 
 from ragconfig.regular_files import read_regular
 from ragmemory.errors import NotAnIndex
 from ragmemory.search.index.columns import MAGIC, DamagedFile
-from ragmemory.types import Mark
+from ragmemory.types import Checkpoint
 
-# Marks the folder as ours, and tells backup programs that it can be made again (https://bford.info/cachedir/).
+# Identifies the folder as an index, and as a cache to backup programs (https://bford.info/cachedir/).
 TAG = "CACHEDIR.TAG"
 TAG_TEXT = (
     "Signature: 8a477f597d28d172789f06886806bc55\n"
@@ -32,19 +33,19 @@ TAG_TEXT = (
 )
 MANIFEST, LOCK = "manifest.json", "lock"
 FILE_NAME = re.compile(r"(segment|removed)-[0-9a-f]{16}\.index")
-QUARANTINED = "damaged.index"
-# Of the files, and of what counts as a term; an index of another form is not read.
-FORM = 3
+QUARANTINE = "damaged.index"
+# The version of the files and of the text analysis; an index with another version is not read.
+FORMAT = 3
 OLD_NAME = re.compile(r"\d+-\d+\.\w{8}")
 OLD_FILES = re.compile(
     r"header\.json|(chunk_ids|gone|vectors|codes|lengths|terms|ends|rows|frequencies|sequence_(hashes|ends))\.npy"
 )
 # A manifest lists some ten files.
-MOST_MANIFEST_BYTES = 1 << 20
+MAX_MANIFEST_BYTES = 1 << 20
 
 
 class Listed(Struct, frozen=True):
-    """A segment file, and the chunks that it covers."""
+    """A segment file, and the range of chunk ids that it covers."""
 
     file: str
     after: int
@@ -54,15 +55,15 @@ class Listed(Struct, frozen=True):
 class Manifest(Struct, frozen=True):
     """The saved index; `fingerprint` names the store and the embedder that it was derived from."""
 
-    form: int
+    format: int = field(name="form")
     fingerprint: str
-    mark: Mark
+    checkpoint: Checkpoint = field(name="mark")
     segments: list[Listed]
-    removed: str = ""  # the file with the ids of chunks that are in a segment, but were removed since
+    removed: str = ""  # the file with the ids of removed chunks that are still in a segment
 
     @property
     def files(self) -> set[str]:
-        """The names of all files that it lists."""
+        """The names of all listed files."""
         return {one.file for one in self.segments} | {self.removed}
 
 
@@ -72,13 +73,13 @@ class _Signed(Struct):
 
 
 class IndexFolder:
-    """Writing raises OSError."""
+    """Every method that writes raises OSError."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def check(self) -> None:
-        """Refuse a folder that something else has made. Raises NotAnIndex."""
+        """Raises NotAnIndex if the folder belongs to something else."""
         if (self.path / TAG).exists() or not self.path.is_dir():
             return
         for path in self.path.iterdir():
@@ -86,7 +87,7 @@ class IndexFolder:
                 raise NotAnIndex(str(self.path), path.name)
 
     def version(self) -> tuple[int, int] | None:
-        """Differs whenever the manifest was replaced; None while there is none."""
+        """A version of the manifest, which changes whenever it is replaced; None if there is none."""
         try:
             found = (self.path / MANIFEST).stat()
         except OSError:
@@ -94,10 +95,10 @@ class IndexFolder:
         return found.st_ino, found.st_mtime_ns
 
     def read(self) -> Manifest | None:
-        """The manifest; None where there is none of this form. Raises DamagedFile, OSError."""
+        """The manifest; None if there is none of this FORMAT. Raises DamagedFile, OSError."""
         path = self.path / MANIFEST
         try:
-            signed = msgspec.json.decode(read_regular(path, MOST_MANIFEST_BYTES), type=_Signed)
+            signed = msgspec.json.decode(read_regular(path, MAX_MANIFEST_BYTES), type=_Signed)
             is_whole = zlib.crc32(signed.manifest) == signed.checksum
             manifest = msgspec.json.decode(signed.manifest, type=Manifest)
         except FileNotFoundError:
@@ -106,18 +107,18 @@ class IndexFolder:
             raise DamagedFile(path, str(error)) from None
         if not is_whole:
             raise DamagedFile(path, "its checksum is not the one written")
-        return manifest if manifest.form == FORM else None
+        return manifest if manifest.format == FORMAT else None
 
     @contextmanager
     def locked(self) -> Iterator[bool]:
-        """Whether this process may write until the end of the body; False while another one does."""
+        """Try to take the lock; False if another process holds it."""
         self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.check()
         with (self.path / LOCK).open("ab") as file:
             is_ours = _try_lock(file.fileno())
             if is_ours and not (self.path / TAG).exists():
                 self._begin()
-            yield is_ours  # closing the file releases the lock
+            yield is_ours  # Closing the file releases the lock.
 
     def _begin(self) -> None:
         for path in self.path.iterdir():
@@ -128,11 +129,11 @@ class IndexFolder:
         (self.path / TAG).write_text(TAG_TEXT, encoding="utf-8")
 
     def new_file(self, kind: str) -> Path:
-        """Where a file can be written, with the lock held."""
+        """The path of a new file, with the lock held."""
         return self.path / f"{kind}-{secrets.token_hex(8)}.index"
 
     def replace(self, manifest: Manifest) -> None:
-        """Make this the manifest, with the lock held and every listed file on the disk."""
+        """Replace the manifest, with the lock held and every listed file on the disk."""
         encoded = msgspec.json.encode(manifest)
         signed = msgspec.json.encode(_Signed(msgspec.Raw(encoded), zlib.crc32(encoded)))
         fresh = self.path / f"{MANIFEST}.new"
@@ -149,24 +150,24 @@ class IndexFolder:
                 os.close(folder)
 
     def sweep(self, keep: Set[str]) -> None:
-        """Remove the files of an index that are not to be kept, with the lock held.
+        """Remove the index files that are not in `keep`, with the lock held.
 
-        Only regular files with a name and a beginning that this program gives them.
+        Only regular files whose name and first bytes are those of an index file are removed.
         """
         for path in self.path.iterdir():
             if FILE_NAME.fullmatch(path.name) and path.name not in keep and _begins_as_ours(path):
-                # Windows keeps files that are mapped: a later sweep removes them.
+                # Windows does not remove mapped files: a later sweep does.
                 with suppress(OSError):
                     path.unlink()
 
     def quarantine(self, path: Path) -> None:
-        """Set a damaged file aside, in place of the one before."""
+        """Move a damaged file aside; it replaces the last one."""
         with suppress(OSError):
-            path.replace(self.path / QUARANTINED)
+            path.replace(self.path / QUARANTINE)
 
 
 def _begins_as_ours(path: Path) -> bool:
-    """Whether it is a regular file that begins as ours do, as far as it was written."""
+    """Whether it is a regular file with the first bytes of an index file, as far as it was written."""
     try:
         if not stat.S_ISREG(path.lstat().st_mode):
             return False
@@ -177,7 +178,7 @@ def _begins_as_ours(path: Path) -> bool:
 
 
 def _is_old_snapshot(path: Path) -> bool:
-    """Whether it is a folder that an index of form 2 was saved in, and holds that alone."""
+    """Whether it is a folder of an index of format 2, and holds nothing else."""
     if not OLD_NAME.fullmatch(path.name) or path.is_symlink() or not path.is_dir():
         return False
     files = list(path.iterdir())

@@ -1,4 +1,4 @@
-"""The texts of many chunks → terms as numbers, every distinct word stemmed and hashed once."""
+"""The terms of many texts as numbers; every distinct word is stemmed and hashed once."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# Of bytes: all but spaces are of one word.
+# See `Vocabulary`: all bytes but spaces belong to a word.
 BONDS = bytes(int(chr(i) != " ") for i in range(256))
 
 
 class Terms(NamedTuple):
     """The terms of several texts, one text after the other."""
 
-    names: NDArray[np.uint64]  # (k,) of term number i its hash; several may have the same
+    names: NDArray[np.uint64]  # (k,) the hash of each term number; several may share one
     numbers: NDArray[np.int64]  # (t,)
-    owners: NDArray[np.int64]  # (t,) the number of the text that each is of
+    owners: NDArray[np.int64]  # (t,) the number of each term's text
     texts: int
 
 
 class Analysed(NamedTuple):
-    """`stems` in the order of the texts, and `terms`, which differ where words are written without spaces."""
+    """`stems` in the order of the texts; `terms` differ from them in scripts without spaces."""
 
     stems: Terms
     terms: Terms
 
 
 class Lexicon:
-    """Remembers every word; a new one begins when it `is_full`."""
+    """Caches every word; when it `is_full`, the caller starts a new one."""
 
     def __init__(self) -> None:
         import numpy as np
@@ -48,7 +48,7 @@ class Lexicon:
         return self._vocabulary.is_full
 
     def analyse(self, texts: Sequence[str]) -> Analysed:
-        """See `text.analysis`, which says what words, stems and terms are."""
+        """Words, stems and terms of some texts, as `text.analysis` defines them."""
         split = [split_words(text) for text in texts]
         stems = self._numbered([words for words, _ in split])
         is_same = all(words is terms for words, terms in split)
@@ -62,7 +62,7 @@ class Lexicon:
 
 
 def split_words(text: str) -> tuple[bytes, bytes]:
-    """The words, and what is counted of them, with spaces between; one object if they are the same."""
+    """The words and the terms of a text, separated by spaces; one object if they are equal."""
     split = folded(text)
     if split.isascii():
         return split, split

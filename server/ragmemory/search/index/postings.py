@@ -1,7 +1,7 @@
-"""An inverted index in CSR form: sorted terms, and for each the rows that hold it and how often.
+"""An inverted index in CSR form: sorted terms, and the rows and frequencies of each.
 
-A posting is one uint32: the row in the upper 20 bits, the weighted frequency in eighths in the lower 12. Half
-the size of two arrays, and it can be searched and merged as it is, since postings ascend with their rows.
+A posting is one uint32: the row in the upper 20 bits, the weighted frequency in eighths in the lower 12. This
+is half the size of two arrays, and is searched and merged as it is, since postings ascend with their rows.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 FREQUENCY_BITS = 12
 FREQUENCY_MASK = (1 << FREQUENCY_BITS) - 1
-MOST_ROWS = 1 << (32 - FREQUENCY_BITS)
+MAX_ROWS = 1 << (32 - FREQUENCY_BITS)
 # A frequency is a multiple of this and at most 511.875. More occurrences hardly change a BM25 score.
 FREQUENCY_UNIT = 0.125
-# Postings that are merged at a time, which bounds the memory that a merge takes.
+# Postings that are merged at a time: this bounds the memory of a merge.
 MERGED_AT_ONCE = 1 << 20
 
 
@@ -40,14 +40,14 @@ class Postings:
 
     @classmethod
     def build(cls, terms: Terms, weights: NDArray[np.float32]) -> Postings:
-        """One row for each text; `weights` (t,) says how much each occurrence counts."""
+        """One row for each text; `weights` is (t,) float32, the weight of each occurrence."""
         import numpy as np
 
         used = np.flatnonzero(np.bincount(terms.numbers, minlength=len(terms.names)))
         names, places = np.unique(terms.names[used], return_inverse=True)
         place_of = np.empty(len(terms.names), np.int64)
         place_of[used] = places
-        # Term and row as one number, so that one sort counts them all.
+        # Term and row as one number, so that one sort counts all of them.
         keys = place_of[terms.numbers] * terms.texts + terms.owners
         order = np.argsort(keys)
         keys = keys[order]
@@ -71,7 +71,7 @@ class Postings:
 
 
 def pack(rows: NDArray[np.integer], frequencies: NDArray[np.float32]) -> Packed:
-    """Each row must be below MOST_ROWS."""
+    """Each row must be below MAX_ROWS."""
     import numpy as np
 
     eighths = np.clip(np.rint(frequencies / FREQUENCY_UNIT), 1, FREQUENCY_MASK).astype(np.uint32)
@@ -96,7 +96,7 @@ def frequencies_of(packed: Packed) -> NDArray[np.float32]:
 
 
 def holds(packed: Packed, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Which of `rows` have a posting."""
+    """(k,) whether each of `rows` has a posting."""
     import numpy as np
 
     found = np.zeros(len(rows), np.bool_)
@@ -107,9 +107,9 @@ def holds(packed: Packed, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
 
 
 class PostingsMerger:
-    """The postings of several segments as those of one.
+    """Merges the postings of several segments.
 
-    `numbers` says of each segment which row each of its rows becomes, (n,) int64; -1 for one that is dropped.
+    `numbers` has an (n,) int64 array for each segment: the new row of each of its rows, -1 if it is dropped.
     Rows of a later segment become later rows.
     """
 
@@ -121,7 +121,7 @@ class PostingsMerger:
         self._counts = [_counts(part, number) for part, number in zip(parts, numbers, strict=True)]
         names = [part.terms.all for part in parts]
         self._terms = np.unique(np.concatenate(names))
-        # Of each term and segment, how many postings there will be.
+        # (terms, segments) the number of postings after the merge.
         self._table = np.zeros((len(self._terms), len(parts)), np.int64)
         for column, (name, count) in enumerate(zip(names, self._counts, strict=True)):
             self._table[np.searchsorted(self._terms, name), column] = count
@@ -153,7 +153,7 @@ class PostingsMerger:
         import numpy as np
 
         counts = self._table[start:stop]
-        # Within a term, the postings of one segment come after those of the one before.
+        # Within a term, the postings of the segments follow one another.
         begins = (np.cumsum(counts) - counts.ravel()).reshape(counts.shape)
         block = np.empty(int(counts.sum()), np.uint32)
         for column, (part, numbers) in enumerate(zip(self._parts, self._numbers, strict=True)):
@@ -164,7 +164,7 @@ class PostingsMerger:
         return block
 
     def _slice(self, part: Postings, start: int, stop: int) -> Packed:
-        """What a segment holds of the terms from `start` to `stop`."""
+        """The postings in one segment of the terms from `start` to `stop`."""
         import numpy as np
 
         terms, ends = part.terms.all, part.ends.all
@@ -188,7 +188,7 @@ def _renumbered(packed: Packed, numbers: NDArray[np.int64]) -> Packed:
 
 
 def _counts(part: Postings, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-    """(t,) how many postings each term keeps."""
+    """(t,) the number of postings of each term that stay."""
     import numpy as np
 
     ends: NDArray[np.int64] = part.ends.all.astype(np.int64)

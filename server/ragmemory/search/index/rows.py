@@ -1,4 +1,4 @@
-"""Rows over several segments: row numbers go on from one segment to the next, oldest first."""
+"""Rows over several segments: the numbers continue from one segment to the next, oldest first."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 
 class Rows:
-    """Where each row is. Immutable."""
+    """The segment of each row. Immutable."""
 
     def __init__(self, segments: Sequence[Segment]) -> None:
         self.segments = [segment for segment in segments if len(segment)]
 
     @cached_property
     def starts(self) -> NDArray[np.int64]:
-        """(s + 1,) the first row of each segment, and how many rows there are in all."""
+        """(s + 1,) the first row of each segment, and the number of all rows."""
         import numpy as np
 
         return np.cumsum([0, *map(len, self.segments)])
@@ -38,7 +38,10 @@ class Rows:
             yield segment, slice(bounds[number], bounds[number + 1])
 
     def split(self, rows: NDArray[np.int64]) -> Iterator[tuple[int, slice, NDArray[np.int64]]]:
-        """Of each segment that holds some of `rows`, which ascend: its number, which, their rows in it."""
+        """For each segment with some of `rows`: its number, their slice of `rows`, and their rows inside it.
+
+        `rows` ascend.
+        """
         import numpy as np
 
         bounds = np.searchsorted(rows, self.starts).tolist()
@@ -47,14 +50,14 @@ class Rows:
                 yield number, slice(start, stop), rows[start:stop] - self.starts[number]
 
     def take(self, rows: NDArray[np.int64], column: Callable[[Segment], Column]) -> NDArray[Any]:
-        """Copies of some rows of a column; `rows` ascend. Of no rows, an empty array of float64."""
+        """Copies of some rows of a column; `rows` ascend. Without rows, an empty float64 array."""
         import numpy as np
 
         parts = [column(self.segments[number]).take(own) for number, _, own in self.split(rows)]
         return np.concatenate(parts) if parts else np.empty(0)
 
     def with_ids(self, chunk_ids: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The rows, ascending, of those chunks that are there."""
+        """The rows, ascending, of those of the chunks that are in the index."""
         import numpy as np
 
         found = [np.empty(0, np.int64)]

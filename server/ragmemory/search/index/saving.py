@@ -1,6 +1,6 @@
-"""The saved form of a chunk index: what is read at a start, and which segments become a file when.
+"""The saved form of a chunk index: reading it at a start, and when segments are written and merged.
 
-Blocking. Who may write, and when, is decided by the caller, which holds the folder's lock.
+Blocking. The caller decides when to write, and holds the folder's lock.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec.structs import replace
 
 from ragmemory.search.index.columns import ColumnWriter, DamagedFile, open_columns
-from ragmemory.search.index.folder import FORM, MANIFEST, IndexFolder, Listed, Manifest
-from ragmemory.search.index.postings import MOST_ROWS
+from ragmemory.search.index.folder import FORMAT, MANIFEST, IndexFolder, Listed, Manifest
+from ragmemory.search.index.postings import MAX_ROWS
 from ragmemory.search.index.segments import MergeStopped, Segment
-from ragmemory.types import Mark
+from ragmemory.types import Checkpoint
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,31 +29,31 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# Rows in memory that are worth a file of their own while the program runs: some 20 MB.
+# Rows in memory that are written to a file while the program runs: some 20 MB.
 FLUSHED_ROWS = 1 << 14
-# Segments up to half the largest size, above which some are merged: while much is written, and when all is
-# quiet. Each costs a query some 0.4 ms; fewer of them mean that a chunk is copied more often.
+# The number of segments up to half of the largest size above which some are merged: during many writes, and
+# when there are none. Each segment costs a query some 0.4 ms; with fewer, a chunk is copied more often.
 MANY, FEW = 12, 2
-# Neighbours that are merged at a time. More would copy a chunk less often, and take longer at a time.
-WIDEST_MERGE = 4
-# The share of removed rows above which a segment is written again without them.
-MOST_REMOVED = 0.25
+# Neighbours that are merged at a time. With more, a chunk is copied less often, but each merge takes longer.
+MAX_MERGED = 4
+# The share of removed rows above which a segment is rewritten without them.
+MAX_REMOVED = 0.25
 
 
-# Neighbouring segments, and the rows of each that stay; None: all.
+# Neighbouring segments, and the live rows of each (None: all).
 Merge = tuple[Sequence["Segment"], Sequence["NDArray[np.int64] | None"]]
 
 
 class Saved(NamedTuple):
-    """What a folder holds."""
+    """The content of a folder."""
 
-    mark: Mark
+    checkpoint: Checkpoint
     segments: list[Segment]
     removed: NDArray[np.int64]
 
 
 class SavedIndex:
-    """The index in a folder that `fingerprint` names."""
+    """The index in a folder, if it was derived from the store with this fingerprint."""
 
     def __init__(self, folder: IndexFolder, fingerprint: str) -> None:
         self.folder = folder
@@ -68,81 +68,83 @@ class SavedIndex:
         return self.folder.version() == self._version
 
     def read(self, known: Sequence[Segment] = ()) -> Saved:
-        """The saved index; an empty one where there is none of this fingerprint. A lost file leaves a gap.
+        """The saved index, or an empty one if it has another fingerprint. A lost file leaves a gap.
 
-        Those of `known` that it still lists are not opened again.
+        Segments in `known` that it still lists are not opened again.
         """
         while True:
             self._version = self.folder.version()
             manifest = None
-            with self._tolerant(self.folder.path / MANIFEST):
+            with self._skip_unreadable(self.folder.path / MANIFEST):
                 manifest = self.folder.read()
             self._committed = manifest
             self._removed = "", b""
             saved = self._open(manifest, {segment.path: segment for segment in known})
-            # Where another process has just merged files, those of the manifest that was read are gone.
+            # If another process has just merged files, the manifest lists files that no longer exist.
             if self.is_current:
                 return saved
 
     def _open(self, manifest: Manifest | None, known: Mapping[Path | None, Segment]) -> Saved:
         import numpy as np
 
-        mark, removed = Mark(), np.empty(0, np.int64)
+        checkpoint, removed = Checkpoint(), np.empty(0, np.int64)
         segments: list[Segment] = []
         if manifest is None or manifest.fingerprint != self.fingerprint:
-            return Saved(mark, segments, removed)
-        mark = manifest.mark
+            return Saved(checkpoint, segments, removed)
+        checkpoint = manifest.checkpoint
         for path in (self.folder.path / one.file for one in manifest.segments):
-            with self._tolerant(path):
+            with self._skip_unreadable(path):
                 segments.append(known[path] if path in known else Segment.open(path))
         if manifest.removed:
             path = self.folder.path / manifest.removed
-            mark = replace(mark, removal=0)  # Without the file, the store names them all once more.
-            with self._tolerant(path):
+            checkpoint = replace(
+                checkpoint, removal=0
+            )  # Without the file, the store names them all once more.
+            with self._skip_unreadable(path):
                 removed = open_columns(path)[0]["chunk_ids"].all
                 self._removed = path.name, removed.tobytes()
-                mark = manifest.mark
-        return Saved(mark, segments, removed)
+                checkpoint = manifest.checkpoint
+        return Saved(checkpoint, segments, removed)
 
     @contextmanager
-    def _tolerant(self, path: Path) -> Iterator[None]:
-        """A file that cannot be read is as good as none."""
+    def _skip_unreadable(self, path: Path) -> Iterator[None]:
+        """Treat a file that cannot be read as missing."""
         try:
             yield
         except DamagedFile as error:
             self.set_aside(path, error)
         except OSError as error:
-            logger.warning("A part of the index is read from the memory instead: %s", error)
+            logger.warning("A part of the index is rebuilt from the memory: %s", error)
 
     def set_aside(self, path: Path, error: DamagedFile) -> None:
-        """Use a damaged file no more."""
-        logger.warning("A part of the index is read from the memory instead: %s", error)
+        """Stop using a damaged file."""
+        logger.warning("A part of the index is rebuilt from the memory: %s", error)
         self.folder.quarantine(path)
 
     def write(self, index: ChunkIndex, merge: Merge, is_stopped: Callable[[], bool]) -> Segment:
         """Merge neighbours into one new file. Raises OSError, DamagedFile, MergeStopped."""
-        segments, kept = merge
-        # What a killed process left half written goes first, so that there is never more than one such file.
+        segments, live = merge
+        # First remove what a killed process left incomplete, so that there is never more than one such file.
         own = {segment.path.name for segment in index.segments if segment.path}
         self.folder.sweep(own | (self._committed.files if self._committed else set()))
         path = self.folder.new_file("segment")
         try:
-            return Segment.write(path, segments, kept, is_stopped)
+            return Segment.write(path, segments, live, is_stopped)
         except (OSError, DamagedFile, MergeStopped):
             path.unlink(missing_ok=True)
             raise
 
     def describe(self, index: ChunkIndex) -> tuple[Manifest, NDArray[np.int64]]:
-        """The manifest of an index as it is now, and the ids of the chunks that were removed from it."""
+        """The manifest of the index, and the ids of the chunks that were removed from it."""
         listed = [
             Listed(segment.path.name, segment.after, segment.upto)
             for segment in index.segments
             if segment.path
         ]
-        mark = index.mark
+        checkpoint = index.checkpoint
         if index.segments and index.segments[-1].path is None:
-            mark = replace(mark, chunk_id=listed[-1].upto if listed else 0)
-        return Manifest(FORM, self.fingerprint, mark, listed), index.removed
+            checkpoint = replace(checkpoint, chunk_id=listed[-1].upto if listed else 0)
+        return Manifest(FORMAT, self.fingerprint, checkpoint, listed), index.removed
 
     def commit(self, manifest: Manifest, removed: NDArray[np.int64]) -> None:
         """Make the described index the saved one, and remove the files it does not need. Raises OSError."""
@@ -170,13 +172,13 @@ class SavedIndex:
 
 
 def next_merge(index: ChunkIndex, least_unsaved: int, most_rows: int, most_segments: int) -> Merge:
-    """The neighbours that are to become one file next, and the rows of each that stay; none: all is well.
+    """The neighbours to merge into one file next, and the live rows of each; empty if nothing is due.
 
-    Segments in memory come first, once they have `least_unsaved` rows; then, up to `most_rows` rows, one with
-    many removed chunks; then, if there are more than `most_segments`, those whose merging costs least.
+    Segments in memory come first, once they have `least_unsaved` rows; then a segment of up to `most_rows`
+    rows with many removed chunks; then, if there are more than `most_segments`, the cheapest merge.
     """
     segments = _due(index, least_unsaved, most_rows, most_segments)
-    return segments, [index.kept(segment) for segment in segments]
+    return segments, [index.live_rows(segment) for segment in segments]
 
 
 def _due(index: ChunkIndex, least_unsaved: int, most_rows: int, most_segments: int) -> Sequence[Segment]:
@@ -184,23 +186,23 @@ def _due(index: ChunkIndex, least_unsaved: int, most_rows: int, most_segments: i
     if index.unsaved >= least_unsaved:
         return next(part for run in runs if (part := _in_memory(run)))
     for segment in index.segments:
-        kept = index.kept(segment) if len(segment) <= most_rows else None
-        if kept is not None and len(kept) < (1 - MOST_REMOVED) * len(segment):
+        live = index.live_rows(segment) if len(segment) <= most_rows else None
+        if live is not None and len(live) < (1 - MAX_REMOVED) * len(segment):
             return (segment,)
-    if sum(2 * len(segment) <= MOST_ROWS for segment in index.segments) <= most_segments:
+    if sum(2 * len(segment) <= MAX_ROWS for segment in index.segments) <= most_segments:
         return ()
     windows = [
         run[start : start + size]
         for run in runs
-        for size in range(2, WIDEST_MERGE + 1)
+        for size in range(2, MAX_MERGED + 1)
         for start in range(len(run) - size + 1)
     ]
-    fitting = [window for window in windows if sum(map(len, window)) <= min(most_rows, MOST_ROWS)]
+    fitting = [window for window in windows if sum(map(len, window)) <= min(most_rows, MAX_ROWS)]
     return min(fitting, key=lambda window: sum(map(len, window)) / (len(window) - 1), default=())
 
 
 def _runs(segments: Sequence[Segment]) -> Iterator[tuple[Segment, ...]]:
-    """Neighbours with no gap between them."""
+    """Neighbouring segments without gaps between them."""
     run = list(segments[:1])
     for older, newer in pairwise(segments):
         if older.upto != newer.after:
@@ -211,12 +213,12 @@ def _runs(segments: Sequence[Segment]) -> Iterator[tuple[Segment, ...]]:
 
 
 def _in_memory(run: Sequence[Segment]) -> tuple[Segment, ...]:
-    """The first segments of a run that are next to one another in memory, and fit into one file."""
+    """The first segments in memory of a run that are neighbours and fit into one file."""
     found: list[Segment] = []
     for segment in run:
         if segment.path is not None:
             if found:
                 break
-        elif sum(map(len, found)) + len(segment) <= MOST_ROWS:
+        elif sum(map(len, found)) + len(segment) <= MAX_ROWS:
             found.append(segment)
     return tuple(found)

@@ -1,4 +1,4 @@
-"""What a search of one index gives: the best rows, and the score of any row. Not a ranking: see `ranking`."""
+"""The result of searching one index: its best rows, and the score of any row. `ranking` fuses them."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# Rows a block of the search for the best k: the maxima of 100,000 rows fit into the fastest cache.
+# Rows in a block of `best`: the block maxima of 100,000 rows fit into the L1 cache.
 BLOCK = 128
 
 
 class Scores(Protocol):
-    """The seam that an approximate index of a million rows fits behind."""
+    """The interface of exact and approximate scores."""
 
     def best(self, k: int) -> NDArray[np.int64]:
         """The rows of the k highest scores above 0, best first; equal scores in the order of rows."""
@@ -36,7 +36,7 @@ class DenseScores:
         floor = np.float32(0)
         blocks = len(scores) // BLOCK
         if blocks > k:
-            # Block b is every row b + i · blocks: compared side by side, four times as fast as one by one.
+            # Block b holds every row b + i · blocks: comparing side by side is four times as fast.
             maxima = scores[: blocks * BLOCK].reshape(BLOCK, blocks).max(axis=0)
             floor = np.partition(maxima, blocks - k)[blocks - k]
         rows = np.flatnonzero(scores >= floor if floor > 0 else scores > 0)

@@ -1,6 +1,6 @@
-"""What the index knows of the chunks in one range of ids: immutable arrays, in memory or in a file.
+"""Segments: what the index holds of the chunks in a range of ids, as immutable arrays in memory or in a file.
 
-New chunks become small segments in memory. Merging makes few of many, and writes them to files.
+New chunks become small segments in memory, which are merged into larger ones and written to files.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ragmemory.search.index.ascending import begins_of
-from ragmemory.search.index.codes import codes_of
 from ragmemory.search.index.columns import Column, ColumnWriter, open_columns
 from ragmemory.search.index.postings import Postings, PostingsMerger
 
@@ -28,14 +27,14 @@ COPIED_AT_ONCE = 1 << 12
 
 
 class MergeStopped(Exception):
-    """The program is ending, and what is half written will be removed."""
+    """The program is ending; the incomplete file will be removed."""
 
 
 @dataclass(frozen=True, eq=False)
 class Segment:
     """Row r of every column is the chunk `chunk_ids[r]`."""
 
-    after: int  # every chunk of the store with after < id <= upto is here, unless it was removed
+    after: int  # holds every chunk of the store with after < id <= upto, unless it was removed
     upto: int
     total_length: float  # the sum of `lengths`
     chunk_ids: Column  # (n,) int64, ascending
@@ -43,7 +42,7 @@ class Segment:
     vectors: Column  # (n, d) float16, of unit length
     codes: Column  # (d / 64 · n,) uint64: one bit a dimension, column by column
     mean: Column  # (d,) float32: about the mean of the vectors
-    words: Column  # (w,) uint16: the hashes of each chunk's words, in their order
+    words: Column  # (w,) uint16: the hashes of each chunk's words, in order
     word_ends: Column  # (n,) uint32: where the words of a chunk end, and those of the next begin
     postings: Postings
     path: Path | None = None  # None: in memory
@@ -62,17 +61,15 @@ class Segment:
     ) -> Segment:
         """A segment in memory.
 
-        `ids` are `after`, `upto` and those of the chunks; `embeddings` little-endian float16; `analysed` the
-        texts and the titles, of which an occurrence counts `title_weight` times.
+        `ids` are `after`, `upto` and the chunk ids; `embeddings` are little-endian float16; `analysed` are
+        the texts and the titles. An occurrence in a title counts `title_weight` times.
         """
         import numpy as np
-
-        from ragmemory.search.index.bigrams import shortened
 
         after, upto, chunk_ids = ids
         texts, titles = analysed
         vectors = np.frombuffer(b"".join(embeddings), "<f2").reshape(len(chunk_ids), dimensions)
-        # A damaged vector says nothing, and must not spoil the scores of others.
+        # A damaged vector must not affect the scores of others.
         vectors = np.where(np.isfinite(vectors), vectors, np.float16(0))
         full = vectors.astype(np.float32)
         terms, weights = weighted(texts.terms, titles.terms, title_weight)
@@ -104,11 +101,11 @@ class Segment:
         return cls(**fields, postings=postings, path=path)
 
     @classmethod
-    def merge(cls, segments: Sequence[Segment], kept: Sequence[NDArray[np.int64] | None]) -> Segment:
-        """Several neighbours as one, in memory; `kept` are the rows of each that stay, None: all."""
+    def merge(cls, segments: Sequence[Segment], live: Sequence[NDArray[np.int64] | None]) -> Segment:
+        """Merge neighbours in memory. `live` are the rows of each that stay; None means all."""
         import numpy as np
 
-        columns, facts = _merged(segments, kept)
+        columns, facts = _merged(segments, live)
         return cls._of({name: Column(np.concatenate(list(parts))) for name, parts in columns}, facts, None)
 
     @classmethod
@@ -116,12 +113,12 @@ class Segment:
         cls,
         path: Path,
         segments: Sequence[Segment],
-        kept: Sequence[NDArray[np.int64] | None],
+        live: Sequence[NDArray[np.int64] | None],
         is_stopped: Callable[[], bool],
     ) -> Segment:
-        """Several neighbours as one, in a new file, in bounded memory.
+        """Merge neighbours into a new file, in bounded memory.
 
-        Raises OSError, DamagedFile, MergeStopped; the file may then exist, incomplete.
+        Raises OSError, DamagedFile, MergeStopped; then the file may exist, incomplete.
         """
 
         def until_stopped(parts: Arrays) -> Arrays:
@@ -130,7 +127,7 @@ class Segment:
                     raise MergeStopped
                 yield part
 
-        columns, facts = _merged(segments, kept)
+        columns, facts = _merged(segments, live)
         writer = ColumnWriter(path)
         try:
             for name, parts in columns:
@@ -142,7 +139,7 @@ class Segment:
 
 
 def weighted(texts: Terms, titles: Terms, title_weight: float) -> tuple[Terms, NDArray[np.float32]]:
-    """The terms of each text and of its title, and how much each occurrence counts."""
+    """The terms of each text and of its title, and the weight of each occurrence."""
     import numpy as np
 
     both = texts._replace(
@@ -155,14 +152,14 @@ def weighted(texts: Terms, titles: Terms, title_weight: float) -> tuple[Terms, N
 
 
 def _merged(
-    segments: Sequence[Segment], kept: Sequence[NDArray[np.int64] | None]
+    segments: Sequence[Segment], live: Sequence[NDArray[np.int64] | None]
 ) -> tuple[Iterable[tuple[str, Arrays]], dict[str, Any]]:
-    """The columns of the segment that several make, each in parts, and its facts."""
+    """The columns of the merged segment, each in parts, and its facts."""
     import numpy as np
 
     rows = [
         np.arange(len(segment)) if keep is None else keep
-        for segment, keep in zip(segments, kept, strict=True)
+        for segment, keep in zip(segments, live, strict=True)
     ]
     pairs = list(zip(segments, rows, strict=True))
     lengths = np.concatenate([segment.lengths.all[keep] for segment, keep in pairs])
@@ -178,7 +175,7 @@ def _merged(
         numbers[-1][keep] = start + np.arange(len(keep))
     merger = PostingsMerger([segment.postings for segment in segments], numbers)
     sizes = [_word_counts(segment)[keep] for segment, keep in pairs]
-    # What was removed still counts in the mean: it is an estimate of what is usual.
+    # Removed rows still count in the mean, which is an estimate.
     shares = [len(keep) / max(1, len(lengths)) * segment.mean.all for segment, keep in pairs]
     columns: dict[str, Arrays] = {
         "chunk_ids": (segment.chunk_ids.all[keep] for segment, keep in pairs),
@@ -212,8 +209,6 @@ def _codes(pairs: Sequence[tuple[Segment, NDArray[np.int64]]]) -> Arrays:
 
 
 def _words(pairs: Sequence[tuple[Segment, NDArray[np.int64]]]) -> Arrays:
-    from ragmemory.search.index.bigrams import words_of
-
     for segment, rows in pairs:
         yield segment.words.slice(0, 0)
         for start in range(0, len(rows), COPIED_AT_ONCE):
@@ -226,3 +221,31 @@ def _word_counts(segment: Segment) -> NDArray[np.int64]:
     ends = segment.word_ends.all.astype(np.int64)
     counts: NDArray[np.int64] = ends - begins_of(ends)
     return counts
+
+
+def words_of(segment: Segment, rows: NDArray[np.int64]) -> tuple[NDArray[np.uint16], NDArray[np.int64]]:
+    """The words of some rows of a segment, one row after the other, and the number of words of each."""
+    import numpy as np
+
+    ends = segment.word_ends.take(rows).astype(np.int64)
+    begins = np.where(rows > 0, segment.word_ends.take(np.maximum(rows - 1, 0)), 0).astype(np.int64)
+    if len(rows) and rows[-1] - rows[0] + 1 == len(rows):  # Neighbours, as in most merges.
+        return segment.words.slice(int(begins[0]), int(ends[-1])), ends - begins
+    return segment.words.take_ranges(begins, ends), ends - begins
+
+
+def shortened(names: NDArray[np.uint64]) -> NDArray[np.uint16]:
+    """The last 16 bits of each hash."""
+    import numpy as np
+
+    return names.astype(np.uint16)
+
+
+def codes_of(vectors: NDArray[np.float32]) -> NDArray[np.uint64]:
+    """The sign bits of vectors: (n, d) float32 → (n, ⌈d / 64⌉) uint64, padded with zeros."""
+    import numpy as np
+
+    bits = np.packbits(vectors > 0, axis=1)
+    padded = np.zeros((len(bits), -(-bits.shape[1] // 8) * 8), np.uint8)
+    padded[:, : bits.shape[1]] = bits
+    return padded.view(np.uint64)

@@ -31,17 +31,17 @@ class VectorIndex:
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
 
-    def search(self, query: NDArray[np.float32], closed: NDArray[np.int64]) -> Scores:
-        """`query` is (d,) float32 of unit length; `closed` rows are not to be among the best."""
+    def search(self, query: NDArray[np.float32], excluded: NDArray[np.int64]) -> Scores:
+        """`query` is (d,) float32 of unit length; `excluded` rows are not to be among the best."""
         import numpy as np
 
         if not len(self._rows):
             return DenseScores(np.empty(0, np.float32))
         if len(self._rows) > ALL_EXACT:
-            return SievedCosines(self, query, nearest(self._rows, query, RESCORED, closed))
+            return SievedCosines(self, query, nearest(self._rows, query, RESCORED, excluded))
         # Three times the speed of `vectors @ query`, which is made for more than one column.
         cosines = np.vecdot(self._all, query)
-        cosines[closed] = 0
+        cosines[excluded] = 0
         return DenseScores(cosines)
 
     @cached_property

@@ -8,8 +8,8 @@ import pytest
 
 from ragmemory.errors import NotAnIndex
 from ragmemory.search.index.columns import ColumnWriter, DamagedFile
-from ragmemory.search.index.folder import FORM, MANIFEST, IndexFolder, Listed, Manifest
-from ragmemory.types import Mark
+from ragmemory.search.index.folder import FORMAT, MANIFEST, IndexFolder, Listed, Manifest
+from ragmemory.types import Checkpoint
 
 
 def write_file(folder: IndexFolder) -> Path:
@@ -21,7 +21,7 @@ def write_file(folder: IndexFolder) -> Path:
 
 
 def manifest_of(*files: Path) -> Manifest:
-    return Manifest(FORM, "store", Mark(3), [Listed(file.name, 0, 3) for file in files])
+    return Manifest(FORMAT, "store", Checkpoint(3), [Listed(file.name, 0, 3) for file in files])
 
 
 def test_a_manifest_is_read_as_it_was_written_and_its_version_changes_with_it(tmp_path: Path) -> None:
@@ -31,10 +31,10 @@ def test_a_manifest_is_read_as_it_was_written_and_its_version_changes_with_it(tm
     for number in range(3):
         with folder.locked() as is_ours:
             assert is_ours
-            folder.replace(Manifest(FORM, "store", Mark(number), []))
+            folder.replace(Manifest(FORMAT, "store", Checkpoint(number), []))
         found = folder.read()
         assert found is not None
-        assert found.mark == Mark(number)
+        assert found.checkpoint == Checkpoint(number)
         versions.add(folder.version())
     assert len(versions) == 3
 

@@ -12,7 +12,7 @@ from ragmemory.search.index.chunk_index import ChunkIndex
 from ragmemory.search.index.folder import IndexFolder
 from ragmemory.search.index.saving import FEW, MANY, SavedIndex, next_merge
 from ragmemory.search.ranking import RankingSettings
-from ragmemory.types import Changes, Mark
+from ragmemory.types import Changes, Checkpoint
 
 RANKING = load_settings(environ={}).table("ranking", RankingSettings)
 ALL = 1 << 18
@@ -26,11 +26,11 @@ def changes(after: int, upto: int, *removed: int, removal: int = 0) -> Changes:
     ids = list(range(after + 1, upto + 1))
     texts = [f"word{number} common" for number in ids]
     none = [""] * len(ids)
-    return Changes(Mark(upto, removal), ids, none, none, texts, [b"\0" * 16] * len(ids), list(removed))
+    return Changes(Checkpoint(upto, removal), ids, none, none, texts, [b"\0" * 16] * len(ids), list(removed))
 
 
 def grown(index: ChunkIndex, upto: int, *removed: int, removal: int = 0) -> ChunkIndex:
-    index.apply(changes(index.mark.chunk_id, upto, *removed, removal=removal))
+    index.apply(changes(index.checkpoint.chunk_id, upto, *removed, removal=removal))
     return index
 
 
@@ -52,7 +52,7 @@ def load(saved: SavedIndex) -> ChunkIndex:
 
 
 def ids(index: ChunkIndex) -> list[int]:
-    rows = np.setdiff1d(np.arange(len(index.rows)), index.closed)
+    rows = np.setdiff1d(np.arange(len(index.rows)), index.excluded)
     return [int(number) for number in index.rows.take(rows, lambda one: one.chunk_ids)]
 
 
@@ -70,7 +70,7 @@ def test_a_saved_index_is_read_with_its_removals_and_grows_on(saved: SavedIndex)
     save(saved, index)
     assert index.unsaved == 0
     again = load(saved)
-    assert (again.mark, ids(again)) == (Mark(7, 4), [1, 3, 4, 5, 6, 7])
+    assert (again.checkpoint, ids(again)) == (Checkpoint(7, 4), [1, 3, 4, 5, 6, 7])
     assert ids(grown(again, 9)) == [1, 3, 4, 5, 6, 7, 8, 9]
     save(saved, again)
     assert ids(load(saved)) == [1, 3, 4, 5, 6, 7, 8, 9]
@@ -87,7 +87,7 @@ def test_saving_writes_only_what_is_new(saved: SavedIndex) -> None:
 def test_an_index_of_another_store_is_not_read(saved: SavedIndex) -> None:
     save(saved, grown(empty(), 5))
     other = SavedIndex(saved.folder, "another store")
-    assert (load(other).mark, ids(load(other))) == (Mark(), [])
+    assert (load(other).checkpoint, ids(load(other))) == (Checkpoint(), [])
     save(other, grown(empty(), 2))
     assert ids(load(other)) == [1, 2]
     assert len(files(saved.folder.path)) == 1
@@ -140,7 +140,7 @@ def test_a_lost_file_leaves_a_gap_that_is_filled_from_the_store(saved: SavedInde
     save(saved, grown(index, 8))
     (saved.folder.path / str(index.segments[1].path)).unlink()
     again = load(saved)
-    assert (list(again.gaps()), again.mark) == ([(5, 7)], Mark(8))
+    assert (list(again.gaps()), again.checkpoint) == ([(5, 7)], Checkpoint(8))
     again.fill(5, 6, changes(5, 6))
     assert list(again.gaps()) == [(6, 7)]
     again.fill(6, 7, changes(7, 7))  # what was there has been removed since
@@ -166,10 +166,10 @@ def test_removals_whose_file_is_lost_are_all_read_again(saved: SavedIndex) -> No
     index = grown(empty(), 9)
     save(saved, index)
     save(saved, grown(index, 9, 2, removal=4))
-    assert load(saved).mark == Mark(9, 4)
+    assert load(saved).checkpoint == Checkpoint(9, 4)
     [path] = saved.folder.path.glob("removed-*")
     path.write_bytes(b"\xff" * 100)
-    assert load(saved).mark == Mark(9, 0)
+    assert load(saved).checkpoint == Checkpoint(9, 0)
 
 
 def test_of_two_processes_the_second_goes_on_from_what_the_first_has_saved(saved: SavedIndex) -> None:
@@ -178,7 +178,7 @@ def test_of_two_processes_the_second_goes_on_from_what_the_first_has_saved(saved
     save(saved, first)
     assert not other.is_current
     second.adopt(*other.read(second.segments))
-    assert (ids(second), second.mark) == ([1, 2, 4, 5, 6, 7, 8], Mark(8, 0))
+    assert (ids(second), second.checkpoint) == ([1, 2, 4, 5, 6, 7, 8], Checkpoint(8, 0))
     save(other, second)
     assert ids(load(saved)) == [1, 2, 4, 5, 6, 7, 8]
 

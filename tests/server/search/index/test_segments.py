@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from ragmemory.search.index.bigrams import SequenceIndex, Texts
-from ragmemory.search.index.bm25 import WordIndex
+from ragmemory.search.index.bigrams import SequenceIndex, WordSequences
+from ragmemory.search.index.bm25 import BM25Index
 from ragmemory.search.index.columns import Column
 from ragmemory.search.index.lexicon import Analysed, Lexicon, Terms
 from ragmemory.search.index.postings import frequencies_of, rows_of
@@ -58,8 +58,8 @@ def vector_segments(vectors: NDArray[np.float32], *cuts: int) -> list[Segment]:
     return [segment(start + 1, [[]] * (end - start), vectors[start:end]) for start, end in pairwise(bounds)]
 
 
-def word_index(texts: list[list[str]], batch: int = 3) -> WordIndex:
-    return WordIndex(Rows(segments_of(texts, batch)), K1, B)
+def word_index(texts: list[list[str]], batch: int = 3) -> BM25Index:
+    return BM25Index(Rows(segments_of(texts, batch)), K1, B)
 
 
 def bm25(texts: list[list[str]], query: list[str]) -> list[float]:
@@ -105,15 +105,15 @@ def test_merged_segments_are_one_that_never_held_the_dropped_rows(
     left = [texts[row] for row in stay]
     if left:
         index = Rows([merged])
-        assert WordIndex(index, K1, B).search(["a", "b"], NONE).scores == pytest.approx(
+        assert BM25Index(index, K1, B).search(["a", "b"], NONE).scores == pytest.approx(
             bm25(left, ["a", "b"]), rel=1e-4
         )
-        counts = SequenceIndex(index).texts(np.arange(len(left))).count_pairs([("a", "b")])
+        counts = SequenceIndex(index).of(np.arange(len(left))).count_pairs([("a", "b")])
         assert counts[:, 0].tolist() == [list(pairwise(text)).count(("a", "b")) for text in left]
 
 
 def test_an_empty_word_index_finds_nothing() -> None:
-    assert len(WordIndex(Rows([]), K1, B).search(["a"], NONE).best(5)) == 0
+    assert len(BM25Index(Rows([]), K1, B).search(["a"], NONE).best(5)) == 0
 
 
 def test_coverage_is_the_share_of_the_question_that_a_text_holds() -> None:
@@ -202,8 +202,8 @@ def test_many_vectors_go_through_the_codes_and_the_best_are_found(
     assert index.mean_cosine(vectors[0]) == pytest.approx(float((vectors @ vectors[0]).mean()), abs=1e-5)
 
 
-def texts_of(texts: list[list[str]], *wanted: int) -> Texts:
-    return SequenceIndex(Rows(segments_of(texts, batch=2))).texts(rows(*wanted))
+def texts_of(texts: list[list[str]], *wanted: int) -> WordSequences:
+    return SequenceIndex(Rows(segments_of(texts, batch=2))).of(rows(*wanted))
 
 
 def test_neighbours_are_counted_within_a_text_only() -> None:
@@ -244,7 +244,7 @@ def test_segments_without_a_row_can_be_merged_written_and_searched(tmp_path: Pat
     parts = [segment(1, []), segment(1, [])]
     assert len(Segment.write(tmp_path / "empty", parts, [None, None], lambda: False)) == 0
     both = Segment.merge([segment(1, []), segment(1, [["cat"]])], [None, None])
-    assert WordIndex(Rows([segment(1, []), both]), K1, B).search(["cat"], NONE).best(1).tolist() == [0]
+    assert BM25Index(Rows([segment(1, []), both]), K1, B).search(["cat"], NONE).best(1).tolist() == [0]
 
 
 def test_a_merge_that_is_stopped_ends_at_once(tmp_path: Path) -> None:
