@@ -24,15 +24,15 @@ posix = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no signa
 ENDING_SECONDS = 5.0
 PING = b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n'
 
-# The program, with a memory whose opening takes a minute of a thread that nothing interrupts.
+# The program, with a memory whose opening keeps a thread for ever.
 STUCK = """
-import sys, time
+import sys, threading
 from ragmemory import app
 from ragmemory.cli import main
 
 def make_service(settings):
     sys.stderr.write("stuck\\n")
-    time.sleep(60)
+    threading.Event().wait()
 
 app.make_service = make_service
 raise SystemExit(main())
@@ -55,12 +55,9 @@ def stuck_memory(folder: Path) -> Iterator[Held]:
         env=memory_environment(folder),
     )
     with process:
-        assert process.stdin is not None
-        assert process.stderr is not None
-        process.stdin.write(PING)
-        process.stdin.flush()
+        process.write(PING)
         assert json.loads(process.line())["result"] == {}
-        assert process.stderr.readline() == b"stuck\n"
+        assert process.error_line() == b"stuck\n"
         yield process
 
 
@@ -130,7 +127,7 @@ def test_a_bridge_without_a_server_does_not_outlive_its_host_by_every_notificati
 @posix
 def test_a_signal_ends_a_process_whose_event_loop_is_blocked() -> None:
     code = """
-        import time
+        import threading
         from functools import partial
         import anyio
         from ragmemory.signals import exit_within, stop_signal
@@ -139,7 +136,7 @@ def test_a_signal_ends_a_process_whose_event_loop_is_blocked() -> None:
             async with anyio.create_task_group() as tasks:
                 await tasks.start(stop_signal, partial(exit_within, 0.1))
                 print("blocked", flush=True)
-                time.sleep(60)
+                threading.Event().wait()
 
         anyio.run(block)
     """

@@ -1,8 +1,9 @@
-"""A real HTTP server with one endpoint, /v1/embeddings, that answers what it is told to."""
+"""A real HTTP server with one endpoint, /v1/embeddings, whose answers follow a script."""
 
 from __future__ import annotations
 
 import json
+import math
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,10 +11,16 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from tests.support.processes import LONGEST_SECONDS
+
 
 @dataclass
 class EmbeddingsServer:
-    """`script` holds the status of each answer to come; when it is used up, all goes well."""
+    """`script` holds the statuses of the next answers; after them, every answer is 200.
+
+    `reached` is set by the request that brings the number of texts above `hold_after`; it and all later ones
+    wait for `go`.
+    """
 
     url: str = ""
     dimensions: int = 3
@@ -21,9 +28,15 @@ class EmbeddingsServer:
     requests: list[dict[str, Any]] = field(default_factory=list)
     keys: list[str] = field(default_factory=list)
     forgets_one: bool = False
+    hold_after: float = math.inf
+    reached: threading.Event = field(default_factory=threading.Event)
+    go: threading.Event = field(default_factory=threading.Event)
 
     def answer(self, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         self.requests.append(body)
+        if sum(len(request["input"]) for request in self.requests) > self.hold_after:
+            self.reached.set()
+            self.go.wait(LONGEST_SECONDS)
         status = self.script.pop(0) if self.script else 200
         if status != 200:
             return status, {"error": {"message": f"scripted {status}", "type": "scripted"}}
@@ -75,6 +88,7 @@ def embeddings_server() -> Iterator[EmbeddingsServer]:
     try:
         yield told
     finally:
+        told.go.set()
         server.shutdown()
         server.server_close()
         thread.join()

@@ -6,31 +6,50 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from ragmcp.client.client import Client, ToolCallResult
 from ragmcp.stdio.stdio import open_stdio
 
 MESSAGE_BYTES = 1 << 28
-# Far more than anything takes that a test waits for, on a busy machine too; what hangs fails its test.
+# Far longer than anything that a test waits for takes, on a busy machine too: what takes longer hangs.
 LONGEST_SECONDS = 60.0
 
 
 class Held(subprocess.Popen[bytes]):
-    """A process that does not outlive its `with`: a test that fails there fails, and waits for nobody."""
+    """A process that its `with` kills at the end. A process that keeps a test waiting is killed too."""
 
     def line(self) -> bytes:
-        """The next line of its stdout; b"" where it has ended, or is killed because it says nothing."""
-        assert self.stdout is not None
-        patience = threading.Timer(LONGEST_SECONDS, self.kill)
-        patience.start()
+        """The next line of its stdout; b"" if it has ended."""
+        return self._line(self.stdout)
+
+    def error_line(self) -> bytes:
+        """The next line of its stderr; b"" if it has ended."""
+        return self._line(self.stderr)
+
+    def write(self, data: bytes) -> None:
+        """To its stdin. Returns when it has read all but what the pipe holds."""
+        assert self.stdin is not None
+        with self._deadline():
+            self.stdin.write(data)
+            self.stdin.flush()
+
+    def _line(self, stream: IO[bytes] | None) -> bytes:
+        assert stream is not None
+        with self._deadline():
+            return stream.readline()
+
+    @contextmanager
+    def _deadline(self) -> Iterator[None]:
+        timer = threading.Timer(LONGEST_SECONDS, self.kill)
+        timer.start()
         try:
-            return self.stdout.readline()
+            yield
         finally:
-            patience.cancel()
+            timer.cancel()
 
     def __exit__(self, *error: Any) -> None:
         self.kill()

@@ -59,8 +59,6 @@ def everything(mode: str, log: Path) -> Iterator[str]:
             env={**os.environ, "PORT": str(port)},
         ) as process,
     ):
-        assert process.stderr is not None
-        for line in process.stderr:
-            if str(port).encode() in line:
-                break
+        while str(port).encode() not in (line := process.error_line()):
+            assert line, log.read_text(encoding="utf-8")
         yield f"http://127.0.0.1:{port}"

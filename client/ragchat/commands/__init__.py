@@ -14,11 +14,13 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ragchat.console import Console
 
 if TYPE_CHECKING:
+    from io import BufferedReader
+
     from ragchat.app import App
     from ragchat.memory.client import MemoryClient
     from ragconfig.home import Home
@@ -109,6 +111,9 @@ class Run:
             yield app
 
 
+_PART_BYTES = 2**16
+
+
 def read_stdin() -> str:
     """All of stdin as text, in any encoding that files may have. Raises StdinUnusable."""
     from ragchat.errors import StdinUnusable
@@ -129,7 +134,11 @@ def _stdin(most: int) -> bytes:
     Ctrl-C ends it: the event loop's own handler would wait for the loop, and the loop waits for us.
     """
     handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+    data, stdin = bytearray(), cast("BufferedReader", sys.stdin.buffer)
     try:
-        return sys.stdin.buffer.read(most)
+        # In parts: one `read` of all would run no handler for a signal that comes between two parts.
+        while part := stdin.read1(min(_PART_BYTES, most - len(data))):
+            data += part
+        return bytes(data)
     finally:
         signal.signal(signal.SIGINT, handler)
