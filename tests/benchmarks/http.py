@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,7 +11,9 @@ from pathlib import Path
 from tests.benchmarks.load import drain, open_session, rate, session_call, stateless_call
 from tests.benchmarks.raw import resident_mebibytes
 from tests.benchmarks.report import table
-from tests.benchmarks.stdio import ENV, ROOT, STACKS
+from tests.benchmarks.stdio import STACKS
+from tests.support.mcp_process import ENV, ROOT
+from tests.support.processes import Held
 
 CALLS = 4_000
 CONNECTIONS = 64
@@ -21,35 +21,13 @@ SESSIONS = 500
 AT_ONCE = 1_000
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
 @contextmanager
 def server(command: list[str]) -> Iterator[tuple[int, int]]:
     """The port and process id of a running server."""
-    port = free_port()
-    process = subprocess.Popen(
-        [*command, "serve-http", str(port)],
-        env=ENV,
-        cwd=ROOT,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    try:
-        deadline = time.monotonic() + 30
-        while time.monotonic() < deadline:
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", port)) == 0:
-                    break
-            time.sleep(0.05)
-        yield port, process.pid
-    finally:
-        process.terminate()
-        process.wait(timeout=30)
+    with Held(
+        [*command, "serve-http"], env=ENV, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as process:
+        yield int(process.line()), process.pid
 
 
 async def figures(port: int, pid: int) -> dict[str, float]:

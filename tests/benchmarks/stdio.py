@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -13,10 +12,9 @@ from pathlib import Path
 
 from tests.benchmarks.raw import RawClient
 from tests.benchmarks.report import median, table
+from tests.support.mcp_process import ENV, ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 FASTMCP = ROOT / ".peers" / "fastmcp" / "bin" / "python"
-ENV = {**os.environ, "PYTHONPATH": str(ROOT)}
 
 STACKS = {
     "ragmcp": [sys.executable, "-m", "tests.benchmarks.stacks.ragmcp_stack"],

@@ -42,7 +42,7 @@ if __name__ == "__main__":
     match sys.argv[1:]:
         case ["serve"]:
             make_server().run(transport="stdio", show_banner=False)
-        case ["serve-http", port]:
-            run_app(make_server().http_app(json_response=True), int(port))
+        case ["serve-http"]:
+            run_app(make_server().http_app(json_response=True))
         case _:
             asyncio.run(client())

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import socket
+import sys
 from typing import Any
 
 
-def run_app(app: Any, port: int) -> None:
-    """Serve an ASGI application on loopback until a signal comes."""
+def run_app(app: Any) -> None:
+    """Serve an ASGI application on a free port of loopback, written to stdout, until a signal comes."""
     import uvicorn
 
-    uvicorn.run(app, host="127.0.0.1", port=port, log_level="warning", access_log=False)
+    config = uvicorn.Config(app, log_level="warning", access_log=False)
+    with socket.create_server(("127.0.0.1", 0), backlog=config.backlog) as listener:
+        # As asyncio does for the sockets it opens itself.
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        sys.stdout.write(f"{listener.getsockname()[1]}\n")
+        sys.stdout.flush()
+        uvicorn.Server(config).run([listener])

@@ -33,7 +33,7 @@ async def client() -> None:
         await measure(lambda text: peer.call_tool("length", {"text": text}, timeout=None))
 
 
-def serve_http(port: int) -> None:
+def serve_http() -> None:
     from ragmcp.http.asgi import Endpoint, HttpLimits
 
     limits = HttpLimits(
@@ -60,14 +60,14 @@ def serve_http(port: int) -> None:
                 await receive()
                 await send({"type": f"lifespan.{step}.complete"})
 
-    run_app(app, port)
+    run_app(app)
 
 
 if __name__ == "__main__":
     match sys.argv[1:]:
         case ["serve"]:
             anyio.run(partial(serve_stdio, Server("bench", "1", [length]), message_bytes=MESSAGE_BYTES))
-        case ["serve-http", port]:
-            serve_http(int(port))
+        case ["serve-http"]:
+            serve_http()
         case _:
             anyio.run(client)

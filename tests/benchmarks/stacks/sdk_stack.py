@@ -28,10 +28,6 @@ def make_server() -> MCPServer:
     return server
 
 
-def serve_http(port: int) -> None:
-    run_app(make_server().streamable_http_app(json_response=True), port)
-
-
 async def client() -> None:
     from mcp.client.client import Client
     from mcp.client.stdio import StdioServerParameters, stdio_client
@@ -45,7 +41,7 @@ if __name__ == "__main__":
     match sys.argv[1:]:
         case ["serve"]:
             make_server().run("stdio")
-        case ["serve-http", port]:
-            serve_http(int(port))
+        case ["serve-http"]:
+            run_app(make_server().streamable_http_app(json_response=True))
         case _:
             asyncio.run(client())
