@@ -56,11 +56,13 @@ def _schemas() -> dict[str, Any]:
 
 @functools.cache
 def _definitions(revision: str) -> tuple[str, dict[str, Any]]:
-    # Numbers in forms are not only integers: the TypeScript source, which is normative, says "number".
+    # In forms, numbers need not be integers: so says the TypeScript source, which is the normative one.
     text = json.dumps(_schemas()[revision])
-    text = text.replace('"string", "integer", "boolean"', '"string", "number", "boolean"')
-    schema = json.loads(text)
+    schema = json.loads(text.replace('"string", "integer", "boolean"', '"string", "number", "boolean"'))
     key = "$defs" if "$defs" in schema else "definitions"
+    for name, bound in schema[key].get("NumberSchema", {}).get("properties", {}).items():
+        if name in ("minimum", "maximum", "default"):
+            bound["type"] = "number"
     return key, schema[key]
 
 
