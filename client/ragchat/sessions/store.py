@@ -23,6 +23,7 @@ from ragchat.sanitize import one_line
 from ragchat.sessions.export import ExportKind, export
 from ragchat.sessions.search import any_of, snippet, terms
 from ragchat.types import Session, SessionInfo, SessionMatch, Turn
+from ragconfig import wal
 from ragconfig.home import private_folder
 from ragconfig.readable import Readable, obstacle_of, readable, reason_of
 from ragconfig.settings import Settings
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
     import aiosqlite
 
 BUSY_SECONDS = 10.0
-# Between attempts where SQLite answers "locked" without asking its own busy handler.
-RETRY_SECONDS = 0.02
 TITLE_CHARACTERS = 80
 
 # Each runs once, in order, in a transaction; `PRAGMA user_version` counts them.
@@ -202,16 +201,8 @@ class SessionStore:
         """One transaction, one at a time in this process; another process is waited for."""
         with self._mapped():
             db = await self._open(to_write=True)
-            async with self._lock:
-                try:
-                    # Inside: when the user stops this, SQLite may still begin what is no longer waited for.
-                    await db.execute("BEGIN IMMEDIATE")
-                    yield db
-                    await db.commit()
-                except BaseException:
-                    with anyio.CancelScope(shield=True):
-                        await db.rollback()
-                    raise
+            async with self._lock, wal.transaction(db, BUSY_SECONDS):
+                yield db
 
     def _mapped(self) -> _Mapped:
         return _Mapped(self.path)
@@ -261,11 +252,9 @@ class _Mapped:
 
 
 async def _connect_to_read(path: Path) -> tuple[aiosqlite.Connection, Readable]:
-    import aiosqlite
-
     way = await anyio.to_thread.run_sync(readable, path, len(MIGRATIONS))
     try:
-        db = await aiosqlite.connect(way.uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None)
+        db = await wal.connect(way.uri, BUSY_SECONDS)
         if way.is_private:
             await _prepared(db, _migrate)
         return db, way
@@ -275,17 +264,18 @@ async def _connect_to_read(path: Path) -> tuple[aiosqlite.Connection, Readable]:
 
 
 async def _connect(path: Path) -> aiosqlite.Connection:
-    connect = await anyio.to_thread.run_sync(_prepare, path)
-    db = await connect(path, timeout=BUSY_SECONDS, isolation_level=None)
+    await anyio.to_thread.run_sync(_prepare, path)
+    db = await wal.connect(path, BUSY_SECONDS)
     await _prepared(db, _prepare_to_write)
     return db
 
 
 async def _prepare_to_write(db: aiosqlite.Connection) -> None:
-    await db.execute("PRAGMA synchronous = FULL")
-    await db.execute("PRAGMA foreign_keys = ON")
-    await _switch_to_wal(db)
-    await _migrate(db)
+    await wal.prepare(db, MIGRATIONS, BUSY_SECONDS)
+
+
+async def _migrate(db: aiosqlite.Connection) -> None:
+    await wal.migrate(db, MIGRATIONS, BUSY_SECONDS)
 
 
 async def _prepared(
@@ -295,41 +285,13 @@ async def _prepared(
     try:
         await prepare(db)
     except BaseException:
-        with anyio.CancelScope(shield=True):
-            await db.close()
+        await wal.close(db)
         raise
 
 
-def _prepare(path: Path) -> Callable[..., aiosqlite.Connection]:
+def _prepare(path: Path) -> None:
     """Import aiosqlite; make the file its owner's only, before SQLite does (its -wal and -shm follow)."""
-    import aiosqlite
+    import aiosqlite  # noqa: F401 (here in a thread, not in the event loop)
 
     private_folder(path.parent)
     os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-    return aiosqlite.connect
-
-
-async def _switch_to_wal(db: aiosqlite.Connection) -> None:
-    """The switch needs the file for itself for a moment, and SQLite does not wait for that by itself."""
-    with anyio.move_on_after(BUSY_SECONDS):
-        while True:
-            try:
-                await db.execute_fetchall("PRAGMA journal_mode = WAL")
-                return
-            except sqlite3.OperationalError as error:
-                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
-                    raise
-            await anyio.sleep(RETRY_SECONDS)
-    await db.execute_fetchall("PRAGMA journal_mode = WAL")
-
-
-async def _migrate(db: aiosqlite.Connection) -> None:
-    for number, statements in enumerate(MIGRATIONS, start=1):
-        await db.execute("BEGIN IMMEDIATE")
-        # Read inside the transaction: another process may be migrating the same file.
-        [(version,)] = await db.execute_fetchall("PRAGMA user_version")
-        if version < number:
-            for statement in statements:
-                await db.execute(statement)
-            await db.execute(f"PRAGMA user_version = {number}")
-        await db.commit()

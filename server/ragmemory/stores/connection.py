@@ -1,4 +1,4 @@
-"""Connections to the memory's file: opening, transactions, and the mapping of sqlite3's errors.
+"""The memory's file: checking and making it, and the mapping of sqlite3's errors.
 
 Rows are sent together (`executemany` over a generator), never one by one: a hop to aiosqlite's thread costs
 about as much as ten rows.
@@ -9,14 +9,14 @@ from __future__ import annotations
 import errno
 import os
 import sqlite3
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
-import anyio
-
+from ragconfig import wal
 from ragconfig.readable import may_write, obstacle_of, reason_of
+from ragconfig.wal import pragma
 from ragmemory.errors import (
     MemoryBusy,
     MemoryDamaged,
@@ -31,11 +31,6 @@ from ragmemory.stores.schema import APPLICATION_ID, MIGRATIONS
 
 if TYPE_CHECKING:
     import aiosqlite
-
-# Seconds between attempts if SQLite answers "locked" without calling its own busy handler.
-_RETRY = 0.02
-# Seconds that a writer waits for the lock inside SQLite, where it cannot be cancelled.
-_UNCANCELLABLE_SECONDS = 0.25
 
 
 Identity = tuple[int, int]
@@ -143,85 +138,13 @@ def remove_companions(known: dict[Path, Identity | None]) -> None:
                 companion.unlink()
 
 
-async def connect(place: Path | str, busy_seconds: float, *, read_only: bool = False) -> aiosqlite.Connection:
-    """Open a path or a `file:` URI. Raises sqlite3.Error."""
-    import aiosqlite
-
-    # isolation_level None: sqlite3 begins no transactions by itself.
-    connection = await aiosqlite.connect(
-        place, uri=isinstance(place, str), timeout=busy_seconds, isolation_level=None
-    )
-    try:
-        await connection.execute("PRAGMA foreign_keys = ON")
-        await connection.execute("PRAGMA synchronous = FULL")
-        if read_only:
-            await connection.execute("PRAGMA query_only = ON")
-    except BaseException:
-        await close(connection)
-        raise
-    return connection
-
-
-async def close(connection: aiosqlite.Connection) -> None:
-    """Close it even if the caller is cancelled: its thread would keep the program from exiting."""
-    with anyio.CancelScope(shield=True):
-        await connection.close()
-
-
-@asynccontextmanager
-async def transaction(
-    connection: aiosqlite.Connection,
-    busy_seconds: float,
-    kind: Literal["IMMEDIATE", "DEFERRED"] = "IMMEDIATE",
-) -> AsyncIterator[None]:
-    """Take the write lock at once (upgrading a read lock would fail); commit at the end or roll back.
-
-    "DEFERRED" takes no lock: for temporary tables. It can be cancelled until it has begun.
-    """
-    await _retry_while_locked(connection, f"BEGIN {kind}", busy_seconds)
-    with anyio.CancelScope(shield=True):
-        try:
-            yield
-            await connection.execute("COMMIT")
-        except BaseException:
-            if connection.in_transaction:
-                await connection.execute("ROLLBACK")
-            raise
-
-
-async def _retry_while_locked(connection: aiosqlite.Connection, statement: str, seconds: float) -> None:
-    """Execute a statement; try again for `seconds` while another process holds the lock that it needs."""
-    deadline = anyio.current_time() + seconds
-    while True:
-        # An attempt that succeeds must not be cancelled before its result is known: it may hold the lock.
-        with anyio.CancelScope(shield=True):
-            try:
-                await connection.execute_fetchall(statement)
-                return
-            except sqlite3.OperationalError as error:
-                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or anyio.current_time() >= deadline:
-                    raise
-        await anyio.sleep(_RETRY)
-
-
 async def prepare(connection: aiosqlite.Connection, path: Path, busy_seconds: float) -> None:
     """Check that the file is a memory, switch it to WAL and migrate its tables. For a writer.
 
     Raises NotAMemory, MemoryTooNew, sqlite3.Error.
     """
-    version = await check(connection, path)
-    # The switch needs the file alone for a moment, and SQLite does not wait for that.
-    await _retry_while_locked(connection, "PRAGMA journal_mode = WAL", busy_seconds)
-    for number in range(version, len(MIGRATIONS)):
-        async with transaction(connection, busy_seconds):
-            # Another process may have migrated it first.
-            if await pragma(connection, "user_version") > number:
-                continue
-            for statement in MIGRATIONS[number]:
-                await connection.execute(statement)
-            await connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-            await connection.execute(f"PRAGMA user_version = {number + 1}")
-    await connection.execute(f"PRAGMA busy_timeout = {min(busy_seconds, _UNCANCELLABLE_SECONDS) * 1000:.0f}")
+    await check(connection, path)
+    await wal.prepare(connection, MIGRATIONS, busy_seconds)
 
 
 async def check(connection: aiosqlite.Connection, path: Path) -> int:
@@ -234,9 +157,3 @@ async def check(connection: aiosqlite.Connection, path: Path) -> int:
     if version > len(MIGRATIONS):
         raise MemoryTooNew(str(path), version, len(MIGRATIONS))
     return version
-
-
-async def pragma(connection: aiosqlite.Connection, name: str) -> int:
-    """The value of an integer pragma."""
-    [row] = await connection.execute_fetchall(f"PRAGMA {name}")
-    return int(row[0])

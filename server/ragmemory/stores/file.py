@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal
 import anyio
 from anyio import to_thread
 
+from ragconfig import wal
 from ragconfig.readable import Readable, readable
 from ragmemory.errors import MemoryDamaged, MemoryFull, MemoryReadOnly, MemoryUnusable
 from ragmemory.stores import connection as connections
@@ -105,10 +106,10 @@ class MemoryFile:
         with self._mapped():
             connections.create_private(self.path)
             async with AsyncExitStack() as undo:
-                writer = await connections.connect(self.path, self._busy_seconds)
+                writer = await wal.connect(self.path, self._busy_seconds)
                 undo.push_async_callback(writer.close)
                 await connections.prepare(writer, self.path, self._busy_seconds)
-                reader = await connections.connect(self.path, self._busy_seconds, read_only=True)
+                reader = await wal.connect(self.path, self._busy_seconds, read_only=True)
                 undo.pop_all()
         self._opened(reader, writer)
 
@@ -117,7 +118,7 @@ class MemoryFile:
             with self._mapped():
                 way = await to_thread.run_sync(readable, self.path, len(MIGRATIONS))
                 undo.callback(way.close)
-                reader = await connections.connect(way.uri, self._busy_seconds)
+                reader = await wal.connect(way.uri, self._busy_seconds)
                 undo.push_async_callback(reader.close)
                 if way.is_private:
                     await connections.prepare(reader, self.path, self._busy_seconds)
@@ -144,10 +145,10 @@ class MemoryFile:
     async def _close(self) -> None:
         self._is_open = False
         try:
-            await connections.close(self._reader)
+            await wal.close(self._reader)
         finally:
             if self._writer is not None:
-                await connections.close(self._writer)
+                await wal.close(self._writer)
             if self._readable is not None:
                 self._readable.close()
 
@@ -184,7 +185,7 @@ class MemoryFile:
                 reader, way = self._reader, self._readable
                 with anyio.CancelScope(shield=True):
                     await self._open_to_write()
-                    await connections.close(reader)
+                    await wal.close(reader)
                     if way is not None:
                         way.close()
 
@@ -202,7 +203,7 @@ class MemoryFile:
     ) -> AsyncIterator[aiosqlite.Connection]:
         async with (
             self._using_writer() as connection,
-            connections.transaction(connection, self._busy_seconds, kind),
+            wal.transaction(connection, self._busy_seconds, kind),
         ):
             yield connection
 

@@ -73,6 +73,7 @@ _FIRST = (
     """,
     "CREATE INDEX journal_undoable ON journal(seq) WHERE undone = 0 AND action <> 'restored'",
     "CREATE INDEX journal_texts ON journal(seq) WHERE before_text IS NOT NULL",
+    f"PRAGMA application_id = {APPLICATION_ID}",
 )
 
 # A long document is written and removed in several transactions; until the last one it is hidden.

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ragconfig import wal
 from ragmemory.errors import DocumentNotFound, MemoryDamaged
 from ragmemory.stores import changes, chunks, hidden, journal, meta, reembedding, verifying, writing
-from ragmemory.stores import connection as connections
 from ragmemory.stores.file import MemoryFile
 from ragmemory.stores.filters import Condition
 from ragmemory.stores.fulltext import fulltext_query
@@ -149,7 +149,7 @@ class Store(MemoryFile):
     async def version(self) -> tuple[int, int]:
         """Differs from the last one when anything was committed since, by whomever."""
         async with self._reading() as connection:
-            return self._openings, await connections.pragma(connection, "data_version")
+            return self._openings, await wal.pragma(connection, "data_version")
 
     async def fingerprint(self) -> str:
         """Identifies what an index is derived from: the memory, its embedder, and the last reembedding."""

@@ -17,6 +17,7 @@ import anyio
 import msgspec
 from anyio import to_thread
 
+from ragconfig import wal
 from ragconfig.readable import readable
 from ragmemory.stores import connection as connections
 from ragmemory.types import Verified
@@ -55,7 +56,7 @@ async def verify(path: Path, busy_seconds: float, on_progress: OnProgress) -> Ve
     problems: list[str] = []
     try:
         async with _opened(path, busy_seconds) as connection:
-            if await connections.pragma(connection, "schema_version") == 0:
+            if await wal.pragma(connection, "schema_version") == 0:
                 return Verified(ok=True, problems=[])  # nothing was ever stored
             for number, (name, check) in enumerate(checks):
                 await on_progress(number, len(checks), name)
@@ -83,7 +84,7 @@ async def place_of_damage(path: Path) -> str:
 async def _opened(path: Path, busy_seconds: float) -> AsyncIterator[aiosqlite.Connection]:
     way = await to_thread.run_sync(readable, path, 0)
     try:
-        connection = await connections.connect(way.uri, busy_seconds)
+        connection = await wal.connect(way.uri, busy_seconds)
         try:
             # A text that is not UTF-8 is a problem to report, not an error.
             connection.text_factory = bytes
@@ -91,7 +92,7 @@ async def _opened(path: Path, busy_seconds: float) -> AsyncIterator[aiosqlite.Co
         finally:
             # A cancelled check still runs in the connection's thread, and closing waits for it.
             await connection.interrupt()
-            await connections.close(connection)
+            await wal.close(connection)
     finally:
         way.close()
 
@@ -177,7 +178,7 @@ async def _documents(connection: aiosqlite.Connection, report: _Report) -> None:
 
 async def _visible(connection: aiosqlite.Connection) -> str:
     """The condition for visible documents; in the first version of the tables all are."""
-    return "hidden = 0" if await connections.pragma(connection, "user_version") > 1 else "1"
+    return "hidden = 0" if await wal.pragma(connection, "user_version") > 1 else "1"
 
 
 async def _texts(connection: aiosqlite.Connection, numbers: Sequence[int]) -> dict[int, list[bytes]]:
