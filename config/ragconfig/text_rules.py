@@ -10,6 +10,11 @@ UNSPACED = (
 )
 
 
+# Characters of a query that are used. Words, pairs and phrases are looked up one by one: a million characters
+# took half a minute.
+MAX_QUERY_CHARACTERS = 10_000
+
+
 def searchable(text: str) -> str:
     """The text as FTS5 indexes it, with spaces around every character of an unspaced script.
 

@@ -14,6 +14,7 @@ import anyio
 from anyio import to_thread
 from msgspec.structs import replace
 
+from ragconfig.text_rules import MAX_QUERY_CHARACTERS
 from ragmemory.embedders import Embedder
 from ragmemory.errors import DocumentNotFound, EmbedderUnavailable, NothingToUndo, NotUndoable
 from ragmemory.ingest.documents import complete, make_document
@@ -21,7 +22,7 @@ from ragmemory.ingest.preparation import Preparation
 from ragmemory.ingest.reembedding import OnProgress, reembed
 from ragmemory.ingest.sweeping import Sweeper
 from ragmemory.ingest.write_queue import WriteQueue
-from ragmemory.search.queries import MAX_CHARACTERS, parse
+from ragmemory.search.queries import parse
 from ragmemory.search.sync import IndexSync
 from ragmemory.stores import verifying
 from ragmemory.stores.filters import compile_filter
@@ -183,8 +184,8 @@ class MemoryService:
         if not await self._indexing.bring_up_to_date():
             return QueryResult([], empty=True)
         notices: list[str] = []
-        if len(text) > MAX_CHARACTERS:
-            notices.append(f"Only the first {MAX_CHARACTERS:,} characters of the question were used.")
+        if len(text) > MAX_QUERY_CHARACTERS:
+            notices.append(f"Only the first {MAX_QUERY_CHARACTERS:,} characters of the question were used.")
         parsed = parse(text)
         vector = await self._embed(parsed.text, notices)
         allowed = await self._store.allowed(condition) if condition else None

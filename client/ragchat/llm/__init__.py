@@ -1,4 +1,5 @@
-"""Language models: the client, its errors, which models there are, how many tokens a text has.
+"""Language models: which one to use, the requests to it, its errors, and token estimates.
 
-Start with `client`; `discovery` finds a model where none is configured.
+Start with `selection` (which model) or `client` (a request and its stream). This folder knows nothing of
+conversations, prompts or memory.
 """

@@ -1,7 +1,6 @@
-"""One language model behind an OpenAI-compatible endpoint: messages in, pieces of the answer out.
+"""A language model behind an OpenAI-compatible endpoint: messages in, a streamed answer out.
 
-Not the choice of the model (`endpoints`), nor what is said to it (`prompting`). The openai package takes half
-a second to import; that happens in a thread, at the first use.
+The openai package takes half a second to import. That happens in a thread, at the first request.
 """
 
 from __future__ import annotations
@@ -28,20 +27,20 @@ LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 class Model:
-    """A named model at its place. Every method raises ModelError."""
+    """A model by its name and endpoint. Every method raises ModelError."""
 
     def __init__(self, place: ModelPlace, settings: ModelSettings) -> None:
         self.place = place
         self.settings = settings
         self._client: openai.AsyncOpenAI | None = None
-        self._refused: set[str] = set()  # optional arguments that this server does not know
+        self._refused: set[str] = set()  # optional arguments that this server has refused
 
     @property
     def name(self) -> str:
         return self.place.name
 
     async def load(self) -> openai.AsyncOpenAI:
-        """The client, made at first use."""
+        """The client, created at first use."""
         if self._client is None:
             self._client = await anyio.to_thread.run_sync(_make_client, self.place, self.settings)
         return self._client
@@ -68,10 +67,10 @@ class Model:
         on_text: Callable[[str], None],
         tokens: int = 0,
     ) -> Completion:
-        """One answer; `on_text` gets its text piece by piece, as it comes.
+        """Request an answer. `on_text` gets its text in pieces, as they arrive.
 
-        `tokens` is the estimated size of the prompt, for the error that tells of an overflow. A request whose
-        stream breaks is repeated as long as no text was handed out.
+        `tokens` is the estimated size of the prompt, for the sentence of ContextOverflow. A request whose
+        stream breaks before the first piece is repeated.
         """
         for attempts_left in range(self.settings.retries, -1, -1):
             assembly = Assembly(on_text)
@@ -130,16 +129,16 @@ def _make_client(place: ModelPlace, settings: ModelSettings) -> openai.AsyncOpen
     local = urlsplit(place.base_url).hostname in LOOPBACK
     return openai.AsyncOpenAI(
         base_url=place.base_url,
-        api_key=place.key or "none",  # the package insists on one; a local server does not look at it
+        api_key=place.key or "none",  # the package requires one; local servers ignore it
         max_retries=settings.retries,
         timeout=httpx2.Timeout(settings.timeout_seconds, connect=CONNECT_SECONDS),
-        # A proxy of the environment cannot reach what runs on this machine.
+        # A proxy of the environment cannot reach a server on this machine.
         http_client=openai.DefaultAsyncHttpxClient(trust_env=False) if local else None,
     )
 
 
 def _complains_of(error: Exception, argument: str) -> bool:
-    """Whether a server refused a request because of one argument (an Ollama model may have no tools)."""
+    """Whether a server refused a request because of one argument, such as `tools` for some Ollama models."""
     import openai
 
     return isinstance(error, (openai.BadRequestError, openai.UnprocessableEntityError)) and (

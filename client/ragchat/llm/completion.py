@@ -1,4 +1,4 @@
-"""One answer of a model, put together from the chunks of its stream. Pure."""
+"""The answer to one request, assembled from the chunks of its stream. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from openai.types.chat import ChatCompletionChunk
     from openai.types.chat.chat_completion_chunk import ChoiceDeltaToolCall
 
-# What to say about an answer that did not come to its own end, by the API's finish_reason.
+# The notice for an incomplete answer, by the finish_reason of the API.
 CUT_OFF = {
     "length": "The answer was cut off: the model reached its limit of tokens.",
     "content_filter": "The answer was cut off by the server's content filter.",
@@ -23,7 +23,7 @@ CUT_OFF = {
 
 
 class Completion(Struct, frozen=True):
-    """What a model answered to one request. `cut_off` says why the answer is not complete, "" where it is."""
+    """The answer to one request. `cut_off` is the notice for an incomplete one, "" for a complete one."""
 
     text: str
     requests: list[ToolRequest]
@@ -32,10 +32,10 @@ class Completion(Struct, frozen=True):
 
 
 class Assembly:
-    """Takes the chunks of one stream and hands the text of the answer to `on_text` as it comes."""
+    """Takes the chunks of one stream, and passes the text of the answer to `on_text` as it arrives."""
 
     def __init__(self, on_text: Callable[[str], None]) -> None:
-        self.begun = False  # some text was handed out
+        self.begun = False  # whether `on_text` was called
         self.finish_reason: str | None = None  # None: the answer has not ended
         self._on_text = on_text
         self._texts: list[str] = []
@@ -52,7 +52,7 @@ class Assembly:
             self._add_calls(choice.delta.tool_calls or ())
 
     def completion(self) -> Completion:
-        """The whole, once the stream has ended."""
+        """The completion, once the stream has ended."""
         self._say(self._reasoning.finish())
         requests = [
             ToolRequest(id or f"call_{index}", name, arguments)

@@ -1,6 +1,6 @@
-"""Which model answers, and where: the rules behind `model = "auto"`, a name, and "offline".
+"""Finds the model and its endpoint: the rules behind `model = "auto"`, a name, and "offline".
 
-Nothing is imported and no server asked that the choice does not need: offline stays light.
+A server is asked only if the rule needs it; offline asks none.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ragconfig.settings import read_key
 AUTO = "auto"
 OPENAI_URL = "https://api.openai.com/v1"
 
-# Servers list these beside their chat models, and the API does not say which is which.
+# Servers list these models together with chat models, and the API does not tell them apart.
 _NOT_FOR_CHAT = re.compile(
     r"embed|minilm|\bbge|\bgte|\be5-|rerank|whisper|tts|audio|realtime|transcribe|dall-e|image|sora"
     r"|moderation|davinci|babbage|codex|search|instruct-0914|guard",
@@ -33,12 +33,11 @@ _NOT_FOR_CHAT = re.compile(
 async def resolve(
     name: str, settings: ModelSettings, environ: Mapping[str, str] = os.environ
 ) -> Model | None:
-    """The model that `name` ("auto", "offline", or a model's own name) stands for; None: no model at all.
+    """The model for `name`: "auto", "offline", or the name of a model. None: offline.
 
-    "auto" is offline when neither a key nor an endpoint is configured and no Ollama with a chat model
-    answers. A name goes to the configured endpoint, else to an Ollama that has it, else to OpenAI. Raises
-    ModelError: MissingKey, ModelUnreachable, UnknownModel, NoChatModel …; SettingsError for a key file
-    that cannot be read.
+    "auto" is offline if neither a key nor an endpoint is configured and no Ollama with a chat model answers.
+    A named model is used at the configured endpoint, else at an Ollama that has it, else at OpenAI. Raises
+    ModelError, and SettingsError for an unreadable key file.
     """
     if name == OFFLINE:
         return None
@@ -58,7 +57,7 @@ async def resolve(
 
 
 async def _at(place: ModelPlace, settings: ModelSettings) -> Model:
-    """A model at the configured endpoint; only "auto" has to ask it for its list."""
+    """A model at the configured endpoint. For "auto", the endpoint is asked for its models."""
     model = Model(place, settings)
     if place.name == AUTO:
         chosen = _choose(await _names(model), settings.openai_model)
@@ -70,13 +69,13 @@ async def _at(place: ModelPlace, settings: ModelSettings) -> Model:
 
 
 async def _at_ollama(name: str, settings: ModelSettings) -> Model | None:
-    """The named model, or for "auto" the one used last, if an Ollama answers and has it."""
+    """The named model, or for "auto" the one used last. None if no Ollama answers or has such a model."""
     if not await _listens(settings.ollama_url, settings.ollama_seconds):
         return None
     model = Model(ModelPlace(name, settings.ollama_url, ""), settings)
     try:
         names = await model.names()
-    except ModelError:  # something else listens there
+    except ModelError:  # another program listens there
         names = []
     chosen = _choose(names, "") if name == AUTO else _same_tag(name, names)
     if chosen is None:
@@ -87,12 +86,12 @@ async def _at_ollama(name: str, settings: ModelSettings) -> Model | None:
 
 
 async def names_beside(model: Model) -> list[str]:
-    """The chat models at the same place, for completion."""
+    """The chat models at the endpoint of `model`."""
     return [name for name in await model.names() if not _NOT_FOR_CHAT.search(name)]
 
 
 async def with_near_names(error: UnknownModel, model: Model) -> UnknownModel:
-    """The same error, with the names that the server has and the user may have meant."""
+    """The same error, with names that the server has and the user may have meant."""
     try:
         names = await names_beside(model)
     except ModelError:
@@ -116,7 +115,7 @@ def _choose(names: list[str], preferred: str) -> str | None:
 
 
 def _same_tag(name: str, names: list[str]) -> str | None:
-    """Ollama lists `llama3.2:latest` for what everybody calls `llama3.2`."""
+    """The listed name of a model: Ollama lists `llama3.2:latest` for `llama3.2`."""
     return next((known for known in names if known in (name, f"{name}:latest")), None)
 
 

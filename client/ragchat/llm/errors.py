@@ -1,4 +1,4 @@
-"""What can go wrong with the language model, and the openai package's exceptions as these errors."""
+"""The errors of language models, and the mapping of the openai package's exceptions to them."""
 
 from __future__ import annotations
 
@@ -151,23 +151,23 @@ class ToolRoundsUsedUp(ModelError):
     hint = "Ask again, raise tools.rounds, or choose another model."
 
 
-# How OpenAI, Azure, vLLM, llama.cpp, Ollama and LM Studio say that a prompt is too long.
+# The words of OpenAI, Azure, vLLM, llama.cpp, Ollama and LM Studio for a prompt that is too long.
 _OVERFLOW = re.compile(
     r"context[ _](length|window|size)|maximum context|n_ctx|too many (input )?tokens|prompt is too long"
     r"|exceeds? the (model's )?(available )?context",
     re.IGNORECASE,
 )
-# A server may send a whole page.
+# Of a server's message, which may be a whole page.
 _CHARACTERS = 300
 
 
 def mapped(
     error: Exception, place: ModelPlace, *, tokens: int = 0, seconds: float = 0.0, begun: bool = False
 ) -> ModelError:
-    """Our error for one of openai's (or for what it lets through), at the model's `place`.
+    """Our error for one of openai's, or for one that openai lets through.
 
-    `tokens` is the size of the prompt, `seconds` the time allowed, `begun` whether the answer had begun.
-    Anything that is none of these is raised as it is.
+    `tokens` is the size of the prompt, `seconds` the timeout, `begun` whether the stream was open. Any other
+    exception is raised again.
     """
     import json
 
@@ -197,7 +197,7 @@ def _of_status(error: openai.APIStatusError, place: ModelPlace, tokens: int) -> 
         return KeyRejected(place.base_url) if place.key else MissingKey(place.name)
     if status == 404 and (error.code == "model_not_found" or "model" in message.lower()):
         return UnknownModel(place.name, place.base_url)
-    # OpenAI says it with the status of a server that is busy; others with 402, "Payment Required".
+    # OpenAI sends 429 for this too, other servers 402, "Payment Required".
     if status == 402 or "insufficient_quota" in (error.code, error.type):
         return QuotaUsedUp(place.base_url, message)
     if status == 429:
@@ -215,7 +215,7 @@ def _message(error: openai.APIStatusError) -> str:
 
 
 def _reason(error: BaseException) -> str:
-    """What lies at the bottom of a connection error."""
+    """The message of the innermost cause of a connection error."""
     while error.__cause__ is not None:
         error = error.__cause__
     return _part(str(error)) or type(error).__name__
@@ -229,5 +229,5 @@ def _seconds(text: str | None) -> float | None:
 
 
 def _part(text: str) -> str:
-    """Foreign text as a part of a sentence: one line, bounded, without a full stop."""
+    """A server's text as part of a sentence: one line, shortened, redacted, without a full stop."""
     return one_line(discreet(text), _CHARACTERS).rstrip(".")

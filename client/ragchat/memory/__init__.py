@@ -1,4 +1,4 @@
-"""The memory as the chat sees it: the server process that it owns, and the calls to it.
+"""The client of the memory: typed calls to the server, and the server's process.
 
-Start with `client`; `process` says how the server is started.
+Start with `client`; `process` has the command and the environment of the server.
 """

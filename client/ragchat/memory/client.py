@@ -1,7 +1,4 @@
-"""Memory as the rest of the program sees it: typed calls in, typed answers or RagChatErrors out.
-
-Not the process (`memory_process`). The one place where errors of the wire and of tools become ours.
-"""
+"""Typed calls to the memory server. Errors of the protocol and of tools are mapped to ours here, only."""
 
 from __future__ import annotations
 
@@ -45,12 +42,12 @@ from ragmcp.protocol.schema.tools import ToolInfo
 T = TypeVar("T")
 
 DOCUMENT_NOT_FOUND = "RESOURCE_NOT_FOUND"
-# Reading is a matter of milliseconds, but the first query of a large memory builds its index.
+# Reading takes milliseconds, but the first query to a large memory builds its index.
 READ_SECONDS = 300.0
 
 
 class Server(Protocol):
-    """What is needed of a connection to the server."""
+    """The part of a connection to the server that is used here."""
 
     async def list_tools(self) -> list[ToolInfo]: ...
     async def call_tool(
@@ -76,7 +73,7 @@ class MemoryClient:
         return await self._typed("Query", arguments, QueryResult)
 
     async def inject(self, text: str, metadata: dict[str, Any] | None = None) -> Injected:
-        """Answered once the document is stored, however long a large one takes."""
+        """Store a document; returns once it is on disk. Without timeout: a large one may take minutes."""
         return await self._typed("Inject", {"text": text, "metadata": metadata or {}}, Injected, timeout=None)
 
     async def documents(self, limit: int = 100, offset: int = 0, uri_glob: str | None = None) -> Documents:
@@ -90,7 +87,7 @@ class MemoryClient:
         return await self._about("ShowDocument", document, DocumentText)
 
     async def forget(self, document: str) -> Forgotten:
-        """Take out a document, named as for `show`."""
+        """Remove a document, named as for `show`."""
         return await self._about("ForgetDocument", document, Forgotten)
 
     async def journal(self, limit: int = 100) -> list[Entry]:
@@ -98,18 +95,18 @@ class MemoryClient:
         return (await self._typed("ListJournal", {"limit": limit}, Journal)).entries
 
     async def undo(self) -> Entry:
-        """Take back the last write that is not taken back yet."""
+        """Undo the last write that is not undone yet."""
         return (await self._typed("UndoLast", {}, Undone)).entry
 
     async def stats(self) -> Stats:
         return await self._typed("MemoryStats", {}, Stats)
 
     async def reembed(self, on_progress: OnProgress | None = None) -> Reembedded:
-        """Embed everything anew, however long it takes; progress is counted in chunks."""
+        """Embed all documents again, without timeout. Progress is counted in chunks."""
         return await self._typed("ReembedAll", {}, Reembedded, timeout=None, on_progress=on_progress)
 
     async def verify(self, on_progress: OnProgress | None = None) -> Verified:
-        """Check the whole file for damage, however long it takes."""
+        """Check the whole file for damage, without timeout."""
         return await self._typed("VerifyMemory", {}, Verified, timeout=None, on_progress=on_progress)
 
     async def tools(self) -> list[ToolInfo]:
@@ -125,7 +122,7 @@ class MemoryClient:
         return ToolResult(not result.is_error, result.text, hits)
 
     async def _about(self, tool: str, document: str, type: type[T]) -> T:
-        """A call about one document; where nothing fits, the error speaks of it in the user's own words."""
+        """A call about one document. If there is none, the error names it as the user did."""
         unknown: MemoryRefused | None = None
         for reference in references(document):
             try:
@@ -163,7 +160,7 @@ def _decoded(tool: str, result: ToolCallResult, type: type[T]) -> T:
 
 @contextmanager
 def _mapped(tool: str) -> Iterator[None]:
-    """The border to MCP."""
+    """Map the errors of MCP to ours."""
     try:
         yield
     except WireError as error:
@@ -192,7 +189,7 @@ def _refusal(result: ToolCallResult) -> MemoryRefused:
 async def open_memory(
     settings: Settings, config_file: Path | None = None, *, verbose: bool = False
 ) -> AsyncIterator[MemoryClient]:
-    """Memory with a server of its own, which starts in the background and ends with the block."""
+    """Memory with its own server, which starts in the background and ends with the block."""
     from ragchat.memory.process import supervised
 
     async with supervised(settings, config_file, verbose=verbose) as server:

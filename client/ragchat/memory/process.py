@@ -1,6 +1,4 @@
-"""How this program's own memory server is run: its command, its log, its life. What is asked of it stands in
-`memory_client`.
-"""
+"""The process of the memory server: its command, its environment, its log, its restarts."""
 
 from __future__ import annotations
 
@@ -21,14 +19,14 @@ if TYPE_CHECKING:
 CLIENT_NAME = "ragchat"
 STDERR_FILE = "ragmemory.log"
 TOOLSETS = "memory,documents"
-# What may be sent again when the server died over it: reading changes nothing, and Inject is an upsert.
+# Calls that are sent again when the server dies: reading changes nothing, and Inject is an upsert.
 REPEATABLE = frozenset(
     {"Query", "Inject", "ListDocuments", "ShowDocument", "ListJournal", "MemoryStats", "VerifyMemory"}
 )
 
-# What the server gets of our environment. Not all of it: keys and tokens of other programs are often there.
-# The lists are those of MCP's own SDKs, and what changes where Python and its libraries find things, how they
-# reach the network, and how many threads they start.
+# The part of our environment that the server inherits. Not all of it: keys and tokens of other programs are
+# often there. These are the lists of MCP's SDKs, and the variables by which Python and its libraries find
+# files, reach the network, and choose their number of threads.
 INHERITED = frozenset(
     name
     for names in (

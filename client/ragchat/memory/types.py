@@ -1,6 +1,4 @@
-"""What the memory server's tools answer, as typed objects: its own shapes, seen from this side of the wire.
-Fields that it may add later are ignored.
-"""
+"""The results of the memory server's tools. Fields that it adds later are ignored."""
 
 from __future__ import annotations
 
@@ -18,7 +16,7 @@ class QueryResult(Struct, frozen=True):
 
 
 class ToolResult(Struct, frozen=True):
-    """What any tool answers to a model. `hits` are the passages among it, for tools that find some."""
+    """The result of a tool that a model called. `hits` are the passages that it found, if it searches."""
 
     ok: bool
     text: str
@@ -46,7 +44,7 @@ class DocumentInfo(Struct, frozen=True):
 
 
 class Documents(Struct, frozen=True):
-    """A page of the list; `total` counts all that match."""
+    """A page of the list. `total` counts all documents that match."""
 
     documents: list[DocumentInfo]
     total: int
@@ -93,7 +91,7 @@ class Reembedded(Struct, frozen=True):
 
 
 class Stats(Struct, frozen=True):
-    """`bytes` are those on disk; `embedder` is "" before the first document."""
+    """`bytes` is the size on disk. `embedder` is "" before the first document."""
 
     path: str
     documents: int
@@ -105,7 +103,7 @@ class Stats(Struct, frozen=True):
 
 
 class Verified(Struct, frozen=True):
-    """Each problem is a sentence, and what to do about it."""
+    """Each problem is a sentence that also says what to do."""
 
     ok: bool
     problems: list[str]

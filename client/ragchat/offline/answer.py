@@ -1,9 +1,9 @@
-"""Answers without any model: the best sentences of memory for a question, quoted verbatim and cited. Pure.
+"""Answers without a model: the best sentences of memory for a question, quoted verbatim and cited. Pure.
 
-A sentence is good when it shares rare words with the question, when its passage is good, and when it has what
-the question asks for (a number for "how many", a name for "who"). A block of code is judged by its best few
-lines, and its words count for less the more it has: a long one holds those of many questions, here and there.
-A question is no answer.
+The score of a sentence grows with the rare words that it shares with the question, with the score of its
+passage, and if it contains what the question asks for (a number for "how many", a name for "who"). A block
+of code is scored by its best few lines, and its words count less the more it has: a long block contains the
+words of many questions by chance. A sentence that is a question itself is no answer.
 """
 
 from __future__ import annotations
@@ -16,28 +16,29 @@ from dataclasses import dataclass, replace
 
 from ragchat.offline.answer_types import answer_type
 from ragchat.offline.sentences import Kind, Unit, units
-from ragchat.offline.words import LONGEST_QUESTION, index_terms
+from ragchat.offline.words import index_terms
 from ragchat.types import Answer, Candidate, Citation, Hit
+from ragconfig.text_rules import MAX_QUERY_CHARACTERS
 
 NO_MODEL = "*No language model is configured: these are the best sentences of your memory, word for word.*"
 NOTHING = "Nothing in memory is relevant to this question."
 EMPTY_MEMORY = "Memory is empty. Load documents with /inject, or with `ragchat inject PATH`."
 
 MOST_SENTENCES = 3
-# A further sentence must be this good beside the best.
+# A further sentence needs this share of the best score.
 WORTH = 0.65
 CODE_LINES = 12
-# Neighbouring lines of code that are judged together: about the words of a sentence.
-JUDGED_LINES = 3
-# Words of a sentence. Code with more of them holds some by chance: BM25's remedy, with b = 0.5. Sentences are
-# left alone: with it the answers to XQuAD's questions were found less often.
+# Neighbouring lines of code that are scored together: about the words of a sentence.
+SCORED_LINES = 3
+# Terms of an average sentence. The scores of code with more terms are divided as in BM25, with b = 0.5. Those
+# of sentences are not: with that, fewer answers to the questions of XQuAD were found.
 USUAL_TERMS = 12
 
-# Weights of what makes a sentence good, beside the share of the question's rare words that it holds (1).
+# The weights of the parts of a score; the share of the question's rare words has the weight 1.
 W_PASSAGE = 0.5
 W_EXPECTED = 0.25
 W_CONTEXT = 0.25
-# A word of an earlier question beside one of this question (1).
+# The weight of a word of an earlier question; one of this question has the weight 1.
 W_CARRIED = 0.3
 
 
@@ -47,15 +48,15 @@ class _Scored:
     place: int  # index within the passage
     unit: Unit
     terms: frozenset[str]
-    asked: bool  # whether it holds a word of the question
+    asked: bool  # whether it contains a word of the question
     score: float
 
 
 def compose(question: str, candidates: list[Candidate], *, query: str = "", empty: bool = False) -> Answer:
-    """The answer in Markdown: each quotation with its [n], then a line that says where they are from.
+    """The answer in Markdown: each quotation with its [n], then the line `NO_MODEL`.
 
-    `candidates` are what memory found; the answer's own are marked as used where they are quoted. `query` is
-    what memory was asked, where that is more than the question: a follow-up. `empty`: memory is.
+    `candidates` are what memory found; those of the answer are marked as used if they are quoted. `query` is
+    the query to memory, which for a follow-up is more than the question. `empty`: memory has no documents.
     """
     hits = [candidate.hit for candidate in candidates if candidate.used]
     chosen = choose(question, hits, query)
@@ -65,7 +66,7 @@ def compose(question: str, candidates: list[Candidate], *, query: str = "", empt
         passage: n for n, passage in enumerate(dict.fromkeys(best.passage for best in chosen), start=1)
     }
     quotations = list(_quotations(chosen, hits))
-    parts = [_shown(unit, numbers[passage]) for passage, unit in quotations]
+    parts = [_markdown(unit, numbers[passage]) for passage, unit in quotations]
     citations = [Citation.of(numbers[passage], hits[passage], unit.text) for passage, unit in quotations]
     by_chunk = {hits[passage].chunk_id: n for passage, n in numbers.items()}
     judged = [_judged(candidate, by_chunk) for candidate in candidates]
@@ -86,7 +87,7 @@ def choose(question: str, hits: Sequence[Hit], query: str = "") -> list[_Scored]
 
 
 def _quotations(chosen: Sequence[_Scored], hits: Sequence[Hit]) -> Iterator[tuple[int, Unit]]:
-    """What is quoted of which passage; sentences that follow one another there are one quotation."""
+    """The quotations, each with its passage. Sentences that follow one another are one quotation."""
     passage, whole = chosen[0].passage, chosen[0].unit
     for best in chosen[1:]:
         run = _run_of(whole, best.unit, hits[passage].text) if best.passage == passage else ""
@@ -99,7 +100,7 @@ def _quotations(chosen: Sequence[_Scored], hits: Sequence[Hit]) -> Iterator[tupl
 
 
 def _run_of(one: Unit, next_one: Unit, text: str) -> str:
-    """Two sentences as they stand in the text, white space and all; "" where they are apart there."""
+    """Two sentences with the white space between them in `text`; "" if they are not neighbours."""
     if not one.kind is next_one.kind is Kind.SENTENCE:
         return ""
     run = re.search(rf"{re.escape(one.text)}\s*{re.escape(next_one.text)}", text)
@@ -109,7 +110,7 @@ def _run_of(one: Unit, next_one: Unit, text: str) -> str:
 def _worthy(ranked: Sequence[_Scored]) -> list[_Scored]:
     """The best unit, and those that are nearly as good and say something else.
 
-    One of another passage holds a word of the question: no other sentence tells what it is about.
+    A unit of another passage must contain a word of the question: nothing else says what it is about.
     """
     chosen = [ranked[0]]
     for unit in ranked[1:]:
@@ -122,7 +123,7 @@ def _worthy(ranked: Sequence[_Scored]) -> list[_Scored]:
 
 
 def _before(best: _Scored, scored: Sequence[_Scored], chosen: Sequence[_Scored]) -> list[_Scored]:
-    """The sentence before the best one: it tells what a pronoun stands for, and often is the answer."""
+    """The sentence before the best one: it explains the pronouns of that, and often is the answer."""
     return [
         unit
         for unit in scored
@@ -133,7 +134,7 @@ def _before(best: _Scored, scored: Sequence[_Scored], chosen: Sequence[_Scored])
 
 
 def _score(question: str, hits: Sequence[Hit], query: str) -> list[_Scored]:
-    question, query = question[:LONGEST_QUESTION], query[:LONGEST_QUESTION]
+    question, query = question[:MAX_QUERY_CHARACTERS], query[:MAX_QUERY_CHARACTERS]
     carried, now = dict.fromkeys(index_terms(query), W_CARRIED), dict.fromkeys(index_terms(question), 1.0)
     asked = carried | now
     expected = answer_type(question)
@@ -161,47 +162,47 @@ def _score(question: str, hits: Sequence[Hit], query: str) -> list[_Scored]:
 
 
 def _share(weights: Mapping[str, float], terms: frozenset[str]) -> float:
-    """How much of the question some words hold, in [0, 1]."""
+    """The share of the question that `terms` contain, by weight, in [0, 1]."""
     held = sum(weight for term, weight in weights.items() if term in terms)
     return held / (sum(weights.values()) or 1.0)
 
 
 def _density(unit: Unit, terms: int) -> float:
-    """What a unit's share of the question counts for, in (0, 1], by the number of its terms."""
+    """The factor for the share of a unit, in (0, 1], by the number of its terms."""
     return 1.0 if unit.kind is not Kind.CODE else 2 / (1 + max(1.0, terms / USUAL_TERMS))
 
 
 def _stretches(unit: Unit) -> list[tuple[str, frozenset[str]]]:
-    """What a unit is judged by, with its terms: its text, a block of code by each few neighbouring lines."""
+    """The texts by which a unit is scored, with their terms: the whole; of code, all runs of a few lines."""
     lines = unit.text.splitlines() if unit.kind is Kind.CODE else [unit.text]
-    told = [frozenset() if _asks(line) else frozenset(index_terms(f"{unit.header} {line}")) for line in lines]
+    terms = [
+        frozenset() if _asks(line) else frozenset(index_terms(f"{unit.header} {line}")) for line in lines
+    ]
     return [
-        ("\n".join(lines[i : i + JUDGED_LINES]), frozenset[str]().union(*told[i : i + JUDGED_LINES]))
-        for i in range(max(1, len(lines) - JUDGED_LINES + 1))
+        ("\n".join(lines[i : i + SCORED_LINES]), frozenset[str]().union(*terms[i : i + SCORED_LINES]))
+        for i in range(max(1, len(lines) - SCORED_LINES + 1))
     ]
 
 
 def _asks(text: str) -> bool:
-    """Whether a text is a question, as in a transcript: that has the words of one, not the answer."""
+    """Whether a text is a question, as in a transcript: it has the words of ours, but not the answer."""
     return text.rstrip(" *_\"'”’»").endswith(("?", "？"))
 
 
 def _weights(asked: Mapping[str, float], terms: Sequence[Sequence[frozenset[str]]]) -> dict[str, float]:
-    """How much each word of the question tells: its own weight, and how few found sentences hold it."""
-    everything = [unit for passage in terms for unit in passage]
-    holders = Counter(term for unit in everything for term in unit if term in asked)
-    return {
-        term: weight * math.log(1 + len(everything) / (1 + holders[term])) for term, weight in asked.items()
-    }
+    """The weight of each term of the question: its own, times its rarity among the units of the passages."""
+    found = [unit for passage in terms for unit in passage]
+    counts = Counter(term for unit in found for term in unit if term in asked)
+    return {term: weight * math.log(1 + len(found) / (1 + counts[term])) for term, weight in asked.items()}
 
 
 def _same(one: _Scored, other: _Scored) -> bool:
-    """Whether two units say the same, as in two versions of a document."""
+    """Whether two units have nearly the same terms, as in two versions of a document."""
     return len(one.terms & other.terms) > 0.8 * max(1, min(len(one.terms), len(other.terms)))
 
 
-def _shown(unit: Unit, n: int) -> str:
-    """A unit as Markdown, its mark behind it."""
+def _markdown(unit: Unit, n: int) -> str:
+    """A unit as Markdown, with the marker [n] at its end."""
     if unit.kind is Kind.CODE:
         return f"{_shortened(unit.text)}\n\n[{n}]"
     if unit.kind is Kind.ROW:
@@ -221,4 +222,4 @@ def _judged(candidate: Candidate, numbers: dict[int, int]) -> Candidate:
     if not candidate.used:
         return candidate
     n = numbers.get(candidate.hit.chunk_id, 0)
-    return Candidate(candidate.hit, bool(n), "quoted" if n else "relevant, but others say it better", n)
+    return Candidate(candidate.hit, bool(n), "quoted" if n else "relevant, but others answer better", n)

@@ -1,4 +1,4 @@
-"""What a question expects of its answer: a number, a date, a name, a place. Pure."""
+"""The type of answer that a question asks for: a number, a date, a name, a place. Pure."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _DATE = (
 _WHO = r"\b(?:who|whom|whose|wer|wem|wen|wessen|qui|quién|chi|quem)\b|谁|哪位|誰"
 _WHERE = r"\b(?:where|wo|woher|wohin|où|dónde|dove|onde)\b|哪里|哪儿|何处|どこ"
 
-# Names and places are told by their capitals, so these two look at the case.
+# Names and places are recognised by capital letters, so these two patterns respect case.
 _NAME = r"(?<=[a-zäöüß,] )[A-ZÄÖÜ][\w'’.-]+ (?:(?:von|van|de|der|al|of) )?[A-ZÄÖÜ]|·"
 _PLACE = (
     r"\b(?:in|at|near|from|on|to|im|am|aus|bei|nach|à|en|a) (?:the |der |dem |la |el )?[A-ZÄÖÜÉ]"
@@ -42,5 +42,5 @@ _KINDS = (
 
 
 def answer_type(question: str) -> re.Pattern[str] | None:
-    """What is to be found in an answer to the question; None where it asks for nothing of a known kind."""
+    """The pattern that an answer to the question should contain; None for a question of no known type."""
     return next((has for asks, has in _KINDS if asks.search(question)), None)

@@ -1,4 +1,4 @@
-"""A passage cut into what can be quoted by itself: sentences, list items, table rows, blocks of code. Pure.
+"""Splits a passage into units that can be quoted: sentences, list items, table rows, blocks of code. Pure.
 
 Every unit is a verbatim part of the passage.
 """
@@ -20,7 +20,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True)
 class Unit:
-    """A quotable part of a passage; `header` is the table's header row above it, markup included."""
+    """A quotable part of a passage. `header` is the header row of a table row, as it is in the text."""
 
     text: str
     kind: Kind
@@ -33,9 +33,9 @@ _HEADING = re.compile(r"\s{0,3}#{1,6}\s|\s*(?:={3,}|-{3,})\s*$")
 _ROW = re.compile(r"\s*\|.*\|\s*$")
 _RULE = re.compile(r"\s*\|?[\s:|-]*-[\s:|-]*\|?\s*$")
 
-# After a full stop a sentence ends where white space and a beginning follow; after the wide ones at once.
+# A full stop ends a sentence if white space and a capital follow; an ideographic one always does.
 _END = re.compile(r"""(?<=[.!?…])["'”’»)\]]*\s+(?=["'“„«(\[¿¡]*[^\W_a-zß-öø-ÿ])|(?<=[。！？])[”’」』）]*""")
-# What ends with a full stop and no sentence: one letter, and the usual abbreviations.
+# A full stop after one letter or a common abbreviation does not end a sentence.
 _NO_END = re.compile(
     r"(?:^|[\s(.\[])(?:[^\W\d_]|\d{1,2}|Dr|Mr|Mrs|Ms|Prof|St|Jr|Sr|Gen|Col|Lt|Capt|Rev|Hon|Gov|Sen|Rep|vs|etc|e\.g|i\.e|cf"
     r"|al|ca|approx|est|Inc|Ltd|Co|Corp|No|Nos|Nr|Fig|Figs|Eq|Sec|Vol|pp|ed|eds|Bd|Abb|Tab|bzw|usw|evtl|ggf|inkl"
@@ -44,7 +44,7 @@ _NO_END = re.compile(
 
 
 def units(text: str) -> list[Unit]:
-    """The quotable parts of a passage in their order; headings are none."""
+    """The quotable parts of a passage, in order and without headings."""
     found: list[Unit] = []
     for block, kind in _blocks(text.splitlines()):
         if kind is Kind.ROW:
@@ -57,7 +57,7 @@ def units(text: str) -> list[Unit]:
 
 
 def sentences(text: str) -> list[str]:
-    """Prose as its sentences."""
+    """The sentences of a text."""
     parts: list[str] = []
     begin = 0
     for end in _END.finditer(text):
@@ -69,7 +69,7 @@ def sentences(text: str) -> list[str]:
 
 
 def _blocks(lines: list[str]) -> Iterator[tuple[list[str], Kind]]:
-    """Runs of lines that belong together; headings and empty lines end a run and are in none."""
+    """Runs of lines that belong together. Headings and empty lines separate them."""
     run: list[str] = []
     kind = Kind.SENTENCE
     fence = ""
@@ -94,7 +94,7 @@ def _blocks(lines: list[str]) -> Iterator[tuple[list[str], Kind]]:
 
 
 def _begins(line: str, kind: Kind) -> Kind | None:
-    """The kind of block that a line begins, None when it goes on with the one before."""
+    """The kind of block that a line begins; None if it continues the one before."""
     if _FENCE.match(line):
         return Kind.CODE
     if _ITEM.match(line):
@@ -105,7 +105,7 @@ def _begins(line: str, kind: Kind) -> Kind | None:
 
 
 def _rows(lines: list[str]) -> list[Unit]:
-    """A table's rows, each with the header; a table that begins in the middle has none."""
+    """The rows of a table, each with the header row. A table that is cut at its top has none."""
     if len(lines) > 1 and _RULE.match(lines[1]):
         return [Unit(line.strip(), Kind.ROW, lines[0].strip()) for line in lines[2:]]
     return [Unit(line.strip(), Kind.ROW) for line in lines]

@@ -1,6 +1,7 @@
-"""Content words of texts in the usual languages: what is left without the words that only hold it together.
+"""Content words of texts in common languages: all but the function words. Pure.
 
-Pure. Used here in the chat to find out what a question is about; memory has its own way with words.
+The chat uses them to find what a question is about. The stop words of the memory's index are others: fewer,
+as dropping a word there loses it for good.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from ragconfig.text_rules import UNSPACED
 _WORD = re.compile(rf"[{UNSPACED}]+|[^\W_{UNSPACED}]+(?:['’.,-](?=[^\W_{UNSPACED}])[^\W_{UNSPACED}]+)*")
 _UNSPACED_RUN = re.compile(f"[{UNSPACED}]+")
 
-# Function words, question words and pronouns of English, German, French, Spanish, Italian, Dutch, Portuguese;
-# one set, as a question does not say which language it is in.
+# Function words, question words and pronouns of English, German, French, Spanish, Italian, Dutch, Portuguese.
+# One set: the language of a question is not known.
 _FUNCTION_WORDS = """
 a about after again all also am an and any are aren't as at be because been before being between both but
 by can can't could did didn't do does doesn't doing don't down during each else even ever few for from
@@ -57,8 +58,8 @@ ao aos com como da das de do dos e é ela ele eles em entre era foi foram isso i
 não o os ou para pela pelo por qual quais quando quantos que quem se sem ser seu sua são também um uma
 """
 
-# The same for Chinese and Japanese, cut out of runs of characters, longer ones first. No single character
-# that is often a part of a word, such as the 中 of 中国 and the 都 of 首都.
+# The same for Chinese and Japanese, removed from runs of characters, longest first. Single characters that
+# are often part of a word are not among them, such as the 中 of 中国 and the 都 of 首都.
 _FUNCTION_RUN_PARTS = """
 什么时候 什么样 为什么 是什么 什么 哪些 哪个 哪一 哪里 哪儿 哪年 哪 谁的 谁 怎么样
 怎么 怎样 如何 多少 多久 多大 几个 几年 是否 是不是 有没有 可以 可能 它们 他们 她们
@@ -70,18 +71,14 @@ _FUNCTION_RUN_PARTS = """
 _FUNCTION_RUNS = re.compile("|".join(sorted(_FUNCTION_RUN_PARTS.split(), key=len, reverse=True)))
 _STOP = frozenset(_FUNCTION_WORDS.split())
 
-# Characters of a question that are looked at: as many as memory uses, which says so where there are more. The
-# number stands here a second time because the two programs share nothing but the protocol.
-LONGEST_QUESTION = 10_000
-
 
 def words(text: str) -> list[str]:
-    """All words in lower case; a run of a script without spaces is one."""
+    """All words in lower case. A run of characters of a script without spaces is one word."""
     return [word.lower().replace("’", "'") for word in _WORD.findall(text)]
 
 
 def content_words(text: str) -> list[str]:
-    """The words that say what a text is about, in their order, as written."""
+    """The content words of a text, in order and as written."""
     found: list[str] = []
     for word in _WORD.findall(text):
         if _UNSPACED_RUN.fullmatch(word):
@@ -92,7 +89,7 @@ def content_words(text: str) -> list[str]:
 
 
 def index_terms(text: str) -> list[str]:
-    """What two texts are compared by: stems of content words; of unspaced scripts, overlapping pairs."""
+    """The terms by which texts are compared: stems of content words; in unspaced scripts, character pairs."""
     stem = _stemmer()
     found: list[str] = []
     for word in content_words(text):
@@ -104,13 +101,13 @@ def index_terms(text: str) -> list[str]:
 
 
 def is_unspaced(text: str) -> bool:
-    """Whether most letters of a text are of a script without spaces."""
+    """Whether most letters of a text belong to scripts without spaces."""
     return sum(map(len, _UNSPACED_RUN.findall(text))) * 2 > sum(map(str.isalpha, text))
 
 
 @functools.cache
 def _stemmer() -> Callable[[str], str]:
-    """English and then German stems: enough for these two, harmless to the names of any language."""
+    """Stems as in English and then in German; names of other languages rarely change."""
     make: Callable[[str], Any] = import_module("Stemmer").Stemmer  # a C module without type stubs
     english, german = make("english").stemWord, make("german").stemWord
     return lambda word: str(german(english(word)))

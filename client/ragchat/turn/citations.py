@@ -1,7 +1,7 @@
-"""Citations of an answer, checked against the passages it was given. Pure.
+"""Checks the citations of an answer against the passages that the model was given. Pure.
 
-Every [n] must name a passage, and every quotation that is attributed to [n] must stand in it word for word.
-Aside stay white space, emphasis, the style of quotation marks and dashes, and the stop that ends a quotation.
+Every [n] must name a passage, and every quotation attributed to [n] must occur in it word for word. White
+space, emphasis, the style of quotation marks and dashes, and a stop at the end of a quotation do not count.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from ragchat.types import Citation, Hit
 
 # [1], [1, 2], [1-3], and the brackets of Chinese models; not [1](a link).
-MARK = re.compile(r"[\[【［](\d{1,3}(?:\s*[,;，、–-]\s*\d{1,3})*)[\]】］](?!\()")
+MARKER = re.compile(r"[\[【［](\d{1,3}(?:\s*[,;，、–-]\s*\d{1,3})*)[\]】］](?!\()")
 _CODE = re.compile(r"^(?P<fence>```|~~~).*?^(?P=fence)|`[^`\n]+`", re.MULTILINE | re.DOTALL)
 _QUOTED = re.compile(
     r'"([^"\n]+)"|“([^“”\n]+)”|„([^„“”\n]+)[“”]|«([^«»\n]+)»|「([^「」\n]+)」|『([^『』\n]+)』'
@@ -22,25 +22,25 @@ _BLOCK_QUOTE = re.compile(r"(?:^[ \t]*>[^\n]*(?:\n|\Z))+", re.MULTILINE)
 _PARAGRAPH_END = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*+]|\d+[.)])\s)")
 _ELLIPSIS = re.compile(r"\s*[\[(]?(?:…|\.\.\.)[\])]?\s*")
 
-_SAME = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "„": '"', "–": "-", "—": "-", "‑": "-"})
+_EQUIVALENT = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "„": '"', "–": "-", "—": "-", "‑": "-"})
 _EMPHASIS = re.compile(r"[*_`]+")
 _STOPS = " \t\n.,;:!?。，；：！？"
 
-# One or two quoted words are a name or a term; their wording proves nothing.
+# One or two quoted words are a name or a term, not a quotation.
 TERM_WORDS = 2
 TERM_CHARACTERS = 4  # for scripts without spaces
 
 
 @dataclass(frozen=True)
 class Checked:
-    """What an answer cites, in the order of its marks, and the numbers that name no passage."""
+    """The citations of an answer in the order of its markers; `unknown` numbers name no passage."""
 
     citations: list[Citation]
     unknown: list[int]
 
 
 @dataclass(frozen=True)
-class _Mark:
+class _Marker:
     start: int
     end: int
     numbers: tuple[int, ...]
@@ -55,18 +55,18 @@ class _Quotation:
 
 
 def check(answer: str, passages: Mapping[int, Hit]) -> Checked:
-    """The citations of an answer. A quotation that stands in no passage it is attributed to is unverified."""
+    """Find and check the citations of an answer. `passages` are the hits by their numbers."""
     text = _CODE.sub(lambda code: " " * len(code.group()), answer)
     quotations = _quotations(text)
-    marks = [
-        _Mark(found.start(), found.end(), _numbers(found.group(1)))
-        for found in MARK.finditer(text)
+    markers = [
+        _Marker(found.start(), found.end(), _numbers(found.group(1)))
+        for found in MARKER.finditer(text)
         if not any(quote.start < found.start() < quote.end for quote in quotations)
     ]
-    mentioned = list(dict.fromkeys(number for mark in marks for number in mark.numbers))
+    mentioned = list(dict.fromkeys(number for marker in markers for number in marker.numbers))
     quotes: dict[int, list[tuple[str, bool]]] = {number: [] for number in mentioned if number in passages}
     for quotation in quotations:
-        if attributed := _attributed(quotation, marks, text, passages):
+        if attributed := _attributed(quotation, markers, text, passages):
             number, verified = attributed
             quotes[number].append((quotation.text, verified))
     citations = [
@@ -77,24 +77,24 @@ def check(answer: str, passages: Mapping[int, Hit]) -> Checked:
     return Checked(citations, [number for number in mentioned if number not in passages])
 
 
-def stands_in(quote: str, text: str) -> bool:
-    """Whether a quotation stands in a text; the parts around an ellipsis one after the other."""
-    place, text = 0, _normal(text)
+def is_verbatim(quote: str, text: str) -> bool:
+    """Whether a quotation occurs in a text; the parts around an ellipsis in their order."""
+    position, text = 0, _normalized(text)
     for part in _ELLIPSIS.split(quote):
-        wanted = _normal(part).strip(_STOPS)
+        wanted = _normalized(part).strip(_STOPS)
         if not wanted:
             continue
-        # A quotation may begin a sentence with what is the middle of another.
-        found = [text.find(first + wanted[1:], place) for first in {wanted[0].lower(), wanted[0].upper()}]
-        place = min((start for start in found if start >= 0), default=-1)
-        if place < 0:
+        # A quotation from the middle of a sentence may begin with a capital letter, and the reverse.
+        found = [text.find(first + wanted[1:], position) for first in {wanted[0].lower(), wanted[0].upper()}]
+        position = min((start for start in found if start >= 0), default=-1)
+        if position < 0:
             return False
-        place += len(wanted)
+        position += len(wanted)
     return True
 
 
-def _normal(text: str) -> str:
-    return " ".join(_EMPHASIS.sub("", text.translate(_SAME)).split())
+def _normalized(text: str) -> str:
+    return " ".join(_EMPHASIS.sub("", text.translate(_EQUIVALENT)).split())
 
 
 def _numbers(text: str) -> tuple[int, ...]:
@@ -107,13 +107,13 @@ def _numbers(text: str) -> tuple[int, ...]:
 
 
 def _quotations(text: str) -> list[_Quotation]:
-    """Block quotations, and quotation marks outside of them around more than a term."""
+    """Block quotations, and outside of them texts in quotation marks that are longer than a term."""
     blocks = [_Quotation(*found.span(), found.group(), block=True) for found in _BLOCK_QUOTE.finditer(text)]
     quotations = []
     for block in blocks:
         lines = re.sub(r"^[ \t]*>[ \t]?", "", block.text, flags=re.MULTILINE)
-        inner = MARK.search(lines)
-        # Its own mark stands at its end: what follows the mark, and the mark, are not quoted.
+        inner = MARKER.search(lines)
+        # The marker at the end of a block, and what follows it, are not quoted.
         words = lines[: inner.start()] if inner else lines
         end = block.end if inner is None else block.start + block.text.index(inner.group())
         quotations.append(_Quotation(block.start, end, words.strip(' "“”—–-\n'), block=True))
@@ -131,40 +131,40 @@ def _is_term(text: str) -> bool:
 
 
 def _attributed(
-    quotation: _Quotation, marks: Sequence[_Mark], text: str, passages: Mapping[int, Hit]
+    quotation: _Quotation, markers: Sequence[_Marker], text: str, passages: Mapping[int, Hit]
 ) -> tuple[int, bool] | None:
-    """The number a quotation is attributed to, and whether it stands there; None: to nothing.
+    """The number that a quotation is attributed to, and whether it is verbatim; None: to no passage.
 
-    `"…" [1]` is the usual order, `[1] says "…"` the other. Where a mark stands on both sides, the quotation
-    belongs to the one that has it: an honest answer must not be called wrong for its word order.
+    `"…" [1]` is the usual order, `[1] says "…"` the other. With markers on both sides, the quotation belongs
+    to the passage that contains it: an honest answer must not fail for its word order.
     """
-    ahead, behind = _next_marks(quotation, marks, text), _last_mark(quotation, marks, text)
-    numbers = [number for mark in (*ahead, *behind) for number in mark.numbers if number in passages]
+    near = [*_markers_after(quotation, markers, text), *_marker_before(quotation, markers, text)]
+    numbers = [number for marker in near for number in marker.numbers if number in passages]
     if not numbers:
         return None
     for number in numbers:
-        if stands_in(quotation.text, passages[number].text):
+        if is_verbatim(quotation.text, passages[number].text):
             return number, True
     return numbers[0], False
 
 
-def _next_marks(quotation: _Quotation, marks: Sequence[_Mark], text: str) -> list[_Mark]:
-    """The first run of marks after the quotation, in its paragraph; a block may have it in the next one."""
+def _markers_after(quotation: _Quotation, markers: Sequence[_Marker], text: str) -> list[_Marker]:
+    """The first run of markers after a quotation in its paragraph, for a block also in the next one."""
     ends = [found.end() for found in _PARAGRAPH_END.finditer(text, quotation.end)] + [len(text)] * 2
     end = ends[1] if quotation.block else ends[0]
-    run: list[_Mark] = []
-    for mark in marks:
-        if mark.start < quotation.end or mark.start >= end:
+    run: list[_Marker] = []
+    for marker in markers:
+        if marker.start < quotation.end or marker.start >= end:
             continue
-        if run and text[run[-1].end : mark.start].strip(" ,"):
+        if run and text[run[-1].end : marker.start].strip(" ,"):
             break
-        run.append(mark)
+        run.append(marker)
     return run
 
 
-def _last_mark(quotation: _Quotation, marks: Sequence[_Mark], text: str) -> list[_Mark]:
-    """The last mark before the quotation, in its paragraph."""
-    before = [mark for mark in marks if mark.end <= quotation.start]
+def _marker_before(quotation: _Quotation, markers: Sequence[_Marker], text: str) -> list[_Marker]:
+    """The last marker before a quotation, in its paragraph."""
+    before = [marker for marker in markers if marker.end <= quotation.start]
     if not before or _PARAGRAPH_END.search(text, before[-1].end, quotation.start):
         return []
     return before[-1:]

@@ -1,7 +1,4 @@
-"""The conversation as the model sees it: which past turns fit, and how they read. Pure.
-
-Not the store of sessions, and not the follow-up questions (`followup`).
-"""
+"""Past turns as messages of the prompt: which of them fit, and how they read. Pure."""
 
 from __future__ import annotations
 
@@ -9,33 +6,33 @@ import re
 from collections.abc import Sequence
 
 from ragchat.llm import tokens
-from ragchat.turn.citations import MARK
+from ragchat.turn.citations import MARKER
 from ragchat.types import NOT_GROUNDED, Message, Turn
 
-_MARKS = re.compile(rf"\s?{MARK.pattern}")
+_MARKERS = re.compile(rf"\s?{MARKER.pattern}")
 
 
 def history_messages(turns: Sequence[Turn]) -> list[Message]:
     """Questions and answers as messages of the API, oldest first.
 
-    The marks [n] are taken out of old answers: the passages they named are not in this prompt, and their
-    numbers now name others. So is what we ourselves added to an answer.
+    Markers [n] are removed from the answers: the passages they named are not in this prompt, and the numbers
+    name others now. The sentence that we add to answers without passages is removed, too.
     """
     messages: list[Message] = []
     for turn in turns:
         messages.append({"role": "user", "content": turn.question})
-        answer = _MARKS.sub("", turn.answer.removesuffix(NOT_GROUNDED)).strip()
+        answer = _MARKERS.sub("", turn.answer.removesuffix(NOT_GROUNDED)).strip()
         messages.append({"role": "assistant", "content": answer})
     return messages
 
 
 def turn_tokens(turn: Turn) -> int:
-    """An upper estimate of what a past turn takes of the prompt."""
+    """An upper estimate of the tokens that a past turn takes of the prompt."""
     return tokens.prompt_at_most(history_messages([turn]))
 
 
 def newest_that_fit(turns: Sequence[Turn], budget: int) -> list[Turn]:
-    """The newest turns, without a gap, whose tokens are within the budget; oldest first."""
+    """The most recent turns that fit into `budget` tokens, oldest first."""
     kept = 0
     for turn in reversed(turns):
         budget -= turn_tokens(turn)

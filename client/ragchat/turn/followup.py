@@ -1,8 +1,8 @@
-"""Follow-up questions: what memory is to be asked when a question leans on the ones before. Pure.
+"""Follow-up questions: the query to memory for a question that refers to those before it. Pure.
 
-"and in 2019?" or "who wrote it?" find nothing by themselves. No model is asked (that would cost a round trip,
-and offline there is none): a question that looks as if it depended on the conversation gets the content words
-of what was searched for before. A question that stands alone stays as it is.
+"and in 2019?" and "who wrote it?" find nothing by themselves. No model rewrites them: that would cost a round
+trip, and offline there is none. Instead, the content words of the last query are appended to a question that
+looks like a follow-up. Other questions stay as they are.
 """
 
 from __future__ import annotations
@@ -10,16 +10,17 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ragchat.offline.words import LONGEST_QUESTION, content_words, is_unspaced, words
+from ragchat.offline.words import content_words, is_unspaced, words
 from ragchat.types import Turn
+from ragconfig.text_rules import MAX_QUERY_CHARACTERS
 
-# What opens like this is about something else of the same kind …
+# A question with such a beginning asks the same about something else …
 _ELLIPTIC = re.compile(
     r"(what|how) about\b|what else\b|same for\b|was ist mit\b|wie (steht|sieht) es\b|was noch\b|sonst noch\b"
     r"|qu'en est\b|quoi d'autre\b|(y )?qué hay de\b|e per quanto\b|至于|那么?",
     re.IGNORECASE,
 )
-# … and what opens like this may be, if it says little itself.
+# … and one with such a beginning may, if it has few words of its own.
 _OPENER = re.compile(
     r"(and|but|or|also|then|so|und|aber|oder|auch|dann|et|mais|ou|alors|y|pero|o|e|ma|mas|en|maar)\b"
     r"|还有|以及|而且|但是?|では|それで|じゃあ",
@@ -51,10 +52,10 @@ _QUESTION_WORDS = frozenset(
 _UNSPACED_PRONOUN = re.compile(r"它|他(?!人)|她|这|那[个些里]|该|それ|これ|その|この|彼")
 _UNSPACED_END = re.compile(r"呢[？?。\s]*$|は[？?]\s*$")
 
-# Content words of a question that is not complete. Of a script without spaces, characters.
+# At most so many content words (in scripts without spaces: characters) make an incomplete question.
 FEW_WORDS = 3
 FEW_CHARACTERS = 8
-# A pronoun refers within its own question when that much stands before it: "When did Tesla say that he …".
+# With so much before it, a pronoun refers to its own question: "When did Tesla say that he …".
 ANTECEDENT_WORDS = 2
 ANTECEDENT_CHARACTERS = 3
 # "Berlin?", "in 2019?"
@@ -63,16 +64,16 @@ CARRIED_WORDS = 12
 
 
 def search_text(question: str, history: Sequence[Turn]) -> str:
-    """What memory is asked for this question, given the turns before it; one of many pages stands alone."""
-    if not history or len(question) > LONGEST_QUESTION or not depends(question):
+    """The query for a question after the turns in `history`. A question of many pages is not a follow-up."""
+    if not history or len(question) > MAX_QUERY_CHARACTERS or not depends(question):
         return question
     own = content_words(question)
-    # Its own words once more: "and espresso?" after a question about tea is about espresso first.
+    # Its own words are repeated: "and espresso?" after a question about tea is mainly about espresso.
     return " ".join([question.strip(), *own, *_carried(history[-1], own)])
 
 
 def depends(question: str) -> bool:
-    """Whether a question reads as if it needed the one before it."""
+    """Whether a question looks like a follow-up."""
     question = question.strip()
     content = content_words(question)
     if not content or _ELLIPTIC.match(question):
@@ -99,7 +100,7 @@ def _is_bare(question: str, content: Sequence[str]) -> bool:
 
 
 def _has_loose_pronoun(question: str) -> bool:
-    """Whether a pronoun has nothing before it in the question that it could stand for."""
+    """Whether a pronoun has no antecedent within the question."""
     said = question.rstrip("?!. ").split()
     for place, word in enumerate(said):
         polite = place > 0 and word[0].isupper()  # German "Sie", "Ihr"
@@ -111,17 +112,17 @@ def _has_loose_pronoun(question: str) -> bool:
 
 
 def _carried(turn: Turn, own: Sequence[str]) -> list[str]:
-    """Content words of the last search and of the title cited first, without what the question says anew.
+    """Content words of the last query and of the title cited first, without those of the question itself.
 
-    The last search, not the last question: it holds what a chain of follow-ups began with.
+    The last query, not the last question: it contains what a chain of follow-ups began with.
     """
     title = next((citation.title for citation in turn.citations), "")
     known = {word.lower() for word in own}
     numbers = any(map(_has_digit, own))
     carried: list[str] = []
-    searched = (turn.trace.query or turn.question)[:LONGEST_QUESTION]
+    searched = (turn.trace.query or turn.question)[:MAX_QUERY_CHARACTERS]
     for word in [*content_words(searched), *content_words(title)]:
-        replaced = numbers and _has_digit(word)  # "and in 2019?" is not about 2018
+        replaced = numbers and _has_digit(word)  # "and in 2019?" replaces 2018
         if word.lower() not in known and not replaced:
             known.add(word.lower())
             carried.append(word)

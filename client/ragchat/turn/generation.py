@@ -10,6 +10,7 @@ from ragchat.llm import tokens
 from ragchat.llm.client import Model
 from ragchat.llm.completion import Completion
 from ragchat.llm.errors import EmptyAnswer, ToolRoundsUsedUp
+from ragchat.memory.types import ToolResult
 from ragchat.offline.answer import EMPTY_MEMORY
 from ragchat.sanitize import one_line
 from ragchat.turn.citations import Checked, check
@@ -17,7 +18,7 @@ from ragchat.turn.limits import TurnLimits
 from ragchat.turn.passages import Passages, judge, quote
 from ragchat.turn.prompt import Prompt, Prompts, build
 from ragchat.turn.retrieval import Retrieval
-from ragchat.turn.tools import Approve, Outcome, Toolbox
+from ragchat.turn.tools import Approve, Toolbox
 from ragchat.types import (
     NOT_GROUNDED,
     Answer,
@@ -95,7 +96,7 @@ async def generate(
 
 
 def _dropped(dropped: int, history: Sequence[Turn]) -> str:
-    """What to say about turns that no longer fit; "" when that was said before."""
+    """The notice for turns that no longer fit, "" if the turn before had it."""
     before = history[-1].trace.dropped_turns if history else 0
     if dropped <= before:
         return ""
@@ -104,20 +105,20 @@ def _dropped(dropped: int, history: Sequence[Turn]) -> str:
 
 
 def _flaws(checked: Checked) -> Iterator[str]:
-    """A sentence for each kind of citation that does not hold."""
+    """A notice for unknown citations, and one for wrong quotations."""
     if checked.unknown:
-        yield f"The answer cites {_marks(checked.unknown)}, but no such passage was given."
+        yield f"The answer cites {_markers(checked.unknown)}, but no such passage was given."
     if wrong := sorted({citation.n for citation in checked.citations if not citation.verified}):
-        yield f"A quotation attributed to {_marks(wrong)} does not stand there word for word."
+        yield f"A quotation attributed to {_markers(wrong)} is not in it word for word."
 
 
-def _marks(numbers: Sequence[int]) -> str:
+def _markers(numbers: Sequence[int]) -> str:
     return ", ".join(f"[{n}]" for n in numbers)
 
 
 @dataclass(frozen=True)
 class _Exchange:
-    """All rounds with the model: what it wrote, what was sent, and the passages it has by now."""
+    """All rounds with the model: its text, the messages both ways, and the passages it has."""
 
     text: str
     messages: list[Message]
@@ -132,24 +133,25 @@ async def _converse(
     limits: TurnLimits,
     emit: Emit,
 ) -> _Exchange:
-    """Ask the model, and again with the results of its tool calls until it makes none. Raises ModelError."""
+    """Ask the model, and again with the results of its tool calls until it calls none. Raises ModelError."""
     messages, passages = list(prompt.messages), prompt.passages
     texts: list[str] = []
     usage = Usage()
     for rounds_left in range(limits.rounds, -1, -1):
         offered = tools if rounds_left else []
-        completion = await _complete(answerer.model, messages, offered, emit, begins=not texts)
-        messages.append(_spoken(completion))
+        completion = await _complete(answerer.model, messages, offered, emit, is_first=not texts)
+        messages.append(_message(completion))
         texts += [completion.text] if completion.text else []
         usage += completion.usage
         if not completion.requests or not rounds_left:
             break
-        for outcome in await _call_tools(answerer, completion.requests, emit):
-            judged = [judge(hit, limits.retrieval.min_score) for hit in outcome.hits]
+        results = await _call_tools(answerer, completion.requests, emit)
+        for request, result in zip(completion.requests, results, strict=True):
+            judged = [judge(hit, limits.retrieval.min_score) for hit in result.hits]
             passages = passages.extended(judged, limits.budget.passages)
-            text, summary = _tool_result(outcome, passages, limits.budget.passages)
-            messages.append({"role": "tool", "tool_call_id": outcome.call.request.id, "content": text})
-            emit(ToolFinished(outcome.call.request.name, outcome.ok, summary))
+            text, summary = _readable(result, passages, limits.budget.passages)
+            messages.append({"role": "tool", "tool_call_id": request.id, "content": text})
+            emit(ToolFinished(request.name, result.ok, summary))
     text = "\n\n".join(texts)
     if not text.strip():
         used_up = completion.requests or rounds_left == 0 < limits.rounds
@@ -161,10 +163,10 @@ async def _converse(
 
 
 async def _complete(
-    model: Model, messages: Sequence[Message], tools: Sequence[dict[str, Any]], emit: Emit, *, begins: bool
+    model: Model, messages: Sequence[Message], tools: Sequence[dict[str, Any]], emit: Emit, *, is_first: bool
 ) -> Completion:
-    """One request to the model; what it wrote before a tool call is a paragraph of its own."""
-    separator = "" if begins else "\n\n"
+    """One request to the model. The text of each request is a paragraph of its own in the answer."""
+    separator = "" if is_first else "\n\n"
 
     def show(text: str) -> None:
         nonlocal separator
@@ -179,7 +181,7 @@ async def _complete(
     return completion
 
 
-def _spoken(completion: Completion) -> Message:
+def _message(completion: Completion) -> Message:
     message: Message = {"role": "assistant", "content": completion.text}
     if completion.requests:
         message["tool_calls"] = [
@@ -190,9 +192,10 @@ def _spoken(completion: Completion) -> Message:
 
 
 def _truncated(usage: Usage, messages: Sequence[Message], model: str) -> str:
-    """What to say when the server counted fewer prompt tokens than any tokenizer can make of what was sent.
+    """The notice for a prompt that the server may have cut, "" if it has not.
 
-    Some servers leave cached tokens out of their count, so these are added; 0 is no count.
+    It has if it counted fewer prompt tokens than any tokenizer can make of the prompt. Some servers leave
+    cached tokens out of their count, so these are added; 0 is no count.
     """
     sent = tokens.prompt_at_least(messages)
     counted = usage.prompt_tokens + usage.cached_tokens
@@ -204,7 +207,7 @@ def _truncated(usage: Usage, messages: Sequence[Message], model: str) -> str:
     )
 
 
-async def _call_tools(answerer: Answerer, requests: Sequence[ToolRequest], emit: Emit) -> list[Outcome]:
+async def _call_tools(answerer: Answerer, requests: Sequence[ToolRequest], emit: Emit) -> list[ToolResult]:
     """Carry out the calls of one round, at the same time, once all of them are decided on."""
     calls = [await answerer.toolbox.permit(request, answerer.approve) for request in requests]
     for call in calls:
@@ -212,11 +215,11 @@ async def _call_tools(answerer: Answerer, requests: Sequence[ToolRequest], emit:
     return await answerer.toolbox.run(calls)
 
 
-def _tool_result(outcome: Outcome, passages: Passages, budget: int) -> tuple[str, str]:
-    """A tool's outcome as the model reads it, and as one line for the user."""
-    if not outcome.hits:
-        text = outcome.text[: budget * 3]  # about as many tokens as passages may have
+def _readable(result: ToolResult, passages: Passages, budget: int) -> tuple[str, str]:
+    """The result of a tool for the model, and as one line for the user."""
+    if not result.hits:
+        text = result.text[: budget * 3]  # about as many tokens as passages may have
         return text, one_line(text, SUMMARY_CHARACTERS)
-    found = {hit.chunk_id for hit in outcome.hits}
+    found = {hit.chunk_id for hit in result.hits}
     shown = {n: hit for n, hit in passages.numbered().items() if hit.chunk_id in found}
     return quote(shown) or "Memory holds nothing relevant to this.", f"{len(shown)} passages"

@@ -1,7 +1,7 @@
 """The passages of a turn: which hits the model gets, how they are numbered and quoted. Pure.
 
-Passages are other people's text. Each stands between marks that carry a random word which occurs in none of
-them, so that no passage can end its own quotation.
+Passages are other people's text. The tags around each of them carry a random word that occurs in none, so
+that no passage can end its own quotation.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ragconfig.text_rules import passage_names
 
 @dataclass(frozen=True)
 class Passages:
-    """All candidates of a turn; those with a number are in the prompt, and take `tokens` of it."""
+    """All candidates of a turn. Those with a number are in the prompt and take `tokens` of it."""
 
     candidates: list[Candidate]
     tokens: int
@@ -26,7 +26,7 @@ class Passages:
         return {candidate.n: candidate.hit for candidate in self.candidates if candidate.n}
 
     def extended(self, candidates: Sequence[Candidate], budget: int) -> Passages:
-        """These and the candidates that a tool has found, except those already numbered."""
+        """These, and the relevant new `candidates` of a tool that fit into `budget` tokens."""
         numbered = self.numbered()
         known = {hit.chunk_id for hit in numbered.values()}
         new = [candidate for candidate in candidates if candidate.hit.chunk_id not in known]
@@ -35,7 +35,7 @@ class Passages:
 
 
 def judge(hit: Hit, min_score: float) -> Candidate:
-    """Whether a hit is relevant, as a candidate."""
+    """A hit as a candidate: it is used if its score is at least `min_score`."""
     if hit.score >= min_score:
         return Candidate(hit, True, "relevant")
     return Candidate(hit, False, f"not relevant: its score {hit.score:.2f} is below {min_score:.2f}")
@@ -58,18 +58,19 @@ def number(candidates: Iterable[Candidate], budget: int, first: int = 1) -> Pass
 
 
 def quote(hits: dict[int, Hit]) -> str:
-    """Numbered passages between marks that their text cannot forge."""
-    mark = _mark("".join(hit.text + hit.title + hit.heading + hit.uri for hit in hits.values()))
+    """Numbered passages between tags that their text cannot forge."""
+    word = _random_word("".join(hit.text + hit.title + hit.heading + hit.uri for hit in hits.values()))
     return "\n\n".join(
-        f"<passage {n} {mark} from {_source(hit)}>\n{hit.text.strip()}\n</passage {n} {mark}>"
+        f"<passage {n} {word} from {_source(hit)}>\n{hit.text.strip()}\n</passage {n} {word}>"
         for n, hit in hits.items()
     )
 
 
-def _mark(text: str) -> str:
-    while (mark := secrets.token_hex(4)) in text:
+def _random_word(text: str) -> str:
+    """A word that does not occur in `text`."""
+    while (word := secrets.token_hex(4)) in text:
         pass
-    return mark
+    return word
 
 
 def _source(hit: Hit) -> str:

@@ -23,7 +23,7 @@ from ragchat.types import Candidate, Message, Turn
 from ragconfig.regular_files import read_regular
 from ragconfig.settings import Settings
 
-# Of a prompt file: far more than any model can hold.
+# Of a prompt file: far more than the context of any model.
 LARGEST_BYTES = 1 << 20
 
 
@@ -37,8 +37,8 @@ class Prompts:
     """The fixed texts of every prompt."""
 
     system: str
-    passages: str  # introduces the quoted passages
-    no_passages: str  # stands in their place when there are none
+    passages: str  # introduction of the quoted passages
+    no_passages: str  # in their place if there are none
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Prompt:
 
 
 def load_prompts(settings: Settings) -> Prompts:
-    """The packaged texts, or the files named in the settings. Raises PromptUnreadable."""
+    """The packaged prompts, or those of the files named in the settings. Raises PromptUnreadable."""
     files = settings.table("prompts", PromptSettings)
     return Prompts(
         system=_read("system", files.system),
@@ -68,7 +68,7 @@ def _read(name: str, file: str) -> str:
         return read_regular(Path(file).expanduser(), LARGEST_BYTES).decode("utf-8-sig").strip()
     except OSError as error:
         raise PromptUnreadable(f"prompts.{name}", file, error.strerror or str(error)) from error
-    except RuntimeError as error:  # `~name` of a user that does not exist
+    except RuntimeError as error:  # `~name` of an unknown user
         raise PromptUnreadable(f"prompts.{name}", file, "there is no such home folder") from error
     except UnicodeDecodeError as error:
         raise PromptUnreadable(f"prompts.{name}", file, "it is not text in UTF-8") from error
@@ -85,8 +85,8 @@ def build(
 ) -> Prompt:
     """The prompt for a question. Raises QuestionTooLong.
 
-    Passages come before history, the better ones first; a quarter of the room is kept for history where there
-    is any. The oldest turns go first.
+    Passages are added first, best first, then the history, newest turn first. If there is a history, at least
+    a quarter of the room is left for it.
     """
     frame = [{"role": "system", "content": prompts.system}, {"role": "user", "content": question}]
     introduction = tokens.at_most(prompts.passages) + tokens.at_most(prompts.no_passages)
@@ -102,7 +102,7 @@ def build(
     messages: list[Message] = [
         {"role": "system", "content": prompts.system},
         *history_messages(kept),
-        # One message, as many chat templates refuse two of the user in a row.
+        # One message: many chat templates refuse two user messages in a row.
         {"role": "user", "content": f"{quoted}\n\n{question}"},
     ]
     return Prompt(messages, passages, len(history) - len(kept), tokens.prompt_at_most(messages))

@@ -1,7 +1,4 @@
-"""The tools of memory that a model may call by itself, and the calls of one round, run at the same time.
-
-Who may be called is decided here: read-only tools at once, any other only with the user's approval.
-"""
+"""The tools of memory that a model may call: read-only ones at once, others with the user's approval."""
 
 from __future__ import annotations
 
@@ -14,8 +11,9 @@ import msgspec
 from msgspec import UnsetType
 
 from ragchat.errors import RagChatError
+from ragchat.memory.types import ToolResult
 from ragchat.turn.retrieval import Memory
-from ragchat.types import Hit, ToolRequest
+from ragchat.types import ToolRequest
 
 if TYPE_CHECKING:
     from ragmcp.protocol.schema.tools import ToolInfo
@@ -24,26 +22,16 @@ Approve = Callable[[str, dict[str, Any]], Awaitable[bool]]
 
 
 @dataclass(frozen=True)
-class Call:
-    """A request with its arguments read; `refusal` says why it is not carried out."""
+class ToolCall:
+    """A request with its arguments decoded. `refusal` says why it is not carried out, "" if it is."""
 
     request: ToolRequest
     arguments: dict[str, Any] = field(default_factory=dict)
     refusal: str = ""
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What came of a call: passages of memory, or any other text."""
-
-    call: Call
-    ok: bool
-    text: str
-    hits: list[Hit] = field(default_factory=list)
-
-
 class Toolbox:
-    """The offered tools; those of a memory that is down are left out."""
+    """The tools named in `offered`, as far as memory has them. `seconds` is the deadline of each request."""
 
     def __init__(self, memory: Memory, offered: Sequence[str], seconds: float) -> None:
         self._memory = memory
@@ -52,7 +40,7 @@ class Toolbox:
         self._tools: dict[str, ToolInfo] | None = None
 
     async def tools(self) -> dict[str, ToolInfo]:
-        """The offered tools by name; asked for once."""
+        """The offered tools by name. Listed once; none while memory is down."""
         if self._tools is None and self._offered:
             try:
                 with anyio.fail_after(self._seconds):
@@ -63,7 +51,7 @@ class Toolbox:
         return self._tools or {}
 
     async def descriptions(self) -> list[dict[str, Any]]:
-        """The tools as the chat-completions API wants them."""
+        """The tools in the form of the chat-completions API."""
         return [
             {
                 "type": "function",
@@ -76,42 +64,41 @@ class Toolbox:
             for tool in (await self.tools()).values()
         ]
 
-    async def permit(self, request: ToolRequest, approve: Approve | None) -> Call:
-        """Read a request's arguments and decide on it; this may ask the user."""
+    async def permit(self, request: ToolRequest, approve: Approve | None) -> ToolCall:
+        """Decode the arguments of a request and decide whether to carry it out; this may ask the user."""
         tool = (await self.tools()).get(request.name)
         if tool is None:
-            return Call(request, refusal=f"There is no tool {request.name}.")
+            return ToolCall(request, refusal=f"There is no tool {request.name}.")
         try:
             arguments = msgspec.json.decode(request.arguments or "{}", type=dict[str, Any])
         except msgspec.MsgspecError as error:
-            return Call(request, refusal=f"The arguments are not a JSON object: {error}.")
+            return ToolCall(request, refusal=f"The arguments are not a JSON object: {error}.")
         if not _reads_only(tool) and not (approve and await approve(request.name, arguments)):
-            return Call(request, arguments, refusal="The user did not allow this call.")
-        return Call(request, arguments)
+            return ToolCall(request, arguments, refusal="The user did not allow this call.")
+        return ToolCall(request, arguments)
 
-    async def run(self, calls: Sequence[Call]) -> list[Outcome]:
-        """Carry out the calls of one round at the same time; the outcomes in the order of the calls."""
-        outcomes: dict[int, Outcome] = {}
+    async def run(self, calls: Sequence[ToolCall]) -> list[ToolResult]:
+        """Carry out calls at the same time. Returns the results in the order of the calls."""
+        results: dict[int, ToolResult] = {}
 
-        async def one(place: int, call: Call) -> None:
-            outcomes[place] = await self._outcome(call)
+        async def run_one(index: int, call: ToolCall) -> None:
+            results[index] = await self._run(call)
 
         async with anyio.create_task_group() as group:
-            for place, call in enumerate(calls):
-                group.start_soon(one, place, call)
-        return [outcomes[place] for place in range(len(calls))]
+            for index, call in enumerate(calls):
+                group.start_soon(run_one, index, call)
+        return [results[index] for index in range(len(calls))]
 
-    async def _outcome(self, call: Call) -> Outcome:
+    async def _run(self, call: ToolCall) -> ToolResult:
         if call.refusal:
-            return Outcome(call, False, call.refusal)
+            return ToolResult(False, call.refusal)
         try:
             with anyio.fail_after(self._seconds):
-                answer = await self._memory.call(call.request.name, call.arguments)
+                return await self._memory.call(call.request.name, call.arguments)
         except TimeoutError:
-            return Outcome(call, False, f"The tool did not answer within {self._seconds:g} s.")
+            return ToolResult(False, f"The tool did not answer within {self._seconds:g} s.")
         except RagChatError as error:
-            return Outcome(call, False, str(error))
-        return Outcome(call, answer.ok, answer.text, answer.hits)
+            return ToolResult(False, str(error))
 
 
 def _reads_only(tool: ToolInfo) -> bool:

@@ -76,7 +76,7 @@ async def take_turn(
 
 
 class _Record:
-    """Forwards events, and keeps what the turn's trace needs: the notices and the times."""
+    """Forwards events to `emit`, and records the notices and times of the turn."""
 
     def __init__(self, emit: Emit) -> None:
         self.notices: list[str] = []

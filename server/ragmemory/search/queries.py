@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from ragconfig.text_rules import MAX_QUERY_CHARACTERS
+
 # Straight, typographic, German, French and CJK quotation marks.
 # A phrase cannot contain its own opening mark, so that many unclosed marks take linear time.
 PHRASE = re.compile(r'"([^"]*)"|“([^“”]*)”|„([^„“”]*)[“”]|«([^«»]*)»|「([^「」]*)」')
-# Characters of a query that are used. Words, pairs and phrases are looked up one by one: a million characters
-# took half a minute.
-MAX_CHARACTERS = 10_000
 MARKS = re.compile(r'["“”„«»「」*]')
 # Anchored at the beginning of a word and possessive: a word of a million letters is read once.
 PREFIX = re.compile(r"(?<!\w)(\w{2,}+)\*")
@@ -26,7 +25,7 @@ class ParsedQuery:
 
 
 def parse(text: str) -> ParsedQuery:
-    """Parse the first MAX_CHARACTERS characters of a query."""
-    text = text[:MAX_CHARACTERS]
+    """Parse the first MAX_QUERY_CHARACTERS characters of a query."""
+    text = text[:MAX_QUERY_CHARACTERS]
     phrases = [next(filter(None, match.groups()), "").strip() for match in PHRASE.finditer(text)]
     return ParsedQuery(MARKS.sub(" ", text), [phrase for phrase in phrases if phrase], PREFIX.findall(text))

@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 
 from ragchat.offline.answer import EMPTY_MEMORY, NO_MODEL, NOTHING, compose
-from ragchat.offline.words import LONGEST_QUESTION
-from ragchat.turn.citations import stands_in
+from ragchat.turn.citations import is_verbatim
 from ragchat.turn.passages import judge
 from ragchat.types import Candidate, Hit
+from ragconfig.text_rules import MAX_QUERY_CHARACTERS
 from tests.support.turns import hit
 
 TESLA = hit(
@@ -36,7 +36,7 @@ def test_every_quotation_stands_verbatim_in_its_passage() -> None:
     by_chunk = {found.chunk_id: found for found in (TESLA, EDISON)}
     quoted = compose("Where was the inventor born?", judged(TESLA, EDISON))
     assert quoted.citations
-    assert all(stands_in(cited.quote, by_chunk[cited.chunk_id].text) for cited in quoted.citations)
+    assert all(is_verbatim(cited.quote, by_chunk[cited.chunk_id].text) for cited in quoted.citations)
 
 
 def test_numbers_follow_the_order_of_the_answer_and_mark_the_candidates() -> None:
@@ -53,7 +53,7 @@ def test_sentences_of_one_passage_stay_in_the_order_of_the_text() -> None:
 
 def test_only_the_first_part_of_a_very_long_question_is_looked_at() -> None:
     drinks = hit("Green tea takes two minutes. Cats sleep. Dogs bark. Espresso is made at 9 bar.")
-    question = "green tea? ".ljust(LONGEST_QUESTION) + "espresso bar? " * 30_000
+    question = "green tea? ".ljust(MAX_QUERY_CHARACTERS) + "espresso bar? " * 30_000
     began = time.process_time()
     quoted = compose(question, judged(*[drinks] * 8), query=question)
     assert time.process_time() - began < 1

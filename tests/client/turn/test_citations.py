@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ragchat.turn.citations import check, stands_in
+from ragchat.turn.citations import check, is_verbatim
 from tests.support.turns import hit
 
 FOX = hit("The quick brown fox\njumps over the lazy dog. It said “good evening” – twice.", chunk_id=1)
@@ -112,8 +112,8 @@ def test_chinese_quotations_are_checked() -> None:
     ],
 )
 def test_what_may_differ_in_a_verbatim_quotation(quote: str, stands: bool) -> None:
-    assert stands_in(quote, FOX.text) is stands
+    assert is_verbatim(quote, FOX.text) is stands
 
 
 def test_emphasis_in_the_passage_is_no_part_of_its_words() -> None:
-    assert stands_in("bold claims need", WATER.text)
+    assert is_verbatim("bold claims need", WATER.text)

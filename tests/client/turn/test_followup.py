@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from ragchat.offline.words import LONGEST_QUESTION
 from ragchat.turn.followup import depends, search_text
 from ragchat.types import Citation
+from ragconfig.text_rules import MAX_QUERY_CHARACTERS
 from tests.support.turns import hit, turn
 
 FOLLOW_UPS = [
@@ -86,10 +86,10 @@ def test_carried_words_are_bounded() -> None:
 
 
 def test_a_question_of_many_pages_stands_alone() -> None:
-    question = "What about this log? " + "line " * LONGEST_QUESTION
+    question = "What about this log? " + "line " * MAX_QUERY_CHARACTERS
     assert search_text(question, [turn("Who founded Acme?")]) == question
 
 
 def test_only_the_first_part_of_a_very_long_question_is_carried() -> None:
-    before = turn("Who founded Acme? ".ljust(LONGEST_QUESTION) + "Umbrella")
+    before = turn("Who founded Acme? ".ljust(MAX_QUERY_CHARACTERS) + "Umbrella")
     assert search_text("and when?", [before]) == "and when? founded Acme"

@@ -59,10 +59,10 @@ async def test_the_calls_of_a_round_run_at_the_same_time_and_answer_in_order() -
         return True
 
     calls = [await tools.permit(request, approve) for request in (QUERY, FORGET, QUERY)]
-    outcomes = await tools.run(calls)
+    results = await tools.run(calls)
     assert memory.most_at_once == 3
-    assert [(outcome.ok, len(outcome.hits)) for outcome in outcomes] == [(True, 1), (True, 0), (True, 1)]
-    assert outcomes[1].text == "Done."
+    assert [(result.ok, len(result.hits)) for result in results] == [(True, 1), (True, 0), (True, 1)]
+    assert results[1].text == "Done."
 
 
 async def test_a_memory_that_is_down_offers_no_tools() -> None:
@@ -73,14 +73,14 @@ async def test_a_memory_that_is_down_offers_no_tools() -> None:
     assert await toolbox(Down()).descriptions() == []
 
 
-async def test_a_call_that_fails_is_an_outcome_not_an_error() -> None:
+async def test_a_call_that_fails_has_a_result_and_raises_nothing() -> None:
     class Failing(ListMemory):
         async def call(self, name: str, arguments: dict[str, Any]) -> Any:
             raise MemoryUnavailable(f"{name} {arguments}")
 
     tools = toolbox(Failing(tools=[QUERY_TOOL]))
-    [outcome] = await tools.run([await tools.permit(QUERY, None)])
-    assert (outcome.ok, outcome.text) == (
+    [result] = await tools.run([await tools.permit(QUERY, None)])
+    assert (result.ok, result.text) == (
         False,
         "Memory is not available: Query {'query': 'x'}.",
     )

@@ -118,7 +118,7 @@ async def test_a_false_quotation_is_marked_and_said_so() -> None:
         "Why?", ListMemory([SKY]), Reply('"The sky is green because" [1].')
     )
     assert [found.verified for found in answered.citations] == [False]
-    assert notices(events) == ["A quotation attributed to [1] does not stand there word for word."]
+    assert notices(events) == ["A quotation attributed to [1] is not in it word for word."]
 
 
 async def test_a_citation_of_nothing_is_said_and_traced() -> None:
