@@ -127,3 +127,11 @@ class OutgoingQueue:
         self._abandoned = True
         self._queue.clear()
         self.mark_sent(self.queued)
+
+
+class QueuedStream(IncomingBuffer, OutgoingQueue):
+    """A `Stream` between two queues, which tasks of the transport fill and empty."""
+
+    def __init__(self) -> None:
+        IncomingBuffer.__init__(self)
+        OutgoingQueue.__init__(self)

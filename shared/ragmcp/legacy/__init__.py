@@ -1,6 +1,7 @@
-"""What only revisions before 2026-07-28 need: sessions, event replay, HTTP+SSE, downgraded content.
+"""What only revisions before 2026-07-28 need: sessions, event replay, HTTP+SSE, downgraded results.
 
-The server's half: `sessions` in a `session_table`, each an `http_session` with streams that `replay`; `sse`
-is the transport of 2024-11-05. The client's half: `http_legacy` with what is `incoming` unasked, and
-`sse_client`.
+The folder can be deleted; `ragmcp.legacy_hook` is its only entrance. The server's half of HTTP starts with
+`http_server`: `sessions` in a `session_table`, each an `http_session` whose streams `replay` events, and
+`sse_server` for the transport of 2024-11-05. The client's half is `http_client`, a peer whose lines travel in
+a `session_client`, and `sse_client`. `server` and `downgrade` serve every transport.
 """

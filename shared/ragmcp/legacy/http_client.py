@@ -21,14 +21,14 @@ from ragmcp.protocol.connection import CANCELLED, Connection
 from ragmcp.protocol.framing import Line
 from ragmcp.protocol.jsonrpc import Id, Notification, Request
 from ragmcp.protocol.schema.base import CancelledParams
-from ragmcp.streams import IncomingBuffer, OutgoingQueue
+from ragmcp.streams import QueuedStream
 
 log = logging.getLogger(__name__)
 
 END_SECONDS = 2.0
 
 
-class LegacyHttp(IncomingBuffer, OutgoingQueue):
+class LegacyHttp(QueuedStream):
     """The channel; `handle` and `heard` are the peer's. The server may be asked again after it was away."""
 
     def __init__(
@@ -37,8 +37,7 @@ class LegacyHttp(IncomingBuffer, OutgoingQueue):
         handle: Callable[[Request], Coroutine[Any, Any, Any]],
         heard: Callable[[Notification], None],
     ) -> None:
-        IncomingBuffer.__init__(self)
-        OutgoingQueue.__init__(self)
+        super().__init__()
         self._http = http
         self._peer = Peer(self, Connection(http.message_bytes, refuses=False), handle, heard)
         self._asking: dict[Id, anyio.CancelScope] = {}

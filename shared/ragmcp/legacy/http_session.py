@@ -1,4 +1,4 @@
-"""One legacy session over HTTP: its connection, its streams, and the way back to its client."""
+"""One legacy session over HTTP: its connection, its streams, and the channel back to its client."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ log = logging.getLogger(__name__)
 
 # 192 bits.
 ID_BYTES = 24
-# From here on clients know an event without data, which only tells where to come back to. (SEP-1699)
+# Older clients do not accept an event without data. (SEP-1699)
 PRIMING_SINCE = "2025-11-25"
-# How many streams of a session can be come back to.
-STREAMS_KEPT = 100
+# How many streams of a session can be resumed.
+MOST_STREAMS = 100
 
 
 class HttpSession:
-    """One session: its connection, its streams, and what is being answered in it."""
+    """One session: its connection, its streams and its running requests."""
 
     def __init__(self, limits: HttpLimits, client: str, replay_limit: Callable[[], int]) -> None:
-        """`client` is the address that begins it; `replay_limit` the bytes of events it may keep just now."""
+        """`client` is the address that begins it; `replay_limit` the bytes of events it may store now."""
         self.id = secrets.token_urlsafe(ID_BYTES)
         self.client = client
         self.used = False
@@ -46,8 +46,9 @@ class HttpSession:
         self.closed = anyio.Event()
         self.running: dict[Id, anyio.CancelScope] = {}
         self.listening = False
-        self.told = anyio.CancelScope()
-        # Whose clients are there; while there are none it is idle.
+        # Cancelled when the client is to get no more notifications of changes.
+        self.forwarding = anyio.CancelScope()
+        # The open exchanges; without any it is idle.
         self.exchanges: set[Exchange] = set()
         self.used_at = anyio.current_time()
         self._limits = limits
@@ -59,11 +60,11 @@ class HttpSession:
 
     @property
     def busy(self) -> bool:
-        """Whether a client is being answered or listens."""
+        """Whether an exchange is open."""
         return bool(self.exchanges)
 
     def take(self, body: bytes) -> tuple[list[Request], list[bytes]]:
-        """The requests in a body, and the answers to what is unusable in it; what else there is, is done."""
+        """The requests in a body, and the answers to its unusable messages. All others are handled here."""
         requests, replies = [], []
         for event in self.connection.receive_message(body):
             match event:
@@ -78,25 +79,25 @@ class HttpSession:
                 case Cancelled(id):
                     self.running[id].cancel()
                 case Garbage(error):
-                    log.info("Ignored what a client sent: %s", error)
+                    log.info("Ignored a message of a client: %s", error)
         return requests, replies
 
-    def part(self, exchange: Exchange) -> None:
-        """That client is gone, or answered."""
+    def close_exchange(self, exchange: Exchange) -> None:
+        """The exchange is answered, or its client is gone."""
         self.exchanges.discard(exchange)
         self.used_at = anyio.current_time()
 
     def leave(self) -> None:
-        """Ask and tell nothing more; what is being answered goes on."""
+        """Send no more requests and notifications; running requests go on."""
         self.closed.set()
-        self.told.cancel()
+        self.forwarding.cancel()
         for waiter in self.connection.close():
             waiter.done.set()
         for scope in self._gets:
             scope.cancel()
 
     def close(self) -> None:
-        """End everything in it."""
+        """Cancel everything in it."""
         self.leave()
         for scope in self.running.values():
             scope.cancel()
@@ -104,8 +105,8 @@ class HttpSession:
     # Streams
 
     @contextmanager
-    def hearing(self) -> Iterator[anyio.CancelScope]:
-        """What a GET does, whatever it is at: cancelled when it is to end, or its session does."""
+    def open_get(self) -> Iterator[anyio.CancelScope]:
+        """The scope of a GET: cancelled when its stream gets another response, or the session ends."""
         with anyio.CancelScope() as scope:
             self._gets.add(scope)
             try:
@@ -114,21 +115,21 @@ class HttpSession:
                 self._gets.discard(scope)
 
     def open_stream(self, *, standing: bool = False) -> SessionStream:
-        """A new stream; a `standing` one belongs to no request."""
+        """A new stream; the `standing` ones belong to no request."""
         self._last_stream += 1
         priming = self.state.terms is not None and self.state.terms.revision >= PRIMING_SINCE
         stream = SessionStream(
-            self._last_stream, self._replay, self._keep, priming=priming, retry_ms=self._limits.retry_ms
+            self._last_stream, self._replay, self._remember, priming=priming, retry_ms=self._limits.retry_ms
         )
         if standing:
             self._standing.append(stream)
         return stream
 
-    def _keep(self, stream: SessionStream) -> None:
-        if len(self._streams) >= STREAMS_KEPT:
-            news = self._standing[-1:]
-            gone = [old for old in self._streams.values() if not old.live and old not in news]
-            for old in gone[:1]:
+    def _remember(self, stream: SessionStream) -> None:
+        if len(self._streams) >= MOST_STREAMS:
+            current = self._standing[-1:]
+            ended = [old for old in self._streams.values() if not old.live and old not in current]
+            for old in ended[:1]:
                 del self._streams[old.number]
                 if old in self._standing:
                     self._standing.remove(old)
@@ -140,15 +141,15 @@ class HttpSession:
             stream, number = parse_id(event_id)
             return self._streams[stream], number
         except (ValueError, KeyError):
-            raise InvalidRequest("the event of Last-Event-ID is not known any more") from None
+            raise InvalidRequest("the event of Last-Event-ID is no longer stored") from None
 
-    def for_news(self) -> SessionStream:
-        """The one stream for what belongs to no request: the latest that somebody hears."""
+    def standing_stream(self) -> SessionStream:
+        """The stream for messages that belong to no request: the latest that a response carries."""
         return next((stream for stream in reversed(self._standing) if stream.live), self._standing[-1])
 
 
 class SessionChannel:
-    """The way back to a session's client, on one of its streams."""
+    """The channel to a session's client, on one of its streams."""
 
     def __init__(self, session: HttpSession, stream: Callable[[], SessionStream]) -> None:
         self.closed = session.closed
@@ -156,30 +157,30 @@ class SessionChannel:
         self._stream = stream
 
     async def notify(self, method: str, params: Any) -> None:
-        """Send a notification, if there is room for it; waits while the client listens but does not read."""
+        """Send a notification, unless that exceeds the limit of event streams; waits while nobody reads."""
         stream = self._stream()
         if stream.has_room:
-            await stream.say(jsonrpc.encode_notification(method, params))
+            await stream.send(jsonrpc.encode_notification(method, params))
 
     async def request(self, method: str, params: Any, timeout: float | None = None) -> Raw:
-        """Ask the client; its answer comes with another POST. Raises what `Channel.request` says."""
+        """Send the client a request; its answer comes with another POST. Raises as `Channel.request`."""
         if self.closed.is_set():
             raise ConnectionClosed(method)
         waiter = Waiter()
         id, line = self._connection.ask(method, params, waiter)
         try:
             with anyio.move_on_after(timeout) as clock:
-                await self._stream().say(line)
+                await self._stream().send(line)
                 await waiter.done.wait()
             if clock.cancelled_caught:
                 waiter.outcome = TimeoutError()
         finally:
             if line := self._connection.abandon(id):
                 with anyio.CancelScope(shield=True), anyio.move_on_after(1):
-                    await self._stream().say(line)
+                    await self._stream().send(line)
         return waiter.result(method, timeout)
 
     async def pause(self) -> None:
-        """Let the response end and the client come back for the rest, if it is one that does."""
+        """End the response, if the client is one that reconnects for the rest."""
         if self._stream().resumable:
             await self._stream().pause()

@@ -1,7 +1,7 @@
-"""The event streams of a legacy session: each outlives the response that carries it.
+"""The event streams of a legacy session: each outlives the HTTP response that carries it.
 
-A client that lost its response, or was sent away, comes back with the id of the last event it saw, and hears
-the rest. Source: 2025-11-25 basic/transports, "Resumability and Redelivery".
+A client that lost its response reconnects with the id of the last event it received, and gets the rest.
+Source: 2025-11-25 basic/transports, "Resumability and Redelivery".
 """
 
 from __future__ import annotations
@@ -15,38 +15,40 @@ from msgspec import Struct
 from ragmcp.http.exchange import KEEP_ALIVE, ClientGone, Exchange, event
 
 
-class _Said(Struct, frozen=True):
+class _Sent(Struct, frozen=True):
     stream: int
     number: int
     event: bytes
 
 
 class Replay:
-    """What a session said lately, on all its streams: the latest that fits into `limit()` bytes."""
+    """The latest events of a session, on all its streams, within `limit()` bytes."""
 
     def __init__(self, limit: Callable[[], int]) -> None:
         self._limit = limit
         self._size = 0
         self._last = 0
-        self._said: deque[_Said] = deque()
+        self._events: deque[_Sent] = deque()
 
     def next_id(self, stream: int) -> str:
         """The id of the next event: the stream's number, and the event's within the session."""
         self._last += 1
         return f"{stream}-{self._last}"
 
-    def keep(self, stream: int, event: bytes) -> None:
-        """Remember the event that got the last id."""
-        self._said.append(_Said(stream, self._last, event))
+    def store(self, stream: int, event: bytes) -> None:
+        """Store the event that got the last id, and drop the oldest over the limit."""
+        self._events.append(_Sent(stream, self._last, event))
         self._size += len(event)
         limit = self._limit()
         while self._size > limit:
-            self._size -= len(self._said.popleft().event)
+            self._size -= len(self._events.popleft().event)
 
     def after(self, stream: int, number: int) -> list[tuple[int, bytes]]:
-        """The stream's events after that one: their numbers, and themselves."""
+        """The numbers and the bytes of the stream's events after event `number`."""
         return [
-            (said.number, said.event) for said in self._said if said.stream == stream and said.number > number
+            (sent.number, sent.event)
+            for sent in self._events
+            if sent.stream == stream and sent.number > number
         ]
 
 
@@ -59,10 +61,9 @@ def parse_id(id: str) -> tuple[int, int]:
 
 
 class SessionStream:
-    """One stream: what is said on it is kept, and goes out at once while there is a response to carry it.
+    """One stream: its events are stored for replay, and sent at once while a response carries it.
 
-    `priming` says whether clients of this revision know events without data: then the first one is such, so
-    that they have an id to come back with.
+    With `priming` its first event has no data: it gives the client an id to resume from (SEP-1699).
     """
 
     def __init__(
@@ -87,61 +88,61 @@ class SessionStream:
 
     @property
     def live(self) -> bool:
-        """Whether somebody listens."""
+        """Whether a response carries it."""
         return self._exchange is not None
 
     @property
     def has_room(self) -> bool:
-        """Whether what is said now needs no event stream for which there is no room."""
+        """Whether a message can be sent without exceeding the limit of open event streams."""
         return self._exchange is None or self._exchange.may_stream
 
     @property
     def resumable(self) -> bool:
-        """Whether its client comes back when it is sent away."""
+        """Whether its client reconnects after `pause`."""
         return self._priming
 
-    # Who carries it
+    # The response that carries it
 
     def carried_by(self, exchange: Exchange) -> bool:
-        """Whether it is this response."""
+        """Whether this response carries it."""
         return self._exchange is exchange
 
     def attach(self, exchange: Exchange, carried: anyio.CancelScope | None = None) -> None:
-        """From now on this response carries it, and no other; `carried` is cancelled when that has ended."""
+        """Let this response, and no other, carry it; `carried` is cancelled when that ends."""
         self.release()
         self._exchange, self._carried = exchange, carried
 
     def detach(self, exchange: Exchange) -> None:
-        """That response is gone."""
+        """The response has ended."""
         if self._exchange is exchange:
             self._exchange = self._carried = None
 
     def release(self) -> None:
-        """No response carries it any more: a GET ends that did, a POST ends with its answer."""
+        """Let no response carry it: a GET ends, a POST ends with its answer."""
         if self._carried is not None:
             self._carried.cancel()
         self._exchange = self._carried = None
 
-    # What is said
+    # Messages
 
-    async def say(self, line: bytes, *, last: bool = False) -> None:
-        """One message; waits while the client does not read."""
-        said = self._prime() + self._keep(line)
+    async def send(self, line: bytes, *, last: bool = False) -> None:
+        """Send one message; waits while the client does not read."""
+        events = self._prime() + self._store(line)
         self.ended = last
-        await self._write(said, last=last)
+        await self._write(events, last=last)
 
     async def keep_alive(self) -> None:
-        """Show that there is life, and where to come back to; if there is room for one more stream."""
+        """Send a comment, or the priming event; nothing over the limit of open event streams."""
         if self._exchange is not None and self._exchange.may_stream:
             await self._write(self._prime() or KEEP_ALIVE)
 
     async def pause(self) -> None:
-        """End the response, not the stream: the client comes back for the rest."""
+        """End the response, not the stream: the client reconnects for the rest."""
         if self._exchange is not None:
             await self._write(self._prime() or b"retry: %d\n\n" % self._retry_ms, last=True)
 
     async def end(self) -> None:
-        """Nothing more will be said."""
+        """End the stream."""
         self.ended = True
         await self._write(b"", last=True)
 
@@ -154,28 +155,28 @@ class SessionStream:
             return b""
         return b"id: %b\nretry: %d\ndata:\n\n" % (self._replay.next_id(self.number).encode(), self._retry_ms)
 
-    def _keep(self, line: bytes) -> bytes:
-        said = event(line, self._replay.next_id(self.number))
-        self._replay.keep(self.number, said)
-        return said
+    def _store(self, line: bytes) -> bytes:
+        sent = event(line, self._replay.next_id(self.number))
+        self._replay.store(self.number, sent)
+        return sent
 
-    async def _write(self, said: bytes, *, last: bool = False) -> None:
+    async def _write(self, events: bytes, *, last: bool = False) -> None:
         if (exchange := self._exchange) is None:
             return
         try:
-            await exchange.write(said, last=last)
-        except ClientGone:  # What it missed it hears when it comes back.
+            await exchange.write(events, last=last)
+        except ClientGone:  # It gets the rest when it reconnects.
             self.detach(exchange)
         finally:
             if last and self._exchange is exchange:
                 self.release()
 
     async def catch_up(self, exchange: Exchange, seen: int, carried: anyio.CancelScope) -> None:
-        """Send what came after the event `seen`, and carry on from there."""
+        """Send the events after number `seen`, then let the response carry the stream."""
         self.release()
-        await exchange.write(KEEP_ALIVE)  # The client knows at once that it is heard.
+        await exchange.write(KEEP_ALIVE)  # The response begins at once.
         while missed := self._replay.after(self.number, seen):
             seen = missed[-1][0]
-            await exchange.write(b"".join(said for _, said in missed))
+            await exchange.write(b"".join(sent for _, sent in missed))
         if not self.ended:
             self.attach(exchange, carried)

@@ -1,4 +1,4 @@
-"""Which legacy sessions there are, and which one makes room for a new one. Pure."""
+"""All legacy sessions, and which one is evicted for a new one. Pure."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from ragmcp.http.errors import TooManyOpen
 
 
 class Entry(Protocol):
-    """A session, as far as the table is concerned."""
+    """What the table needs of a session."""
 
     id: str
     client: str
-    """The address that began it."""
+    """The address of its client."""
     used: bool
-    """Whether it was asked anything after its handshake, or listened to."""
+    """Whether a request or a GET followed its handshake."""
 
     @property
     def busy(self) -> bool:
-        """Whether its client is being answered or listens just now."""
+        """Whether an exchange is open."""
 
 
 S = TypeVar("S", bound=Entry)
 
 
 class _Share(Generic[S]):
-    """The sessions of one address; in each half the least recently used one stands first."""
+    """The sessions of one address, each half in the order of last use."""
 
     def __init__(self) -> None:
         self.unused: dict[str, S] = {}
@@ -40,9 +40,9 @@ class _Share(Generic[S]):
 class SessionTable(Generic[S]):
     """At most `limit` sessions.
 
-    A handshake costs a client nothing, so a flood of them must not end the sessions of others. A session that
-    was only begun makes room for a new one, first at the address that has most sessions. One that was used
-    makes room only for another address that has fewer: else one address could lock out all others.
+    A handshake costs a client nothing, so a flood of them must not end the sessions of others. Sessions with
+    nothing but a handshake are evicted first, at the address with the most sessions. A session that was used
+    is evicted only for an address with fewer sessions: else one address could lock out all others.
     """
 
     def __init__(self, limit: int) -> None:
@@ -57,18 +57,18 @@ class SessionTable(Generic[S]):
         return iter([*self._sessions.values()])
 
     def get(self, id: str) -> S | None:
-        """The session of that id."""
+        """The session with this id."""
         return self._sessions.get(id)
 
     def put(self, session: S) -> None:
-        """Add it, or note that it was used just now."""
+        """Add a session, or mark it as used now."""
         self.remove(session)
         self._sessions[session.id] = session
         share = self._shares.setdefault(session.client, _Share())
         (share.used if session.used else share.unused)[session.id] = session
 
     def remove(self, session: S) -> bool:
-        """Whether it was there."""
+        """Remove a session; whether it was there."""
         if self._sessions.pop(session.id, None) is None:
             return False
         share = self._shares[session.client]
@@ -78,10 +78,10 @@ class SessionTable(Generic[S]):
             del self._shares[session.client]
         return True
 
-    def in_the_way(self, client: str) -> S | None:
-        """The session that must go before `client` begins one; None while there is room.
+    def to_evict(self, client: str) -> S | None:
+        """The session to end before `client` begins one; None while there is room.
 
-        Raises TooManyOpen where none may go.
+        Raises TooManyOpen where none may be ended.
         """
         if len(self._sessions) < self._limit:
             return None

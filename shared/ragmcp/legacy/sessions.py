@@ -1,6 +1,6 @@
-"""Legacy sessions over HTTP (2025-03-26 to 2025-11-25): what outlives a request. Deletable with their era.
+"""Legacy sessions over HTTP (2025-03-26 to 2025-11-25): requests, streams and their end.
 
-A response that is lost is no cancellation: the call goes on, and its client hears the rest on a GET.
+A lost response is no cancellation: the call goes on, and the client gets the rest by a GET.
 Source: 2025-11-25 basic/transports, "Streamable HTTP".
 """
 
@@ -26,6 +26,7 @@ from ragmcp.http.exchange import EVENTS, Exchange
 from ragmcp.http.limits import ALL_REPLAY_BYTES
 from ragmcp.legacy.http_session import HttpSession, SessionChannel
 from ragmcp.legacy.replay import SessionStream
+from ragmcp.legacy.server import forward_changes
 from ragmcp.legacy.session_table import SessionTable
 from ragmcp.protocol import headers, jsonrpc
 from ragmcp.protocol.eras import LATEST_MODERN, LEGACY_REVISIONS, Era
@@ -46,11 +47,11 @@ class Sessions:
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """How many are open."""
         return len(self._sessions)
 
     async def post(self, exchange: Exchange, body: bytes) -> None:
-        """Answer a body. Raises RemoteProtocolError for one that belongs to no session."""
+        """Answer a POST. Raises RemoteProtocolError for a message that belongs to no session."""
         if exchange.header(headers.SESSION_ID) is not None:
             session = self._find(exchange)
             with self._using(session, exchange):
@@ -69,9 +70,9 @@ class Sessions:
                 raise SessionRequired("")
 
     async def get(self, exchange: Exchange) -> None:
-        """A stream: a new one, or with Last-Event-ID the rest of an old one.
+        """Open a stream: a standing one, or with Last-Event-ID the rest of an earlier one.
 
-        Raises HttpError, UnsupportedRevision, InvalidRequest for an event nobody remembers.
+        Raises HttpError, UnsupportedRevision, InvalidRequest for an event that is no longer stored.
         """
         session = self._find(exchange)
         if not exchange.accepts(EVENTS):
@@ -79,7 +80,7 @@ class Sessions:
         if not exchange.may_stream:
             raise TooManyOpen("event streams", self._limits.streams)
         session.used = True
-        with self._using(session, exchange), session.hearing() as carried:
+        with self._using(session, exchange), session.open_get() as carried:
             if (last_seen := exchange.header(headers.LAST_EVENT_ID)) is not None:
                 stream, number = session.find_stream(last_seen)
                 await stream.catch_up(exchange, number, carried)
@@ -102,7 +103,7 @@ class Sessions:
         await exchange.answer(204)
 
     async def expire(self) -> None:
-        """Keep ending what is idle for too long."""
+        """Keep ending sessions that are idle for too long."""
         while True:
             await anyio.sleep(self._limits.session_idle_seconds / 4)
             limit = anyio.current_time() - self._limits.session_idle_seconds
@@ -111,11 +112,11 @@ class Sessions:
                     self._end(session)
 
     def leave(self) -> None:
-        """Let all streams end, and all calls find theirs."""
+        """Let all streams end; running requests go on."""
         for session in self._sessions:
             session.leave()
 
-    # Who there is
+    # Sessions
 
     def _find(self, exchange: Exchange) -> HttpSession:
         id = exchange.header(headers.SESSION_ID)
@@ -136,7 +137,7 @@ class Sessions:
         try:
             yield
         finally:
-            session.part(exchange)
+            session.close_exchange(exchange)
             if self._sessions.get(session.id):
                 self._sessions.put(session)
 
@@ -145,7 +146,7 @@ class Sessions:
         session.close()
 
     async def _begin(self, exchange: Exchange, body: bytes) -> None:
-        if (other := self._sessions.in_the_way(exchange.client)) is not None:
+        if (other := self._sessions.to_evict(exchange.client)) is not None:
             self._end(other)
         session = HttpSession(self._limits, exchange.client, self._replay_limit)
         self._sessions.put(session)
@@ -161,20 +162,18 @@ class Sessions:
         stream = session.open_stream(standing=True)
         if not session.listening:
             session.listening = True
-            self._dispatcher.tasks.start_soon(self._tell, session)
+            self._dispatcher.tasks.start_soon(self._forward_changes, session)
         return stream
 
-    async def _tell(self, session: HttpSession) -> None:
-        from ragmcp.legacy.server import forward_changes
-
-        channel = SessionChannel(session, session.for_news)
-        with session.told:
+    async def _forward_changes(self, session: HttpSession) -> None:
+        channel = SessionChannel(session, session.standing_stream)
+        with session.forwarding:
             try:
                 await forward_changes(self._dispatcher.server.broadcast, session.state, channel)
-            except Exception:  # One session's trouble is no other's.
-                log.exception("Could not tell a session its news")
+            except Exception:  # One session must not end the others' tasks.
+                log.exception("A session gets no more notifications of changes")
 
-    # What is answered
+    # Requests
 
     async def _answer(self, exchange: Exchange, session: HttpSession, body: bytes) -> None:
         begun = session.state.terms is not None
@@ -188,13 +187,13 @@ class Sessions:
 
         def gone() -> None:
             stream.detach(exchange)
-            session.part(exchange)
+            session.close_exchange(exchange)
 
         watch = ClientWatch(self._dispatcher, exchange, gone, stream.keep_alive)
         answers: list[tuple[int, bytes]] = []
         if len(requests) == 1:
             answers.append(await self._handle(exchange, session, stream, requests[0], watch))
-        else:  # Of a batch the last answer is the line for all of them.
+        else:  # The last answer of a batch is the line for all of them.
 
             async def handle(request: Request) -> None:
                 answers.append(await self._handle(exchange, session, stream, request, watch))
@@ -214,7 +213,7 @@ class Sessions:
         request: Request,
         watch: ClientWatch,
     ) -> tuple[int, bytes]:
-        """The HTTP status, and the line that is due now; b"" where there is none, or not yet."""
+        """The HTTP status and the encoded answer; b"" where none is due (yet)."""
         with session.running[request.id]:
             try:
                 line, error = await self._dispatcher.handle(
@@ -226,7 +225,7 @@ class Sessions:
                 )
             finally:
                 del session.running[request.id]
-            # Ordinary errors are ordinary answers: legacy clients take other statuses for a broken transport.
+            # Legacy clients take any other status for a broken transport.
             return error.status if isinstance(error, HttpError) else 200, line
         return 200, session.connection.forget(request.id)
 
@@ -241,18 +240,16 @@ class Sessions:
         self, exchange: Exchange, session: HttpSession, stream: SessionStream, status: int, line: bytes
     ) -> None:
         if stream.begun:
-            await (stream.say(line, last=True) if line else stream.end())
-            if (
-                exchange.streaming
-            ):  # A GET may have taken the stream over; this response is to end all the same.
+            await (stream.send(line, last=True) if line else stream.end())
+            if exchange.streaming:  # A GET may have taken over the stream; this response ends all the same.
                 await exchange.finish()
         elif line:
             if session.state.terms is not None:
                 exchange.extra.append((b"mcp-session-id", session.id.encode()))
             await exchange.answer(status, line)
         else:
-            # "SHOULD NOT send a response" to what was cancelled; but HTTP wants one. Nor to what is under way
-            # when a client ends its session: the SDK 1.x falls over an error that comes then.
+            # A cancelled request gets no answer, but HTTP needs a response. A request whose session the
+            # client ends gets none either: the SDK 1.x fails on an error that comes then.
             await exchange.finish()
 
 

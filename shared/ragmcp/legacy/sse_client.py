@@ -1,6 +1,6 @@
-"""HTTP+SSE of 2024-11-05, from the end that asks: one stream brings everything, every line goes by POST.
+"""The client of HTTP+SSE (2024-11-05): one event stream brings all messages, every line goes by POST.
 
-Source: basic/transports of 2024-11-05. Deprecated; nothing else refers to this file but `http.open_http`.
+Source: 2024-11-05 basic/transports.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ragmcp.concurrency import beside
 from ragmcp.errors import ConnectionClosed, RagMcpError, RequestTimedOut
 from ragmcp.http.client import EVENTS, JSON_HEADERS, Http, Response, shown
 from ragmcp.http.errors import HttpRefused
-from ragmcp.streams import IncomingBuffer, OutgoingQueue
+from ragmcp.streams import QueuedStream
 
 OPENING = "the opening of the event stream"
 ENDPOINT_SECONDS = 10.0
@@ -22,7 +22,7 @@ ENDPOINT_SECONDS = 10.0
 
 @asynccontextmanager
 async def open_sse(http: Http) -> AsyncIterator[SseClientStream]:
-    """The stream for a peer. Raises HttpRefused for what is no such server, ServerUnreachable."""
+    """A stream for a peer. Raises HttpRefused for any other server, ServerUnreachable."""
     async with http.send("GET", OPENING, {"accept": EVENTS}) as response:
         if not response.streams:
             raise HttpRefused(shown(http.url), response.status, "it does not speak MCP")
@@ -32,25 +32,24 @@ async def open_sse(http: Http) -> AsyncIterator[SseClientStream]:
             try:
                 yield stream
             except ConnectionClosed as error:
-                if error.reason:  # Of another connection, in the body: ours does not know it yet.
+                if error.reason:  # The error of another connection, raised in the body.
                     raise
                 raise ConnectionClosed(error.method, stream.failure) from None
 
 
-class SseClientStream(IncomingBuffer, OutgoingQueue):
-    """Events in, POSTs out, in their order."""
+class SseClientStream(QueuedStream):
+    """Events in, POSTs out, in order."""
 
     def __init__(self, http: Http, response: Response) -> None:
-        IncomingBuffer.__init__(self)
-        OutgoingQueue.__init__(self)
+        super().__init__()
         self.failure = ""
-        """Why it ended, where that is known."""
+        """Why the stream ended, if known."""
         self._http = http
         self._response = response
         self._endpoint = http.url
 
     async def find_endpoint(self) -> None:
-        """Wait for the address to which our lines go. Raises HttpRefused for one at another server."""
+        """Wait for the address for POSTs. Raises HttpRefused for the address of another server."""
         with anyio.move_on_after(ENDPOINT_SECONDS):
             while events := await self._response.next_events():
                 for type, data in events:

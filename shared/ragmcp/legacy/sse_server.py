@@ -1,6 +1,6 @@
-"""The HTTP of 2024-11-05: GET /sse is the way to the client, POST /messages the way back. Deletable.
+"""HTTP+SSE of 2024-11-05: messages to the client on GET /sse, messages of the client by POST /messages.
 
-Both together are one stream like any other, which `serve` runs. Source: 2024-11-05 basic/transports.
+Both together are an ordinary stream for `serve`. Source: 2024-11-05 basic/transports.
 """
 
 from __future__ import annotations
@@ -16,17 +16,13 @@ from ragmcp.http.errors import HttpMethodNotAllowed, NotAcceptable, SessionNotFo
 from ragmcp.http.exchange import EVENTS, KEEP_ALIVE, ClientGone, Exchange, Scope, event
 from ragmcp.http.limits import SESSION_REQUESTS
 from ragmcp.server.server import serve
-from ragmcp.streams import IncomingBuffer, OutgoingQueue
+from ragmcp.streams import QueuedStream
 
 ID_BYTES = 24
 
 
-class SseServerStream(IncomingBuffer, OutgoingQueue):
+class SseServerStream(QueuedStream):
     """Lines in through POSTs, lines out as events of one response."""
-
-    def __init__(self) -> None:
-        IncomingBuffer.__init__(self)
-        OutgoingQueue.__init__(self)
 
     def write(self, line: bytes) -> None:
         self.put(event(line))
@@ -51,7 +47,7 @@ class SseServerStream(IncomingBuffer, OutgoingQueue):
 
 
 class SseSessions:
-    """All clients of the old transport."""
+    """All clients of this transport."""
 
     def __init__(self, dispatcher: Dispatcher) -> None:
         self._server = dispatcher.server
@@ -61,7 +57,7 @@ class SseSessions:
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """How many are connected."""
         return len(self._streams)
 
     async def listen(self, exchange: Exchange, scope: Scope) -> None:
@@ -75,20 +71,20 @@ class SseSessions:
         id, stream = secrets.token_urlsafe(ID_BYTES), SseServerStream()
         self._streams[id] = stream
         try:
-            way_back = f"{scope['path'].rpartition('/')[0]}/messages?session_id={id}"
-            await exchange.write(b"event: endpoint\ndata: %b\n\n" % way_back.encode())
+            endpoint = f"{scope['path'].rpartition('/')[0]}/messages?session_id={id}"
+            await exchange.write(b"event: endpoint\ndata: %b\n\n" % endpoint.encode())
 
             async def watch() -> None:
                 await exchange.gone()
                 stream.close()
 
-            async def leave() -> None:
+            async def end_with_server() -> None:
                 await self._closing.wait()
                 stream.feed_end()
 
             async with (
                 beside(watch),
-                beside(leave),
+                beside(end_with_server),
                 beside(lambda: stream.write_on(exchange, self._limits.keep_alive_seconds)),
             ):
                 await serve(

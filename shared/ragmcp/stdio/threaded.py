@@ -16,7 +16,7 @@ from anyio import from_thread
 from anyio.lowlevel import current_token
 
 from ragmcp.concurrency import beside
-from ragmcp.streams import IncomingBuffer, OutgoingQueue
+from ragmcp.streams import QueuedStream
 
 READ_BYTES = 2**16
 # Between attempts at a descriptor that another program has made non-blocking, for all who share it.
@@ -65,12 +65,11 @@ async def open_threaded(read_fd: int, write_fd: int) -> AsyncIterator[ThreadedPi
         stream.close()
 
 
-class ThreadedPipes(IncomingBuffer, OutgoingQueue):
+class ThreadedPipes(QueuedStream):
     """A thread for each direction; the reading one is one piece ahead."""
 
     def __init__(self, read_fd: int, write_fd: int) -> None:
-        IncomingBuffer.__init__(self)
-        OutgoingQueue.__init__(self)
+        super().__init__()
         self._read_fd = read_fd
         self._write_fd = write_fd
         self._reader, self._writer = _Worker(), _Worker()

@@ -26,44 +26,44 @@ def table(limit: int, *sessions: Fake) -> SessionTable[Fake]:
 
 
 def test_nothing_goes_while_there_is_room() -> None:
-    assert table(2, Fake("1")).in_the_way("a") is None
+    assert table(2, Fake("1")).to_evict("a") is None
 
 
 def test_the_oldest_session_that_was_never_used_goes_first() -> None:
     one, two, three = Fake("1", used=True), Fake("2"), Fake("3")
-    assert table(3, one, two, three).in_the_way("a") is two
+    assert table(3, one, two, three).to_evict("a") is two
 
 
 def test_a_session_that_is_answered_just_now_does_not_go() -> None:
     one, two = Fake("1", busy=True), Fake("2")
-    assert table(2, one, two).in_the_way("a") is two
+    assert table(2, one, two).to_evict("a") is two
 
 
 def test_a_used_session_does_not_go_for_a_new_one_of_the_same_address() -> None:
     full = table(2, Fake("1", used=True), Fake("2", used=True))
     with pytest.raises(TooManyOpen):
-        full.in_the_way("a")
+        full.to_evict("a")
 
 
 def test_a_flood_takes_the_sessions_of_the_address_it_comes_from() -> None:
     honest = Fake("1", client="b")
     flood = [Fake(f"flood {number}") for number in range(3)]
-    assert table(4, honest, *flood).in_the_way("a") is flood[0]
+    assert table(4, honest, *flood).to_evict("a") is flood[0]
 
 
 def test_an_address_with_few_sessions_gets_one_from_an_address_with_many() -> None:
     many = [Fake(str(number), used=True) for number in range(3)]
     full = table(3, *many)
-    assert full.in_the_way("b") is many[0]
+    assert full.to_evict("b") is many[0]
     full.put(many[0])
-    assert full.in_the_way("b") is many[1]
+    assert full.to_evict("b") is many[1]
 
 
 def test_addresses_with_as_many_sessions_take_nothing_from_each_other() -> None:
     full = table(4, *(Fake(f"{client}{number}", client, True) for client in "ab" for number in range(2)))
     for client in "ab":
         with pytest.raises(TooManyOpen):
-            full.in_the_way(client)
+            full.to_evict(client)
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from(["begin", "use", "end"])), max_size=60))
@@ -82,7 +82,7 @@ def test_the_table_is_bounded_and_no_flood_ends_a_used_session_of_a_smaller_addr
         elif step == "begin":
             before = [*full]
             try:
-                gone = full.in_the_way(client)
+                gone = full.to_evict(client)
             except TooManyOpen:
                 assert all(session.used for session in before)
                 continue
