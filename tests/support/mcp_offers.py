@@ -8,7 +8,7 @@ from typing import Annotated
 from msgspec import Meta, UnsetType
 
 from ragmcp.errors import ResourceNotFound
-from ragmcp.legacy.http_session import SessionChannel
+from ragmcp.protocol.eras import Era
 from ragmcp.protocol.pagination import page
 from ragmcp.protocol.schema.completion import Reference
 from ragmcp.protocol.schema.content import ResourceContents
@@ -102,8 +102,11 @@ async def Mirror(
 @tool(read_only=True)
 async def Interrupted(call: Call) -> str:
     """Lets its response end before there is a result, where a client comes back for it."""
-    if isinstance(call.channel, SessionChannel):
-        await call.channel.pause()
+    if call.era is Era.LEGACY:
+        from ragmcp.legacy.http_session import SessionChannel
+
+        if isinstance(call.channel, SessionChannel):
+            await call.channel.pause()
     return "resumed"
 
 
