@@ -9,7 +9,7 @@ import sqlite3
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
 
@@ -22,13 +22,37 @@ _RETRY_SECONDS = 0.02
 _UNCANCELLABLE_SECONDS = 0.25
 
 
+class _Cursor(sqlite3.Cursor):
+    """Ends its statement if a row cannot be decoded.
+
+    sqlite3 leaves it open, and with it a snapshot: as long as anything refers to the error's traceback, later
+    reads through the connection do not see later writes.
+    """
+
+    def fetchall(self) -> list[Any]:
+        try:
+            return super().fetchall()
+        except Exception:
+            self.close()
+            raise
+
+
+class _Connection(sqlite3.Connection):
+    def execute(self, sql: str, parameters: Any = (), /) -> sqlite3.Cursor:
+        return self.cursor(_Cursor).execute(sql, parameters)
+
+
 async def connect(place: Path | str, busy_seconds: float, *, read_only: bool = False) -> aiosqlite.Connection:
     """Open a path or a `file:` URI. Raises sqlite3.Error."""
     import aiosqlite
 
     # isolation_level None: sqlite3 begins no transactions by itself.
     connection = await aiosqlite.connect(
-        place, uri=isinstance(place, str), timeout=busy_seconds, isolation_level=None
+        place,
+        uri=isinstance(place, str),
+        timeout=busy_seconds,
+        isolation_level=None,
+        factory=_Connection,
     )
     try:
         await connection.execute("PRAGMA foreign_keys = ON")

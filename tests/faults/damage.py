@@ -199,10 +199,11 @@ def is_told(error: Refused) -> bool:
 
 
 def is_fair(answer: Any, right: Any, is_visible: bool) -> bool:
-    """Whether an answer is right, or says what is the matter; `is_visible`: SQLite can see the damage."""
+    """Whether an answer is right or reports the damage; `is_visible`: SQLite can see the damage."""
     if isinstance(answer, Refused):
         return is_told(answer)
-    return bool(answer == right) or not is_visible
+    # A Query that leaves out what it cannot read says so.
+    return bool(answer == right) or not is_visible or "damaged" in answer.get("notice", "")
 
 
 def is_sound(path: Path) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from ragmemory.errors import RagMemoryError
+from ragmemory.errors import MemoryDamaged, RagMemoryError
 from ragmemory.service import MemoryService
 from tests.support.memories import ORIGIN, service_for
 from tests.support.program import program_in
@@ -135,6 +135,19 @@ async def test_a_length_larger_than_the_computers_memory_is_reported_as_damage(
         assert (await service.verify(noted)).problems[0].startswith("The table embeddings is damaged: ")
         assert await outcome(service.reembed(noted)) == "MEMORY_DAMAGED"
         assert set(await used(service)) <= {"", "MEMORY_DAMAGED"}
+
+
+async def test_a_read_that_fails_does_not_hide_later_writes_from_other_reads(tmp_path: Path) -> None:
+    async with service_for(tmp_path) as service:
+        await service.inject("a text", {"uri": "a"}, ORIGIN)
+        with closing(sqlite3.connect(tmp_path / "memory.db")) as memory, memory:
+            memory.execute("UPDATE journal SET client = CAST(x'ff' AS TEXT)")
+        with pytest.raises(MemoryDamaged) as kept:  # its traceback refers to the statement
+            await service.journal(10)
+        await service.inject("a text", {"uri": "b"}, ORIGIN)
+        assert (await service.stats()).documents == 2
+        assert (await service.reembed(noted)).chunks == 2
+        assert kept.value.code == "MEMORY_DAMAGED"
 
 
 def with_endless_vector(whole: bytes, path: Path) -> bytes:
