@@ -1,7 +1,7 @@
 # make chat | test | lint | bench | bench-million | fuzz | faults | conformance: each sets up what it needs in
 # .venv and .peers, nothing global.
 PYTHON ?= python3
-# Processes that run tests side by side. Half of the tests wait for programs they have started.
+# Processes that run tests in parallel.
 WORKERS ?= auto
 VENV   := .venv
 BIN    := $(VENV)/bin
@@ -13,7 +13,7 @@ chat: $(VENV)/.chat
 	@$(BIN)/ragchat
 
 test: $(VENV)/.test .peers/mcp1/.done .peers/fastmcp/.done .peers/typescript/.done
-	@$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadgroup
+	@$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal
 
 lint: $(VENV)/.test
 	@$(BIN)/ruff check

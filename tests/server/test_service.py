@@ -247,8 +247,11 @@ async def test_an_empty_memory_gives_an_empty_result_without_any_embedder(
     ],
 )
 async def test_any_text_is_a_question(memory: MemoryService, question: str) -> None:
-    await put(memory, FOX)
-    await memory.query(question, 8)
+    await put(memory, FOX, uri="fox")
+    found = await memory.query(question, 8)
+    assert [hit.uri for hit in found.hits] in ([], ["fox"])
+    # No question leaves the memory unable to answer the next one.
+    assert await uris(memory, f"{question} quick fox") == ["fox"]
 
 
 @pytest.mark.parametrize(

@@ -49,20 +49,26 @@ async def test_requests_that_need_not_wait_are_answered_by_one_worker_in_order()
 
 
 async def test_requests_that_wait_do_not_hold_each_other_up() -> None:
-    everybody_is_here = anyio.Event()
-    count = 0
+    all_arrived = anyio.Event()
+    arrived: list[str] = []
+    answers: list[str] = []
 
-    async def handle(_: Request) -> int:
-        nonlocal count
-        count += 1
-        if count == 100:
-            everybody_is_here.set()
-        await everybody_is_here.wait()
-        return count
+    async def handle(request: Request) -> str:
+        arrived.append(request.method)
+        if len(arrived) == 100:
+            all_arrived.set()
+        await all_arrived.wait()
+        return request.method
 
+    async def ask(method: str) -> None:
+        answers.append(json.loads(bytes(await asking.request(method, {}))))
+
+    methods = [f"m{number}" for number in range(100)]
     async with peers(handle) as (asking, _), anyio.create_task_group() as tasks:
-        for _number in range(100):
-            tasks.start_soon(asking.request, "m", {})
+        for method in methods:
+            tasks.start_soon(ask, method)
+    assert arrived == methods
+    assert sorted(answers) == sorted(methods)
 
 
 async def test_workers_are_used_again() -> None:
