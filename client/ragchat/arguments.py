@@ -1,4 +1,4 @@
-"""The commands as a table, and the parser made of it. What a command does is not imported here."""
+"""The table of commands, and the parser built from it. The commands themselves are not imported here."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from ragchat import __version__
 from ragmcp.hosts import HOSTS
 
 GROUPS = {
-    "memory": "what memory holds, and what was done to it",
-    "session": "past conversations",
-    "mcp": "memory in other MCP hosts",
-    "config": "settings",
+    "memory": "list, show, remove, check and restore what is stored",
+    "session": "list, show, search and remove past conversations",
+    "mcp": "use this memory in other programs",
+    "config": "show and create settings",
 }
 
 HOST_ALIASES = {"claude": "claude-desktop", "code": "vscode", "vs-code": "vscode"}
 
 
 class WrongUsage(Exception):
-    """What was asked for is no command. `usage` is the synopsis and the flaw, as people are told."""
+    """The arguments are wrong. `usage` is the synopsis with the message, as argparse prints it."""
 
     hint: str
 
-    def __init__(self, parser: argparse.ArgumentParser, flaw: str) -> None:
-        super().__init__(flaw)
-        self.usage = f"{parser.format_usage()}{parser.prog}: error: {flaw}\n"
-        self.hint = f"`{parser.prog} --help` says what it takes."
+    def __init__(self, parser: argparse.ArgumentParser, message: str) -> None:
+        super().__init__(message)
+        self.usage = f"{parser.format_usage()}{parser.prog}: error: {message}\n"
+        self.hint = f"`{parser.prog} --help` lists the arguments."
 
 
 class Parser(argparse.ArgumentParser):
-    """Leaves what to do about wrong usage to its caller. Raises WrongUsage."""
+    """Raises WrongUsage where argparse would exit."""
 
     def error(self, message: str) -> NoReturn:
         raise WrongUsage(self, message)
@@ -58,16 +58,16 @@ def _argument(*names: str, **options: Any) -> Argument:
 
 
 def _within(least: int, most: int) -> Callable[[str], int]:
-    def number(text: str) -> int:  # its name is what argparse calls a value that is none
+    def number(text: str) -> int:  # argparse uses its name in "invalid number value"
         if not least <= (value := int(text)) <= most:
-            raise argparse.ArgumentTypeError(f"{text} is not from {least} to {most}")
+            raise argparse.ArgumentTypeError(f"{text} is not between {least} and {most}")
         return value
 
     return number
 
 
 def _text(text: str) -> str:
-    """What an unset variable of a shell script leaves behind is not the same as saying nothing."""
+    """Refuse an empty value, such as an unset variable in a shell script."""
     if not text:
         raise argparse.ArgumentTypeError("it is empty")
     return text
@@ -79,21 +79,36 @@ def _host(text: str) -> str:
 
 
 K = _argument(
-    "-k", type=_within(1, 100), metavar="N", dest="top_k", default=None, help="passages to find (1 to 100)"
+    "-k",
+    type=_within(1, 100),
+    metavar="N",
+    dest="top_k",
+    default=None,
+    help="find N passages (1 to 100)",
 )
 LIMIT = _argument(
-    "-n", "--limit", type=_within(1, 10_000), metavar="N", default=100, help="at most N lines (default: 100)"
+    "-n",
+    "--limit",
+    type=_within(1, 10_000),
+    metavar="N",
+    default=100,
+    help="at most N lines (default: 100)",
 )
-DOCUMENT = _argument("document", help="its URI, its id, or the path of its file")
-SESSION = _argument("session_id", metavar="ID", help="the session's id, or enough of its beginning")
+DOCUMENT = _argument("document", help="its URI, its id or the path of its file")
+SESSION = _argument("session_id", metavar="ID", help="the session's id or the beginning of it")
 MODEL_CHOICE = (
     _argument("--model", metavar="M", type=_text, default=None, help="the language model to ask"),
     _argument("--offline", action="store_true", default=False, help="answer without a language model"),
 )
 CONVERSATION = (
-    _argument("--session", metavar="ID", type=_text, default=None, help="go on with this session"),
+    _argument("--session", metavar="ID", type=_text, default=None, help="continue this session"),
     _argument(
-        "-c", "--continue", dest="resume", action="store_true", default=False, help="go on with the last one"
+        "-c",
+        "--continue",
+        dest="resume",
+        action="store_true",
+        default=False,
+        help="continue the last session",
     ),
     *MODEL_CHOICE,
 )
@@ -102,23 +117,23 @@ COMMANDS = (
     Command(
         "ask",
         "ask:ask",
-        "one answer, with its sources",
-        (_argument("question", nargs="+", help="the question; - reads it from stdin"), K, *CONVERSATION),
+        "answer one question, with sources",
+        (_argument("question", nargs="+", help="the question, or - to read it from stdin"), K, *CONVERSATION),
     ),
     Command(
         "inject",
         "inject:inject",
         "load files and folders into memory",
         (
-            _argument("paths", nargs="+", metavar="PATH", help="a file or folder; - reads stdin"),
-            _argument("--uri", type=_text, default=None, help="the name of what comes from stdin"),
+            _argument("paths", nargs="+", metavar="PATH", help="a file or folder, or - to read stdin"),
+            _argument("--uri", type=_text, default=None, help="the URI of the document from stdin"),
         ),
     ),
     Command(
         "query",
         "query:query",
-        "search memory, without an answer",
-        (_argument("text", nargs="+", help="what to search for; - reads it from stdin"), K),
+        "search memory without asking a question",
+        (_argument("text", nargs="+", help="what to search for, or - to read it from stdin"), K),
     ),
     Command(
         "run",
@@ -133,7 +148,7 @@ COMMANDS = (
         (
             LIMIT,
             _argument(
-                "--uri", metavar="GLOB", type=_text, default=None, help="only documents with such a URI"
+                "--uri", metavar="GLOB", type=_text, default=None, help="only documents whose URI matches"
             ),
         ),
     ),
@@ -141,14 +156,14 @@ COMMANDS = (
     Command(
         "memory rm",
         "memory:rm",
-        "take documents out of memory",
+        "remove documents from memory",
         (_argument("documents", nargs="+", metavar="document", help=DOCUMENT.options["help"]),),
     ),
-    Command("memory log", "memory:log", "list the last changes", (LIMIT,)),
-    Command("memory undo", "memory:undo", "take the last change back"),
-    Command("memory stats", "memory:stats", "how much memory holds"),
-    Command("memory reembed", "memory:reembed", "embed everything anew, as after a change of the embedder"),
-    Command("memory verify", "memory:verify", "check the memory's file for damage"),
+    Command("memory log", "memory:log", "list the last changes of memory", (LIMIT,)),
+    Command("memory undo", "memory:undo", "undo the last change of memory"),
+    Command("memory stats", "memory:stats", "print the size of memory and its embedder"),
+    Command("memory reembed", "memory:reembed", "embed all documents again, after a change of the embedder"),
+    Command("memory verify", "memory:verify", "check the memory file for damage"),
     Command("session ls", "session:ls", "list past conversations", (LIMIT,)),
     Command("session show", "session:show", "show a conversation", (SESSION,)),
     Command(
@@ -157,66 +172,77 @@ COMMANDS = (
         "delete conversations",
         (_argument("session_ids", nargs="+", metavar="ID", help=SESSION.options["help"]),),
     ),
-    Command("session export", "session:export", "a conversation as Markdown", (SESSION,)),
+    Command("session export", "session:export", "print a conversation as Markdown", (SESSION,)),
     Command(
         "session search",
         "session:search",
-        "full-text search in past conversations",
-        (_argument("text", nargs="+"), LIMIT),
+        "search past conversations",
+        (_argument("text", nargs="+", help="words to search for"), LIMIT),
     ),
     Command(
         "mcp config",
         "mcp:config",
-        "print the block to paste into another MCP host's settings",
+        "print the block to paste into the settings of another program",
         (
             _argument("host", metavar="HOST", type=_host, choices=tuple(HOSTS), help=", ".join(HOSTS)),
+            _argument("--url", type=_text, default=None, help="use the running `ragchat serve` at this URL"),
             _argument(
-                "--url", type=_text, default=None, help="of a running `ragchat serve`, for hosts to share"
-            ),
-            _argument(
-                "--token-file", metavar="FILE", type=_text, default=None, help="the file of its bearer token"
+                "--token-file",
+                metavar="FILE",
+                type=_text,
+                default=None,
+                help="a file with the bearer token of that server",
             ),
         ),
     ),
     Command(
         "serve",
         "serve:serve",
-        "the memory over HTTP, for other programs",
+        "serve the memory over HTTP",
         (
             _argument(
-                "--host", type=_text, default=None, help="the address to listen at (default: 127.0.0.1)"
+                "--host", type=_text, default=None, help="the address to listen on (default: 127.0.0.1)"
             ),
             _argument(
                 "--port",
                 type=_within(0, 65_535),
                 default=None,
                 metavar="N",
-                help="0: any free (default: 8765)",
+                help="the port, or 0 for any free one (default: 8765)",
             ),
             _argument(
                 "--token-file",
                 metavar="FILE",
                 type=_text,
                 default=None,
-                help="the bearer token that clients must show",
+                help="a file with the bearer token that clients must send",
             ),
             _argument("--read-only", action="store_true", help="offer no tool that changes memory"),
         ),
     ),
-    Command("config show", "config:show", "the effective settings, and where each comes from"),
-    Command("config path", "config:path", "where settings, memory and logs are"),
-    Command("config init", "config:init", "write a settings file to start from"),
-    Command("doctor", "doctor:doctor", "check everything"),
+    Command("config show", "config:show", "show the effective settings and where each comes from"),
+    Command("config path", "config:path", "show where settings, memory and logs are"),
+    Command("config init", "config:init", "write a settings file with all defaults, commented out"),
+    Command("doctor", "doctor:doctor", "check the installation, memory and model"),
 )
 
 
 def _add_globals(parser: argparse.ArgumentParser, *, top: bool) -> None:
-    """The flags that stand before or after the command: after it, silence must not undo what stood before."""
+    """Add the flags that may stand before or after the command.
+
+    After it they have no default, which would override a value before it.
+    """
     default = None if top else argparse.SUPPRESS
     parser.add_argument(
-        "--memory", metavar="PATH", type=_text, default=default, help="the memory's SQLite file"
+        "--memory", metavar="PATH", type=_text, default=default, help="the SQLite file of memory"
     )
-    parser.add_argument("--config", metavar="FILE", type=_text, default=default, help="another settings file")
+    parser.add_argument(
+        "--config",
+        metavar="FILE",
+        type=_text,
+        default=default,
+        help="use this settings file instead of your own",
+    )
     parser.add_argument(
         "-v", "--verbose", action="store_true", default=False if top else default, help="log more"
     )
@@ -226,12 +252,12 @@ def _add_globals(parser: argparse.ArgumentParser, *, top: bool) -> None:
 
 
 def make_parser(*, commands: bool = True) -> Parser:
-    """The parser, with all `commands` or for the chat alone: making theirs takes 10 ms of its start."""
+    """The parser. Without `commands` it takes the arguments of the chat only, and is built 10 ms faster."""
     parser = Parser(
         "ragchat",
-        description="Answers from your own documents, with citations. Without a command: the chat.",
-        epilog="Exit codes: 0 done, 1 failed, 2 wrong usage. With --json a command prints one JSON document, "
-        "also when it fails: {error: {code, message, hint}}.",
+        description="Answers questions from your own documents, with citations. Without a command: the chat.",
+        epilog="Exit codes: 0 success, 1 failure, 2 wrong usage. With --json a command prints one JSON "
+        "document, on failure {error: {code, message, hint}}.",
         allow_abbrev=False,
     )
     _add_globals(parser, top=True)
@@ -261,7 +287,7 @@ def _add_command(commands: Any, name: str, command: Command) -> None:
     parser = commands.add_parser(name, help=command.help, description=command.help, allow_abbrev=False)
     for argument in command.arguments:
         options = argument.options
-        if argument in CONVERSATION:  # these stand before the command too
+        if argument in CONVERSATION:  # it may stand before the command, too
             options = {**options, "default": argparse.SUPPRESS}
         parser.add_argument(*argument.names, **options)
     parser.add_argument("--json", action="store_true", help="print one JSON document")
@@ -269,18 +295,18 @@ def _add_command(commands: Any, name: str, command: Command) -> None:
     parser.set_defaults(target=command.target)
 
 
-def usage_flaw(arguments: argparse.Namespace) -> str:
-    """What argparse cannot say of flags that may stand on both sides of the command; "" if nothing."""
+def usage_error(arguments: argparse.Namespace) -> str:
+    """What argparse cannot check, because flags may stand on both sides of the command; "" if nothing."""
     if arguments.session and arguments.resume:
-        return "--session and -c exclude each other"
+        return "--session and -c cannot be combined"
     if arguments.model and arguments.offline:
-        return "--model and --offline exclude each other"
+        return "--model and --offline cannot be combined"
     if arguments.target == "inject:inject" and arguments.uri and "-" not in arguments.paths:
-        return "--uri names what comes from stdin: it needs the path -"
+        return "--uri is the URI of the document from stdin: it needs the path -"
     if arguments.target == "mcp:config" and arguments.token_file and not arguments.url:
-        return "--token-file is that of a running server: it needs --url"
+        return "--token-file belongs to a running server: it needs --url"
     if arguments.target == "mcp:config" and arguments.url and not _is_address(arguments.url):
-        return f"{arguments.url!r} is no address of a server; one is http://127.0.0.1:8765/mcp"
+        return f"{arguments.url!r} is not the address of a server, such as http://127.0.0.1:8765/mcp"
     return ""
 
 

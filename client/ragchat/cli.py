@@ -1,7 +1,7 @@
-"""The `ragchat` command line: runs one command, and turns its end into an exit code.
+"""The `ragchat` command line: runs one command and returns its exit code.
 
-What there is stands in `arguments`, what it does in `commands/`. A command is imported when it is called, so
-that `--help` and `--version` load nothing.
+`arguments` lists the commands, `commands/` implements them. A command is imported when it is called, so that
+`--help` and `--version` load nothing else.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from ragchat.arguments import WrongUsage
     from ragchat.commands import Run
 
-# New objects after which Python looks for garbage. Imports make many and drop none: with the usual 700,
-# looking takes 6 % of the time to the prompt.
-OBJECTS = 50_000
+# The threshold of the garbage collector. Imports make many objects and drop few: with the default of 700,
+# collection takes 6 % of the time to the prompt.
+GC_THRESHOLD = 50_000
 
 FAILED, WRONG_USAGE = 1, 2  # 0 is done
 
@@ -27,17 +27,17 @@ FAILED, WRONG_USAGE = 1, 2  # 0 is done
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command. Returns 0 when it is done, 1 when it failed, 2 for wrong usage."""
     if argv is None and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        # As long as nothing runs, nothing is to be put away, and nobody wants a traceback of imports.
+        # Nothing needs cleaning up before a command runs, so Ctrl-C may end the process without a traceback.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-    gc.set_threshold(OBJECTS)
-    from ragchat.arguments import WrongUsage, make_parser, usage_flaw
+    gc.set_threshold(GC_THRESHOLD)
+    from ragchat.arguments import WrongUsage, make_parser, usage_error
 
     words = sys.argv[1:] if argv is None else argv
     parser = make_parser(commands=bool(words))
     try:
         arguments = parser.parse_args(words)
-        if flaw := usage_flaw(arguments):
-            parser.error(flaw)
+        if message := usage_error(arguments):
+            parser.error(message)
     except WrongUsage as error:
         return _refuse(error, json="--json" in words)
     from ragchat.commands import Run
@@ -55,7 +55,7 @@ def _refuse(error: WrongUsage, *, json: bool) -> int:
     if json:
         with suppress(OSError):
             Console(json=True).document({"error": Failure("USAGE", str(error), error.hint)})
-        _give_up_stdout()
+        _discard_stdout()
     return WRONG_USAGE
 
 
@@ -71,16 +71,16 @@ def _run(run: Run) -> int:
         match leaf(error):
             case KeyboardInterrupt():
                 run.console.stopped()
-            case BrokenPipeError():  # the reader has gone, and has what it wanted
+            case BrokenPipeError():  # the reader closed the pipe
                 pass
             case cause:
                 run.report(cause)
-    _give_up_stdout()
+    _discard_stdout()
     return FAILED
 
 
 def _call(target: str, run: Run) -> int:
-    """Run the command's function, in an event loop where it is a coroutine. Raises KeyboardInterrupt."""
+    """Run the command's function, in an event loop if it is a coroutine. Raises KeyboardInterrupt."""
     import inspect
     from importlib import import_module
 
@@ -98,8 +98,8 @@ def _call(target: str, run: Run) -> int:
         raise KeyboardInterrupt from None
 
 
-def _give_up_stdout() -> None:
-    """What can no longer be written, the interpreter's last flush must not complain about."""
+def _discard_stdout() -> None:
+    """Discard what cannot be written, so that the flush at exit does not fail."""
     try:
         sys.stdout.flush()
     except OSError:

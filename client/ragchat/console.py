@@ -1,5 +1,6 @@
-"""The screen, as far as it is not the chat's: the one place that decides colour, width and encoding, and the
-one place that turns an exception into lines. Results go to stdout, everything else to stderr.
+"""Printing for commands: results on stdout, everything else on stderr.
+
+Colour, width and encoding are decided here, and exceptions become sentences here, for the chat as well.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from io import TextIOWrapper
 from typing import IO, Any, TextIO, cast
 
-from ragchat.sanitize import neutral, one_line
+from ragchat.sanitize import one_line, sanitize
 from ragconfig.streams import open_closed_streams
 
 
@@ -27,10 +28,10 @@ def is_unicode(stream: TextIO) -> bool:
 
 
 def prepare_streams() -> None:
-    """UTF-8 on pipes, the terminal's own encoding on a terminal; what it lacks never stops the program."""
+    """Write UTF-8 to pipes and the terminal's encoding to terminals; escape what cannot be encoded."""
     open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
-        with suppress(AttributeError):  # a test or an embedder may have put something simpler there
+        with suppress(AttributeError):  # replaced by a simpler object, in a test
             encoding = None if stream.isatty() else "utf-8"
             cast(TextIOWrapper, stream).reconfigure(encoding=encoding, errors="backslashreplace")
 
@@ -45,14 +46,14 @@ class Failure:
 
 
 def leaf(error: BaseException) -> BaseException:
-    """The error itself, where task groups have wrapped it."""
+    """The first error in an exception group, else the error itself."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error
 
 
 def describe(error: BaseException) -> Failure:
-    """Any exception in words, with no secret in them; the traceback is for the log only."""
+    """Describe any exception in a sentence without secrets. The traceback goes to the log only."""
     from ragconfig.redaction import discreet
 
     found = _described(error)
@@ -85,26 +86,26 @@ def _code_of(error: Exception) -> str:
 
 
 class Console:
-    """Where a command prints. `json`: the result is one JSON document, and so is a failure."""
+    """Prints for one command. With `json`, the result or the failure is one JSON document on stdout."""
 
     def __init__(
         self, *, json: bool = False, stdout: TextIO | None = None, stderr: TextIO | None = None
     ) -> None:
         self.json = json
-        self._is_told = False  # the one document is out
+        self._printed_document = False
         self.stdout = stdout or sys.stdout
         self.stderr = stderr or sys.stderr
 
     def print(self, text: str = "") -> None:
-        """A piece of the result."""
-        print(neutral(text), file=self.stdout, flush=True)
+        """Print a piece of the result."""
+        print(sanitize(text), file=self.stdout, flush=True)
 
     def note(self, text: str) -> None:
-        """Something to know that is not the result."""
-        print(neutral(text), file=self.stderr, flush=True)
+        """Print a remark that is not part of the result."""
+        print(sanitize(text), file=self.stderr, flush=True)
 
     def document(self, value: Any) -> None:
-        """The result as JSON; structs and dataclasses become objects."""
+        """Print the result as JSON; structs and dataclasses become objects."""
         import json
 
         import msgspec
@@ -112,10 +113,10 @@ class Console:
         plain = msgspec.to_builtins(value)
         text = json.dumps(plain, indent=2, ensure_ascii=not is_unicode(self.stdout))
         print(text, file=self.stdout, flush=True)
-        self._is_told = True
+        self._printed_document = True
 
     def table(self, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-        """Columns side by side. On a terminal, lines are cut to its width; elsewhere nothing is cut."""
+        """Print aligned columns. Lines are cut to the width of a terminal; elsewhere nothing is cut."""
         cells = [[one_line(str(cell)) for cell in row] for row in (header, *rows)]
         widths = [max(_width(row[column]) for row in cells) for column in range(len(header))]
         for row in cells:
@@ -123,32 +124,32 @@ class Console:
             self.line("  ".join(padded).rstrip())
 
     def line(self, text: str) -> None:
-        """A line of a table: cut to the width of a terminal, whole elsewhere."""
+        """Print a line of a table, cut to the width of a terminal."""
         self.print(_cut(text, shutil.get_terminal_size().columns) if self.stdout.isatty() else text)
 
     def error(self, error: BaseException, log: object = None) -> None:
-        """A failure: the JSON document `{error: {code, message, hint}}` on stdout, or lines on stderr."""
+        """Print a failure: the document `{error: {code, message, hint}}` on stdout, or lines on stderr."""
         failure = describe(error)
-        if self._has_told(failure):
+        if self._print_failure_document(failure):
             return
         self.failure(failure)
         if failure.code == "INTERNAL_ERROR" and log:
-            self.note(f"  The traceback is in {log}; with -v more is written there.")
+            self.note(f"  The traceback is in {log}; -v logs more.")
 
     def failure(self, failure: Failure) -> None:
-        """The lines of a failure."""
+        """Print a failure and its hint on stderr."""
         self.note(f"ragchat: {failure.message}")
         if failure.hint:
             self.note(f"  {failure.hint}")
 
     def stopped(self) -> None:
-        """The end of a run that the user wanted no more of."""
-        self._has_told(Failure("STOPPED", "Stopped."))
+        """Print that a signal ended the command."""
+        self._print_failure_document(Failure("STOPPED", "Stopped."))
         self.note("Stopped.")
 
-    def _has_told(self, failure: Failure) -> bool:
-        """Whether the failure is the document; it cannot be where another is out, or stdout takes none."""
-        if not self.json or self._is_told:
+    def _print_failure_document(self, failure: Failure) -> bool:
+        """Print a failure as the document, if there is none yet and stdout works. Returns whether it did."""
+        if not self.json or self._printed_document:
             return False
         try:
             self.document({"error": failure})

@@ -151,6 +151,12 @@ class ArgumentMissing(RagChatError):
     sentence = "/{name} needs {argument}."
 
 
+class UnexpectedArgument(RagChatError):
+    name: str
+    code = "ARGUMENT_UNEXPECTED"
+    sentence = "/{name} takes no argument."
+
+
 class FileAlreadyExists(RagChatError):
     path: str
     code = "FILE_EXISTS"

@@ -1,7 +1,7 @@
-"""What ends a command from outside: Ctrl-C, SIGTERM, the end of its terminal.
+"""Signals that end a command: Ctrl-C, SIGTERM, and SIGHUP when the terminal closes.
 
-The first cancels the command, which then puts away what it has open. The next ends the process at once:
-Python's own answer to it is an exception in whatever runs, which leaves tracebacks, or a loop in pieces.
+The first signal cancels the command, which then cleans up. The second ends the process at once: Python's
+default is to raise an exception in the running code, which prints tracebacks and breaks the event loop.
 """
 
 from __future__ import annotations
@@ -19,43 +19,46 @@ SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if 
 
 
 class Stopped(Exception):
-    """The user, or whoever runs us, wanted no more."""
+    """A signal ended the command."""
 
 
 async def until_stopped(command: Coroutine[Any, Any, int]) -> int:
-    """What `command` returns. Raises Stopped when a signal has ended it. Only on the main thread.
+    """The result of `command`. Raises Stopped if a signal cancelled it. Only on the main thread.
 
-    A signal that the process was started to ignore, as by nohup, stays ignored.
+    A signal that is ignored from the start, as with nohup, stays ignored.
     """
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     assert task is not None
-    heard = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+    handled = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
     stopped = False
 
     def stop(_number: int, _frame: FrameType | None) -> None:
         nonlocal stopped
         stopped = True
-        _answer(heard, _die)
+        _handle(handled, _die)
         loop.call_soon_threadsafe(task.cancel)
 
-    _answer(heard, stop)
+    _handle(handled, stop)
     try:
         return await command
     except asyncio.CancelledError:
         if stopped:
             raise Stopped from None
         raise
-    finally:  # In what Python does on its way out, no handler could run.
-        _answer(heard, signal.SIG_DFL)
+    finally:  # no handler could run while Python exits
+        _handle(handled, signal.SIG_DFL)
 
 
-def _answer(numbers: list[signal.Signals], handler: Handler) -> None:
-    # signal.signal and not loop.add_signal_handler: Windows has only this one.
+def _handle(numbers: list[signal.Signals], handler: Handler) -> None:
+    # Not loop.add_signal_handler, which Windows does not have.
     for number in numbers:
         signal.signal(number, handler)
 
 
 def _die(number: int, _frame: FrameType | None) -> None:
-    """As if nobody had caught it. Were SIG_DFL set before, Python would complain of one that came earlier."""
+    """End the process as the signal does by default.
+
+    Not SIG_DFL as the handler: Python would report an error for a signal that arrived before it was set.
+    """
     signal.signal(number, signal.SIG_DFL)
     signal.raise_signal(number)

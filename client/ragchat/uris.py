@@ -36,7 +36,7 @@ def path_of(uri: str) -> Path:
 def short_uri(uri: str, title: str = "") -> str:
     """A file in the working folder by its relative path, in the home folder with ~; a hash by its title."""
     if uri.startswith("file://"):
-        return one_line(_short_path(path_of(uri)))
+        return one_line(short_path(path_of(uri)))
     if uri.startswith("sha256:"):
         return one_line(title) or uri[: len("sha256:") + _HASH_DIGITS]
     return one_line(uri)
@@ -48,7 +48,8 @@ def location(uri: str, start_line: int, end_line: int, title: str = "") -> str:
     return f"{short_uri(uri, title)}:{lines}"
 
 
-def _short_path(path: Path) -> str:
+def short_path(path: Path) -> str:
+    """`path`, relative to the working folder if it is in it, with ~ if it is in the home folder."""
     for find, prefix in ((Path.cwd, ""), (Path.home, "~/")):
         with suppress(OSError, RuntimeError):  # a deleted working folder, a user without a home
             if path.is_relative_to(folder := find()):

@@ -48,6 +48,7 @@ TABLE: list[tuple[RagChatError, str, str]] = [
         "",
     ),
     (errors.ArgumentMissing("inject", "files or folders"), "/inject needs files or folders.", ""),
+    (errors.UnexpectedArgument("undo"), "/undo takes no argument.", ""),
     (
         errors.FileAlreadyExists("a.md"),
         "a.md already exists.",

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragchat.sanitize import neutral, one_line
+from ragchat.sanitize import one_line, sanitize
 
 
 @pytest.mark.parametrize(
@@ -24,12 +24,12 @@ from ragchat.sanitize import neutral, one_line
     ],
 )
 def test_nothing_that_a_terminal_obeys_is_left_in_a_text(text: str, shown: str) -> None:
-    assert neutral(text) == shown
+    assert sanitize(text) == shown
 
 
 @given(st.text(st.characters()))
 def test_whatever_comes_can_be_encoded_and_holds_no_control_character(text: str) -> None:
-    shown = neutral(text)
+    shown = sanitize(text)
     shown.encode("utf-8")
     assert all(character in "\n\t" or not 0 <= ord(character) - 127 < 33 for character in shown)
     assert all(character in "\n\t" or ord(character) >= 32 for character in shown)

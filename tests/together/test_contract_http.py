@@ -134,7 +134,7 @@ def test_a_host_that_speaks_http_is_given_the_address(ragchat: Program, name: st
 def test_what_is_no_address_of_a_server_is_wrong_usage(ragchat: Program, url: str) -> None:
     done = ragchat("mcp", "config", "cursor", "--url", url)
     assert (done.code, done.out) == (2, "")
-    assert "is no address of a server" in done.err
+    assert "is not the address of a server" in done.err
 
 
 def test_the_root_of_a_server_is_as_good_as_its_endpoint(ragchat: Program) -> None:

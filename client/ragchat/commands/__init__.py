@@ -1,6 +1,6 @@
-"""What each command does, one file for a group of them. `Run` is what a command is given.
+"""The commands, one module for each group.
 
-A command is a function `(run) -> exit code`, plain or a coroutine; it prints through `run.console`.
+A command is a function or coroutine `(run: Run) -> exit code`. It prints through `run.console`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Run:
-    """One run of the program: its arguments, its screen, its settings.
+    """One run of the program: its arguments, console and settings.
 
     `overrides` are settings of the command itself; the flags of the command line override them.
     """
@@ -40,7 +40,7 @@ class Run:
     log_file: Path | None = field(default=None, init=False)
 
     def start_log(self) -> None:
-        """Before anything else: a traceback must find it open."""
+        """Open the log. Must be called first, so that tracebacks are logged."""
         from ragchat.log import start_log
 
         self.log_file = start_log(self.home.state, verbose=self.arguments.verbose)
@@ -75,16 +75,16 @@ class Run:
         return {**self.overrides, **{key: value for key, value in given.items() if value is not None}}
 
     def log(self, error: BaseException) -> None:
-        """The traceback of a failed run, for the log alone."""
+        """Log the traceback of a failed run."""
         logging.getLogger("ragchat").error("the command failed", exc_info=error)
 
     def report(self, error: BaseException) -> None:
-        """The end of a failed run: the traceback to the log, a line to the screen."""
+        """Log the traceback of a failed run and print its sentence."""
         self.log(error)
         self.console.error(error, self.log_file)
 
     def words(self, words: list[str]) -> str:
-        """The words of the command line as one text; a lone `-` stands for all of stdin.
+        """The words of the command line as one text; a single `-` means all of stdin.
 
         Raises EmptyQuestion, StdinUnusable.
         """
@@ -104,7 +104,7 @@ class Run:
 
     @asynccontextmanager
     async def app(self) -> AsyncIterator[App]:
-        """The chat without a face, in a new session."""
+        """The conversation, with memory and a new session."""
         from ragchat.app import App
 
         async with self.memory() as memory, App(self.settings, memory=memory) as app:
@@ -115,7 +115,7 @@ _PART_BYTES = 2**16
 
 
 def read_stdin() -> str:
-    """All of stdin as text, in any encoding that files may have. Raises StdinUnusable."""
+    """All of stdin as text, decoded like a file. Raises StdinUnusable."""
     from ragchat.errors import StdinUnusable
     from ragchat.ingest.decoding import LARGEST_BYTES, NotText, decode
 
@@ -129,10 +129,7 @@ def read_stdin() -> str:
 
 
 def _stdin(most: int) -> bytes:
-    """Up to `most` bytes.
-
-    Ctrl-C ends it: the event loop's own handler would wait for the loop, and the loop waits for us.
-    """
+    """Up to `most` bytes. Ctrl-C interrupts the read, which blocks the event loop and its own handler."""
     handler = signal.signal(signal.SIGINT, signal.default_int_handler)
     data, stdin = bytearray(), cast("BufferedReader", sys.stdin.buffer)
     try:

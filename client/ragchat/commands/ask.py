@@ -1,4 +1,4 @@
-"""`ragchat ask QUESTION`: one answer, with its sources."""
+"""`ragchat ask QUESTION`: answer one question, with sources."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`ragchat` alone: the interactive chat on a terminal; else one question a line, one answer each."""
+"""`ragchat` without a command: the interactive chat at a terminal, else one answer for each line of stdin."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`ragchat config`: the effective settings, where they are, and a file to start from."""
+"""`ragchat config`: show the effective settings and their files, and write a settings file."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from ragconfig.settings import PACKAGED, PROJECT_FILE, USER_FILE, known_keys, ra
 DEFAULT_ORIGIN = "default"
 KEY_VARIABLES = ("OPENAI_API_KEY",)
 PREAMBLE = """\
-# Settings of ragchat. Every line that sets something is commented out and shows the default;
-# remove the # before a key to change it. `ragchat config show` tells what is in force, and why.
+# Settings of ragchat. Every key is commented out and shows its default;
+# remove the # to change it. `ragchat config show` prints the effective settings and their origins.
 
 """
 
 
 def show(run: Run) -> int:
-    """Every key with its value and its origin. Secrets are not settings; a key is only said to be there."""
+    """Print every key with its value and origin. Of a secret, only whether it is set is printed."""
     settings = run.settings
     rows = []
     for key in known_keys(settings):
@@ -46,7 +46,7 @@ def show(run: Run) -> int:
 
 
 def path(run: Run) -> int:
-    """Where everything is, whether it is there already or not."""
+    """Print where everything is, even if it does not exist yet."""
     home = run.settings.home
     places = {
         "settings": run.config_file or home.config / USER_FILE,
@@ -63,13 +63,13 @@ def path(run: Run) -> int:
         return 0
     run.console.table(
         ("what", "path", ""),
-        [(name, place, "" if place.exists() else "(not there)") for name, place in places.items()],
+        [(name, place, "" if place.exists() else "(does not exist)") for name, place in places.items()],
     )
     return 0
 
 
 def init(run: Run) -> int:
-    """Write the packaged defaults, commented out. An existing file is left alone."""
+    """Write the packaged defaults, commented out. An existing file is not overwritten."""
     target = run.config_file or Home.find().config / USER_FILE
     private_folder(target.parent)
     try:
@@ -85,9 +85,9 @@ def init(run: Run) -> int:
 
 
 def template() -> str:
-    """The packaged files as one, with every line that sets something commented out, and with the ranges."""
+    """The packaged settings files as one, with keys commented out, and the ranges of numbers."""
     packaged = (resources.files("ragconfig").joinpath(name).read_text(encoding="utf-8") for name in PACKAGED)
-    # The first paragraph of each file speaks of the file itself.
+    # The first paragraph of each file is about the packaged file.
     lines = [line for text in packaged for line in [*text.partition("\n\n")[2].splitlines(), ""]]
     table, written = "", []
     for line in lines:
@@ -101,7 +101,7 @@ def template() -> str:
 
 
 def without_password(value: Any) -> Any:
-    """A URL may carry a password; nobody needs to see it."""
+    """Mask the password in a URL."""
     if not isinstance(value, str) or "@" not in value:
         return value
     parts = urlsplit(value)

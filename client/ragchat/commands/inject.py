@@ -9,7 +9,6 @@ import anyio
 from ragchat.commands import Run, read_stdin
 from ragchat.console import Failure, describe
 from ragchat.errors import RagChatError, StdinUnusable
-from ragchat.formatting import counted
 from ragchat.ingest.loading import failed, load_files, load_text
 from ragchat.ingest.report import InjectReport
 from ragchat.ui.render.progress import loading_bar
@@ -22,7 +21,7 @@ LISTED = 20
 
 
 async def inject(run: Run) -> int:
-    """Exit code 1 when a file failed. However it ends, it says what is in memory."""
+    """Exit code 1 if a file failed. The report is printed even if loading was stopped."""
     report = InjectReport()
     try:
         async with run.memory() as memory:
@@ -59,7 +58,7 @@ async def _inject_stdin(memory: MemoryClient, uri: str | None, report: InjectRep
 
 
 def _show(run: Run, report: InjectReport, stopped: str = "", failure: Failure | None = None) -> None:
-    """The report; `stopped` says why the loading did not come to its end."""
+    """Print the report. `stopped` is the reason why loading did not finish."""
     if run.console.json:
         run.console.document({**report.public(), **({"error": failure} if failure else {})})
         return
@@ -75,8 +74,8 @@ def _show(run: Run, report: InjectReport, stopped: str = "", failure: Failure | 
         run.console.note(f"Not finished: {stopped}")
         if failure and failure.hint:
             run.console.note(f"  {failure.hint}")
-        if left := report.files - report.begun:
-            run.console.note(f"  Not begun: {counted(left, 'file')}.")
-        run.console.note("  Run the same command again to go on.")
+        if unfinished := report.unfinished():
+            run.console.note(f"  {unfinished}")
+        run.console.note("  Run the same command again to continue.")
     if not stopped or report.documents or report.skipped:
         run.console.print(report.summary())

@@ -1,4 +1,4 @@
-"""`ragchat memory`: what memory holds, and what was done to it."""
+"""`ragchat memory`: list, show, remove, check and restore what is stored."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ async def ls(run: Run) -> int:
     if run.console.json:
         run.console.document(page)
     elif not page.documents:
-        run.console.note("Memory is empty." if arguments.uri is None else "There is no such document.")
+        run.console.note("Memory is empty." if arguments.uri is None else "No document matches.")
     else:
         rows = [
             (
@@ -32,7 +32,7 @@ async def ls(run: Run) -> int:
         ]
         run.console.table(("document", "chunks", "changed", "id", "title"), rows)
         if page.total > len(page.documents):
-            run.console.note(f"{len(page.documents):,} of {page.total:,} documents; -n shows more.")
+            run.console.note(f"{len(page.documents):,} of {page.total:,} documents; -n N prints more.")
     return 0
 
 
@@ -67,7 +67,7 @@ async def log(run: Run) -> int:
     if run.console.json:
         run.console.document({"entries": entries})
     elif not entries:
-        run.console.note("Nothing was ever written.")
+        run.console.note("Nothing has been stored yet.")
     else:
         rows = [
             (entry.seq, local(entry.at), _action(entry), entry.origin.client, short_uri(entry.uri))
@@ -87,7 +87,7 @@ async def undo(run: Run) -> int:
     if run.console.json:
         run.console.document({"entry": entry})
     else:
-        run.console.print(f"{short_uri(entry.uri)} is as it was before it was {entry.action}.")
+        run.console.print(f"Undone: {short_uri(entry.uri)} was {entry.action}.")
     return 0
 
 
@@ -99,12 +99,12 @@ async def reembed(run: Run) -> int:
     if console.json:
         console.document(done)
     else:
-        console.print(f"{done.chunks:,} chunks are now embedded with {done.embedder}.")
+        console.print(f"Embedded {done.chunks:,} chunks with {done.embedder}.")
     return 0
 
 
 async def verify(run: Run) -> int:
-    """Exit code 1 when something is damaged."""
+    """Exit code 1 if something is damaged."""
     console = run.console
     async with run.memory() as memory:
         with counting_bar(console.stderr, "Checking", shown=not console.json) as on_progress:
@@ -112,7 +112,7 @@ async def verify(run: Run) -> int:
     if console.json:
         console.document(found)
     elif found.ok:
-        console.print("The memory is whole.")
+        console.print("The memory file is intact.")
     else:
         for problem in found.problems:
             console.print(problem)

@@ -1,4 +1,4 @@
-"""`ragchat query TEXT`: search only."""
+"""`ragchat query TEXT`: search memory without asking a question."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ async def query(run: Run) -> int:
         run.console.document({"query": text, "hits": found.hits, "notices": notices})
         return 0
     if not found.hits:
-        run.console.note(EMPTY_MEMORY if found.empty else "Nothing was found.")
+        run.console.note(EMPTY_MEMORY if found.empty else "No passage matches.")
     for hit in found.hits:
         heading = f"  {one_line(hit.heading)}" if hit.heading else ""
         where = location(hit.uri, hit.start_line, hit.end_line, hit.title)

@@ -1,4 +1,4 @@
-"""`ragchat run SCRIPT`: a scripted session, checked step by step."""
+"""`ragchat run SCRIPT`: run a scripted session and check each step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`ragchat serve`: the memory over HTTP. The server is `ragmemory http`; nothing is served here."""
+"""`ragchat serve`: run `ragmemory http` on this memory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ragmcp.hosts import TOKEN_VARIABLE
 
 
 def serve(run: Run) -> int:
-    """Runs until a signal comes, and has the server's exit code."""
+    """Serve until a signal arrives. Returns the exit code of the server."""
     arguments = run.arguments
     words = [*program(run.settings, run.config_file, arguments.verbose), "http"]
     for option in ("host", "port", "token_file"):
@@ -23,17 +23,17 @@ def serve(run: Run) -> int:
     environ = environment(run.settings)
     if token := os.environ.get(TOKEN_VARIABLE):
         environ[TOKEN_VARIABLE] = token
-    return _become(words, environ)
+    return _replace_process(words, environ)
 
 
-def _become(command: list[str], environ: dict[str, str]) -> int:
-    """Be that program from here on, so that terminal, signals and exit code are its own."""
+def _replace_process(command: list[str], environ: dict[str, str]) -> int:
+    """Replace this process, so that the program gets the terminal and the signals."""
     if sys.platform != "win32":
         os.execve(command[0], command, environ)
-    # There, to become a program is to leave before it has ended.
+    # On Windows, exec would return to the shell before the program has ended.
     process = subprocess.Popen(command, env=environ)
     while True:
         try:
             return process.wait()
-        except KeyboardInterrupt:  # the server heard it, too
+        except KeyboardInterrupt:  # the server gets it, too
             continue

@@ -1,4 +1,4 @@
-"""`ragchat session`: past conversations."""
+"""`ragchat session`: list, show, search and remove past conversations."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ async def rm(run: Run) -> int:
 
 
 async def export(run: Run) -> int:
-    """Markdown; with --json, the whole session with its traces."""
+    """Print Markdown; with --json, the whole session with its traces."""
     async with _store(run) as store:
         if run.console.json:
             run.console.document(await store.load(run.arguments.session_id))
@@ -78,7 +78,7 @@ async def search(run: Run) -> int:
     if run.console.json:
         run.console.document({"query": text, "matches": matches})
     elif not matches:
-        run.console.note("Nothing was found.")
+        run.console.note("No conversation matches.")
     else:
         for match in matches:
             run.console.print(f"{match.session_id}  {local(match.created_at)}  {one_line(match.question)}")

@@ -20,6 +20,7 @@ from ragchat.ingest.decoding import GUESSED, EmptyText, NotText, Text, read_text
 from ragchat.ingest.report import Document, InjectReport, Skipped
 from ragchat.ingest.walking import Found, Refusal, Source, find_files, is_missing, reason_of
 from ragchat.memory.types import Documents, Injected
+from ragchat.uris import short_path
 
 # Enough to fill the server's batches: one is embedded while another is committed. With 64, batches are so
 # small that loading takes a third longer; a larger number only holds more text in memory.
@@ -150,6 +151,7 @@ class _Loading:
                 except RagChatError as error:
                     self._report.documents.append(failed(source.uri, error))
                     self._fatal = self._fatal or error
+                self._report.done += 1
             self._bytes -= source.size
             self._freed.set()
             self._progress.done_files += 1
@@ -164,7 +166,9 @@ class _Loading:
                 _refuse(self._report, content)
             case Text(text, encoding):
                 if encoding in GUESSED:
-                    self._report.notes.append(f"{source.path} is not UTF-8; it was read as {encoding}.")
+                    self._report.notes.append(
+                        f"{short_path(source.path)} is not UTF-8; it was read as {encoding}."
+                    )
                 metadata = {"uri": source.uri, "title": title_of(source.path, text)}
                 self._report.documents.append(await load_text(self._memory, text, metadata))
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct, field
 
 from ragchat.formatting import counted
-from ragchat.uris import short_uri
+from ragchat.uris import short_path, short_uri
 
 Status: TypeAlias = Literal["added", "updated", "unchanged", "failed"]
 STATUSES: Sequence[Status] = ("added", "updated", "unchanged", "failed")
@@ -33,7 +34,7 @@ class InjectReport(Struct):
     """The outcome, in the order of the files.
 
     `missing`: URIs in memory of files that are no longer in the loaded folders. `files` is the number of
-    files to load, `begun` how many of them were read and sent.
+    files to load, of which `begun` were started and `done` have an outcome.
     """
 
     documents: list[Document] = field(default_factory=list)
@@ -41,6 +42,7 @@ class InjectReport(Struct):
     notes: list[str] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
     begun: int = 0
+    done: int = 0
     files: int = 0
 
     def count(self, status: Status) -> int:
@@ -67,7 +69,18 @@ class InjectReport(Struct):
             parts.append(f"{len(self.skipped):,} skipped")
         if not parts:
             return "There is nothing to load."
-        return f"{', '.join(parts)} ({counted(self.chunks, 'chunk')})."
+        chunks = f" ({counted(self.chunks, 'chunk')})" if self.chunks else ""
+        return f"{', '.join(parts)}{chunks}."
+
+    def unfinished(self) -> str:
+        """One sentence about the files without an outcome; "" if there are none."""
+        in_flight, left = self.begun - self.done, self.files - self.begun
+        parts = []
+        if in_flight:
+            parts.append(f"{counted(in_flight, 'file')} may be stored")
+        if left:
+            parts.append(f"{counted(left, 'file')} not begun")
+        return f"Interrupted: {', '.join(parts)}." if parts else ""
 
     def failures(self, most: int, final: str = "") -> Iterator[str]:
         """A line for each failed document, at most `most`.
@@ -84,7 +97,11 @@ class InjectReport(Struct):
 
         `remove` is the command that removes a document.
         """
-        yield from _first("skipped", [f"{skipped.path} {skipped.reason}" for skipped in self.skipped], most)
+        yield from _first(
+            "skipped",
+            [f"{short_path(Path(skipped.path))} {skipped.reason}" for skipped in self.skipped],
+            most,
+        )
         yield from _first("note", self.notes, most)
         if self.missing:
             files, them = counted(len(self.missing), "file"), "it" if len(self.missing) == 1 else "them"

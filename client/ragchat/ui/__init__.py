@@ -1,1 +1,5 @@
-"""The terminal: what a person sees and types. Nothing here decides what an answer is."""
+"""The terminal: what a person types and sees. Answers are made in `turn`.
+
+Start with `chat` (a terminal) or `piped` (no terminal): both build a `ChatContext` and pass what the user
+sends to `messages.handle`.
+"""

@@ -1,4 +1,4 @@
-"""What opens behind the prompt: imports, the app with its memory server, the first look at memory."""
+"""What starts while the user types: imports, the app, its memory server and its model."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OpenApp = Callable[[], AbstractAsyncContextManager["App"]]
 
 log = logging.getLogger("ragchat")
 
-# What the first answer needs, the slow ones among it.
+# What the first answer needs, including the slow imports.
 _MODULES = (
     "ragchat.app",
     "ragchat.memory.client",
@@ -31,7 +31,7 @@ _MODULES = (
 
 
 class Past(NamedTuple):
-    """The session to go on with: by its id, or the last one."""
+    """The past session to continue: by its id, or the last one."""
 
     session_id: str | None
     last: bool
@@ -41,43 +41,40 @@ NO_PAST = Past(None, last=False)
 
 
 class Background:
-    """Holds the app open in one task, for as long as the chat lasts.
-
-    What is printed inside `aside()` does not disturb the user who is typing.
-    """
+    """Holds the app open in one task, as long as the chat lasts. `above_prompt` lets it print meanwhile."""
 
     def __init__(
         self,
         open_app: OpenApp,
         make_context: Callable[[App], ChatContext],
-        aside: Callable[[], AbstractAsyncContextManager[None]],
+        above_prompt: Callable[[], AbstractAsyncContextManager[None]],
         past: Past = NO_PAST,
     ) -> None:
         self.context: ChatContext | None = None
         self._open_app = open_app
         self._make_context = make_context
-        self._aside = aside
+        self._above_prompt = above_prompt
         self._past = past
         self._opened = asyncio.Event()
         self._closing = asyncio.Event()
-        self._looks: list[asyncio.Task[None]] = []
+        self._tasks: list[asyncio.Task[None]] = []
 
     async def stay_open(self) -> None:
-        """Open everything, then wait for `close`. Raises what opening and closing raise."""
+        """Open everything, then wait for `close`. Raises what opening and closing the app raise."""
         try:
-            # In a thread, so that every key is answered meanwhile.
+            # In a thread, so that the prompt reacts to keys.
             await asyncio.to_thread(_load_modules)
-            if self._closing.is_set():  # no server is started only to be stopped
+            if self._closing.is_set():  # do not start a server only to stop it
                 return
             async with self._open_app() as app:
                 self.context = await self._prepare(app)
                 self._opened.set()
-                self._begin(self._welcome(self.context))
-                self._begin(self._load_model(self.context))
+                self._start(self._welcome(self.context))
+                self._start(self._load_model(self.context))
                 await self._closing.wait()
-                for task in self._looks:
+                for task in self._tasks:
                     task.cancel()
-                await asyncio.wait(self._looks)
+                await asyncio.wait(self._tasks)
         finally:
             self._opened.set()
 
@@ -85,46 +82,46 @@ class Background:
         self._closing.set()
 
     async def wait(self) -> ChatContext | None:
-        """The context as soon as it is there; None when it cannot be had."""
+        """Wait for the context; None if opening failed or the chat was closed first."""
         await self._opened.wait()
         return self.context
 
-    def look_again(self) -> None:
-        """What was stopped half-way may have changed memory and session."""
+    def refresh(self) -> None:
+        """Update the toolbar: interrupted work may have changed memory and the session."""
         if self.context is not None:
-            self.context.follow_session()
-            self._begin(self._look_at_memory(self.context))
+            self.context.update_session_status()
+            self._start(self._update_memory_status(self.context))
 
-    def _begin(self, look: Coroutine[Any, Any, None]) -> None:
-        self._looks = [task for task in self._looks if not task.done()]
-        self._looks.append(asyncio.create_task(look))
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        self._tasks = [task for task in self._tasks if not task.done()]
+        self._tasks.append(asyncio.create_task(work))
 
     async def _prepare(self, app: App) -> ChatContext:
         from ragchat.ui.slash.sessions import resume
 
         context = self._make_context(app)
         if any(self._past):
-            async with self._aside():
+            async with self._above_prompt():
                 await resume(context, self._past.session_id or "")
                 context.screen.show("")
-        context.follow_session()
+        context.update_session_status()
         get_app().invalidate()
         return context
 
     async def _welcome(self, context: ChatContext) -> None:
-        """Starts the memory server, too: the first question finds it running."""
+        """Start the memory server before the first question, and offer the README if memory is empty."""
         from ragchat.ui.welcome import EMPTY_MEMORY, readme
 
-        await self._look_at_memory(context)
-        # Who was quicker and asks already will be told by the answer.
+        await self._update_memory_status(context)
+        # If the user has already asked something, the answer says that memory is empty.
         if context.status.documents == 0 and readme() and get_app().is_running:
             context.readme_offered = True
-            async with self._aside():
+            async with self._above_prompt():
                 context.screen.show(EMPTY_MEMORY, "")
 
-    async def _look_at_memory(self, context: ChatContext) -> None:
+    async def _update_memory_status(self, context: ChatContext) -> None:
         try:
-            await context.follow_memory()
+            await context.update_memory_status()
         except Exception as error:
             await self._show_error(context, error)
         get_app().invalidate()
@@ -134,12 +131,12 @@ class Background:
             await context.app.warm_up()
         except Exception as error:
             await self._show_error(context, error)
-        context.follow_session()
+        context.update_session_status()
         get_app().invalidate()
 
     async def _show_error(self, context: ChatContext, error: Exception) -> None:
         log.error("opening failed", exc_info=error)
-        async with self._aside():
+        async with self._above_prompt():
             context.screen.error(error)
             context.screen.show("")
 

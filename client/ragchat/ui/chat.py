@@ -1,4 +1,4 @@
-"""The interactive chat. The prompt is drawn before anything else is loaded; the rest opens behind it."""
+"""The interactive chat. The prompt is drawn first; everything else is loaded while the user types."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from prompt_toolkit.utils import is_dumb_terminal
 
 from ragchat.ui.background import NO_PAST, Background, OpenApp, Past
 from ragchat.ui.interrupt import Interrupts, silent_keys
-from ragchat.ui.prompt.session import aside, make_prompt
+from ragchat.ui.prompt.session import above_prompt, make_prompt
 from ragchat.ui.prompt.toolbar import Status
 from ragchat.ui.slash.completer import SlashCompleter
 
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 async def run(state: Path, open_app: OpenApp, *, session_id: str | None = None, resume: bool = False) -> int:
     """Chat at the terminal until the user leaves; returns the exit code.
 
-    `state` is the folder of what the chat remembers between runs. `open_app` is entered behind the prompt.
-    `session_id`: the past session to go on with; `resume`: the last.
+    `state` is the folder of the history and the approved tools. `open_app` is entered after the prompt is
+    drawn. `session_id` is the past session to continue; `resume` continues the last one.
     Raises what entering `open_app` raises, and SessionError.
     """
     with _session_of_terminal():
@@ -37,7 +37,7 @@ async def run(state: Path, open_app: OpenApp, *, session_id: str | None = None, 
 
 
 def _session_of_terminal() -> AbstractContextManager[object]:
-    """A dumb terminal would show even the sequence that makes the cursor visible."""
+    """Plain output on a dumb terminal, which would show even the sequence that makes the cursor visible."""
     if not is_dumb_terminal():
         return nullcontext()
     from prompt_toolkit.output.plain_text import PlainTextOutput
@@ -62,12 +62,12 @@ class Chat:
         self._stderr = stderr or sys.stderr
         self._status = Status()
         self._interrupts = Interrupts()
-        self._background = Background(open_app, self._make_context, partial(aside, self._stdout), past)
+        self._background = Background(open_app, self._make_context, partial(above_prompt, self._stdout), past)
         completer = SlashCompleter(lambda: self._background.context)
         self.prompt = make_prompt(self._state, self._status, completer, self._stdout)
 
     async def run(self) -> None:
-        # Its first step comes when the prompt waits for a key, and so after the prompt is drawn.
+        # The task starts when the prompt waits for a key, and so after the prompt is drawn.
         opening = asyncio.create_task(self._background.stay_open())
         opening.add_done_callback(self._end_prompt)
         try:
@@ -91,7 +91,7 @@ class Chat:
         if (context := self._background.context) is not None:
             if not finished:
                 context.screen.note("(stopped)")
-                self._background.look_again()
+                self._background.refresh()
             context.screen.show("")
 
     async def _work(self, text: str) -> None:
@@ -121,7 +121,7 @@ class Chat:
         return context
 
     def _end_prompt(self, _: asyncio.Task[None]) -> None:
-        """Opening failed: there is nothing to read a message for."""
-        # Whichever is on the screen: that of a dumb terminal is not the prompt's own.
+        """Opening failed or ended: leave the prompt."""
+        # The running application, because on a dumb terminal it is not the prompt's own.
         if (app := get_app_or_none()) is not None and app.is_running:
             app.exit(exception=EOFError)

@@ -1,4 +1,4 @@
-"""Text to the clipboard: by a command that reaches it where there is one, else by OSC 52."""
+"""Copy text to the clipboard, by a command if there is one, else by the terminal sequence OSC 52."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 _SECONDS = 2.0
 
 
-async def put(text: str, console: Console) -> str:
-    """Returns the way it went: a command's name, or "OSC 52"."""
+async def copy(text: str, console: Console) -> str:
+    """Returns what copied it: the name of a command, or "OSC 52"."""
     for command in _commands():
         if shutil.which(command[0]) and await _run(command, text):
             return command[0]
@@ -30,9 +30,9 @@ async def put(text: str, console: Console) -> str:
 
 
 def _commands() -> list[tuple[str, ...]]:
-    """Those that reach the clipboard of the screen the user sits at: over SSH the machine's own do not."""
+    """Commands that reach the clipboard of the user's screen. Over SSH, those of this machine do not."""
     if os.environ.get("TMUX"):
-        # tmux takes OSC 52 from programs only where it is set up to; it can hand a text on itself.
+        # tmux passes OSC 52 on only if it is configured to, but can set the clipboard itself.
         return [("tmux", "load-buffer", "-w", "-")]
     if os.environ.get("SSH_CONNECTION"):
         return []
@@ -49,10 +49,10 @@ def _commands() -> list[tuple[str, ...]]:
 
 
 async def _run(command: tuple[str, ...], text: str) -> bool:
-    # clip.exe takes UTF-8 for the code page of the machine; UTF-16 with its mark it knows.
+    # clip.exe reads UTF-8 as the code page of the machine, but recognizes UTF-16 by its mark.
     encoding = "utf-16" if command[0] == "clip" else "utf-8"
     with suppress(OSError), anyio.move_on_after(_SECONDS):
-        # Their output goes nowhere: xclip stays in the background and would hold a pipe open.
+        # xclip stays in the background and would hold a pipe of its output open.
         done = await anyio.run_process(
             command,
             input=text.encode(encoding, "replace"),

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class ChatContext:
-    """`readme_offered`: memory was empty, and a plain y loads the README. `leaving`: the chat ends now."""
+    """`readme_offered`: the reply "y" loads the README. `leaving`: the chat ends after this message."""
 
     app: App
     screen: Screen
@@ -36,7 +36,7 @@ class ChatContext:
 
     @property
     def memory(self) -> MemoryClient:
-        """The app's own; a turn knows it by a narrower type."""
+        """The app's memory, with the commands that a turn does not need."""
         return cast("MemoryClient", self.app.memory)
 
     async def answer(self, take_turn: Callable[[Emit], Awaitable[Turn]]) -> None:
@@ -45,22 +45,22 @@ class ChatContext:
 
         self._view = AnswerView(self.screen)
         await self._view.show(take_turn)
-        self.follow_session()
+        self.update_session_status()
 
     def pause(self) -> None:
-        """Nothing moves on the screen after it, so that the user can be asked."""
+        """Stop drawing, so that the user can be asked."""
         if self._view is not None:
             self._view.pause()
 
-    def follow_session(self) -> None:
-        """Bring the toolbar up to date with the session and the model."""
+    def update_session_status(self) -> None:
+        """Update the session and the model in the toolbar."""
         app, status = self.app, self.status
         status.model = app.model.name
         turns = app.session.turns
         status.tokens = sum(turn.usage.prompt_tokens + turn.usage.completion_tokens for turn in turns)
         status.context = app.used_tokens / app.context_tokens
 
-    async def follow_memory(self) -> None:
-        """Bring the toolbar up to date with memory. Raises RagChatError."""
+    async def update_memory_status(self) -> None:
+        """Update memory in the toolbar. Raises RagChatError."""
         stats = await self.memory.stats()
         self.status.documents, self.status.chunks = stats.documents, stats.chunks

@@ -1,4 +1,4 @@
-"""Ctrl-C while the chat works: it ends the work, not the chat."""
+"""Ctrl-C while the chat works: it cancels the work, not the chat."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from typing import Any
 
 
 class Interrupts:
-    """Takes Ctrl-C as long as it is entered: it ends the work under way, and between two of them nothing.
+    """While entered, Ctrl-C cancels the running work; if none is running, it does nothing.
 
-    It stays for the whole chat, because who stops an answer presses often twice, or just as it ends. Only on
-    the main thread: signals come there.
+    It is entered for the whole chat, because users press Ctrl-C twice, or just as an answer ends. Signals
+    arrive on the main thread, so it must be used there.
     """
 
     def __init__(self) -> None:
         self._work: asyncio.Task[None] | None = None
 
     def __enter__(self) -> None:
-        # signal.signal and not loop.add_signal_handler: Windows has only this one.
+        # Not loop.add_signal_handler, which Windows does not have.
         self._before = signal.signal(signal.SIGINT, self._interrupt)
 
     def __exit__(self, *_: object) -> None:
@@ -33,7 +33,7 @@ class Interrupts:
             self._work.get_loop().call_soon_threadsafe(self._work.cancel)
 
     async def run(self, work: Coroutine[Any, Any, None]) -> bool:
-        """Runs `work`; False if Ctrl-C ended it."""
+        """Run `work`. Returns False if Ctrl-C cancelled it."""
         self._work = asyncio.ensure_future(work)
         try:
             await self._work
@@ -50,7 +50,7 @@ class Interrupts:
 @contextmanager
 def ignored_interrupts() -> Iterator[None]:
     """Leave Ctrl-C to another program that has the terminal."""
-    # A function and not SIG_IGN, which that program would inherit.
+    # Not SIG_IGN, which the program would inherit.
     before = signal.signal(signal.SIGINT, lambda *_: None)
     try:
         yield
@@ -60,7 +60,7 @@ def ignored_interrupts() -> Iterator[None]:
 
 @contextmanager
 def silent_keys() -> Iterator[None]:
-    """What is typed while there is no prompt is kept for the next one and not printed into the answer."""
+    """Do not echo what is typed while there is no prompt; the next prompt reads it."""
     if sys.platform == "win32" or not sys.stdin.isatty():
         yield
         return

@@ -1,4 +1,4 @@
-"""Colours: names for what is shown, in the terminal's own palette so that light and dark themes both work."""
+"""Named styles in the colours of the terminal's palette, which suit light and dark themes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The first start: an empty memory, and something to try it on."""
+"""The first start: memory is empty, and the chat offers to load its own README."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ EMPTY_MEMORY = (
 
 
 def readme() -> str:
-    """The README as it was built into the distribution's metadata; "" where there is none."""
+    """The README in the distribution's metadata; "" if there is none."""
     try:
         described = metadata.metadata("ragchat").json
     except metadata.PackageNotFoundError:
@@ -28,9 +28,9 @@ def readme() -> str:
 
 
 async def load_readme(context: ChatContext) -> None:
-    """Put the README into memory. Raises RagChatError."""
+    """Load the README into memory. Raises RagChatError."""
     found = await context.memory.inject(readme(), {"uri": README_URI, "title": "ragchat's README"})
     context.screen.note(
         f"The README is in memory ({counted(found.chunks, 'chunk')}). Ask: what is ragchat?", "done"
     )
-    await context.follow_memory()
+    await context.update_memory_status()

@@ -1,4 +1,4 @@
-"""Keys that differ from an ordinary line editor's."""
+"""Key bindings that differ from those of prompt_toolkit."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ if TYPE_CHECKING:
 
     from ragchat.ui.prompt.toolbar import Status
 
-# For /help: what a person may press, and what happens.
+# Shown by /help.
 KEY_HELP = (
     ("Enter", "send"),
     ("Esc Enter, Alt-Enter", "new line; pasted text keeps its lines"),
     ("Tab", "complete commands, paths, documents, models, sessions"),
     ("Up, Down, Ctrl-R", "earlier messages, search in them"),
     ("Ctrl-C", "stop the answer; at the prompt, clear the line"),
-    ("Ctrl-X Ctrl-E", "write the message in $EDITOR"),
+    ("Ctrl-X Ctrl-E", "write the message in $EDITOR, then send it"),
     ("Ctrl-L", "clear the screen"),
-    ("Ctrl-D", "leave"),
+    ("Ctrl-D", "leave the chat"),
 )
 
 LEAVING_HINT = "Ctrl-D leaves the chat"
@@ -30,10 +30,10 @@ LEAVING_HINT = "Ctrl-D leaves the chat"
 def make_keys(status: Status) -> KeyBindings:
     keys = KeyBindings()
 
-    # A search in the history has keys of its own: Enter takes what was found, Ctrl-C gives up.
+    # A search in the history has its own bindings: Enter accepts the match, Ctrl-C cancels the search.
     @keys.add("enter", filter=~is_searching)
     def _(event: KeyPressEvent) -> None:
-        """Send; in the open menu, only take the choice."""
+        """Send the message, or accept the selected completion."""
         buffer = event.current_buffer
         if buffer.complete_state is not None and buffer.complete_state.current_completion is not None:
             buffer.complete_state = None

@@ -1,4 +1,4 @@
-"""The line editor: one prompt_toolkit session, put together. It lies on the way to the first prompt."""
+"""The line editor: a configured prompt_toolkit session. Light: it is imported before the first prompt."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from prompt_toolkit.formatted_text import StyleAndTextTuples
 
 HISTORY_FILE = "history"
-# Rows kept free below the line for the completion menu; the chat jumps up by as many at the screen's end.
+# Rows reserved below the line for the completion menu; at the end of the screen, the chat scrolls by them.
 _MENU_ROWS = 5
-# The font of the Linux console has 512 glyphs, and the arrow is none of them.
+# The font of the Linux console has 512 glyphs, without the arrow.
 _PLAIN_TERMINALS = frozenset({"dumb", "linux"})
 
 
 class _LenientHistory(FileHistory):
-    """Input lines across runs. A full disk costs a line of history, not the chat."""
+    """Input lines of all runs. On a full disk a line is not stored, but the chat continues."""
 
     def store_string(self, string: str) -> None:
         with suppress(OSError):
@@ -46,7 +46,7 @@ def make_prompt(
     completer: Completer,
     stdout: TextIO,
 ) -> PromptSession[str]:
-    """The session whose `prompt_async` returns one message. `state` is the folder of the history."""
+    """A session whose `prompt_async` returns one message. `state` is the folder of the history file."""
     styled = is_styled(stdout)
     session: PromptSession[str] = PromptSession(
         [("class:prompt", prompt_mark(stdout))],
@@ -70,13 +70,13 @@ def make_prompt(
 
 
 def prompt_mark(stdout: TextIO) -> str:
-    """`❯ ` where the terminal can show it."""
+    """`❯ ` if the terminal can show it, else `> `."""
     return "❯ " if is_unicode(stdout) and os.environ.get("TERM") not in _PLAIN_TERMINALS else "> "
 
 
 @asynccontextmanager
-async def aside(stdout: TextIO) -> AsyncIterator[None]:
-    """What is printed inside stands above the prompt; a dumb terminal gets the prompt once more, below."""
+async def above_prompt(stdout: TextIO) -> AsyncIterator[None]:
+    """Print above the prompt; on a dumb terminal, repeat the prompt below."""
     app = get_app_or_none()
     repeats = app is not None and app.is_running and is_dumb_terminal()
     async with in_terminal():
@@ -89,7 +89,7 @@ async def aside(stdout: TextIO) -> AsyncIterator[None]:
 
 
 def _placeholder() -> StyleAndTextTuples:
-    # While the history is searched, what was found stands there.
+    # During a search in the history, the match is shown instead.
     return [] if is_searching() else [("class:placeholder", "Ask something, or /help")]
 
 
@@ -98,7 +98,7 @@ def _continuation(width: int, _line: int, _wrapped: int) -> StyleAndTextTuples:
 
 
 def _open_history(state: Path) -> History:
-    """Readable by its owner only: what one asks is private."""
+    """Only the owner may read the history: questions are private."""
     path = state / HISTORY_FILE
     try:
         private_folder(state)

@@ -1,4 +1,4 @@
-"""The line at the bottom: model, memory, how full the context is, tokens. It never waits for any."""
+"""The line at the bottom: model, memory, use of the context, tokens. Drawing it never waits."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from ragchat.sanitize import one_line
 if TYPE_CHECKING:
     from prompt_toolkit.formatted_text import StyleAndTextTuples
 
-# From here on the oldest turns will soon be left out of the prompt.
+# Above this the oldest turns will soon be left out of the prompt.
 _NEARLY_FULL = 0.8
 _SEPARATOR = " · "
 
 
 @dataclass
 class Status:
-    """What the toolbar knows; None: not yet. Tokens are those of the session, `context` is in [0, 1]."""
+    """None means not known yet. `tokens` are those of the session, `context` is in [0, 1]."""
 
     model: str = ""
     documents: int | None = None
@@ -30,17 +30,17 @@ class Status:
     hint: str = ""
 
     def clear_hint(self, _: object) -> None:
-        """It was for the moment in which nothing was typed."""
+        """The hint disappears when the user types."""
         self.hint = ""
 
 
-def toolbar(status: Status, room: int) -> StyleAndTextTuples:
-    """The parts that fit into `room` columns, the important ones first."""
+def toolbar(status: Status, columns: int) -> StyleAndTextTuples:
+    """The parts that fit into `columns`, the most important first."""
     shown: StyleAndTextTuples = []
     for style, text, *_ in _parts(status):
         separator = _SEPARATOR if shown else " "
-        room -= get_cwidth(separator + text)
-        if room < 0:
+        columns -= get_cwidth(separator + text)
+        if columns < 0:
             break
         shown += [("", separator), (style, text)]
     return shown

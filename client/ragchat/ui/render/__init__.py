@@ -1,4 +1,4 @@
-"""What is shown: answers as they stream, Markdown, sources, /why, progress.
+"""What is printed: streaming answers, Markdown, sources, /why, progress bars.
 
 Start with `answer`. Imports rich.
 """

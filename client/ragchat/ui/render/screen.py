@@ -1,4 +1,4 @@
-"""The two streams a front end writes to, as rich consoles. Imported behind the prompt: it loads rich."""
+"""stdout and stderr as rich consoles. Imported after the prompt is drawn: it loads rich."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from rich.text import Text
 from rich.theme import Theme
 
 from ragchat.console import describe, is_styled
-from ragchat.sanitize import neutral
+from ragchat.sanitize import sanitize
 from ragchat.ui.style import OUTPUT
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-# Lines on a pipe are not cut and not wrapped: other programs read them.
+# Lines on a pipe are not wrapped: other programs read them.
 _PIPE_WIDTH = 10_000
 
 
@@ -25,8 +25,7 @@ _PIPE_WIDTH = 10_000
 class Screen:
     """`out` carries answers and results, `err` everything else.
 
-    `animated`: the cursor may be moved and lines drawn again. A dumb terminal, a screen reader's or a pipe
-    gets every line once.
+    `animated`: lines may be redrawn. A dumb terminal, a screen reader or a pipe gets every line once.
     """
 
     out: Console
@@ -39,28 +38,28 @@ class Screen:
         return cls(make_console(stdout), make_console(stderr), is_styled(stdout))
 
     def show(self, *parts: RenderableType) -> None:
-        """A result. Strings are printed as they are, without markup, control characters made visible."""
+        """Print a result. Strings are sanitized and have no markup."""
         for part in parts:
-            self.out.print(neutral(part) if isinstance(part, str) else part)
+            self.out.print(sanitize(part) if isinstance(part, str) else part)
 
     def note(self, text: str, style: str = "notice") -> None:
-        """One sentence beside the results."""
-        self.err.print(Text(neutral(text), style))
+        """Print a sentence that is not a result."""
+        self.err.print(Text(sanitize(text), style))
 
     def error(self, error: BaseException) -> None:
-        """A failure and what to do about it."""
+        """Print a failure and its hint."""
         failure = describe(error)
-        self.err.print(Text(neutral(failure.message), "error"))
+        self.err.print(Text(sanitize(failure.message), "error"))
         if failure.hint:
-            self.err.print(Text(neutral(failure.hint), "hint"))
+            self.err.print(Text(sanitize(failure.hint), "hint"))
 
 
 def make_console(stream: IO[str]) -> Console:
-    """A console that prints what it is given: no markup, no emoji codes, no colours found in the text."""
+    """A console that prints text as it is: no markup, no emoji codes, no highlighting."""
     return Console(
         file=stream,
         theme=Theme(OUTPUT),
-        # Decided in one place, and not again by rich from FORCE_COLOR and the like.
+        # is_styled decides about colours, not rich with FORCE_COLOR and the like.
         force_terminal=stream.isatty(),
         color_system="auto" if is_styled(stream) else None,
         width=None if stream.isatty() else _PIPE_WIDTH,

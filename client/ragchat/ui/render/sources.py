@@ -1,4 +1,4 @@
-"""The list of sources under an answer, and a source's text in full."""
+"""The list of sources below an answer, and passages in full."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
-from ragchat.sanitize import neutral, one_line
+from ragchat.sanitize import one_line, sanitize
 from ragchat.uris import location
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def sources(turn: Turn) -> Table | None:
         return None
     table = Table.grid(padding=(0, 1))
     table.add_column(justify="right", no_wrap=True)
-    # Folded, not cut: half a path leads nowhere.
+    # Folded: a cut path is useless.
     table.add_column(overflow="fold")
     for citation, score, unverified in rows:
         table.add_row(Text(f"[{citation.n}]", "citation"), _described(citation, score, unverified))
@@ -33,7 +33,7 @@ def sources(turn: Turn) -> Table | None:
 
 
 def plain_sources(turn: Turn) -> list[str]:
-    """The same as lines without colour, for a pipe."""
+    """The same as plain lines, for a pipe."""
     return [
         f"[{citation.n}] {_described(citation, score, unverified).plain}"
         for citation, score, unverified in _rows(turn)
@@ -46,7 +46,7 @@ def passage(hit: Hit, n: int | None = None) -> Iterator[Text]:
     head.append_text(_place_text(hit))
     head.append(f"  {hit.score:.2f}", "score")
     yield head
-    yield Text(neutral(hit.text).strip("\n"))
+    yield Text(sanitize(hit.text).strip("\n"))
 
 
 def scores(turn: Turn) -> dict[int, float]:
@@ -55,7 +55,7 @@ def scores(turn: Turn) -> dict[int, float]:
 
 
 def _rows(turn: Turn) -> Iterator[tuple[Citation, float | None, bool]]:
-    """Each passage once, by its number: the citation, its score, whether a quotation of it is not in it."""
+    """Each cited passage once: a citation of it, its score, whether a quotation is not in the passage."""
     known = scores(turn)
     by_number: dict[int, list[Citation]] = {}
     for citation in turn.citations:
@@ -70,7 +70,7 @@ def _described(citation: Citation, score: float | None, unverified: bool) -> Tex
     if score is not None:
         text.append(f"  {score:.2f}", "score")
     if unverified:
-        text.append("  (a quotation does not stand there)", "warning")
+        text.append("  (a quotation was not found there)", "warning")
     return text
 
 
@@ -83,5 +83,5 @@ def _place_text(where: Citation | Hit) -> Text:
 
 
 def _is_link(uri: str) -> bool:
-    """Whether the terminal may be told of it: its escape sequence ends at the first control character."""
+    """Whether the URI is safe in an escape sequence, which ends at the first control character."""
     return uri.startswith("file://") and uri.isascii() and uri.isprintable()

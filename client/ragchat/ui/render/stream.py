@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rich.live import Live
 
-from ragchat.sanitize import neutral
+from ragchat.sanitize import sanitize
 from ragchat.ui.render.markdown import Markdown, markdown_parser
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class AnswerStream:
             self._timer = asyncio.get_running_loop().call_later(GATHER_SECONDS, self.draw)
 
     def take(self, text: str) -> None:
-        self._rest += neutral(text)
+        self._rest += sanitize(text)
 
     def finish(self) -> None:
         """Print the rest, even if the answer is incomplete. The stream can be fed again."""

@@ -1,4 +1,4 @@
-"""How an answer came about: what was found, what of it went into the prompt, what it cost."""
+"""/why: what was found, what went into the prompt, what the answer cost."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 
 def why(turn: Turn) -> Iterator[RenderableType]:
-    """The whole story of a turn, in the order in which it happened."""
+    """The trace of a turn, in the order in which things happened."""
     trace = turn.trace
     yield _line("Question", turn.question)
     if trace.query and trace.query != turn.question:
-        yield _line("Asked of memory", trace.query)
+        yield _line("Searched for", trace.query)
     if trace.candidates:
         yield Text()
         yield _candidates(trace.candidates)
@@ -40,10 +40,10 @@ def why(turn: Turn) -> Iterator[RenderableType]:
     if not turn.grounded:
         yield _line("Grounded", "no: memory held nothing relevant")
     for n in trace.unknown_citations:
-        yield _line("Citation", f"[{n}] names no passage")
+        yield _line("Citation", f"[{n}] is not a passage")
     for citation in turn.citations:
         if citation.quote and not citation.verified:
-            yield _line("Quotation", f"[{citation.n}] does not hold “{one_line(citation.quote, 60)}”")
+            yield _line("Quotation", f"[{citation.n}] does not contain “{one_line(citation.quote, 60)}”")
     for notice in trace.notices:
         yield _line("Notice", notice)
 

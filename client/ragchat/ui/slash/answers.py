@@ -1,4 +1,4 @@
-"""/sources, /why, /retry, /copy: about the last answer."""
+"""/sources, /why, /retry, /copy: the last answer."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 async def show_sources(context: ChatContext, argument: str) -> None:
-    """The passages that are cited, or passage N, with their whole text."""
+    """Show the cited passages, or passage N, in full."""
     from ragchat.errors import CommandNotPossible
     from ragchat.ui.render.sources import passage
 
@@ -24,7 +24,7 @@ async def show_sources(context: ChatContext, argument: str) -> None:
     ]
     if not shown:
         missing = (
-            f"the answer was given no passage {argument}" if argument else "the last answer cites nothing"
+            f"the last answer has no passage {argument}" if argument else "the last answer cites nothing"
         )
         raise CommandNotPossible("sources", missing)
     for index, (hit, n) in enumerate(sorted(shown, key=lambda pair: pair[1])):
@@ -42,10 +42,10 @@ async def retry(context: ChatContext, _: str) -> None:
 
 
 async def copy(context: ChatContext, _: str) -> None:
-    from ragchat.ui.clipboard import put
+    from ragchat.ui import clipboard
 
-    way = await put(_last(context).answer, context.screen.out)
-    context.screen.note(f"The answer was sent to the clipboard by {way}.")
+    means = await clipboard.copy(_last(context).answer, context.screen.out)
+    context.screen.note(f"Copied the answer to the clipboard with {means}.")
 
 
 def _last(context: ChatContext) -> Turn:

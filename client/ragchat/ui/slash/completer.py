@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 
 class SlashCompleter(Completer):
-    """`context` gives None while the chat is still starting: names complete already then."""
+    """`context` returns None while the chat is starting; only command names are completed then."""
 
     def __init__(self, context: Callable[[], ChatContext | None]) -> None:
         self._context = context
 
     def get_completions(self, document: Document, _: CompleteEvent) -> Iterable[Completion]:
-        """Names only: arguments may have to be asked of memory."""
+        """Complete names only: the completions of arguments may need a call to memory."""
         text = document.text_before_cursor
         if not text.startswith("/") or text.startswith("//") or " " in text:
             return
@@ -28,7 +28,7 @@ class SlashCompleter(Completer):
 
         for command in slash.COMMANDS:
             if command.name.startswith(text[1:]):
-                # The space makes the argument's completions come at once.
+                # The space opens the completions of the argument.
                 name = command.name + (" " if command.arguments else "")
                 yield Completion(name, 1 - len(text), display=f"/{command.name}", display_meta=command.help)
 
@@ -48,5 +48,5 @@ class SlashCompleter(Completer):
             async for completion in command.complete(self._context(), argument.lstrip()):
                 yield completion
         except Exception:
-            # A menu that stays closed is the right answer to a memory that is down: the command will say so.
+            # If memory is down, the menu stays closed, and the command will report the error.
             return

@@ -22,7 +22,7 @@ async def commands(argument: str, table: Iterable[SlashCommand]) -> AsyncIterato
 
 
 async def paths(_: ChatContext | None, argument: str) -> AsyncIterator[Completion]:
-    """The whole argument as one path (it may hold spaces), else its last word."""
+    """Complete the whole argument as one path, which may contain spaces, else its last word."""
     for text in (argument, argument.rpartition(" ")[2]):
         found = list(_PATHS.get_completions(Document(text), CompleteEvent()))
         for completion in found[:_OFFERED]:
@@ -40,7 +40,7 @@ async def documents(context: ChatContext | None, argument: str) -> AsyncIterator
     for document in page.documents:
         short = short_uri(document.uri)
         if argument.lower() not in short.lower():
-            continue  # it is only in the part of the path that is not shown
+            continue  # it occurs only in the part of the path that is not shown
         text = short if document.uri.startswith("file://") else document.uri
         yield Completion(text, -len(argument), display=short, display_meta=document.title)
 
@@ -58,7 +58,7 @@ async def sessions(context: ChatContext | None, argument: str) -> AsyncIterator[
 
 
 async def system_words(_: ChatContext | None, argument: str) -> AsyncIterator[Completion]:
-    words = (("edit", "in your editor"), ("reset", "back to the prompt it began with"))
+    words = (("edit", "in your editor"), ("reset", "restore the configured prompt"))
     for choice in _matching(argument, words):
         yield choice
 
@@ -70,7 +70,7 @@ def _matching(argument: str, choices: Iterable[tuple[str, str]]) -> Iterable[Com
 
 
 def _plain_glob(text: str) -> str:
-    """The last part of a path, in capitals or not, its glob characters taken literally; %20 for a space."""
+    """A glob for the last part of a path: case-insensitive, wildcards escaped, %20 for a space."""
     name = text.replace("\\", "/").rpartition("/")[2]
     return "".join("%20" if character == " " else _either_case(character) for character in name)
 

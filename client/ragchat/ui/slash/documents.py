@@ -1,4 +1,4 @@
-"""/inject, /query, /memory, /forget, /undo: memory itself."""
+"""/inject, /query, /memory, /forget, /undo: the documents in memory."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LISTED = 10  # failed and skipped files each
 
 
 async def inject(context: ChatContext, argument: str) -> None:
-    """Load files and folders; what is done when Ctrl-C comes stays done, and is said."""
+    """Load files and folders. After Ctrl-C, what is stored stays stored, and is reported."""
     import anyio
 
     from ragchat.errors import ArgumentMissing
@@ -38,11 +38,11 @@ async def inject(context: ChatContext, argument: str) -> None:
         with loading_bar(context.screen.err.file) as on_progress:
             await load_files(context.memory, paths, on_progress, report)
     except BaseException as error:
-        if report.documents:
+        if report.begun:
             _show_report(context, report, str(error))
         raise
     _show_report(context, report)
-    await context.follow_memory()
+    await context.update_memory_status()
 
 
 async def query(context: ChatContext, text: str) -> None:
@@ -57,11 +57,11 @@ async def query(context: ChatContext, text: str) -> None:
     if found.notice:
         context.screen.note(found.notice)
     if not found.hits:
-        context.screen.note("Memory holds nothing like that.")
+        context.screen.note("No passage matches.")
 
 
 async def show_memory(context: ChatContext, glob: str) -> None:
-    """The documents, the last changed first, and the sums."""
+    """List the documents, the last changed first, and the totals."""
     from rich.table import Table
     from rich.text import Text
 
@@ -89,7 +89,7 @@ async def show_memory(context: ChatContext, glob: str) -> None:
 
 
 async def forget(context: ChatContext, document: str) -> None:
-    """At once, without asking: /undo brings it back."""
+    """Remove a document without asking for confirmation: /undo restores it."""
     from ragchat.errors import ArgumentMissing, MemoryRefused
     from ragchat.memory.client import DOCUMENT_NOT_FOUND
     from ragchat.uris import short_uri
@@ -97,27 +97,27 @@ async def forget(context: ChatContext, document: str) -> None:
     if not document:
         raise ArgumentMissing("forget", "a document: its path, URI or id")
     try:
-        gone = await context.memory.forget(document)
+        removed = await context.memory.forget(document)
     except MemoryRefused as error:
         if error.word == DOCUMENT_NOT_FOUND:
             error.hint = "/memory lists the documents."
         raise
     context.screen.note(
-        f"{short_uri(gone.uri)} is forgotten ({counted(gone.chunks, 'chunk')}). /undo brings it back.", "done"
+        f"Removed {short_uri(removed.uri)} ({counted(removed.chunks, 'chunk')}). /undo restores it.", "done"
     )
-    await context.follow_memory()
+    await context.update_memory_status()
 
 
 async def undo(context: ChatContext, _: str) -> None:
     from ragchat.uris import short_uri
 
     entry = await context.memory.undo()
-    context.screen.note(f"{short_uri(entry.uri)} is as it was before it was {entry.action}.", "done")
-    await context.follow_memory()
+    context.screen.note(f"Undone: {short_uri(entry.uri)} was {entry.action}.", "done")
+    await context.update_memory_status()
 
 
 def split_paths(argument: str) -> list[str]:
-    """Paths as a shell takes them, quotes and all; what is one existing path as a whole needs no quotes."""
+    """Split paths like a shell. An existing path with spaces needs no quotes."""
     if Path(argument).expanduser().exists():
         return [argument]
     lexer = shlex.shlex(argument, posix=True, punctuation_chars=False)
@@ -126,7 +126,7 @@ def split_paths(argument: str) -> list[str]:
         lexer.escape = ""  # a backslash separates folders there
     try:
         return list(lexer)
-    except ValueError:  # an apostrophe in a name is no quotation
+    except ValueError:  # an apostrophe in a name, not a quotation mark
         return [argument]
 
 
@@ -137,4 +137,6 @@ def _show_report(context: ChatContext, report: InjectReport, final: str = "") ->
     for line in report.remarks(_LISTED, "/forget"):
         context.screen.note(line)
     context.screen.note(report.summary(), "warning" if failed else "done")
+    if unfinished := report.unfinished():
+        context.screen.note(unfinished, "warning")
     context.failures += bool(failed)

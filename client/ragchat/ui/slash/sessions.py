@@ -1,4 +1,4 @@
-"""/new, /sessions, /resume, /export: past conversations and this one."""
+"""/new, /sessions, /resume, /export: this conversation and past ones."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _SHOWN = 20
 
 async def new(context: ChatContext, _: str) -> None:
     context.app.new_session()
-    context.follow_session()
-    context.screen.note("A new conversation. The last one is kept: /sessions lists it.")
+    context.update_session_status()
+    context.screen.note("A new conversation. /sessions lists the past ones.")
 
 
 async def show_sessions(context: ChatContext, words: str) -> None:
@@ -39,7 +39,7 @@ async def show_sessions(context: ChatContext, words: str) -> None:
     if table.row_count:
         context.screen.show(table)
     else:
-        context.screen.note("Nothing was found." if words else "There is no past conversation yet.")
+        context.screen.note("No conversation matches." if words else "There is no past conversation yet.")
 
 
 async def resume(context: ChatContext, session_id: str) -> None:
@@ -54,25 +54,25 @@ async def resume(context: ChatContext, session_id: str) -> None:
         if context.app.last_turn is None:
             raise
         raise CommandNotPossible("resume", "there is no other past conversation") from None
-    context.follow_session()
-    show_where_it_stands(context)
-    context.screen.note(f"Going on with {session.session_id} ({counted(len(session.turns), 'turn')}).")
+    context.update_session_status()
+    show_last_turn(context)
+    context.screen.note(f"Continuing {session.session_id} ({counted(len(session.turns), 'turn')}).")
 
 
-def show_where_it_stands(context: ChatContext) -> None:
-    """The last question and answer, so that one knows what "it" is."""
+def show_last_turn(context: ChatContext) -> None:
+    """Show the last question and answer, as a reminder."""
     from rich.text import Text
 
-    from ragchat.sanitize import neutral
+    from ragchat.sanitize import sanitize
     from ragchat.ui.render.markdown import Markdown
 
     turn = context.app.last_turn
     if turn is not None:
-        context.screen.show(Text(neutral(turn.question), "name"), "", Markdown(neutral(turn.answer)), "")
+        context.screen.show(Text(sanitize(turn.question), "name"), "", Markdown(sanitize(turn.answer)), "")
 
 
 async def export(context: ChatContext, argument: str) -> None:
-    """The conversation as a file. Raises FileAlreadyExists, OSError."""
+    """Write the conversation to a file. Raises FileAlreadyExists, OSError."""
     import anyio
 
     from ragchat.errors import FileAlreadyExists
@@ -86,4 +86,4 @@ async def export(context: ChatContext, argument: str) -> None:
             await file.write(text)
     except FileExistsError:
         raise FileAlreadyExists(str(path)) from None
-    context.screen.note(f"Written to {path}.")
+    context.screen.note(f"Wrote {path}.")

@@ -98,8 +98,8 @@ def parse(line: str) -> tuple[str, str]:
 
 
 async def run(context: ChatContext, line: str) -> None:
-    """Run the command in `line`. Raises UnknownCommand, CommandNotPossible, and what the command raises."""
-    from ragchat.errors import CommandNotPossible, UnknownCommand
+    """Run the command in `line`. Raises UnknownCommand and the like, and what the command raises."""
+    from ragchat.errors import CommandNotPossible, UnexpectedArgument, UnknownCommand
 
     name, argument = parse(line)
     command = BY_NAME.get(name.lower())
@@ -107,6 +107,8 @@ async def run(context: ChatContext, line: str) -> None:
         import difflib
 
         raise UnknownCommand(name, difflib.get_close_matches(name.lower(), BY_NAME, n=1))
+    if argument and not command.arguments:
+        raise UnexpectedArgument(command.name)
     if reason := command.obstacle(context):
         raise CommandNotPossible(command.name, reason)
     await command.run(context, argument)

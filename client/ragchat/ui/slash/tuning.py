@@ -17,7 +17,7 @@ async def model(context: ChatContext, name: str) -> None:
     else:
         for known in await app.model.choices():
             screen.show(f"{'*' if known == app.model.name else ' '} {known}")
-    context.follow_session()
+    context.update_session_status()
 
 
 async def system(context: ChatContext, argument: str) -> None:

@@ -115,7 +115,7 @@ EXAMPLE = taking(
 async def test_an_answer_comes_with_its_sources_scores_tokens_and_time() -> None:
     shown = await on_terminal(EXAMPLE)
     assert "At 75 degrees [1]." in shown
-    assert "[1] /notes/1.md:1  Tea > Green  0.91  (a quotation does not stand there)" in shown
+    assert "[1] /notes/1.md:1  Tea > Green  0.91  (a quotation was not found there)" in shown
     assert shown.count("/notes/1.md") == 1
     assert "gpt-x · 1,204 + 21 tokens · 2.1 s" in shown
     assert "Words alone." in shown
@@ -141,7 +141,7 @@ async def test_on_a_pipe_the_answer_is_plain_and_only_the_answer_is_on_stdout() 
     screen, out, err = piped_screen()
     await AnswerView(screen).show(EXAMPLE)
     assert out.getvalue() == (
-        "At 75 degrees [1].\n\n[1] /notes/1.md:1  Tea > Green  0.91  (a quotation does not stand there)\n"
+        "At 75 degrees [1].\n\n[1] /notes/1.md:1  Tea > Green  0.91  (a quotation was not found there)\n"
     )
     assert err.getvalue() == "Words alone.\n"
 
@@ -181,7 +181,7 @@ def test_why_tells_the_whole_story_of_an_answer() -> None:
     shown = " ".join(file.shown.split())
     for piece in (
         "Question: How hot?",
-        "Asked of memory: how hot is green tea",
+        "Searched for: how hot is green tea",
         "[1] 0.91 /notes/1.md:1 Tea > Green yes: relevant",
         "0.55 /notes/2.md:1 no: left out: the passage budget was full",
         "0.12 /notes/3.md:1 no: below min_score",
@@ -190,8 +190,8 @@ def test_why_tells_the_whole_story_of_an_answer() -> None:
         "Model: gpt-x",
         "Tokens: prompt 1,204 (our estimate 1,190), answer 21",
         "Times: retrieval 12 ms, first token 500 ms, total 2.1 s",
-        "Citation: [7] names no passage",
-        "Quotation: [1] does not hold “80 degrees”",
+        "Citation: [7] is not a passage",
+        "Quotation: [1] does not contain “80 degrees”",
         "Notice: Memory is searched by words alone.",
     ):
         assert piece in shown

@@ -19,6 +19,7 @@ from ragchat.errors import (
     FileAlreadyExists,
     NothingToRetry,
     RagChatError,
+    UnexpectedArgument,
     UnknownCommand,
 )
 from ragchat.ui.context import ChatContext
@@ -238,7 +239,7 @@ async def test_memory_lists_documents_and_sums(asked: Room) -> None:
 
 
 async def test_forgetting_can_be_undone(asked: Room) -> None:
-    assert "tea.md is forgotten" in await asked.run("/forget tea.md")
+    assert "Removed tea.md" in await asked.run("/forget tea.md")
     assert asked.context.status.documents == 1
     assert "tea.md" in await asked.run("/undo")
     assert asked.context.status.documents == 2
@@ -281,7 +282,7 @@ async def test_a_past_conversation_is_listed_found_and_gone_on_with(asked: Room)
     assert asked.context.app.last_turn is None
     assert past in await asked.run("/sessions")
     assert past in await asked.run("/sessions green tea")
-    assert "Nothing was found." in await asked.run("/sessions zebra")
+    assert "No conversation matches." in await asked.run("/sessions zebra")
     shown = await asked.run(f"/resume {past[:6]}")
     assert "How hot is green tea brewed?" in shown
     assert "75 degrees" in shown
@@ -300,8 +301,8 @@ async def test_without_an_id_the_last_other_conversation_is_gone_on_with(asked: 
     await asked.run("/new")
     await asked.say("How is espresso pressed?")
     second = app.session.session_id
-    assert f"Going on with {first} (1 turn)." in await asked.run("/resume")
-    assert f"Going on with {second} (1 turn)." in await asked.run("/resume")
+    assert f"Continuing {first} (1 turn)." in await asked.run("/resume")
+    assert f"Continuing {second} (1 turn)." in await asked.run("/resume")
 
 
 @pytest.mark.parametrize(
@@ -362,3 +363,11 @@ async def test_quit_leaves(room: Room, name: str) -> None:
 async def test_paths_are_taken_as_a_shell_takes_them(room: Room, argument: str, paths: list[str]) -> None:
     assert room is not None
     assert split_paths(argument) == paths
+
+
+@pytest.mark.parametrize("line", ["/undo 2", "/new now", "/quit please"])
+async def test_a_command_without_arguments_refuses_one(asked: Room, line: str) -> None:
+    with pytest.raises(UnexpectedArgument, match=r"^/\w+ takes no argument\.$"):
+        await asked.run(line)
+    assert not asked.context.leaving
+    assert (await asked.context.memory.stats()).documents == 2
