@@ -1,6 +1,6 @@
-"""The plain shapes of a conversation: hits, citations, turns, sessions, and the events of a turn.
+"""The data types of a conversation: hits, citations, turns, sessions, and the events of a turn. Pure.
 
-No behaviour beyond the JSON of a turn, no I/O. Everything here can be saved as JSON by msgspec.
+msgspec encodes all of them as JSON.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from msgspec import Struct, field
 
 OFFLINE = "offline"
 
-# Ends a model's answer when memory held nothing relevant: the answer has to say so, and a model may not.
+# Appended to a model's answer if memory had nothing relevant: models do not reliably say so. Stored sessions
+# contain this sentence, and prompts leave it out: do not change it.
 NOT_GROUNDED = (
     "*Nothing in memory is relevant to this question; this answer does not rest on your documents.*"
 )
@@ -22,7 +23,7 @@ Message = dict[str, Any]  # one message of the chat-completions API
 
 
 class Hit(Struct, frozen=True):
-    """One found chunk, as it comes over the wire. `score` is in [0, 1], comparable between questions."""
+    """A chunk that memory found. `score` is in [0, 1] and comparable between queries."""
 
     rank: int  # from 1
     score: float
@@ -38,10 +39,10 @@ class Hit(Struct, frozen=True):
 
 
 class Citation(Struct, frozen=True):
-    """One use of passage `n` in an answer; a passage quoted twice gives two.
+    """A reference of an answer to passage `n`. A passage that is quoted twice has two.
 
-    `quote` is what the answer quotes from it, "" where it only refers to it. `verified` is false when the
-    quotation does not stand in the passage.
+    `quote` is what the answer quotes from it, "" if it quotes nothing. `verified` is false if the passage
+    does not contain the quotation.
     """
 
     n: int
@@ -73,11 +74,11 @@ class Citation(Struct, frozen=True):
 
 
 class Usage(Struct, frozen=True):
-    """Tokens as the model's server counts them, summed over the rounds of a turn."""
+    """Tokens as counted by the model's server, summed over the requests of a turn."""
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
-    cached_tokens: int = 0  # of the prompt, where the server says
+    cached_tokens: int = 0  # of the prompt, if the server reports them
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(
@@ -88,12 +89,12 @@ class Usage(Struct, frozen=True):
 
 
 class Candidate(Struct, frozen=True):
-    """One passage that was found for a question, and what became of it."""
+    """A passage that was found for a question, and whether the prompt or the answer has it."""
 
     hit: Hit
     used: bool
     reason: str  # why it was used or not
-    n: int = 0  # its number in the prompt; 0: not in it
+    n: int = 0  # its number in the prompt or the offline answer; 0: it is not used
 
 
 class Answer(Struct, frozen=True):
@@ -112,9 +113,9 @@ class Answer(Struct, frozen=True):
 
 
 class Trace(Struct, frozen=True):
-    """How an answer came about, for /why. Token counts are our own estimates."""
+    """How an answer was made, for /why. Token counts are our estimates."""
 
-    query: str = ""  # what memory was asked; not always the question
+    query: str = ""  # to memory; for a follow-up more than the question
     candidates: list[Candidate] = field(default_factory=list)
     passages_tokens: int = 0
     history_turns: int = 0
@@ -128,7 +129,7 @@ class Trace(Struct, frozen=True):
 class Turn(Struct, frozen=True):
     """One question and its answer.
 
-    `grounded`: memory held at least one relevant passage and it was given to the model, or quoted.
+    `grounded`: at least one relevant passage of memory was in the prompt, or quoted offline.
     `timings` are seconds: `retrieval`, `first_token` (of the model), `total`.
     """
 
@@ -145,7 +146,7 @@ class Turn(Struct, frozen=True):
     trace: Trace
 
     def public(self) -> dict[str, Any]:
-        """The shape of `ragchat ask --json`."""
+        """The JSON of `ragchat ask --json`."""
         return {
             "question": self.question,
             "answer": self.answer,
@@ -171,7 +172,7 @@ class SessionInfo(Struct, frozen=True):
 
 
 class Session(Struct):
-    """A conversation. It stands in the store once it has a turn."""
+    """A conversation. It is stored with its first turn."""
 
     session_id: str
     title: str = ""
@@ -202,24 +203,24 @@ class ModelPlace(Struct, frozen=True):
 
 
 class ToolRequest(Struct, frozen=True):
-    """A tool that the model asks for. `arguments` is JSON text, as the model wrote it."""
+    """A tool call that the model requests. `arguments` is JSON text as the model wrote it."""
 
     id: str
     name: str
     arguments: str
 
 
-# The events of a turn, in the order in which they can come; Notice at any time.
+# The events of a turn, in the order in which they are emitted. Notice comes at any time.
 
 
 class Retrieving(Struct, frozen=True):
-    """Memory is being asked."""
+    """Memory is about to be queried."""
 
     query: str
 
 
 class Retrieved(Struct, frozen=True):
-    """Memory has answered (with an empty list when it is down or has nothing)."""
+    """Memory has answered. Without candidates: it is down, or has found nothing."""
 
     candidates: list[Candidate]
 
@@ -242,7 +243,7 @@ class ToolFinished(Struct, frozen=True):
 
 
 class Notice(Struct, frozen=True):
-    """Something the user should know: one sentence."""
+    """A sentence that the user should see."""
 
     text: str
 

@@ -1,4 +1,4 @@
-"""Runs a script's steps in one session, one after the other, and checks what comes out."""
+"""Runs the steps of a script in one session, in order, and checks their results."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ragchat.ingest.report import InjectReport
 from ragchat.scripts.script import Expectation, InjectStep, Script, Step, listed
 from ragchat.settings import RetrievalSettings
 
-# A program of its own, which can be ended: Python does not interrupt a search, and `(a+)+$` may take years.
+# A separate process, which can be killed: Python does not interrupt a search, and `(a+)+$` may take years.
 SEARCH = """
 import json, re, sys
 pattern, text = json.load(sys.stdin)
@@ -29,8 +29,8 @@ print("found" if re.search(pattern, text, re.MULTILINE) else "not found")
 SEARCH_SECONDS = 5.0
 
 
-class Outcome(Struct):
-    """What a step brought: the text that is looked at, the URIs it names, and whether it is grounded."""
+class StepResult(Struct):
+    """The result of a step: the text that is checked, the URIs it cites, and whether it is grounded."""
 
     text: str
     uris: list[str] = field(default_factory=list)
@@ -39,7 +39,7 @@ class Outcome(Struct):
 
 
 class StepReport(Struct):
-    """One line of the table. `failures` are sentences; none: the step passed."""
+    """One line of the table. `failures` are sentences; the step passed if there are none."""
 
     step: int  # from 1
     kind: str
@@ -69,18 +69,18 @@ async def run_script(
     memory: Memory,
     on_step: Callable[[StepReport], None] | None = None,
 ) -> ScriptReport:
-    """Every step, also after one has failed. `folder` is where the script's paths start."""
+    """Run every step, even after a failure. The paths of the script are relative to `folder`."""
     report = ScriptReport(script.script.name)
     for number, step in enumerate(script.step, 1):
         started = time.perf_counter()
         try:
-            outcome = await _run_step(step, folder, app, memory)
+            result = await _run_step(step, folder, app, memory)
         except RagChatError as error:
-            outcome = Outcome("", errors=[str(error)])
+            result = StepResult("", errors=[str(error)])
         seconds = time.perf_counter() - started
-        failures = outcome.errors or await check(step.expect, outcome, seconds)
+        failures = result.errors or await check(step.expect, result, seconds)
         done = StepReport(
-            number, step.kind, step.title, not failures, failures, seconds, outcome.text, outcome.uris
+            number, step.kind, step.title, not failures, failures, seconds, result.text, result.uris
         )
         report.steps.append(done)
         if on_step is not None:
@@ -88,7 +88,7 @@ async def run_script(
     return report
 
 
-async def _run_step(step: Step, folder: Path, app: App, memory: Memory) -> Outcome:
+async def _run_step(step: Step, folder: Path, app: App, memory: Memory) -> StepResult:
     if step.inject is not None:
         return await _inject(step.inject, folder, memory)
     if step.ask is not None:
@@ -96,57 +96,57 @@ async def _run_step(step: Step, folder: Path, app: App, memory: Memory) -> Outco
     return await _query(step.query or "", app)
 
 
-async def _inject(step: InjectStep, folder: Path, memory: Memory) -> Outcome:
+async def _inject(step: InjectStep, folder: Path, memory: Memory) -> StepResult:
     if step.path:
         report = await load_files(memory, [folder / path for path in listed(step.path)])
     else:
         metadata = {"uri": step.uri} if step.uri else {}
         report = InjectReport([await load_text(memory, step.text, metadata)])
-    return Outcome(
+    return StepResult(
         text="\n".join(f"{document.status} {document.uri}" for document in report.documents),
         uris=[document.uri for document in report.documents],
         errors=[document.error for document in report.documents if document.error],
     )
 
 
-async def _ask(question: str, app: App) -> Outcome:
+async def _ask(question: str, app: App) -> StepResult:
     turn = await app.ask(question)
-    return Outcome(turn.answer, [citation.uri for citation in turn.citations], turn.grounded)
+    return StepResult(turn.answer, [citation.uri for citation in turn.citations], turn.grounded)
 
 
-async def _query(text: str, app: App) -> Outcome:
+async def _query(text: str, app: App) -> StepResult:
     retrieval = app.settings.table("retrieval", RetrievalSettings)
     found = await app.memory.query(text, retrieval.top_k)
-    return Outcome(
+    return StepResult(
         text="\n\n".join(hit.text for hit in found.hits),
         uris=[hit.uri for hit in found.hits],
         grounded=any(hit.score >= retrieval.min_score for hit in found.hits),
     )
 
 
-async def check(expect: Expectation, outcome: Outcome, seconds: float) -> list[str]:
-    """A sentence for each expectation that does not hold."""
-    text = _folded(outcome.text)
+async def check(expect: Expectation, result: StepResult, seconds: float) -> list[str]:
+    """A sentence for each expectation that is not met."""
+    text = _folded(result.text)
     failures = [f"does not contain {part!r}" for part in listed(expect.contains) if _folded(part) not in text]
     failures += [f"contains {part!r}" for part in listed(expect.not_contains) if _folded(part) in text]
     failures += [
-        failure for pattern in listed(expect.matches) if (failure := await _mismatch(pattern, outcome.text))
+        failure for pattern in listed(expect.matches) if (failure := await _mismatch(pattern, result.text))
     ]
     failures += [
         f"does not cite {wanted!r}"
         for wanted in listed(expect.cites)
-        if not any(_is_cited(wanted, uri) for uri in outcome.uris)
+        if not any(_is_cited(wanted, uri) for uri in result.uris)
     ]
-    if expect.grounded is not None and outcome.grounded != expect.grounded:
-        failures.append("is grounded" if outcome.grounded else "is not grounded")
+    if expect.grounded is not None and result.grounded != expect.grounded:
+        failures.append("is grounded" if result.grounded else "is not grounded")
     if expect.max_seconds is not None and seconds > expect.max_seconds:
         failures.append(f"took {seconds:.2f} s, more than {expect.max_seconds:g} s")
     return failures
 
 
 async def _mismatch(pattern: str, text: str) -> str:
-    """Why the regular expression is not found in the text; "" if it is."""
-    # -I and -S: nothing of the user's is imported, and it starts in 20 ms.
+    """Why the regular expression does not match anywhere in the text; "" if it does."""
+    # With -I and -S it imports nothing of the user's, and starts in 20 ms.
     command = [sys.executable, "-I", "-S", "-c", SEARCH]
     try:
         with anyio.fail_after(SEARCH_SECONDS):

@@ -1,4 +1,4 @@
-"""Scripted sessions: questions with expectations, for a user's own regression tests and for ours.
+"""Scripted sessions: questions with expected answers, for regression tests of a memory.
 
 A script is a TOML file:
 
@@ -21,9 +21,9 @@ A script is a TOML file:
     query = "capital"
     expect = { not_contains = ["Berlin"], matches = "(?i)seine" }
 
-All steps share one session. Paths are relative to the script. Sessions are kept in a place of their own, so a
-script never touches the user's. What is checked: of `ask` the answer and its citations, of `query` the
-passages, of `inject` a line `status uri` for each document.
+All steps share one session. Paths are relative to the script. The session is stored apart from those of the
+user. The expectations apply to the answer and citations of `ask`, to the passages of `query`, and for
+`inject` to a line `status uri` for each document.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ LARGEST_BYTES = 1 << 22
 VARIABLE = re.compile(r"\$\{([^}]*)\}")
 UNKNOWN_FIELD = re.compile(r"Object contains unknown field `(.*?)`")
 WRONG_TYPE = re.compile(r"Expected `(.*?)`, got `(.*?)`")
-# What TOML has, in words; msgspec's `null` is not in it.
+# The types of TOML in words, by msgspec's names. TOML has no `null`.
 TYPES = {
     "object": "a table",
     "array": "a list",
@@ -73,10 +73,10 @@ class InjectStep(Struct, forbid_unknown_fields=True):
 
 
 class Expectation(Struct, forbid_unknown_fields=True):
-    """What must hold; whatever is left out is not looked at.
+    """The checks of a step; those left out are not made.
 
-    `contains` and `not_contains` ignore case and how white space is broken. `matches` are regular expressions
-    to be found anywhere. `cites` are URIs: globs where they hold `*`, else parts.
+    `contains` and `not_contains` ignore case and line breaks. `matches` are regular expressions, found
+    anywhere. `cites` are URIs: globs if they contain `*`, else parts of a URI.
     """
 
     contains: OneOrMore | None = None
@@ -113,7 +113,7 @@ class Script(Struct, forbid_unknown_fields=True):
 
 
 def load_script(path: Path) -> Script:
-    """Read and check a script. Raises ScriptInvalid, whose sentence names the place."""
+    """Read and validate a script. Raises ScriptInvalid, which names the step and the key."""
     try:
         tree = read_toml(path, LARGEST_BYTES)
     except OSError as error:
@@ -135,7 +135,7 @@ def load_script(path: Path) -> Script:
 
 
 def _with_paths(steps: Any) -> Any:
-    """`inject = "x.md"` and `inject = ["x.md", "y"]` in full: they mean these paths."""
+    """Expand `inject = "x.md"` and `inject = ["x.md", "y"]` to tables."""
     for step in steps if isinstance(steps, list) else []:
         if isinstance(step, dict) and isinstance(step.get("inject"), str | list):
             step["inject"] = {"path": step["inject"]}
@@ -143,7 +143,7 @@ def _with_paths(steps: Any) -> Any:
 
 
 def _substitute(value: Any, variables: dict[str, str | int | float], path: Path) -> Any:
-    """`${name}` in every string of a tree."""
+    """Replace `${name}` in every string of a tree."""
     if isinstance(value, dict):
         return {key: _substitute(item, variables, path) for key, item in value.items()}
     if isinstance(value, list):
@@ -161,7 +161,7 @@ def _substitute(value: Any, variables: dict[str, str | int | float], path: Path)
 
 
 def _invalid(path: Path, message: str) -> ScriptInvalid:
-    """msgspec's message in words: which step, which key, what is expected."""
+    """msgspec's message as a sentence: the step, the key, and what is expected."""
     reason, _, place = message.partition(" - at `$.")
     step, key = _step_and_key(place.rstrip("`"))
     if unknown := UNKNOWN_FIELD.match(reason):
@@ -179,7 +179,7 @@ def _invalid(path: Path, message: str) -> ScriptInvalid:
 
 
 def _expected(key: str, types: str) -> str:
-    """What a key must be, by msgspec's names of the types: `str | array | null`."""
+    """The types that a key may have, from msgspec's names, such as `str | array | null`."""
     if key == "inject":
         return "a path, a list of paths, or a table"
     names = dict.fromkeys(TYPES.get(name, name) for name in types.split(" | ") if name != "null")
@@ -195,7 +195,7 @@ def _step_and_key(place: str) -> tuple[str, str]:
 
 
 def _where(unknown: str, place: str, step: str) -> str:
-    """Where an unknown key belongs, or the nearest key of the place where it stands."""
+    """The table where an unknown key belongs, or else the nearest key of its own table."""
     shapes: dict[str, tuple[type[Struct], str]] = {
         "script": (Header, "under [script]"),
         "step": (Step, "in a [[step]]"),
@@ -216,18 +216,18 @@ def _nearest(word: str, known: list[str]) -> str:
 
 
 def _flaw(step: Step) -> str:
-    """What is wrong with a step, "" if nothing."""
+    """The first fault of a step, "" if it has none."""
     kinds = [name for name in ("inject", "ask", "query") if getattr(step, name) is not None]
     if len(kinds) != 1:
         return "needs exactly one of inject, ask and query"
     if step.inject is not None and bool(step.inject.path) == bool(step.inject.text):
         return "needs either a path or a text to inject"
     if step.inject is not None and step.expect.grounded is not None:
-        return "expects grounded, which inject has not"
+        return "expects grounded, which only ask and query have"
     for name in ("contains", "not_contains", "matches", "cites"):
         wanted = getattr(step.expect, name)
         if wanted is not None and not all(part.strip() for part in listed(wanted) or [""]):
-            return f"expects {name} = {wanted!r}, which says nothing: name a text, or leave {name} out"
+            return f"expects {name} = {wanted!r}, which is empty: name a text, or leave {name} out"
     most = step.expect.max_seconds
     if most is not None and not 0 < most < math.inf:
         return f"expects max_seconds = {most:g}, which must be a number of seconds above 0"

@@ -1,4 +1,4 @@
-"""Past conversations: stored, searched, exported.
+"""Past sessions: stored, searched, exported.
 
-Start with `store`.
+Start with `store`; `database` opens the SQLite file.
 """

@@ -1,4 +1,4 @@
-"""A session as a document to keep: Markdown for people, JSON with every trace for programs. Pure."""
+"""Exports a session: as Markdown for people, as JSON with all traces for programs. Pure."""
 
 from __future__ import annotations
 
@@ -45,5 +45,5 @@ def _sources(turn: Turn) -> Iterator[str]:
 
 
 def _place(citation: Citation) -> str:
-    called = map(one_line, passage_names(citation.title, citation.heading))
-    return ", ".join([*called, f"<{citation.uri}>, lines {citation.start_line} to {citation.end_line}"])
+    names = map(one_line, passage_names(citation.title, citation.heading))
+    return ", ".join([*names, f"<{citation.uri}>, lines {citation.start_line} to {citation.end_line}"])

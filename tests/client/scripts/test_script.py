@@ -10,7 +10,7 @@ import pytest
 
 from ragchat.errors import ScriptInvalid
 from ragchat.scripts import runner as script_runner
-from ragchat.scripts.runner import Outcome, check
+from ragchat.scripts.runner import StepResult, check
 from ragchat.scripts.script import Expectation, listed, load_script
 from tests.support.processes import LONGEST_SECONDS
 
@@ -121,12 +121,12 @@ IN_EXPECT = "contains belongs in expect = { … }."
         ),
         (
             "[[step]]\nask = 'x'\nexpect = { contains = '' }",
-            "step 1 expects contains = '', which says nothing: name a text, or leave contains out.",
+            "step 1 expects contains = '', which is empty: name a text, or leave contains out.",
             "",
         ),
         (
             "[[step]]\nask = 'x'\nexpect = { matches = [] }",
-            "step 1 expects matches = [], which says nothing",
+            "step 1 expects matches = [], which is empty",
             "",
         ),
         (
@@ -140,7 +140,7 @@ IN_EXPECT = "contains belongs in expect = { … }."
         ("[[step]]\ninject = {}", "step 1 needs either a path or a text to inject", ""),
         (
             "[[step]]\ninject = { text = 'x' }\nexpect = { grounded = true }",
-            "step 1 expects grounded, which inject has not",
+            "step 1 expects grounded, which only ask and query have",
             "",
         ),
         ("[[step]]\nask = 'x'\nexpect = { matches = '(' }", "step 1 has a bad regular expression '('", ""),
@@ -178,7 +178,7 @@ def test_a_script_is_a_regular_file() -> None:
         load_script(Path("/dev/zero"))
 
 
-OUTCOME = Outcome("The capital  of\nFrance is Paris.", ["file:///docs/france.md"], grounded=True)
+RESULT = StepResult("The capital  of\nFrance is Paris.", ["file:///docs/france.md"], grounded=True)
 
 
 @pytest.mark.parametrize(
@@ -192,7 +192,7 @@ OUTCOME = Outcome("The capital  of\nFrance is Paris.", ["file:///docs/france.md"
     ],
 )
 async def test_what_is_as_expected_gives_no_failure(expect: Expectation) -> None:
-    assert await check(expect, OUTCOME, 1.0) == []
+    assert await check(expect, RESULT, 1.0) == []
 
 
 @pytest.mark.parametrize(
@@ -208,17 +208,17 @@ async def test_what_is_as_expected_gives_no_failure(expect: Expectation) -> None
     ],
 )
 async def test_what_is_not_as_expected_is_one_sentence(expect: Expectation, failure: str) -> None:
-    assert await check(expect, OUTCOME, 1.0) == [failure]
+    assert await check(expect, RESULT, 1.0) == [failure]
 
 
 async def test_an_expression_that_would_take_years_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(script_runner, "SEARCH_SECONDS", 0.5)
     with anyio.fail_after(LONGEST_SECONDS):
-        failures = await check(Expectation(matches=["(a+)+$", "^Paris"]), Outcome("a" * 60 + "!"), 1.0)
+        failures = await check(Expectation(matches=["(a+)+$", "^Paris"]), StepResult("a" * 60 + "!"), 1.0)
     assert failures[0] == "is not matched with '(a+)+$' within 0.5 s"
     assert len(failures) == 2
 
 
 async def test_any_text_can_be_matched() -> None:
-    outcome = Outcome("caf\xe9 \U0001f600 \udcff\0")
-    assert await check(Expectation(matches=["^café . \udcff\0$"]), outcome, 1.0) == []
+    result = StepResult("caf\xe9 \U0001f600 \udcff\0")
+    assert await check(Expectation(matches=["^café . \udcff\0$"]), result, 1.0) == []

@@ -1,4 +1,4 @@
-"""The store of past conversations, on real SQLite files."""
+"""The store of past sessions and its database, on real SQLite files."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ anyio.run(main)
 """
 
 
-async def test_a_turn_is_saved_also_when_nobody_waits_for_it_any_more(tmp_path: Path) -> None:
+async def test_a_turn_is_saved_even_if_its_caller_is_cancelled(tmp_path: Path) -> None:
     async with store_in(tmp_path) as store:
         await store.save_turn(turn("?", turn_id="first"))
         with closing(sqlite3.connect(store.path, isolation_level=None)) as other:
@@ -182,7 +182,7 @@ async def test_a_commit_that_fails_does_not_hinder_the_next_save(tmp_path: Path)
     async with store_in(tmp_path) as store:
 
         async def fail() -> None:
-            async with store._writing() as db:
+            async with store._database.transaction() as db:
                 await db.execute("PRAGMA defer_foreign_keys = ON")  # only the commit finds the fault
                 await db.execute("INSERT INTO turns VALUES (1, 't', 'no such session', x'')")
 
@@ -245,7 +245,7 @@ async def test_where_the_disk_is_full_past_sessions_are_read_and_a_turn_is_saved
         await store.save_turn(turn("What is tea?", turn_id="1"))
     async with store_in(tmp_path) as store:
         with monkeypatch.context() as patch:
-            patch.setattr("ragchat.sessions.store._prepare", full)
+            patch.setattr("ragchat.sessions.database._create", full)
             assert [info.title for info in await store.list()] == ["What is tea?"]
             with pytest.raises(SessionsUnavailable, match="cannot be used: the disk is full"):
                 await store.save_turn(turn("And coffee?", turn_id="2"))

@@ -1,0 +1,136 @@
+"""The SQLite file of past sessions: opened at first use, for reading only if it cannot be written.
+
+Several programs may use the file at once.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from ragchat.errors import SessionsUnavailable
+from ragconfig import wal
+from ragconfig.home import private_folder
+from ragconfig.readable import Readable, obstacle_of, readable, reason_of
+
+if TYPE_CHECKING:
+    import aiosqlite
+
+BUSY_SECONDS = 10.0
+
+# Each runs once, in order, in a transaction. `PRAGMA user_version` counts them.
+MIGRATIONS: tuple[tuple[str, ...], ...] = (
+    (
+        """CREATE TABLE sessions (
+            session_id TEXT PRIMARY KEY, title TEXT NOT NULL,
+            created_at TEXT NOT NULL, updated_at TEXT NOT NULL
+        ) STRICT""",
+        """CREATE TABLE turns (
+            seq INTEGER PRIMARY KEY AUTOINCREMENT, turn_id TEXT NOT NULL UNIQUE,
+            session_id TEXT NOT NULL REFERENCES sessions ON DELETE CASCADE, record BLOB NOT NULL
+        ) STRICT""",
+        "CREATE INDEX turns_by_session ON turns (session_id, seq)",
+        "CREATE VIRTUAL TABLE turn_words USING fts5 (question, answer, tokenize = 'porter unicode61')",
+        """CREATE TRIGGER turn_words_follow AFTER DELETE ON turns
+            BEGIN DELETE FROM turn_words WHERE rowid = old.seq; END""",
+    ),
+)
+
+
+class Database:
+    """Every method raises SessionsUnavailable if the file cannot be used."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._connection: aiosqlite.Connection | None = None
+        self._source: Readable | None = None  # what the connection reads, if the file cannot be written
+        self._lock = anyio.Lock()
+
+    async def rows(self, sql: str, values: Sequence[Any] = ()) -> Sequence[tuple[Any, ...]]:
+        with _mapped(self.path):
+            db = await self._open(to_write=False)
+            return [tuple(row) for row in await db.execute_fetchall(sql, values)]
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[aiosqlite.Connection]:
+        """A transaction that writes: one at a time in this process, and it waits for other processes."""
+        with _mapped(self.path):
+            db = await self._open(to_write=True)
+            async with self._lock, wal.transaction(db, BUSY_SECONDS):
+                yield db
+
+    async def aclose(self) -> None:
+        if self._connection is not None:
+            await self._connection.close()
+        if self._source is not None:
+            self._source.close()
+        self._connection = self._source = None
+
+    async def _open(self, *, to_write: bool) -> aiosqlite.Connection:
+        """The connection. Unless `to_write`, one for reading will do if the disk is full or read-only."""
+        async with self._lock:
+            if self._source is not None and (to_write or self._source.is_outdated()):
+                await self.aclose()
+            if self._connection is None:
+                self._connection = await self._connect(to_write=to_write)
+            return self._connection
+
+    async def _connect(self, *, to_write: bool) -> aiosqlite.Connection:
+        try:
+            return await _connect(self.path)
+        except (sqlite3.Error, OSError) as error:
+            if to_write or obstacle_of(error, self.path) is None:
+                raise
+            connection, self._source = await _connect_to_read(self.path)
+            return connection
+
+
+@contextmanager
+def _mapped(path: Path) -> Iterator[None]:
+    """Map the errors of SQLite to ours."""
+    try:
+        yield
+    except (sqlite3.Error, OSError) as error:
+        obstacle = obstacle_of(error, path)
+        reason = reason_of(obstacle, path) if obstacle else str(error)
+        raise SessionsUnavailable(str(path), reason) from error
+
+
+async def _connect(path: Path) -> aiosqlite.Connection:
+    await anyio.to_thread.run_sync(_create, path)
+    db = await wal.connect(path, BUSY_SECONDS)
+    try:
+        await wal.prepare(db, MIGRATIONS, BUSY_SECONDS)
+    except BaseException:
+        await wal.close(db)
+        raise
+    return db
+
+
+async def _connect_to_read(path: Path) -> tuple[aiosqlite.Connection, Readable]:
+    source = await anyio.to_thread.run_sync(readable, path, len(MIGRATIONS))
+    db: aiosqlite.Connection | None = None
+    try:
+        db = await wal.connect(source.uri, BUSY_SECONDS)
+        if source.is_private:
+            await wal.migrate(db, MIGRATIONS, BUSY_SECONDS)
+    except BaseException:
+        if db is not None:
+            await wal.close(db)
+        source.close()
+        raise
+    return db, source
+
+
+def _create(path: Path) -> None:
+    """Create the file for its owner only, before SQLite does: its -wal and -shm get the same mode."""
+    import aiosqlite  # noqa: F401 (here in a thread, not in the event loop)
+
+    private_folder(path.parent)
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
