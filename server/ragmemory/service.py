@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from ragconfig.text_rules import MAX_QUERY_CHARACTERS
 from ragmemory.embedders import Embedder
-from ragmemory.errors import DocumentNotFound, EmbedderUnavailable, NothingToUndo, NotUndoable
+from ragmemory.errors import DocumentNotFound, EmbedderUnavailable, MemoryDamaged, NothingToUndo, NotUndoable
 from ragmemory.ingest.documents import complete, make_document
 from ragmemory.ingest.preparation import Preparation
 from ragmemory.ingest.reembedding import OnProgress, reembed
@@ -277,6 +277,9 @@ class MemoryService:
             raise NotUndoable(entry.seq, entry.action, entry.uri)
         else:
             document = await _make(complete, before.text, before.metadata)
+            if document.uri != entry.uri or before.digest not in (None, document.digest):
+                place = f"entry {entry.seq} of the journal"
+                raise MemoryDamaged(str(self._store.path), "the document before it was changed", place)
             write = Write(document, origin, undoes=entry.seq, added_at=before.added_at)
             await self._queue.submit(write)
         return replace(entry, undone=True)

@@ -124,6 +124,7 @@ class Previous(Struct, frozen=True):
     text: str
     metadata: Metadata
     added_at: str  # ISO 8601, UTC
+    digest: bytes | None = None  # SHA-256 of the text, if it is known
 
 
 class Forgotten(Struct, frozen=True):

@@ -137,6 +137,40 @@ async def test_a_length_larger_than_the_computers_memory_is_reported_as_damage(
         assert set(await used(service)) <= {"", "MEMORY_DAMAGED"}
 
 
+# Damage to the journal's entry of an update, and to the hidden document that holds the text before it.
+ENTRY_DAMAGES = {
+    "no metadata": "UPDATE journal SET before_metadata = NULL WHERE seq = 2",
+    "metadata that are no object": "UPDATE journal SET before_metadata = '[1]' WHERE seq = 2",
+    "another uri": """UPDATE journal SET before_metadata = '{"uri":"other"}' WHERE seq = 2""",
+    "a text that is not UTF-8": "UPDATE journal SET before_text = CAST(x'ff' AS TEXT) WHERE seq = 2",
+    "no hidden document": "UPDATE journal SET before_document = 99 WHERE seq = 2",
+    "a visible document": "UPDATE journal SET before_document ="
+    " (SELECT number FROM documents WHERE hidden = 0) WHERE seq = 2",
+    "a missing chunk": "DELETE FROM chunks WHERE chunk_id ="
+    " (SELECT min(chunk_id) FROM chunks JOIN documents ON number = document WHERE hidden <> 0)",
+}
+
+
+@pytest.mark.parametrize("change", ENTRY_DAMAGES.values(), ids=ENTRY_DAMAGES.keys())
+async def test_an_undo_from_a_damaged_entry_changes_nothing_and_the_check_names_the_entry(
+    tmp_path: Path, change: str
+) -> None:
+    # Its text stays in the hidden document: it has more chunks than a transaction writes.
+    long_text = "\n\n".join(f"# Part {n}\n\n" + f"word{n} " * 400 for n in range(450))
+    async with service_for(tmp_path) as service:
+        await service.inject(long_text, {"uri": "a"}, ORIGIN)
+        await service.inject("a short text", {"uri": "a"}, ORIGIN)
+    with closing(sqlite3.connect(tmp_path / "memory.db")) as memory, memory:
+        memory.execute(change)
+    async with service_for(tmp_path) as service:
+        assert await outcome(service.undo(ORIGIN)) == "MEMORY_DAMAGED"
+        assert (await service.document("a"))[1] == "a short text"
+        assert (
+            "Entry 2 of the journal is damaged: a cannot be restored from it."
+            in (await service.verify(noted)).problems
+        )
+
+
 async def test_a_read_that_fails_does_not_hide_later_writes_from_other_reads(tmp_path: Path) -> None:
     async with service_for(tmp_path) as service:
         await service.inject("a text", {"uri": "a"}, ORIGIN)

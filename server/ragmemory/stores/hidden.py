@@ -5,7 +5,7 @@ version. A removed one loses its full text and embeddings page by page and then,
 text, its chunks. A process that is killed leaves hidden documents, which a later sweep removes. An index
 holds hidden chunks like all others; a search excludes those of `ranges`.
 
-Called with the write lock held, except for `ranges` and `has_garbage`.
+Called with the write lock held, except for `ranges`, `digest_of` and `has_garbage`.
 """
 
 from __future__ import annotations
@@ -88,6 +88,14 @@ async def ranges(connection: aiosqlite.Connection) -> list[tuple[int, int]]:
         "SELECT first, last FROM documents JOIN pages ON document = number WHERE hidden <> 0 ORDER BY first"
     )
     return [(row[0], row[1]) for row in rows]
+
+
+async def digest_of(connection: aiosqlite.Connection, number: int) -> bytes:
+    """SHA-256 of the text of a hidden document; b"" if there is no such document."""
+    rows = await connection.execute_fetchall(
+        "SELECT digest FROM documents WHERE number = ? AND hidden <> 0", [number]
+    )
+    return next((row[0] for row in rows), b"")
 
 
 async def has_garbage(connection: aiosqlite.Connection, at: datetime) -> bool:

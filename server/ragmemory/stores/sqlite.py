@@ -280,11 +280,12 @@ class Store(MemoryFile):
             entry, before = last
             if before is None:
                 return entry, None
-            text = before.text
-            if before.document is not None:
-                text = await chunks.text_of(connection, before.document)
-            place = f"entry {entry.seq} of the journal"
-            return entry, Previous(text, self._metadata(before.metadata, place), before.added_at)
+            metadata = self._metadata(before.metadata, f"entry {entry.seq} of the journal")
+            if before.document is None:
+                return entry, Previous(before.text, metadata, before.added_at)
+            text = await chunks.text_of(connection, before.document)
+            digest = await hidden.digest_of(connection, before.document)
+            return entry, Previous(text, metadata, before.added_at, digest)
 
     async def embedder(self) -> tuple[str, int] | None:
         """Identity and dimensions of the embedder of this memory; None before the first embedding."""
@@ -317,7 +318,7 @@ class Store(MemoryFile):
     def _metadata(self, stored: str, place: str) -> Metadata:
         try:
             return msgspec.json.decode(stored, type=Metadata)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, TypeError) as error:  # TypeError: NULL
             raise MemoryDamaged(str(self.path), str(error), place) from error
 
 

@@ -206,7 +206,7 @@ def _differing(page: Sequence[sqlite3.Row], texts: dict[int, list[bytes]]) -> li
     return [
         _text(uri)
         for number, uri, digest, chunks, metadata in page
-        if not (_is_text(texts.get(number), chunks, digest) and _is_json(metadata))
+        if not (_is_text(texts.get(number), chunks, digest) and _is_metadata(metadata, _text(uri)))
     ]
 
 
@@ -217,10 +217,19 @@ def _is_text(parts: list[bytes] | None, count: int, digest: bytes) -> bool:
     return hashlib.sha256(b"".join(parts)).digest() == digest
 
 
-def _is_json(value: object) -> bool:
+def _is_metadata(value: object, uri: str) -> bool:
+    """Whether this is the metadata of the document `uri`: a uri made of the text is not in it."""
     try:
-        msgspec.json.decode(value if isinstance(value, bytes) else b"")
+        metadata = msgspec.json.decode(value if isinstance(value, bytes) else b"", type=dict[str, object])
     except (msgspec.DecodeError, UnicodeDecodeError):
+        return False
+    return metadata.get("uri", uri) == uri
+
+
+def _is_utf8(value: object) -> bool:
+    try:
+        str(value if isinstance(value, bytes) else b"", "utf-8")
+    except UnicodeDecodeError:
         return False
     return True
 
@@ -245,13 +254,31 @@ async def _embeddings(connection: aiosqlite.Connection, report: _Report) -> None
 
 
 async def _journal(connection: aiosqlite.Connection, report: _Report) -> None:
-    rows = await connection.execute_fetchall(
-        "SELECT seq, uri, before_metadata FROM journal WHERE before_text IS NOT NULL"
-    )
-    for seq, uri, metadata in rows:
-        if not _is_json(metadata):
-            report(f"Entry {seq} of the journal is damaged: {_text(uri)} cannot be restored from it.")
+    has_hidden = await wal.pragma(connection, "user_version") > 1
+    document = "before_document" if has_hidden else "NULL"
+    seq = 0
+    while page := list(
+        await connection.execute_fetchall(
+            f"SELECT seq, uri, before_metadata, before_text, {document} FROM journal"
+            " WHERE seq > ? AND before_text IS NOT NULL ORDER BY seq LIMIT ?",
+            [seq, _PAGE],
+        )
+    ):
+        seq = page[-1][0]
+        for entry, uri, metadata, text, number in page:
+            is_sound = _is_metadata(metadata, _text(uri)) and _is_utf8(text)
+            if not is_sound or (number is not None and not await _is_hidden(connection, number)):
+                report(f"Entry {entry} of the journal is damaged: {_text(uri)} cannot be restored from it.")
     await connection.execute_fetchall("SELECT count(length(action) + length(client)) FROM journal")
+
+
+async def _is_hidden(connection: aiosqlite.Connection, number: int) -> bool:
+    """Whether there is such a hidden document, with the text that was stored."""
+    rows = await connection.execute_fetchall(
+        "SELECT digest, chunks FROM documents WHERE number = ? AND hidden <> 0", [number]
+    )
+    parts = (await _texts(connection, [number])).get(number)
+    return any([await to_thread.run_sync(_is_text, parts, count, digest) for digest, count in rows])
 
 
 def _text(value: object) -> str:
