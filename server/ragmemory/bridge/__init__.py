@@ -1,1 +1,4 @@
-"""A server on stdio that passes everything on to one that runs over HTTP. For `ragmemory bridge`."""
+"""`ragmemory bridge`: a server on stdio that passes all messages on to a server over HTTP.
+
+Start with `serving`; `host` reads the host's messages, `spawned` starts a server where none answers.
+"""

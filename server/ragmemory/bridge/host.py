@@ -1,4 +1,4 @@
-"""The host's end of the bridge: what it says, and which way that takes."""
+"""The host's side of the bridge: reads its messages, and sends each to the server as its era requires."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ from ragmcp.streams import Stream
 
 log = logging.getLogger(__name__)
 
-# How long a request waits for a server that is not there: less than FINISH_SECONDS, so that a host which has
-# closed already is told, too.
+# How long a request waits for a server that is away: less than FINISH_SECONDS, so that a host that has closed
+# stdin still gets the error.
 PATIENCE_SECONDS = 8.0
-# What must not be asked twice when the server went away over it: it may have been done.
+# Not repeated after a lost connection: the server may have handled it.
 NOT_REPEATABLE = "tools/call"
-# Ends only when the host or the server says so.
+# Ends only by the host or the server.
 LISTEN = "subscriptions/listen"
 TOO_MANY_REQUESTS = 429
 
-# What to do before the next attempt.
+# Runs before the next attempt.
 Revive = Callable[[RagMcpError], Awaitable[None]]
 
 
@@ -67,7 +67,7 @@ class Bridge:
         self._idle = anyio.Event()
 
     async def run(self) -> None:
-        """Until the host has closed, and its requests are answered."""
+        """Run until the host has closed stdin and its requests are answered."""
         decoder = LineDecoder(self._http.message_bytes)
         while data := await self._stream.receive():
             for line in decoder.feed(data):
@@ -159,7 +159,7 @@ class Bridge:
             running.scope.cancel()  # This closes the response, which is how a modern request is cancelled.
 
     async def _patiently(self, attempt: Callable[[], Awaitable[None]], *, repeatable: bool) -> None:
-        """Until it works, or patience is at an end. Raises what the last attempt raised."""
+        """Repeat until it succeeds or PATIENCE_SECONDS are over. Raises the error of the last attempt."""
         deadline = anyio.current_time() + PATIENCE_SECONDS
         while True:
             began = anyio.current_time()
@@ -169,7 +169,7 @@ class Bridge:
                 if isinstance(error, ConnectionClosed):
                     if not repeatable:
                         raise
-                    if anyio.current_time() - began > PATIENCE_SECONDS:  # It was well for a long time.
+                    if anyio.current_time() - began > PATIENCE_SECONDS:  # It worked for a long time.
                         deadline = anyio.current_time() + PATIENCE_SECONDS
                 if isinstance(error, HttpRefused) and error.status != TOO_MANY_REQUESTS:
                     raise
@@ -189,11 +189,11 @@ class Bridge:
 
 
 def _error_object(error: RagMcpError, id: Id | None) -> ErrorObject:
-    if isinstance(error, WireError):  # The server's own; as HTTP it may not have known the id.
-        told = UNSET if error.data is None else error.data
-        if isinstance(told, dict) and "requestId" in told:
-            told = {**told, "requestId": id}
-        return ErrorObject(error.code, error.message, told)
+    if isinstance(error, WireError):  # The server's own; an HTTP refusal may lack the id.
+        sent = UNSET if error.data is None else error.data
+        if isinstance(sent, dict) and "requestId" in sent:
+            sent = {**sent, "requestId": id}
+        return ErrorObject(error.code, error.message, sent)
     if isinstance(error, RemoteProtocolError):
         return error_object(error, id)
     data: dict[str, Any] = {
@@ -205,7 +205,7 @@ def _error_object(error: RagMcpError, id: Id | None) -> ErrorObject:
 
 
 def _modern_headers(method: str, params: Raw) -> dict[str, str]:
-    """What a modern message says in its headers; nothing for a legacy one."""
+    """The headers of a modern message; {} for a legacy one."""
     members = _members(params)
     revision = _text(_members(members.get("_meta")).get(PROTOCOL_VERSION))
     if not revision:

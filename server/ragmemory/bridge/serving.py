@@ -1,4 +1,4 @@
-"""`ragmemory bridge URL`: stdio here, HTTP there, and a server of our own where none answers."""
+"""`ragmemory bridge URL`: from stdio to HTTP, with a server of our own where none answers."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ MCP_PATH = "/mcp"
 
 
 def run(settings: Settings, url: str, token_file: str, spawn: Sequence[str] | None) -> None:
-    """Until the host has closed, or a signal comes.
+    """Run until the host has closed stdin, or a signal comes.
 
-    `spawn` is the command of a server, up to the address where it is to listen. Raises SettingsError.
+    `spawn` is the command that starts a server, without its address. Raises SettingsError.
     """
     address = _address(url)
     command = None

@@ -1,4 +1,4 @@
-"""A server of our own, started when somebody needs one: `ragmemory http` as a child that ends with us."""
+"""A server of our own, started on demand: `ragmemory http` as a child process that ends with ours."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ log = logging.getLogger(__name__)
 
 
 class Spawned:
-    """Runs `command` as often as `start` asks; it writes a line once it listens, and ends with its stdin."""
+    """Runs `command` on each `start`; it prints a line once it listens, and ends when its stdin ends."""
 
     def __init__(self, command: Sequence[str]) -> None:
         self._command = command
         self._wanted = anyio.Event()
-        self._settled = anyio.Event()
+        self._started = anyio.Event()
 
     async def start(self) -> None:
-        """Returns when it listens, or has ended: another one may have the port already."""
+        """Return when it listens or has ended: another server may have the port already."""
         self._wanted.set()
-        await self._settled.wait()
+        await self._started.wait()
 
     async def run(self) -> None:
-        """Until cancelled, which ends the server."""
+        """Run until cancelled, which ends the server."""
         while True:
             await self._wanted.wait()
             try:
-                await self._live()
+                await self._run_once()
             except ServerNotStarted as error:
                 log.error("%s", error)
-            self._settled.set()
-            self._wanted, self._settled = anyio.Event(), anyio.Event()
+            self._started.set()
+            self._wanted, self._started = anyio.Event(), anyio.Event()
 
-    async def _live(self) -> None:
+    async def _run_once(self) -> None:
         async with ServerProcess.start(self._command, stderr=None, env=None, cwd=None) as process:
             while await process.stream.receive():
-                self._settled.set()
+                self._started.set()

@@ -1,4 +1,4 @@
-"""The bearer token: read, or made once and kept. It is on no command line and in no log."""
+"""The bearer token: read, or created once and stored. It appears on no command line and in no log."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TOKEN = re.compile(r"[\x21-\x7e]+")
 
 
 def find_token(token_file: str) -> str | None:
-    """What is in the file, else in the environment, else None. Raises SettingsError."""
+    """The token in the file, else in the environment, else None. Raises SettingsError."""
     token = read_key(token_file, TOKEN_VARIABLE, kind="token file")
     if not token and not token_file:
         return None
@@ -31,11 +31,11 @@ def find_token(token_file: str) -> str | None:
     return token
 
 
-def kept_token(home: Home) -> str:
-    """This user's own token; made, and shown on stderr, when there is none yet. Raises SettingsError."""
+def stored_token(home: Home) -> str:
+    """This user's own token; the first time it is created and printed on stderr. Raises SettingsError."""
     path = private_folder(home.data) / TOKEN_FILE
     with suppress(FileExistsError):
-        # Made unreadable for others, not made so afterwards.
+        # Unreadable for others from the start.
         file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         token = secrets.token_urlsafe(32)
         with os.fdopen(file, "w", encoding="ascii") as opened:

@@ -1,4 +1,4 @@
-"""What the server counts, for Prometheus: in a registry of its own, with a bounded number of series."""
+"""Metrics for Prometheus, in a registry of their own, with a bounded number of series."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 
-# A query takes a millisecond, a document some tens of them, embedding everything anew minutes.
+# A query takes a millisecond, a document tens of them, a reembedding minutes.
 _SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5, 30, 120)
 
 
 class Metrics:
-    """Counts what is answered; looks at the memory when it is asked."""
+    """Counts requests; reads the memory's state when the metrics are requested."""
 
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
@@ -47,19 +47,19 @@ class Metrics:
         )
 
     def count(self, record: RequestRecord) -> None:
-        """One more request."""
+        """Count a request."""
         self._requests.labels(record.method, record.tool).inc()
         self._seconds.labels(record.method).observe(record.seconds)
         if record.error_code:
             self._errors.labels(record.error_code).inc()
 
     def count_refused(self, error: HttpError) -> None:
-        """One more request that was not let in."""
+        """Count a request without access."""
         self._requests.labels("", "").inc()
         self._errors.labels(error.code).inc()
 
     async def text(self, endpoint: Endpoint) -> bytes:
-        """All of it, in Prometheus' text format; without documents and chunks if memory cannot be read."""
+        """All metrics in Prometheus' text format; without documents and chunks if memory cannot be read."""
         self._sessions.set(endpoint.session_count)
         self._streams.set(endpoint.stream_count)
         try:

@@ -1,4 +1,4 @@
-"""What a browser is shown: what this is, and what to paste into each host. Nothing runs or loads there."""
+"""The page for browsers: what this server is, and the settings to paste into each host. No scripts."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ HEADERS = {
     "form-action 'none'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
-    # A browser gets the page, a program the same as JSON.
+    # The same path gives JSON to programs.
     "Vary": "Accept",
 }
 
 
 def render(version: str, url: str, tools: Iterable[str], command: Sequence[str], *, token: bool) -> str:
-    """The page of the server at `url`. `command` is our own program; `token`: whether one is wanted."""
+    """The page of the server at `url`. `command` is our own program; `token`: whether one is required."""
     blocks = (_block(host, url, command, token) for host in HOSTS.values())
     return _PAGE.substitute(
         style=_STYLE,

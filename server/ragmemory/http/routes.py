@@ -1,4 +1,4 @@
-"""Which path leads where, and who may go there."""
+"""The routes of the HTTP server, and which of them need the token."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from ragmemory.http.metrics import CONTENT_TYPE, Metrics
 
 MCP, SSE, MESSAGES = "/mcp", "/sse", "/messages"
 
-# Where the program `ragmemory` is, as the page writes it.
+# The command that starts `ragmemory`, as the page shows it.
 Command = Sequence[str]
 
 
 def make_app(
     endpoint: Endpoint, server: Server, metrics: Metrics, access: Access, command: Command
 ) -> ASGIApp:
-    """All of the server.
+    """The whole application.
 
-    The page and `/health` say nothing that is not in this program's README, so they need no token: a browser
-    has none, nor has a supervisor. Everything else does, paths that do not exist included.
+    The page and `/health` need no token: they say only what this program's README says, and neither a browser
+    nor a supervisor has one. All other paths need it, also paths that do not exist.
     """
     views = _Views(endpoint, server, metrics, command, needs_token=access.token is not None)
     private = guarded(
@@ -61,7 +61,7 @@ def _by_path(apps: dict[str, ASGIApp], other: ASGIApp) -> ASGIApp:
 
 
 class _Views:
-    """What is answered to everything but MCP itself."""
+    """The answers to all requests but MCP's own."""
 
     def __init__(
         self, endpoint: Endpoint, server: Server, metrics: Metrics, command: Command, *, needs_token: bool
@@ -73,7 +73,7 @@ class _Views:
         self._needs_token = needs_token
 
     async def home(self, request: Request) -> Response:
-        """The page, for a browser; for a program the same in JSON."""
+        """The page for a browser; the same as JSON for a program."""
         if "text/html" not in request.headers.get("accept", ""):
             return JSONResponse(self._description(request), headers={"Vary": "Accept"})
         html = page.render(
@@ -86,7 +86,7 @@ class _Views:
         return HTMLResponse(html, headers=page.HEADERS)
 
     async def description(self, request: Request) -> Response:
-        """What is offered, and where."""
+        """The server's tools and endpoints."""
         return JSONResponse(self._description(request))
 
     def _description(self, request: Request) -> dict[str, Any]:
@@ -107,17 +107,17 @@ class _Views:
         }
 
     async def health(self, _: Request) -> Response:
-        """That there is somebody."""
+        """A sign of life."""
         info = self._server.info
         return JSONResponse({"status": "ok", "name": info.name, "version": info.version})
 
     async def metrics_text(self, _: Request) -> Response:
-        """What was counted."""
+        """The metrics."""
         return Response(await self._metrics.text(self._endpoint), media_type=CONTENT_TYPE)
 
 
 def _url(request: Request, path: str) -> str:
-    """As whoever asks has reached us: we may have many names."""
-    # Not `request.url`, which fails over a host that is none: with a token any name will do, also no name.
+    """The address as the client wrote it: this server may have many names."""
+    # Not `request.url`, which fails for an invalid host: with a token any host is allowed.
     host = request.headers.get("host") or "{}:{}".format(*request.scope["server"])
     return f"{request.scope['scheme']}://{host}{path}"

@@ -1,4 +1,4 @@
-"""The memory served over HTTP, until it is told to stop."""
+"""`ragmemory http`: the memory over HTTP, until a signal comes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ragmcp.hosts import SERVER_NAME, server_command
 from ragmcp.http.access import ANY, Access
 from ragmcp.http.asgi import Endpoint, HttpLimits
 from ragmemory.http import plain
-from ragmemory.http.bearer import find_token, kept_token
+from ragmemory.http.bearer import find_token, stored_token
 from ragmemory.http.listening import Listener, Patience, bound, is_loopback, raise_descriptor_limit
 from ragmemory.http.metrics import Metrics
 from ragmemory.http.routes import MCP, make_app
@@ -29,7 +29,7 @@ from ragmemory.signals import CLOSE_SECONDS, exit_within, stdin_end, stop_signal
 
 
 class HttpSettings(Struct, frozen=True):
-    """The table [http], but for what the endpoint itself limits."""
+    """The table [http], without the limits of the endpoint."""
 
     host: str
     port: int
@@ -46,15 +46,15 @@ class HttpSettings(Struct, frozen=True):
 def run(settings: Settings, *, as_json: bool, end_with_stdin: bool) -> None:
     """Serve until a signal comes (or stdin ends). Raises SettingsError, AddressUnusable.
 
-    Once it listens it says so: in a line on stderr, or in a JSON document on stdout.
+    Once it listens it prints a line on stderr, or with `as_json` a JSON document on stdout.
     """
     table = settings.table("http", HttpSettings)
     raise_descriptor_limit()
     with bound(table.host, table.port) as listening:
         exposed = not is_loopback(listening)
-        # While stdout is still there for what is wrong with it.
-        token = find_token(table.token_file) or (kept_token(settings.home) if exposed else None)
-        tell = partial(_tell_programs, _own_stdout()) if as_json else _tell_people
+        # Before stdout is redirected, so that errors reach it.
+        token = find_token(table.token_file) or (stored_token(settings.home) if exposed else None)
+        tell = partial(_announce_as_json, _own_stdout()) if as_json else _announce
         anyio.run(_serve, settings, table, listening, token, tell, end_with_stdin)
 
 
@@ -72,13 +72,13 @@ async def _serve(
     metrics = Metrics(memory.service)
     parse_other = plain.parse if table.plain_form else None
     endpoint = Endpoint(server, limits, parse_other=parse_other, on_answered=metrics.count)
-    # Whoever can reach the page from elsewhere need not know where programs are installed here.
+    # The page must not show paths of this machine to others.
     command = server_command() if is_loopback(listening) else [SERVER_NAME]
     app = make_app(endpoint, server, metrics, _access(table, token), command)
     patience = _patience(table, limits)
     listener = Listener(app, patience)
     stop = anyio.Event()
-    # What is being answered may run in a thread, which nothing can cancel.
+    # Open requests may run in threads, which cannot be cancelled.
     leave = partial(exit_within, patience.finish_seconds + 2 * CLOSE_SECONDS)
     async with anyio.create_task_group() as tasks:
         memory.tasks = tasks
@@ -100,7 +100,7 @@ async def _serve(
 
 
 def _access(table: HttpSettings, token: str | None) -> Access:
-    # A page that has bound its own name to our address has no token: where one is needed, any name will do.
+    # DNS rebinding does not help a page without the token: where one is required, any name is allowed.
     hosts = table.allowed_hosts or ([ANY] if token else [])
     return Access(
         allowed_hosts=frozenset(name.lower() for name in hosts),
@@ -128,7 +128,7 @@ async def _set_after(
 
 
 def _own_stdout() -> int:
-    """A descriptor of stdout for ourselves: what others print goes to stderr from now on."""
+    """A descriptor of stdout for us alone: other output goes to stderr from now on."""
     sys.stdout.flush()
     ours = os.dup(1)
     os.dup2(2, 1)
@@ -148,14 +148,14 @@ def _description(listening: socket.socket, tools: Iterable[str], token: str | No
     }
 
 
-def _tell_people(description: dict[str, Any]) -> None:
+def _announce(description: dict[str, Any]) -> None:
     sys.stderr.write(f"ragmemory listens at {description['url']} (Ctrl-C stops it).\n")
 
 
-def _tell_programs(stdout: int, description: dict[str, Any]) -> None:
-    # The descriptor stays open: whoever started us can see there when we are gone.
+def _announce_as_json(stdout: int, description: dict[str, Any]) -> None:
+    # The descriptor stays open: the parent process sees our end there.
     try:
         os.write(stdout, json.dumps(description).encode() + b"\n")
     except OSError as error:
         sys.stderr.write(f"stdout cannot be written ({error.strerror}). ")
-        _tell_people(description)
+        _announce(description)

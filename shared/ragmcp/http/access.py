@@ -1,7 +1,7 @@
-"""Who may come in over HTTP: hosts, origins, the token, how often. One ASGI middleware.
+"""Access over HTTP: allowed hosts and origins, the bearer token, the rate limit. One ASGI middleware.
 
-A page in a browser that has bound its own name to our address (DNS rebinding) names a foreign Host or Origin;
-programs name no Origin at all. Source: basic/transports, "Security Warning".
+A web page that has bound its own name to our address (DNS rebinding) sends a foreign Host or Origin; programs
+send no Origin. Source: basic/transports, "Security Warning".
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ from ragmcp.http.exchange import (
 
 log = logging.getLogger(__name__)
 
-# As they stand in Host and Origin. Other spellings of the same addresses (0x7f.1, a final dot) come from no
-# ordinary client: what is not exactly one of these is foreign.
+# As Host and Origin spell them. No ordinary client uses another spelling (0x7f.1, a final dot), so all others
+# are foreign.
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 ANY = "*"
-# The addresses whose requests are counted; of more, the one not heard of longest starts anew.
+# How many addresses have a bucket; the least recently used one is evicted.
 MOST_ADDRESSES = 10_000
 PREFLIGHT_SECONDS = 600
 
-# A name, and a port if there is one; the name is compared as a whole, so it needs no grammar of its own.
+# A name and an optional port; the name is compared as a whole, so its grammar does not matter.
 _HOST = re.compile(r"(.+?)(?::([1-9][0-9]{0,4}))?", re.DOTALL)
 
-_LOOKED_AT = frozenset(
+_CHECKED_HEADERS = frozenset(
     {
         b"host",
         b"origin",
@@ -62,14 +62,14 @@ _LOOKED_AT = frozenset(
 class Access(Struct, frozen=True, kw_only=True):
     """The rules. Loopback names are always allowed, with any port."""
 
-    # Names and addresses without port, as clients call this server, in lower case; "*" for any, where a token
-    # keeps pages out.
+    # The names and addresses of this server, without port, in lower case; "*" for any, where a token keeps
+    # pages out.
     allowed_hosts: frozenset[str] = frozenset()
-    # As browsers send them, in lower case: https://example.org
+    # As browsers send them, in lower case, such as https://example.org.
     allowed_origins: frozenset[str] = frozenset()
-    # None: nobody is asked for one.
+    # None: no token is required.
     token: str | None = None
-    # Of one address; 0: as many as it likes. `burst` at once after a pause.
+    # For one address; 0: no limit. `burst` of them at once after a pause.
     requests_per_second: float = 0
     burst: int = 1
 
@@ -83,7 +83,7 @@ def guarded(
     clock: Callable[[], float] = monotonic,
     on_refused: Callable[[HttpError], None] = lambda _: None,
 ) -> App:
-    """The application behind its door; `on_refused` is told why somebody was not let in."""
+    """`app` behind these rules; `on_refused` is called with the reason for each refusal."""
     return _Guard(app, access, clock, on_refused)
 
 
@@ -94,14 +94,14 @@ class Buckets:
         self._rate = rate
         self._burst = burst
         self._most = most
-        # The tokens there were, and when; the address heard of last stands last.
+        # The tokens of an address, and when they were counted; the latest used stands last.
         self._buckets: dict[str, tuple[float, float]] = {}
 
     def __len__(self) -> int:
         return len(self._buckets)
 
     def wait(self, address: str, now: float) -> float:
-        """Take a token; the seconds until there is one, if there is none."""
+        """Take a token; returns 0, or the seconds until there is one."""
         tokens, then = self._buckets.pop(address, (float(self._burst), now))
         tokens = min(self._burst, tokens + (now - then) * self._rate)
         self._buckets[address] = max(tokens - 1, 0) if tokens >= 1 else tokens, now
@@ -133,7 +133,7 @@ class _Guard:
             await self._app(scope, receive, send)
             return
         try:
-            headers = _looked_at(scope["headers"])
+            headers = _checked_headers(scope["headers"])
             self._check_host(headers.get(b"host", ""))
             if (origin := headers.get(b"origin")) is not None:
                 self._check_origin(origin)
@@ -155,7 +155,7 @@ class _Guard:
             raise HostNotAllowed(host)
 
     def _check_origin(self, origin: str) -> None:
-        if origin.lower() not in self._access.allowed_origins and not _is_of_loopback(origin):
+        if origin.lower() not in self._access.allowed_origins and not _is_loopback_origin(origin):
             raise OriginNotAllowed(origin)
 
     def _check_rate(self, scope: Scope) -> None:
@@ -173,10 +173,10 @@ class _Guard:
             raise Unauthorized("what was sent is another one")
 
 
-def _looked_at(headers: list[Header]) -> dict[bytes, str]:
+def _checked_headers(headers: list[Header]) -> dict[bytes, str]:
     found: dict[bytes, str] = {}
     for name, value in headers:
-        if name in _LOOKED_AT:
+        if name in _CHECKED_HEADERS:
             if name in found:
                 raise HeaderMismatch(name.decode(), "is there more than once")
             found[name] = value.decode("latin-1").strip(" \t")
@@ -191,7 +191,7 @@ def _name(host: str) -> str:
     return found[1].lower()
 
 
-def _is_of_loopback(origin: str) -> bool:
+def _is_loopback_origin(origin: str) -> bool:
     scheme, _, host = origin.partition("://")
     return scheme.lower() in ("http", "https") and _name(host) in LOOPBACK
 
@@ -199,25 +199,25 @@ def _is_of_loopback(origin: str) -> bool:
 def _preflight(origin: str, headers: dict[bytes, str]) -> list[Header]:
     wanted = headers.get(b"access-control-request-headers", "")
     return [
-        *_shared(origin),
+        *_allow(origin),
         (b"access-control-allow-methods", b"POST, GET, DELETE"),
-        # An allowed origin may send any: there is no pattern for Mcp-Param-*.
+        # An allowed origin may send any header: Mcp-Param-* cannot be listed.
         (b"access-control-allow-headers", wanted.encode("latin-1")),
         (b"access-control-max-age", b"%d" % PREFLIGHT_SECONDS),
     ]
 
 
-def _shared(origin: str) -> list[Header]:
+def _allow(origin: str) -> list[Header]:
     return [(b"access-control-allow-origin", origin.encode("latin-1")), (b"vary", b"origin")]
 
 
 def _readable_by(origin: str, send: Send) -> Send:
-    """Lets a page of an allowed origin read the response."""
+    """Let a page of an allowed origin read the response."""
 
     async def send_on(message: Message) -> None:
         if message["type"] == "http.response.start":
             exposed = (b"access-control-expose-headers", b"mcp-session-id, www-authenticate, retry-after")
-            message["headers"] = [*message.get("headers", []), *_shared(origin), exposed]
+            message["headers"] = [*message.get("headers", []), *_allow(origin), exposed]
         await send(message)
 
     return send_on

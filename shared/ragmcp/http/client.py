@@ -1,7 +1,6 @@
-"""Requests to one MCP endpoint over pooled connections: bytes out, JSON-RPC messages in, errors told apart.
+"""Requests to one MCP endpoint over pooled connections: bytes out, JSON-RPC messages in, typed errors.
 
-Not MCP's rules for HTTP: which headers a request has, and what its answer means for the others, is the
-concern of the era (http_modern, http_legacy).
+The headers of a request are the concern of its era (`modern_client`, `ragmcp.legacy.session_client`).
 """
 
 from __future__ import annotations
@@ -29,15 +28,15 @@ from ragmcp.protocol import jsonrpc
 from ragmcp.protocol.framing import EventDecoder, Line, Overlong
 from ragmcp.protocol.jsonrpc import Failure, Message
 
-# It logs each address in full, with what is secret in it: a session's id, a key in the query.
+# It logs complete addresses, which may hold secrets: a session's id, a key in the query.
 logging.getLogger("httpx2").setLevel(logging.WARNING)
 
 CONNECT_SECONDS = 10.0
 MAX_REDIRECTS = 3
 KEPT_CONNECTIONS = 32
-# After its answer an event stream ends; waiting that long for it keeps the connection for the next request.
+# How long to wait for the end of a stream after its answer, so that the connection can be used again.
 END_SECONDS = 0.05
-# An error page is for the log; who reads it needs its beginning.
+# How much of an error page is quoted.
 PAGE_BYTES = 300
 
 ADDRESS_HINT = "An address begins with http:// or https://."
@@ -45,7 +44,7 @@ ADDRESS_HINT = "An address begins with http:// or https://."
 ACCEPT = "application/json, text/event-stream"
 EVENTS = "text/event-stream"
 JSON_HEADERS = {"content-type": "application/json"}
-# These are about the connection and who is asking, whatever the body says.
+# These concern the client's access, whatever the body says.
 ACCESS_STATUSES = frozenset({401, 403, 407, 429})
 
 
@@ -56,7 +55,7 @@ class Http:
         self.url = url
         self.message_bytes = message_bytes
         self.unreachable = anyio.Event()
-        """Set when no connection came about; another one once one does again."""
+        """Set when the last attempt to connect failed; replaced once one succeeds."""
         self._client = client
 
     @asynccontextmanager
@@ -110,19 +109,19 @@ class Http:
         return response
 
     def joined(self, location: str, status: int) -> httpx2.URL:
-        """Where the server sends us. Raises HttpRefused for what is no address, or another server's."""
+        """The target of a redirect. Raises HttpRefused for an invalid address or another server's."""
         try:
             target = self.url.join(location)
         except httpx2.InvalidURL:
-            raise HttpRefused(shown(self.url), status, "it sends us on to what is no address") from None
-        # The token, and what we have to say, is for this server and no other.
+            raise HttpRefused(shown(self.url), status, "it redirects to an invalid address") from None
+        # The token and the messages are for this server alone.
         if _origin(target) != _origin(self.url):
-            raise HttpRefused(shown(self.url), status, f"it sends us on to {shown(target)}")
+            raise HttpRefused(shown(self.url), status, f"it redirects to {shown(target)}")
         return target
 
     @contextmanager
     def mapped(self, method: str) -> Iterator[None]:
-        """What httpx2 raises becomes ours."""
+        """Map the errors of httpx2 to ours."""
         try:
             yield
         except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError) as error:
@@ -145,7 +144,7 @@ class Response:
         self.status = response.status_code
         last_id, retry_ms = (resumes.last_id, resumes.retry_ms) if resumes else ("", None)
         self.events = EventDecoder(http.message_bytes, last_id, retry_ms)
-        """Says where an event stream that broke can be resumed."""
+        """Knows where a broken event stream can be resumed."""
         self._http = http
         self._method = method
         self._response = response
@@ -161,14 +160,14 @@ class Response:
         return self._response.headers.get(name, "")
 
     async def next(self) -> list[Message]:
-        """The next messages of an event stream; none: it has ended. Raises as `next_events`."""
+        """The next messages of an event stream; [] at its end. Raises as `next_events`."""
         while events := await self.next_events():
             if messages := [jsonrpc.parse(data) for type, data in events if type == "message"]:
                 return messages
         return []
 
     async def next_events(self) -> list[tuple[str, Line]]:
-        """Types and data of the next events, as they come; none: it has ended.
+        """Types and data of the next events; [] at the end.
 
         Raises MessageTooLarge, ConnectionClosed, RequestTimedOut.
         """
@@ -187,7 +186,7 @@ class Response:
         return jsonrpc.parse(await self.body())
 
     async def body(self) -> bytes:
-        """All of it. Raises as `next_events`."""
+        """The whole body. Raises as `next_events`."""
         body = bytearray()
         while (chunk := await self._read()) is not None:
             body += chunk
@@ -202,7 +201,7 @@ class Response:
                 pass
 
     async def refusal(self) -> WireError | HttpRefused:
-        """What the status means."""
+        """The error that the status means."""
         body = await self.body()
         message = jsonrpc.parse(body)
         url = shown(self._http.url)
@@ -216,7 +215,7 @@ class Response:
 
     async def _read(self) -> bytes | None:
         if self.header("content-encoding") not in ("", "identity"):
-            raise UnreadableAnswer(self._method, "it is compressed, which nobody asked for")
+            raise UnreadableAnswer(self._method, "it is compressed, which was not accepted")
         with self._http.mapped(self._method):
             return await anext(self._chunks, None)
 
@@ -234,12 +233,12 @@ def _origin(url: httpx2.URL) -> tuple[str, str, int]:
 
 
 def shown(url: httpx2.URL) -> str:
-    """An address for people: without what may be secret in it."""
+    """An address without the parts that may hold secrets."""
     return str(url.copy_with(username=None, password=None, query=None, fragment=None))
 
 
 def is_loopback(host: str) -> bool:
-    """Whether the host is this machine, to which no proxy leads."""
+    """Whether the host is this machine, which is reached without a proxy."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -247,7 +246,7 @@ def is_loopback(host: str) -> bool:
 
 
 def _reason(error: Exception) -> str:
-    """What the system says, where it has said something, else what httpx2 says."""
+    """The operating system's reason, if there is one, else that of httpx2."""
     text = str(error) or type(error).__name__
     cause: BaseException | None = error
     while cause is not None:
@@ -263,11 +262,11 @@ def _reason(error: Exception) -> str:
 async def open_client(
     url: str, message_bytes: int, token: str | None, silence_seconds: float | None
 ) -> AsyncIterator[Http]:
-    """An endpoint, and the connections to it. Raises ServerUnreachable for what is no address."""
+    """An endpoint and its connections. Raises ServerUnreachable for an invalid address."""
     try:
         address = httpx2.URL(url)
     except httpx2.InvalidURL as error:
-        # What cannot be taken apart may hold a secret in the usual places all the same.
+        # An address that cannot be parsed may hold secrets as well.
         safe = re.sub(r"//[^/?#]*@", "//", url).partition("?")[0]
         raise ServerUnreachable(safe, _reason(error), ADDRESS_HINT) from None
     headers = {"accept": ACCEPT, "accept-encoding": "identity", "cache-control": "no-store"}
@@ -275,10 +274,10 @@ async def open_client(
         headers["authorization"] = f"Bearer {token}"
     client = httpx2.AsyncClient(
         headers=headers,
-        verify=address.scheme == "https",  # Else no certificates have to be read.
+        verify=address.scheme == "https",  # Reading the certificates takes time.
         trust_env=not is_loopback(address.host),
         timeout=httpx2.Timeout(silence_seconds, connect=CONNECT_SECONDS, pool=None),
-        # Streams hold a connection each; who asks a thousand things at once wants them asked.
+        # Each stream holds a connection, and a thousand concurrent requests must not wait for each other.
         limits=httpx2.Limits(max_connections=None, max_keepalive_connections=KEPT_CONNECTIONS),
     )
     async with client:

@@ -1,7 +1,4 @@
-"""One HTTP request and its response, on plain ASGI: a bounded body in, JSON or an event stream out.
-
-Not MCP: what a body means, and what is answered, is decided elsewhere.
-"""
+"""One HTTP request and its response, on plain ASGI: a bounded body in, JSON or events out. No MCP."""
 
 from __future__ import annotations
 
@@ -34,21 +31,21 @@ _JSON_HEADERS: list[Header] = [(b"content-type", b"application/json"), (b"cache-
 _EVENT_HEADERS: list[Header] = [
     (b"content-type", b"text/event-stream"),
     (b"cache-control", b"no-store"),
-    # nginx and its like would hold events back until there are many.
+    # nginx would buffer the events.
     (b"x-accel-buffering", b"no"),
 ]
 KEEP_ALIVE = b":\n\n"
-# Where IPv4 addresses are, as a socket for both shows them.
+# The network of IPv4 addresses on a dual-stack socket.
 _MAPPED = IPv6Address("::")
 _NEVER = {"q=0", "q=0.0", "q=0.00", "q=0.000"}
 
 
 class ClientGone(Exception):
-    """Nobody is there any more who could be answered."""
+    """The client disconnected before the response."""
 
 
 class Exchange:
-    """One request on its way to its response."""
+    """One request and its response."""
 
     __slots__ = (
         "_body",
@@ -76,17 +73,17 @@ class Exchange:
         self.method: str = scope["method"]
         self.client = client_address(scope)
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
-        # All that is done for it; cancelled once there is nobody to do it for.
+        # All work for the request; cancelled when the client has left.
         self.scope = anyio.CancelScope()
-        # The body did not come in time.
+        # Whether the body did not arrive in time.
         self.late = False
         self.streaming = False
         self.finished = False
-        # Set for a client that reads no events: nothing is said before the answer.
+        # Set for a client that reads no events: only the answer is sent.
         self.mute = False
-        # Headers that the response has whatever it says.
+        # Further headers of the response.
         self.extra: list[Header] = []
-        # So far as it has been read.
+        # As far as it has been read.
         self._body = b""
         self._receive = receive
         self._send = send
@@ -112,7 +109,7 @@ class Exchange:
         if size > self._limits.header_bytes:
             raise HeadersTooLarge(f"{size:,} bytes, and {self._limits.header_bytes:,} are the limit")
         if len(self.headers) != count:
-            _refuse_twins(self._header_list)
+            _refuse_duplicates(self._header_list)
 
     def check_content(self) -> None:
         """Raises UnsupportedMediaType, BodyTooLarge."""
@@ -122,7 +119,7 @@ class Exchange:
         if (coding := self.headers.get(b"content-encoding", b"identity")) != b"identity":
             raise UnsupportedMediaType(coding.decode("latin-1"))
         length = self.headers.get(b"content-length", b"0")
-        # int() itself refuses thousands of digits; nobody's body is that long.
+        # int() refuses thousands of digits; no body is that long.
         if len(length) > 18 or (length.isdigit() and int(length) > self._limits.message_bytes):
             raise BodyTooLarge(self._limits.message_bytes)
 
@@ -135,7 +132,7 @@ class Exchange:
         )
 
     async def body(self) -> bytes:
-        """The request's body; one that comes too slowly ends the exchange.
+        """The request's body; one that arrives too slowly cancels the exchange.
 
         Raises BodyTooLarge, ClientGone.
         """
@@ -168,12 +165,12 @@ class Exchange:
             parts.append(part)
 
     async def gone(self) -> None:
-        """Returns once the client is gone."""
+        """Wait until the client has left."""
         while (await self._receive())["type"] == "http.request":
             pass
 
     async def gone_within(self, seconds: float) -> bool:
-        """Wait so long; whether the client has left."""
+        """Whether the client leaves within `seconds`; waits for that long."""
         with anyio.move_on_after(seconds):
             await self.gone()
             return True
@@ -182,17 +179,17 @@ class Exchange:
     # Out
 
     async def answer(self, status: int, body: bytes = b"") -> None:
-        """The whole response; JSON, if there is anything in it."""
+        """Send the whole response: JSON, or no body."""
         self.finished = True
         await respond(self._send, status, body, self.extra)
 
     async def refuse(self, error: Exception, status: int) -> None:
-        """The whole response, an error; its id is that of the request in the body, as far as that is read."""
+        """Send an error as the whole response; its id is that of the request, if that was read."""
         self.finished = True
         await respond_error(self._send, error, status, jsonrpc.asked_id(self._body), self.extra)
 
     async def write(self, events: bytes, *, last: bool = False) -> None:
-        """Events, ready for the wire; the first ones make the response a stream.
+        """Send encoded events; the first ones make the response a stream.
 
         Waits while the client does not read. Raises TooManyOpen, and ClientGone after too long a wait.
         """
@@ -201,7 +198,7 @@ class Exchange:
         self.finished = last
         self._lock = self._lock or anyio.Lock(fast_acquire=True)
         with anyio.move_on_after(self._limits.body_seconds) as clock:
-            async with self._lock:  # What is written at the same time must not come between.
+            async with self._lock:  # Events of concurrent writers must not mix.
                 await self._write(events, last)
         if clock.cancelled_caught:
             self.finished = True
@@ -218,34 +215,34 @@ class Exchange:
         await self._send({"type": "http.response.body", "body": events, "more_body": not last})
 
     async def finish(self) -> None:
-        """End the stream, if that has not happened yet."""
+        """End the stream, unless it has ended."""
         await self.write(b"", last=True)
 
     @property
     def may_stream(self) -> bool:
-        """Whether it is a stream, or there is room for another one."""
+        """Whether it is a stream, or may become one."""
         return self.streaming or not self._streams.full
 
     async def keep_alive(self) -> None:
-        """Show everybody in between that there is life, if it may become a stream."""
+        """Send a comment, if it may be a stream: proxies cut silent connections."""
         if self.may_stream:
             await self.write(KEEP_ALIVE)
 
     def close(self) -> None:
-        """Count it as an open stream no longer."""
+        """Count it no longer as an open stream."""
         if self._counted:
             self._counted = False
             self._streams.close()
 
 
 def client_address(scope: Scope) -> str:
-    """The address that a request comes from, for counting; "" where there is none."""
-    return _counted_as((scope.get("client") or ("",))[0])
+    """The client's address for counting; "" where there is none."""
+    return _rate_address((scope.get("client") or ("",))[0])
 
 
 @lru_cache(1024)
-def _counted_as(address: str) -> str:
-    """Of IPv6 the network: a single subscriber has 2^64 addresses."""
+def _rate_address(address: str) -> str:
+    """An IPv6 address counts as its network: one subscriber has 2^64 addresses."""
     try:
         network = IPv6Network((address, 64), strict=False)
     except ValueError:
@@ -254,7 +251,7 @@ def _counted_as(address: str) -> str:
 
 
 async def respond(send: Send, status: int, body: bytes = b"", extra: Sequence[Header] = ()) -> None:
-    """A whole response; JSON, if there is anything in it."""
+    """Send a whole response: JSON, or no body."""
     headers = [*_JSON_HEADERS, *extra] if body else [*extra]
     if status != 204:
         headers.append((b"content-length", b"%d" % len(body)))
@@ -265,7 +262,7 @@ async def respond(send: Send, status: int, body: bytes = b"", extra: Sequence[He
 async def respond_error(
     send: Send, error: Exception, status: int, id: Id | None = None, extra: Sequence[Header] = ()
 ) -> None:
-    """A whole response, a JSON-RPC error."""
+    """Send a JSON-RPC error as a whole response."""
     if isinstance(error, HttpError):
         extra = [*extra, *((name.encode(), value.encode()) for name, value in error.headers().items())]
     await respond(send, status, jsonrpc.encode_failure(id, error_object(error, id)), extra)
@@ -280,8 +277,8 @@ def event(data: bytes, id: str = "") -> bytes:
     return b"id: %b\nevent: message\ndata: %b\n\n" % (id.encode(), data)
 
 
-def _refuse_twins(headers: Iterable[Header]) -> None:
-    """Two values of one header are read differently by those who take the first, and the last."""
+def _refuse_duplicates(headers: Iterable[Header]) -> None:
+    """Of two values of one header, some programs read the first and others the last."""
     seen: set[bytes] = set()
     for name, _ in headers:
         if name in seen and (name.startswith(b"mcp-") or name in (b"authorization", b"host", b"origin")):

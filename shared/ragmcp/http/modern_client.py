@@ -1,4 +1,4 @@
-"""The modern era over HTTP, from the end that asks: every request stands for itself.
+"""The modern client over HTTP: stateless, one POST for each request.
 
 Source: basic/transports/streamable-http.
 """
@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 
 class ModernHttp:
-    """A channel to a modern server. A cancelled request cuts its response off, which is what cancels it."""
+    """A channel to a modern server. Cancelling a request closes its response, which cancels it there."""
 
     def __init__(self, http: Http, heard: Callable[[Notification], None]) -> None:
         self._http = http
@@ -34,7 +34,7 @@ class ModernHttp:
 
     @property
     def closed(self) -> anyio.Event:
-        """Set when the server could last not be reached; it may still be asked again."""
+        """Set when the last attempt to connect failed; requests are still possible."""
         return self._http.unreachable
 
     def admit_tools(self, tools: Iterable[ToolInfo]) -> list[ToolInfo]:
@@ -58,7 +58,7 @@ class ModernHttp:
         raise RequestTimedOut(method, timeout or 0)
 
     async def notify(self, method: str, params: Any) -> None:
-        """Say something; the core protocol has nothing to say here."""
+        """Send a notification; the core protocol has none for servers."""
         body = jsonrpc.encode_notification(method, params)
         async with self._http.send("POST", method, self._headers(method, params), body) as response:
             await response.end()

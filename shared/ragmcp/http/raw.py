@@ -1,6 +1,6 @@
-"""Raw messages over HTTP: a line goes out, and what comes back is handed on as it came, until it is answered.
+"""Encoded messages over HTTP: a line goes out, and all that comes back is delivered as it is.
 
-Not the headers: they are the caller's, and say of which era the message is.
+The caller gives the headers, which differ by era.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ragmcp.protocol import jsonrpc
 from ragmcp.protocol.framing import Line
 from ragmcp.protocol.jsonrpc import Failure, Id, Request, Success, Unreadable
 
-# Takes one message of the server's.
+# Takes one encoded message of the server.
 Deliver: TypeAlias = Callable[[Line], Awaitable[None]]
 
 
@@ -25,7 +25,7 @@ class RawSession(Protocol):
     """A legacy session, as `ragmcp.legacy.session_client.SessionClient` describes it."""
 
     async def ask(self, request: Request, line: bytes) -> None:
-        """Post a request, and hand on all that comes until it is answered."""
+        """Post a request, and deliver all messages until it is answered."""
 
     async def ask_batch(self, line: bytes) -> None:
         """The same for a JSON-RPC batch."""
@@ -38,7 +38,7 @@ class RawSession(Protocol):
 
 
 def open_session(http: Http, tasks: TaskGroup, deliver: Deliver) -> RawSession:
-    """A session that begins with the first `initialize`. Raises UnsupportedRevision without legacy eras."""
+    """A session that begins with the first `initialize`. Raises UnsupportedRevision without that era."""
     session: RawSession = require_legacy("session_client").SessionClient(http, tasks, deliver)
     return session
 
@@ -52,14 +52,14 @@ async def post(http: Http, method: str, line: bytes, headers: Mapping[str, str])
 async def ask(
     http: Http, method: str, id: Id, line: bytes, headers: Mapping[str, str], deliver: Deliver
 ) -> None:
-    """Post a request, and hand on all that comes until its answer. Raises as `Http.send` and `copy`."""
+    """Post a request, and deliver all messages until its answer. Raises as `Http.send` and `copy`."""
     async with http.send("POST", method, {**JSON_HEADERS, **headers}, line) as response:
         if not await copy(response, method, id, deliver):
             raise ConnectionClosed(method, "its stream ended without an answer")
 
 
 async def copy(response: Response, method: str, id: Id | None, deliver: Deliver) -> bool:
-    """Hand on a response's messages until the answer to `id` (None: to its end); whether that came.
+    """Deliver a response's messages until the answer to `id` (None: to its end); whether that came.
 
     Raises UnreadableAnswer, MessageTooLarge, WireError for an error without an id; ConnectionClosed or
     RequestTimedOut for a response that broke, unless `response.events` says where it can be resumed.

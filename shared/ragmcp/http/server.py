@@ -1,7 +1,7 @@
 """Modern requests over HTTP: one POST, one request, one response, no state.
 
-The headers say what the body says. The response is JSON as long as nothing was said before it; the first
-notification, or some seconds of silence, make it a stream, whose end by the client is the call's.
+The headers must repeat what the body says. The response is JSON, unless a notification or a keep-alive
+comment comes first: then it is an event stream. The client cancels the call by closing it.
 Source: 2026-07-28 basic/transports/streamable-http.
 """
 
@@ -32,15 +32,15 @@ from ragmcp.server.call import Call
 
 log = logging.getLogger(__name__)
 
-# What a call says aside: where there is no room for one more stream, its answer alone is better than none.
-_ASIDE = frozenset({"notifications/progress", "notifications/message"})
+# Notifications to drop when no more event streams may be open: the answer matters more.
+_OPTIONAL = frozenset({"notifications/progress", "notifications/message"})
 
 _params = msgspec.json.Decoder(Params)
 _arguments = msgspec.json.Decoder(dict[str, Any])
 
 
-class _OwnStream:
-    """The way back to who asked: the stream of the request's own response."""
+class _ResponseChannel:
+    """The channel to the client: the stream of the request's own response."""
 
     __slots__ = ("_exchange", "closed")
 
@@ -49,8 +49,8 @@ class _OwnStream:
         self.closed = closed
 
     async def notify(self, method: str, params: Any) -> None:
-        """Send a notification, if the client reads streams. Raises TooManyOpen for one that is not aside."""
-        if method in _ASIDE and not self._exchange.may_stream:
+        """Send a notification. Raises TooManyOpen where that needs one stream too many."""
+        if method in _OPTIONAL and not self._exchange.may_stream:
             return
         try:
             await self._exchange.write(event(jsonrpc.encode_notification(method, params)))
@@ -59,7 +59,7 @@ class _OwnStream:
             await anyio.lowlevel.checkpoint()
 
     async def request(self, method: str, *_: Any, **__: Any) -> Raw:
-        """Servers ask nothing in the modern era. Raises MethodNotFound."""
+        """There are no requests to modern clients. Raises MethodNotFound."""
         raise MethodNotFound(method)
 
 
@@ -73,7 +73,7 @@ class ModernRequests:
         self._params: dict[str, tuple[ToolInfo, tuple[HeaderParam, ...]]] = {}
 
     async def post(self, exchange: Exchange, body: bytes, revision: str) -> None:
-        """Answer a body; `revision` is the header's. Raises RemoteProtocolError for one that asks nothing."""
+        """Answer a POST; `revision` is the header's. Raises RemoteProtocolError for any other message."""
         message = jsonrpc.parse(body)
         match message:
             case Request():
@@ -83,20 +83,20 @@ class ModernRequests:
 
                 await self.answer(exchange, message, open, self._encoder)
             case Notification() if revision in MODERN_REVISIONS:
-                # The revision has none that go this way, but "accepts" those there are.
+                # The revision has none for servers, but "accepts" them.
                 await exchange.answer(202)
             case Notification():
                 raise UnsupportedRevision(revision, MODERN_REVISIONS)
             case Unreadable(_, reason):
                 raise reason
             case _:
-                raise InvalidRequest("no responses are sent to a server")
+                raise InvalidRequest("a server takes no responses")
 
     async def answer(
         self, exchange: Exchange, request: Request, open: Callable[[Channel], Call], encoder: AnswerEncoder
     ) -> None:
-        """Handle the call that `open` makes, and send its answer."""
-        channel = _OwnStream(exchange, self._dispatcher.closing)
+        """Handle the call that `open` makes, and send the answer."""
+        channel = _ResponseChannel(exchange, self._dispatcher.closing)
         # "Closing the SSE response stream MUST be treated by the server as cancellation of that request."
         watch = ClientWatch(self._dispatcher, exchange, exchange.scope.cancel, exchange.keep_alive)
         line, error = await self._dispatcher.handle(exchange, request, lambda: open(channel), encoder, watch)

@@ -27,13 +27,13 @@ def widen(fd: int) -> None:
 
 def has_reader(write_fd: int) -> bool:
     """Whether the other end of a pipe, socket or terminal is open; True where the platform cannot tell."""
-    # What poll() always reports, also without being asked for any event: an error or a hang-up.
+    # poll() reports errors and hang-ups even for an empty set of events.
     return not _polled(write_fd, 0)
 
 
 def has_writer(read_fd: int) -> bool:
-    """Whether more can come than already lies in it; True where the platform cannot tell."""
-    # Of a socket whose other side has closed its writing half only, Linux alone tells, and only if asked.
+    """Whether more than the buffered bytes can come; True where the platform cannot tell."""
+    # Only Linux reports a socket whose other side has closed its writing half alone.
     return not _polled(read_fd, getattr(select, "POLLRDHUP", 0))
 
 
@@ -47,7 +47,7 @@ def _polled(fd: int, events: int) -> int:
 
 
 class Pipes(Stream, Protocol):
-    """A stream whose halves close one by one."""
+    """A stream whose halves are closed separately."""
 
     sent: int
     """Bytes written so far."""
@@ -56,14 +56,14 @@ class Pipes(Stream, Protocol):
     ended: bool
     """Whether everything was read."""
     failure: OSError | None
-    """Why nothing more can be written; None while it can."""
+    """Why writing failed; None while it works."""
 
     def end(self) -> None:
-        """Close the writing half: the other side reads what is left, then the end."""
+        """Close the writing half: the other side reads the rest, then the end."""
 
 
 def open_pipes(read_fd: int, write_fd: int) -> AbstractAsyncContextManager[Pipes]:
-    """The stream that reads and writes these; it owns them and closes them at the end."""
+    """A stream on two descriptors; it owns them and closes them at the end."""
     widen(read_fd)
     widen(write_fd)
     if _pollable(read_fd) and _pollable(write_fd):

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from ragmcp.streams import OutgoingQueue
 
 READ_BYTES = 2**16
-# A reader that found its buffer full is in the middle of something large.
+# After a read that filled its buffer: the rest of a large message follows.
 LARGE_READ_BYTES = 2**20
 # Up to here copying lines together is cheaper than a system call for each.
 JOIN_BYTES = 2**18
@@ -19,7 +19,7 @@ JOIN_BYTES = 2**18
 
 @asynccontextmanager
 async def open_polled(read_fd: int, write_fd: int) -> AsyncIterator[PolledPipes]:
-    """The stream on two pipes or sockets; owns them."""
+    """A stream on two pipes or sockets; owns them."""
     os.set_blocking(read_fd, False)
     os.set_blocking(write_fd, False)
     stream = PolledPipes(read_fd, write_fd)
@@ -68,14 +68,14 @@ class PolledPipes(OutgoingQueue):
         self._reading = False
 
     def _on_readable(self) -> None:
-        if self._received:  # Nobody came for what there was: let the pipe keep the rest.
+        if self._received:  # The receiver is slow: leave the rest in the pipe.
             self._pause()
             return
         try:
             self._received = os.read(self._read_fd, self._read_bytes)
         except BlockingIOError:
             return
-        except OSError:  # A reset socket has ended like any other.
+        except OSError:  # A reset socket has ended.
             self._received = b""
         if not self._received:
             self.ended = True
@@ -114,7 +114,7 @@ class PolledPipes(OutgoingQueue):
         except BlockingIOError:
             self._wait_until_writable()
         except OSError as error:
-            # A client sees it at its reading end too, after what is left there.
+            # A client notices the end of its reading half too, after the rest.
             self.failure = error
             self.abandon()
         if not self._queue:
@@ -131,11 +131,11 @@ class PolledPipes(OutgoingQueue):
             self._loop.remove_writer(self._write_fd)
 
     def end(self) -> None:
-        """Close the writing half: the other side reads to the end and no further."""
+        """Close the writing half: the other side reads the rest, then the end."""
         if self._write_fd >= 0:
             self._unblock()
             os.close(self._write_fd)
-            self._write_fd = -1  # What is written from now on goes nowhere; so does what was still queued:
+            self._write_fd = -1  # The queue, and all later lines, are dropped by:
             self.flush()
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""A server's process, with an ordered end: close stdin → wait → terminate its group → kill its group."""
+"""A server's process, with an orderly end: close stdin → wait → terminate its group → kill its group."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from ragmcp.concurrency import beside
 from ragmcp.errors import ServerNotStarted
 from ragmcp.stdio.pipes import Pipes, open_pipes
 
-# How long a server may take to leave by itself, then to obey SIGTERM, then to be seen dead. The specification
-# asks for "a reasonable time"; who leaves us no longer waits for what it is still answering.
+# How long a server may take to exit by itself, then after SIGTERM, then after SIGKILL. The specification asks
+# for "a reasonable time"; nothing waits for open requests here.
 LEAVE_SECONDS = 3.0
 TERMINATE_SECONDS = 2.0
 KILL_SECONDS = 2.0
 # How long the exit code may come after the end of stdout.
-OBITUARY_SECONDS = 1.0
+EXIT_CODE_SECONDS = 1.0
 
 LOG_TAIL_BYTES = 4096
 
@@ -47,7 +47,7 @@ class ServerProcess:
         env: Mapping[str, str] | None,
         cwd: Path | None,
     ) -> AsyncIterator[ServerProcess]:
-        """Run `command`, in a session of its own so that Ctrl-C in ours does not reach it.
+        """Run `command` in a session of its own, which Ctrl-C in ours does not reach.
 
         Raises ServerNotStarted.
         """
@@ -67,22 +67,22 @@ class ServerProcess:
             try:
                 yield server
             finally:
-                # Shielded, every wait bounded: no cancelled caller leaves a server behind or hangs on one.
+                # Shielded, with bounded waits: a cancelled caller neither leaves the server behind nor hangs.
                 with anyio.CancelScope(shield=True):
                     await server._stop()
 
-    async def obituary(self) -> str:
-        """How the server ended, for people."""
-        with anyio.move_on_after(OBITUARY_SECONDS):
+    async def exit_reason(self) -> str:
+        """How the server ended, as part of a sentence."""
+        with anyio.move_on_after(EXIT_CODE_SECONDS):
             await self._process.wait()
         code = self._process.returncode
         if code is None:
             return "it closed its output"
         how = f"it was ended by signal {-code}" if code < 0 else f"it ended with exit code {code}"
-        last = self._last_words()
+        last = self._last_log_line()
         return f"{how}; the last line of its log is: {last}" if last else how
 
-    def _last_words(self) -> str:
+    def _last_log_line(self) -> str:
         if self._log is None:
             return ""
         with suppress(OSError), self._log.open("rb") as log:
@@ -94,28 +94,28 @@ class ServerProcess:
     async def _stop(self) -> None:
         self.stream.end()
         try:
-            # A server in the middle of a long answer can leave only when somebody takes it.
+            # A server in the middle of a long answer exits only when that is read.
             async with beside(self._read_to_end):
-                if await self._left_within(LEAVE_SECONDS):
+                if await self._exits_within(LEAVE_SECONDS):
                     return
                 self._signal("SIGTERM")
-                await self._left_within(TERMINATE_SECONDS)
-        finally:  # Also for who is interrupted once more: no shield holds off the second Ctrl-C.
+                await self._exits_within(TERMINATE_SECONDS)
+        finally:  # Also after a second Ctrl-C, which no shield holds off.
             if self._process.returncode is None:
                 self._signal("SIGKILL")
-        await self._left_within(KILL_SECONDS)
+        await self._exits_within(KILL_SECONDS)
 
     async def _read_to_end(self) -> None:
         while await self.stream.receive():
             pass
 
-    async def _left_within(self, seconds: float) -> bool:
+    async def _exits_within(self, seconds: float) -> bool:
         with anyio.move_on_after(seconds):
             await self._process.wait()
         return self._process.returncode is not None
 
     def _signal(self, name: str) -> None:
-        """To the whole process group, where there are any; Windows knows only the end."""
+        """Signal the whole process group; Windows has neither, so the process is killed."""
         with suppress(ProcessLookupError, PermissionError):
             if sys.platform == "win32":
                 self._process.kill()

@@ -1,7 +1,7 @@
 """MCP over a process's standard streams: the server's half guards them, the client's half owns the process.
 
-Not the protocol: both halves hand a stream to `server.serve` or `client.connect`. Each imports what only it
-needs when it is called: a server starts without the client's code, and the other way round.
+Both halves give a stream to `server.serve` or `client.connect`. Each imports its own dependencies when it is
+called: a server starts without the client's code, and the other way round.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 WATCH_SECONDS = 0.2
-# A host that has closed stdin may leave answers unread for so long: a server is to end within a second.
+# How long a host that has closed stdin may leave answers unread: a server must end within a second.
 UNREAD_SECONDS = 0.3
-# What an ordinary host does to stdout when it leaves.
+# Errors of stdout when an ordinary host exits.
 _HANGUPS = frozenset({errno.EPIPE, errno.ECONNRESET, errno.EIO})
 
 
@@ -46,9 +46,9 @@ async def serve_stdio(
 ) -> None:
     """Serve on stdin and stdout until stdin ends and its requests are answered, or the host is gone.
 
-    `message_bytes` is the longest message read; `on_listening` runs beside once the first answer has left.
-    `on_leaving` is called once nothing more is to be answered: what still runs in threads then cannot be
-    cancelled, and this returns only after it.
+    `message_bytes` is the longest message read; `on_listening` runs in the background after the first answer.
+    `on_leaving` is called after the last answer: threads that still run then cannot be cancelled, and this
+    returns only after them.
     """
     from ragmcp.server.server import serve
 
@@ -60,7 +60,7 @@ async def serve_stdio(
 
 @asynccontextmanager
 async def standard_streams(on_gone: Callable[[], None]) -> AsyncIterator[Pipes]:
-    """Stdin and stdout as one stream, the protocol's alone. The body is cancelled when the host is gone.
+    """Stdin and stdout as one stream for the protocol alone. The body is cancelled when the host is gone.
 
     `on_gone` is called just before that.
     """
@@ -81,10 +81,10 @@ async def standard_streams(on_gone: Callable[[], None]) -> AsyncIterator[Pipes]:
 
 
 def _guard_standard_streams() -> tuple[int, int]:
-    """Keep stdin and stdout for the protocol alone; what others print to stdout goes to stderr from now on.
+    """Reserve stdin and stdout for the protocol; other output to stdout goes to stderr from now on.
 
-    On the level of descriptors, so that C libraries and child processes are covered too. It is never undone:
-    what is printed on the way out must not reach the protocol either.
+    This redirects the descriptors, so it covers C libraries and child processes too. It is never undone:
+    output during shutdown must not reach the protocol either.
     """
     sys.stdout.flush()
     read_fd, write_fd = os.dup(0), os.dup(1)
@@ -99,13 +99,13 @@ def _guard_standard_streams() -> tuple[int, int]:
 
 
 class _Host:
-    """Looks whether the process at the other end of stdin and stdout is still there for us.
+    """Watches whether the process at the other end of stdin and stdout still exists and reads.
 
-    Looks again and again, because no event tells all of it. Stdin does not end with our parent if somebody
-    else inherited its other end; Linux's PR_SET_PDEATHSIG is no substitute, since it fires when the *thread*
-    that started us ends. While answers wait, stdin is not read (backpressure), so its end goes unnoticed. On
-    Windows neither the parent nor the other end of a pipe can be seen: stdin's end and a failed write have to
-    do.
+    It polls, because no event covers all cases. Stdin does not end with our parent if another process
+    inherited its other end; Linux's PR_SET_PDEATHSIG is no substitute, since it fires when the *thread* that
+    started us ends. While answers wait, stdin is not read (backpressure), so its end goes unnoticed. On
+    Windows, which shows neither the parent nor the other end of a pipe, the end of stdin and a failed write
+    must do.
     """
 
     def __init__(self, parent: int, read_fd: int, write_fd: int, stream: Pipes) -> None:
@@ -113,12 +113,12 @@ class _Host:
         self._read_fd = read_fd
         self._write_fd = write_fd
         self._stream = stream
-        # When it took an answer, or had nothing to take; when it did that, or could still ask.
+        # When it last read an answer or had none to read; when it last did that or could still send requests.
         self._took_at = self._busy_at = anyio.current_time()
         self._sent = 0
 
     async def gone(self) -> str:
-        """Returns the reason once no answer can reach the host any more."""
+        """Wait until no answer can reach the host; gives the reason."""
         while not (reason := self._look(anyio.current_time())):  # noqa: ASYNC110 (see above)
             await anyio.sleep(WATCH_SECONDS)
         return reason
@@ -163,7 +163,7 @@ async def open_stdio(
 
     `stderr` is the file its log is appended to (None: our own stderr); `message_bytes` the longest message
     read; `era` None: find out, "modern": our own kind of server, no probe, "legacy": handshake only;
-    `handlers` what we do for the server.
+    `handlers` answer what the server asks of us.
     Raises ServerNotStarted, and what `ragmcp.client.client.connect` raises.
     """
     from ragmcp.client.client import connect
@@ -184,9 +184,9 @@ async def open_stdio(
                 answered = True
                 yield client
         except ConnectionClosed as error:
-            if error.reason:  # Of another connection, in the body: ours does not know it yet.
+            if error.reason:  # The error of another connection, raised in the body.
                 raise
-            reason = await process.obituary()
+            reason = await process.exit_reason()
             if answered:
                 raise ConnectionClosed(error.method, reason) from None
             raise ServerNotStarted(command, reason) from None

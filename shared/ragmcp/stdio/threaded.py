@@ -19,14 +19,14 @@ from ragmcp.concurrency import beside
 from ragmcp.streams import QueuedStream
 
 READ_BYTES = 2**16
-# Between attempts at a descriptor that another program has made non-blocking, for all who share it.
+# Between attempts at a descriptor that another program has made non-blocking for all its users.
 _RETRY_SECONDS = 0.01
 
 
 class _Worker:
-    """A thread that the end of the program does not wait for: one that reads cannot be told to stop.
+    """A daemon thread: a blocked read cannot be cancelled.
 
-    Those of anyio are waited for: a server at a terminal would not end before somebody presses Enter.
+    The program waits for anyio's threads at its end: at a terminal, until somebody presses Enter.
     """
 
     def __init__(self) -> None:
@@ -35,7 +35,7 @@ class _Worker:
         Thread(target=self._work, name="ragmcp pipe", daemon=True).start()
 
     async def do(self, job: Callable[[], Any]) -> Any:
-        """What `job` gives, which must not raise; when the wait is cancelled, it is done all the same."""
+        """The result of `job`, which must not raise; cancelling the wait does not stop the job."""
         result: list[Any] = []
         done = anyio.Event()
         self._jobs.put((job, result, done))
@@ -43,7 +43,7 @@ class _Worker:
         return result[0]
 
     def stop(self) -> None:
-        """Nothing more is to be done."""
+        """End the thread after its current job."""
         self._jobs.put(None)
 
     def _work(self) -> None:
@@ -56,7 +56,7 @@ class _Worker:
 
 @asynccontextmanager
 async def open_threaded(read_fd: int, write_fd: int) -> AsyncIterator[ThreadedPipes]:
-    """The stream on two descriptors of any kind; owns them."""
+    """A stream on two descriptors of any kind; owns them."""
     stream = ThreadedPipes(read_fd, write_fd)
     try:
         async with beside(stream.read_on), beside(stream.write_on):

@@ -247,7 +247,7 @@ async def test_a_redirect_to_another_server_is_refused_and_the_token_stays_here(
             client,
             server,
         ):
-            with pytest.raises(HttpRefused, match="it sends us on to http://localhost:1/mcp"):
+            with pytest.raises(HttpRefused, match="it redirects to http://localhost:1/mcp"):
                 await client.call_tool("t", timeout=5)
         assert other.heard == []
         assert server.heard[0].headers["authorization"] == "Bearer secret"
