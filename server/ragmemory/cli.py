@@ -1,6 +1,6 @@
 """The command `ragmemory`: the memory as an MCP server. On stdio, stdout belongs to the protocol alone.
 
-Light on purpose: a host waits for the first answer, so what is heavy is imported after it.
+A host waits for the first response, so heavy modules are imported after it.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from ragmemory import __version__
 if TYPE_CHECKING:
     from ragconfig.settings import Settings
 
-# New objects after which Python looks for garbage. Imports make many and drop none: with the usual 700,
-# looking takes 6 % of the time to the first answer.
-OBJECTS = 50_000
-# The words for which the parser of the commands is made: 0.8 ms that plain stdio does not wait for.
+# The threshold of the garbage collector. Imports create many objects and no garbage: with the default of 700,
+# collections take 6 % of the time to the first response.
+GC_THRESHOLD = 50_000
+# Only these words need the parsers of the commands, which take 0.8 ms to build.
 COMMANDS = frozenset({"http", "bridge", "-h", "--help"})
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run until the host goes away. Returns the exit code: 0 done, 1 failed (2, wrong usage, by argparse)."""
+    """Run until the host disconnects. Return the exit code: 0 done, 1 failed (argparse exits with 2)."""
     if argv is None and sys.platform != "win32" and getsignal(SIGINT) is default_int_handler:
-        # As long as nothing runs, nothing is to be put away, and nobody wants a traceback of imports.
+        # Until a server runs there is nothing to clean up: exit without a traceback of imports.
         signal(SIGINT, SIG_DFL)
-    gc.set_threshold(OBJECTS)
+    gc.set_threshold(GC_THRESHOLD)
     open_closed_streams()
     words = sys.argv[1:] if argv is None else argv
     arguments = _parser(commands=not COMMANDS.isdisjoint(words)).parse_args(words)
@@ -59,7 +59,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _start_log(level: int) -> None:
     from ragconfig.redaction import DiscreetFormatter
 
-    # What cannot be logged, because the disk of the log is full, is lost.
+    # Log records that cannot be written, because the disk is full, are lost.
     logging.raiseExceptions = False
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(DiscreetFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
@@ -75,7 +75,7 @@ def _failed(arguments: argparse.Namespace, code: str, error: Exception, hint: st
     return 1
 
 
-# The commands. What each needs is imported by it alone.
+# The commands. Each imports what it alone needs.
 
 
 def _serve_stdio(settings: Settings, _: argparse.Namespace) -> None:
@@ -93,13 +93,13 @@ def _serve_http(settings: Settings, arguments: argparse.Namespace) -> None:
 def _bridge(settings: Settings, arguments: argparse.Namespace) -> None:
     from ragmemory.bridge import serving
 
-    spawn = _http_again(arguments) if arguments.spawn else None
+    spawn = _http_command(arguments) if arguments.spawn else None
     serving.run(settings, arguments.url, arguments.token_file or "", spawn)
 
 
-def _http_again(arguments: argparse.Namespace) -> list[str]:
-    """This program over HTTP, on the same memory."""
-    # -P: a file of the working folder must not stand in for one of our modules.
+def _http_command(arguments: argparse.Namespace) -> list[str]:
+    """The command that serves the same memory over HTTP."""
+    # -P: a file in the working folder must not shadow a module.
     words = [sys.executable, "-P", "-X", "utf8", "-m", "ragmemory", "http"]
     for option in ("memory", "config", "token_file"):
         if (value := getattr(arguments, option)) is not None:
@@ -135,29 +135,29 @@ def _parser(*, commands: bool) -> argparse.ArgumentParser:
 
 
 def _add_commands(parser: argparse.ArgumentParser) -> None:
-    commands = parser.add_subparsers(title="other ways than stdio", parser_class=_Command)
+    commands = parser.add_subparsers(title="commands other than stdio", parser_class=_Command)
     http = commands.add_parser("http", help="serve over HTTP", description="The memory over HTTP.")
     http.set_defaults(run=_serve_http)
-    http.add_argument("--host", help="the address to listen at (default: 127.0.0.1)")
-    http.add_argument("--port", type=_port, metavar="N", help="0 takes any free one (default: 8765)")
-    http.add_argument("--token-file", metavar="FILE", help="the bearer token that clients must show")
-    http.add_argument("--json", action="store_true", help="say where it listens as JSON, on stdout")
+    http.add_argument("--host", help="the address to listen on (default: 127.0.0.1)")
+    http.add_argument("--port", type=_port, metavar="N", help="0 takes any free port (default: 8765)")
+    http.add_argument("--token-file", metavar="FILE", help="the bearer token that clients must send")
+    http.add_argument("--json", action="store_true", help="print where it listens as JSON, on stdout")
     http.add_argument(
         "--end-with-stdin", action="store_true", help="stop when stdin ends: for programs that start this one"
     )
     bridge = commands.add_parser(
         "bridge",
-        help="from stdio to a server that runs over HTTP",
-        description="A server on stdio, for hosts that know nothing else, that passes everything on to URL.",
+        help="connect stdio to a server that runs over HTTP",
+        description="A server on stdio that forwards everything to URL, for hosts without HTTP.",
     )
     bridge.set_defaults(run=_bridge)
     bridge.add_argument("url", metavar="URL", help="such as http://127.0.0.1:8765/mcp")
-    bridge.add_argument("--spawn", action="store_true", help="start the server there when none answers")
-    bridge.add_argument("--token-file", metavar="FILE", help="the bearer token that the server wants")
+    bridge.add_argument("--spawn", action="store_true", help="start a server there if none responds")
+    bridge.add_argument("--token-file", metavar="FILE", help="the bearer token for the server")
 
 
 class _Command(argparse.ArgumentParser):
-    """What stands before a command may stand after it as well, where silence takes nothing back."""
+    """Global options may also follow a command, without defaults that would override earlier values."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options, formatter_class=_formatter, argument_default=argparse.SUPPRESS)
@@ -169,16 +169,14 @@ def _add_globals(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--config", metavar="FILE", type=Path, help="a settings file instead of the user's own"
     )
-    parser.add_argument(
-        "--toolsets", metavar="A,B", type=_names, help="tool groups to offer: memory, documents"
-    )
-    parser.add_argument("--read-only", action="store_true", help="offer no tool that changes memory")
+    parser.add_argument("--toolsets", metavar="A,B", type=_names, help="toolsets to offer: memory, documents")
+    parser.add_argument("--read-only", action="store_true", help="offer no tools that change memory")
     parser.add_argument("--version", action="version", version=f"ragmemory {__version__}")
     parser.add_argument("-v", "--verbose", action="store_true", help="log more, to stderr")
 
 
 def _formatter(prog: str) -> argparse.HelpFormatter:
-    # Told the width, argparse does not import shutil (4 ms) with every start to ask for it.
+    # Without a width argparse imports shutil at every start (4 ms) to find it.
     width = 80
     with suppress(OSError):
         width = os.get_terminal_size().columns

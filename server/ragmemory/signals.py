@@ -1,4 +1,4 @@
-"""When a server is told to stop, and how long it may take to end."""
+"""Stopping a server: signals, the end of stdin, and the time until the process exits."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ import anyio
 from anyio import TASK_STATUS_IGNORED
 from anyio.abc import TaskStatus
 
-# What a server may take to close its memory once it has nothing more to answer.
+# Seconds that a server may take to close its memory after its last response.
 CLOSE_SECONDS = 0.6
 
 
 def exit_within(seconds: float = CLOSE_SECONDS) -> None:
-    """End the process after so many seconds, whatever it is doing then. Can be called in a signal handler.
+    """Exit the process after `seconds`, whatever it is doing. May be called in a signal handler.
 
-    An ordinary end waits for every thread, and one within SQLite or numpy cannot be interrupted: with a large
-    memory that takes seconds, and a host does not wait for long. Nothing is lost: what was acknowledged is on
-    the disk, a transaction that is cut off is rolled back, and the index is derived from the store.
+    An ordinary exit waits for every thread, and a thread inside SQLite or numpy cannot be interrupted: with a
+    large memory that takes seconds, and a host does not wait long. Nothing is lost: acknowledged writes are
+    on the disk, an interrupted transaction is rolled back, and the index is derived from the store.
     """
-    # Not threading.Thread, whose locks the interrupted code may hold.
+    # Not threading.Thread: the interrupted code may hold its locks.
     _thread.start_new_thread(_exit_after, (seconds,))
 
 
@@ -40,11 +40,11 @@ def _exit_after(seconds: float) -> None:
 async def stop_signal(
     on_signal: Callable[[], None] = lambda: None, *, task_status: TaskStatus[None] = TASK_STATUS_IGNORED
 ) -> None:
-    """Returns when SIGTERM or SIGINT comes; the next one ends the process at once.
+    """Return on SIGTERM or SIGINT; the next signal ends the process at once.
 
-    `on_signal` is called in the signal handler: at once, also while the event loop is blocked.
+    `on_signal` is called in the signal handler, even while the event loop is blocked.
     """
-    if sys.platform == "win32":  # It has none to receive; there Ctrl-C cancels the main task.
+    if sys.platform == "win32":  # It has no such signals; there Ctrl-C cancels the main task.
         task_status.started()
         await anyio.sleep_forever()
     loop, stopped = asyncio.get_running_loop(), anyio.Event()
@@ -58,7 +58,7 @@ async def stop_signal(
     task_status.started()
     try:
         await stopped.wait()
-    finally:  # Python's own answer to Ctrl-C is an exception in whatever runs, then a loop in pieces.
+    finally:  # Python's own handler of Ctrl-C raises an exception inside the event loop, which breaks it.
         _set_handlers(signal.SIG_DFL)
 
 
@@ -68,9 +68,9 @@ def _set_handlers(handler: Callable[[int, FrameType | None], None] | signal.Hand
 
 
 async def stdin_end(*, task_status: TaskStatus[None] = TASK_STATUS_IGNORED) -> None:
-    """Returns when stdin has ended, or cannot be read; what comes before is thrown away.
+    """Return when stdin has ended or cannot be read; its content is discarded.
 
-    In a thread that nobody waits for: one that reads cannot be told to stop.
+    A daemon thread reads it, because a blocking read cannot be cancelled.
     """
     from anyio import from_thread
     from anyio.lowlevel import current_token
@@ -78,10 +78,10 @@ async def stdin_end(*, task_status: TaskStatus[None] = TASK_STATUS_IGNORED) -> N
     ended, token = anyio.Event(), current_token()
 
     def read_to_end() -> None:
-        with suppress(OSError):  # It is closed, or a terminal that was hung up.
+        with suppress(OSError):  # It is closed, or its terminal is gone.
             while os.read(0, 65_536):
                 pass
-        with suppress(RuntimeError):  # Whoever waited has left before.
+        with suppress(RuntimeError):  # The event loop has ended.
             from_thread.run_sync(ended.set, token=token)
 
     Thread(target=read_to_end, daemon=True).start()

@@ -1,6 +1,6 @@
-"""The blocks of a text: what should stay whole in one chunk. Pure; blocks join to the whole text.
+"""Split a text into blocks, which should not be cut. Pure; the blocks join to the whole text.
 
-Not a Markdown parser: it knows headings, fences, tables, list items and blank lines, one line at a time.
+Not a Markdown parser: it recognises headings, fences, tables, list items and blank lines, line by line.
 """
 
 from __future__ import annotations
@@ -11,36 +11,36 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+|$)(.*)")
-# Three marks at least: with two it could be the "-- " above a signature.
+# At least three characters: "-- " is the line above a signature.
 UNDERLINE = re.compile(r" {0,3}(?:={3,}|-{3,})$")
-# What an underline makes a heading of: a line with a letter or digit that is no code, quotation or table.
+# A line that an underline makes a heading: it has a letter or digit and is no code, quotation or table.
 TITLE = re.compile(r" {0,3}(?![ \t>|]).*?[^\W_]")
-# A longer line is no heading: all chunks under it would repeat it.
+# A longer line is no heading: every chunk below would repeat it.
 LONGEST_HEADING = 300
-# Of a path of headings; the outer ones are left out of a longer one.
+# A longer path of headings loses its outer headings.
 LONGEST_PATH = 600
-# A longer block is cut, so that a caller gets control back after every so many characters.
+# A longer block is cut, so that the caller regains control after so many characters.
 LONGEST_BLOCK = 250_000
 FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 ITEM = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s")
 BLANK_LINES = re.compile(r"\n[ \t\r\n]*\n")
-# Characters that are cut into lines at a time: a list of all lines would take more memory than the text.
+# Characters that are split into lines at a time: a list of all lines would take more memory than the text.
 WINDOW = 64_000
 
 
 class Block(Struct, frozen=True, gc=False):
-    """A range of the text. Blocks of one section stand under the same heading."""
+    """A range of the text. Blocks of one section are below the same heading."""
 
     start: int
     end: int
     section: int = 0
     heading: str = ""  # the path of headings above, joined by " > "
     is_heading: bool = False
-    is_code: bool = False  # or a table: lines are its natural parts
+    is_code: bool = False  # or a table: it is cut between lines
 
 
 def paragraphs(text: str) -> Iterator[Block]:
-    """Plain text: a paragraph and the blank lines after it."""
+    """The blocks of plain text: each paragraph with the blank lines after it."""
     start = 0
     for match in BLANK_LINES.finditer(text):
         yield Block(start, match.end())
@@ -50,12 +50,12 @@ def paragraphs(text: str) -> Iterator[Block]:
 
 
 def markdown_blocks(text: str) -> Iterator[Block]:
-    """Every heading, list item, table, fenced code and paragraph, each with the blank lines after it."""
+    """The headings, list items, tables, code fences and paragraphs, each with the blank lines after it."""
     path: list[tuple[int, str]] = []
     heading, section = "", 0
     start = offset = 0
     fence = above = ""  # `above`: the only line of the block so far
-    is_new = is_code = False  # the next visible line begins a block; the block is code or a table
+    is_new = is_code = False  # the next non-blank line begins a block; the block is code or a table
 
     def block(end: int, *, is_heading: bool = False) -> Block:
         return Block(start, end, section, heading, is_heading, is_code)
@@ -73,8 +73,8 @@ def markdown_blocks(text: str) -> Iterator[Block]:
         if not mark:
             is_new = True
             continue
-        title = after_signs(line) if mark == "#" else None
-        underlined = above_line(above, line) if mark in "=-" and not is_new else None
+        title = atx_heading(line) if mark == "#" else None
+        underlined = setext_heading(above, line) if mark in "=-" and not is_new else None
         opening = FENCE.match(line) if mark in "`~" else None
         is_row = mark == "|"
         is_item = mark in "-*+0123456789" and ITEM.match(line)
@@ -96,7 +96,7 @@ def markdown_blocks(text: str) -> Iterator[Block]:
 
 
 def lines(text: str) -> Iterator[str]:
-    """As `str.splitlines` does it, with line ends; a very long line in several parts."""
+    """Like `str.splitlines` with line ends; a very long line comes in several parts."""
     start = 0
     while start < len(text):
         end = text.find("\n", start + WINDOW, start + 2 * WINDOW) + 1 or start + 2 * WINDOW
@@ -105,13 +105,13 @@ def lines(text: str) -> Iterator[str]:
 
 
 def joined(names: list[str]) -> str:
-    """A path of headings as one text: the innermost heading, and as many above it as there is room for."""
+    """A path of headings as one text: the innermost heading, and as many above it as fit."""
     path = " > ".join(names)
     return path if len(path) <= LONGEST_PATH else joined(names[1:])
 
 
-def after_signs(line: str) -> tuple[int, str] | None:
-    """Level and text of a heading behind number signs (and before some); None if it is none."""
+def atx_heading(line: str) -> tuple[int, str] | None:
+    """Level and text of an ATX heading; None for any other line."""
     match = HEADING.match(line.rstrip()) if len(line) <= LONGEST_HEADING else None
     if match is None:
         return None
@@ -120,8 +120,8 @@ def after_signs(line: str) -> tuple[int, str] | None:
     return len(match[1]), title if bare.rstrip() == bare != "" else bare.rstrip()
 
 
-def above_line(above: str, line: str) -> tuple[int, str] | None:
-    """Level and text of a heading that `line` underlines; None if it is none."""
+def setext_heading(above: str, line: str) -> tuple[int, str] | None:
+    """Level and text of the setext heading that `line` underlines; None if it underlines none."""
     if max(len(above), len(line)) > LONGEST_HEADING or not UNDERLINE.match(line.rstrip()):
         return None
     is_title = TITLE.match(above) and not ITEM.match(above)
@@ -129,6 +129,6 @@ def above_line(above: str, line: str) -> tuple[int, str] | None:
 
 
 def closes(line: str, fence: str) -> bool:
-    """Whether a line ends fenced code: the mark that opened it, as often at least, and nothing else."""
+    """Whether a line closes a code fence: the opening characters, at least as many, and nothing else."""
     mark = line.strip()
     return mark.startswith(fence) and not mark.strip(fence[0])

@@ -1,7 +1,7 @@
-"""Texts → chunks: ranges that join to the whole text, sized in the embedder's tokens. Pure.
+"""Cut texts into chunks, which join to the whole text and are sized in the embedder's tokens. Pure.
 
-A text is cut into blocks that belong together (`blocks`); what is too long is cut further, after sentences,
-lines or words; then neighbours of one section are packed together. Several texts are counted at once.
+A text is split into blocks (`blocks`); blocks that are too long are cut after sentences, lines or words; then
+neighbours of one section are packed into chunks. The tokens of several texts are counted in one call.
 """
 
 from __future__ import annotations
@@ -20,23 +20,24 @@ from ragmemory.types import Chunk
 
 TokenCounter = Callable[[list[str]], list[int]]
 
-# The end of a sentence: marks, what closes, and white space; the marks of Chinese and Japanese need none.
-# The first look passes over all other characters in half the time; the look back reads a row of marks once,
-# not once from each of them.
+# The end of a sentence: punctuation, closing quotes and white space, which Chinese and Japanese do not need.
+# The lookahead skips all other characters in half the time; the lookbehind reads a run of punctuation once,
+# not once from each character.
 SENTENCE = re.compile(r"""(?=[.!?…。！？｡])(?:(?<![.!?…])[.!?…]++["'”’»)\]]*+\s+|[。！？｡]+[」』”’）]*\s*)""")
 LINE = re.compile(r"\n")
-# A chunk has no more characters for each token allowed: blank or invisible ones may have no tokens at all.
+# The most characters of a chunk for each token: blank or invisible characters may have no tokens.
 MOST_CHARACTERS = 16
-# A chunk takes a kilobyte to store, however short it is. So where a run has so many, of so few characters
-# each on average, it is packed without regard to its sections.
+# A chunk takes at least a kilobyte to store. A run with more chunks than this, of fewer characters each on
+# average, is packed without regard to its sections.
 MANY_CHUNKS = 4_000
 FEW_CHARACTERS = 20
-# Characters counted and packed at a time: enough that counting is fast, and of a long text so few that it is
-# embedded while its words are remembered.
+# Characters that are counted and packed at a time: enough for fast counting, and few enough that a long text
+# is embedded while its words are cached.
 RUN = 250_000
-# Blocks then: of shorter ones a run would take a second, in which it cannot be cancelled.
+# The most blocks of a run: with more, a run of short blocks takes a second, during which it cannot be
+# cancelled.
 MOST_BLOCKS = 10_000
-# No character has more tokens: its four bytes in UTF-8, and one for a word's beginning.
+# The most tokens of a character: four bytes in UTF-8, and one for the beginning of a word.
 MOST_TOKENS = 5
 
 
@@ -54,7 +55,7 @@ class Source(Struct, frozen=True):
 
 
 class LineNumbers:
-    """The numbers of lines, from 1. A list of where all lines begin could be larger than the text."""
+    """Line numbers, from 1. A list of all line beginnings could be larger than the text."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -62,14 +63,14 @@ class LineNumbers:
         self._number = 1
 
     def at(self, offset: int) -> int:
-        """The line of a character. Offsets must ascend from call to call."""
+        """The line of an offset. Offsets must ascend from call to call."""
         self._number += self._text.count("\n", self._offset, offset)
         self._offset = offset
         return self._number
 
 
 class Run(Struct, frozen=True):
-    """Neighbouring blocks of one text. `number` and `source` count all runs and all texts."""
+    """Neighbouring blocks of one text; `number` counts all runs, `source` all texts."""
 
     number: int
     source: int
@@ -79,7 +80,7 @@ class Run(Struct, frozen=True):
 
 
 class Piece(Struct, frozen=True, gc=False):
-    """A block or a part of one, with its size."""
+    """A block or a part of one, with its tokens."""
 
     run: Run
     block: Block
@@ -91,9 +92,9 @@ class Piece(Struct, frozen=True, gc=False):
 def split(
     sources: Iterable[Source], *, max_tokens: int, count: TokenCounter
 ) -> Iterator[list[tuple[int, Chunk]]]:
-    """Chunks in order, each with the number of its text; joined, the ranges of a text are the whole of it.
+    """The chunks in order, each with the number of its text. An empty text has none.
 
-    None for an empty text. They come in lists, each of some 0.1 s of work, however long the texts are.
+    They come in lists, each of which takes some 0.1 s, however long the texts are.
     """
     fragment = fragments(max_tokens)
     for group in groups(runs(sources)):
@@ -110,7 +111,7 @@ def split(
 
 
 def groups(runs: Iterable[Run]) -> Iterator[list[Run]]:
-    """Runs that are counted at a time."""
+    """Groups of runs whose tokens are counted in one call."""
     group: list[Run] = []
     characters = blocks = 0
     for run in runs:
@@ -125,17 +126,17 @@ def groups(runs: Iterable[Run]) -> Iterator[list[Run]]:
 
 
 def runs(sources: Iterable[Source]) -> Iterator[Run]:
-    """Of each text as many blocks as are packed at a time."""
+    """The blocks of each text, in runs that are packed at a time."""
     number = counter()
     for source, (text, is_markdown) in enumerate((source.text, source.is_markdown) for source in sources):
         lines = LineNumbers(text)
         blocks = markdown_blocks(text) if is_markdown else paragraphs(text)
-        for neighbours in parted(part for block in blocks for part in portions(text, block)):
+        for neighbours in grouped(part for block in blocks for part in parts_of(text, block)):
             yield Run(next(number), source, text, lines, neighbours)
 
 
-def portions(text: str, block: Block) -> Iterator[Block]:
-    """A block of more than a run in several, cut after a line or a word where there is one."""
+def parts_of(text: str, block: Block) -> Iterator[Block]:
+    """A block in parts that fit into a run, cut after a line or a word if there is one."""
     while block.end - block.start > RUN:
         middle, most = block.start + RUN // 2, block.start + RUN
         end = text.rfind("\n", middle, most) + 1 or text.rfind(" ", middle, most) + 1 or most
@@ -144,8 +145,8 @@ def portions(text: str, block: Block) -> Iterator[Block]:
     yield block
 
 
-def parted(blocks: Iterable[Block]) -> Iterator[list[Block]]:
-    """A heading is not parted from what follows it, unless there are headings only."""
+def grouped(blocks: Iterable[Block]) -> Iterator[list[Block]]:
+    """Group blocks into runs. A heading stays with what follows it, unless there are only headings."""
     run: list[Block] = []
     for block in blocks:
         size = max(len(run) / MOST_BLOCKS, (block.start - run[0].start) / RUN) if run else 0
@@ -158,7 +159,7 @@ def parted(blocks: Iterable[Block]) -> Iterator[list[Block]]:
 
 
 def counted(ranges: list[tuple[Run, Block, int, int]], max_tokens: int, count: TokenCounter) -> list[Piece]:
-    """All sizes from one call; infinite for what is too long in any case."""
+    """Count all tokens in one call; the size is infinite for what is too long in any case."""
     longest = MOST_CHARACTERS * max_tokens
     sizes = iter(count([run.text[start:end] for run, _, start, end in ranges if end - start <= longest]))
     return [
@@ -168,7 +169,7 @@ def counted(ranges: list[tuple[Run, Block, int, int]], max_tokens: int, count: T
 
 
 def fragments(max_tokens: int) -> re.Pattern[str]:
-    """Cuts after white space where there is some, and so often that every fragment fits."""
+    """A pattern that cuts after white space if there is any, into fragments that always fit."""
     most = max(1, max_tokens // MOST_TOKENS)
     return re.compile(rf"[\s\S]{{1,{most}}}(?:(?<=\s)(?!\s)|\Z)|[\s\S]{{{most}}}")
 
@@ -180,7 +181,7 @@ def cut_long(
     max_tokens: int,
     count: TokenCounter,
 ) -> list[Piece]:
-    """Pieces that do not fit a chunk cut after every match; all parts are counted in one call."""
+    """Cut pieces that do not fit into a chunk after every match; count all parts in one call."""
     whole: list[Piece] = []
     ranges: list[tuple[Run, Block, int, int]] = []
     for piece, room in rooms(pieces, max_tokens):
@@ -198,25 +199,25 @@ def cut_long(
 
 
 def rooms(pieces: list[Piece], max_tokens: int) -> Iterator[tuple[Piece, float]]:
-    """Each piece and how many tokens it may have: what the headings right above it leave, at least half."""
+    """Each piece with the tokens it may have: what the headings above it leave, but at least half."""
     above, run = 0.0, -1
     for piece in pieces:
         if piece.run.number != run:
             above, run = 0.0, piece.run.number
         yield piece, max_tokens - above if 2 * above <= max_tokens else max_tokens
-        if piece.tokens:  # blank lines below a heading change nothing
+        if piece.tokens:  # Ignore blank lines below a heading.
             above = above + piece.tokens if piece.block.is_heading else 0.0
 
 
 def packets(pieces: list[Piece], max_tokens: int) -> Iterable[list[Piece]]:
-    """The pieces of each chunk of a run."""
+    """The pieces of each chunk in a run."""
     most = max(MANY_CHUNKS, (pieces[-1].end - pieces[0].start) // FEW_CHARACTERS)
     found = list(packed(pieces, max_tokens))
     return found if len(found) <= most else evenly(pieces, max_tokens)
 
 
 def packed(pieces: Iterable[Piece], max_tokens: int) -> Iterator[list[Piece]]:
-    """Groups within sections. Headings that nothing follows directly go with the next section."""
+    """Pack each section. A section that has only headings is packed with the next."""
     waiting: list[Piece] = []
     for _, group in groupby(pieces, key=lambda piece: piece.block.section):
         section = list(group)
@@ -229,7 +230,7 @@ def packed(pieces: Iterable[Piece], max_tokens: int) -> Iterator[list[Piece]]:
 
 
 def evenly(pieces: list[Piece], max_tokens: int) -> Iterator[list[Piece]]:
-    """As few groups as fit, of about the same size: a short remainder would say too little to be found."""
+    """As few groups as possible, of about the same size: a short remainder would hardly be found."""
     total = sum(piece.tokens for piece in pieces)
     quota = total / max(1, math.ceil(total / max_tokens))
     longest = MOST_CHARACTERS * max_tokens
@@ -248,7 +249,7 @@ def evenly(pieces: list[Piece], max_tokens: int) -> Iterator[list[Piece]]:
 
 
 def fitting(packets: list[list[Piece]], max_tokens: int, count: TokenCounter) -> Iterator[list[Piece]]:
-    """The same, in halves where it has too many tokens: a word may have more than its parts together."""
+    """The packets, halved if they have too many tokens: a word may have more tokens than its parts."""
     joined = [is_cut_in_a_word(packet) for packet in packets]
     suspects = [packet for packet, is_suspect in zip(packets, joined, strict=True) if is_suspect]
     texts = [packet[0].run.text[packet[0].start : packet[-1].end] for packet in suspects]
@@ -262,7 +263,7 @@ def fitting(packets: list[list[Piece]], max_tokens: int, count: TokenCounter) ->
 
 
 def is_cut_in_a_word(packet: list[Piece]) -> bool:
-    """Whether one of the pieces ends where there is no white space."""
+    """Whether a cut between two pieces has no white space on either side."""
     text = packet[0].run.text
     return any(
         not text[piece.start - 1].isspace() and not text[piece.start].isspace() for piece in packet[1:]
@@ -270,7 +271,7 @@ def is_cut_in_a_word(packet: list[Piece]) -> bool:
 
 
 def chunk_of(group: list[Piece]) -> Chunk:
-    """The lines are those of the visible text in it."""
+    """The chunk of a packet; its lines are those of the text without surrounding white space."""
     text, lines = group[0].run.text, group[0].run.lines
     start, end = group[0].start, group[-1].end
     inner = text[start:end]

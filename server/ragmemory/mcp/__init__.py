@@ -1,4 +1,5 @@
-"""The server's face: what the memory offers over MCP. Thin adapters on `service`, called in process.
+"""The memory over MCP: thin adapters on `service`, called in process.
 
-Start with `server.make_server`; `toolsets` holds the tools, `errors` turns the memory's errors into MCP's.
+Start with `server.make_server`. `toolsets` holds the tools, `resources` the documents as resources, `errors`
+maps the memory's errors to MCP's.
 """

@@ -1,4 +1,4 @@
-"""Where the memory's words become MCP's: who is asking, and what went wrong."""
+"""The mapping between MCP and the memory: the origin of a call, and errors."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ if TYPE_CHECKING:
     from ragmcp.server.call import Call
     from ragmemory.service import MemoryService
 
-# The memory is loaded behind the first answer, so a tool asks for it when it is called.
+# The memory is loaded after the first response, so tools get it when they are called.
 Memory: TypeAlias = "Callable[[], Awaitable[MemoryService]]"
 
-# Over stdio a process serves one host for as long as that host runs: the process is the session.
+# Over stdio a process serves one host for its whole life: the process is the session.
 _SESSION = os.urandom(4).hex()
 
 
 def origin_of(call: Call) -> Origin:
-    """Who is asking, for the journal."""
+    """The client of a call, for the journal."""
     return Origin(call.client.name[:LONGEST_CLIENT], _SESSION)
 
 
 @contextmanager
 def wire_errors() -> Iterator[None]:
-    """The one place that turns the memory's errors into the protocol's."""
+    """The one place that maps the memory's errors to MCP's."""
     try:
         yield
     except SettingsError as error:
         raise ToolError("BAD_SETTINGS", str(error), hint=error.hint) from error
     except Exception as error:
-        # They come with the memory: importing them here would delay the first answer.
+        # Imported with the memory: at the top it would delay the first response.
         from ragmemory.errors import BadArgument, RagMemoryError
 
         if isinstance(error, BadArgument):

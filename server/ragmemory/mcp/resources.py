@@ -1,6 +1,6 @@
-"""The documents in memory as MCP resources: listed, read, their ids completed, their changes announced.
+"""The documents in memory as MCP resources: listing, reading, completion of ids, change notifications.
 
-Light: what only they need of MCP is imported when somebody asks for them, after the first answer.
+The modules of MCP that only resources need are imported at their first request, after the first response.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ if TYPE_CHECKING:
 _BASE = "memory://documents/"
 _VARIABLE = "document_id"
 _TEMPLATE = f"{_BASE}{{{_VARIABLE}}}"
-# Whatever a document is, it is read as Markdown: plain text loses nothing by it.
+# All documents are served as Markdown, which plain text is as well.
 _MIME_TYPE = "text/markdown"
 
 
 class Documents:
-    """What the server has to read."""
+    """The resources of the server."""
 
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
 
     @cached_property
     def templates(self) -> Sequence[ResourceTemplate]:
-        """The one pattern of their URIs."""
+        """The template of their URIs."""
         from ragmcp.protocol.schema.resources import ResourceTemplate
 
         return [
@@ -52,7 +52,7 @@ class Documents:
         ]
 
     async def page(self, cursor: str | UnsetType) -> tuple[list[ResourceInfo], str | UnsetType]:
-        """One page of the documents, by uri, and the cursor of the next. Raises InvalidParams, ToolError."""
+        """A page of the documents, ordered by uri, and the next cursor. Raises InvalidParams, ToolError."""
         from ragmcp.protocol.pagination import PAGE_ITEMS, cursor_to, offset
 
         start = offset(cursor)
@@ -74,14 +74,14 @@ class Documents:
                 info, text = await (await self._memory()).document(uri.removeprefix(_BASE))
             except DocumentNotFound:
                 raise ResourceNotFound(uri) from None
-        if uri != _uri(info.document_id):  # a document is known by its own uri, too, but not here
+        if uri != _uri(info.document_id):  # `document` also accepts the document's own uri.
             raise ResourceNotFound(uri)
         return [ResourceContents(uri=uri, mime_type=_MIME_TYPE, text=text)]
 
     async def complete(
         self, reference: Reference, argument: str, typed: str, _: Mapping[str, str]
     ) -> Sequence[str]:
-        """The document ids that begin as typed, the last changed first. Raises InvalidParams, ToolError."""
+        """The ids that begin with `typed`, most recently changed first. Raises InvalidParams, ToolError."""
         from ragmcp.protocol.schema.completion import TemplateReference
 
         if not isinstance(reference, TemplateReference) or reference.uri != _TEMPLATE:
@@ -93,7 +93,7 @@ class Documents:
 
 
 def announce(server: Server, document_id: str, change: Change) -> None:
-    """Tell the clients that want to know."""
+    """Notify the clients that subscribed."""
     from ragmcp.protocol.schema.subscriptions import list_changed, resource_updated
 
     server.announce(resource_updated(_uri(document_id)))

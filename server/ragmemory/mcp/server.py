@@ -1,4 +1,7 @@
-"""What is served, and how on stdio. Light: what `tools/list` takes; the memory comes after that."""
+"""The memory as an MCP server, and serving it on stdio.
+
+Imports only what `tools/list` needs; the memory is imported after the first response.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,7 @@ INSTRUCTIONS = (
 
 
 def run(settings: Settings) -> None:
-    """Serve until the host goes away or a signal comes. Raises SettingsError."""
+    """Serve until the host disconnects or a signal arrives. Raises SettingsError."""
     anyio.run(_serve, settings)
 
 
@@ -59,9 +62,9 @@ async def _end_on_signal(scope: anyio.CancelScope) -> None:
 
 
 def make_server(settings: Settings, memory: OnDemand) -> Server:
-    """What `memory` offers, whatever it travels through. Raises SettingsError."""
+    """The MCP server of a memory, for any transport. Raises SettingsError."""
     table = settings.table("memory", MemorySettings)
-    settings.table("embedder", EmbedderSettings)  # better refused now than at the first call
+    settings.table("embedder", EmbedderSettings)  # Refuse invalid settings now, not at the first call.
     documents = Documents(memory.service)
     server = Server(
         "ragmemory",
@@ -76,7 +79,7 @@ def make_server(settings: Settings, memory: OnDemand) -> Server:
 
 
 class OnDemand:
-    """The memory, imported and built when it is first asked for, in a thread: half of all that is to load."""
+    """The memory, imported and built at first use, in a thread: half of all imports belong to it."""
 
     tasks: TaskGroup
     on_change: Callable[[str, Change], None]
@@ -87,7 +90,7 @@ class OnDemand:
         self._making = anyio.Lock()
 
     async def service(self) -> MemoryService:
-        """The one memory. Raises SettingsError."""
+        """The memory; built by the first call. Raises SettingsError."""
         async with self._making:
             if self._service is None:
                 service = await to_thread.run_sync(self._make)
@@ -102,7 +105,7 @@ class OnDemand:
         return make_service(self._settings)
 
     async def warm_up(self) -> None:
-        """Load what the first query needs. What fails here fails again when it matters, and is told then."""
+        """Load what the first query needs. Errors are only logged: the first call raises them again."""
         try:
             await (await self.service()).warm_up()
         except Exception:
@@ -110,7 +113,7 @@ class OnDemand:
 
 
 async def _keep(service: MemoryService, *, task_status: TaskStatus[None]) -> None:
-    """Hold the memory open in a task of its own: it must be closed by the task that opened it."""
+    """Keep the memory open in its own task: the task that enters it must exit it."""
     async with service:
         task_status.started()
         await anyio.sleep_forever()

@@ -1,4 +1,4 @@
-"""The memory's tools, in groups that a host chooses from. Thin: each tool is one call of the service."""
+"""The memory's tools, in toolsets that the settings choose. Each tool is one call of the service."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TOOLSETS: dict[str, Callable[[Memory], list[Tool]]] = {
 
 
 def make_tools(memory: Memory, toolsets: Iterable[str], *, read_only: bool = False) -> list[Tool]:
-    """The tools of these groups, or those that only read. Raises SettingsError for an unknown group."""
+    """The tools of some toolsets; with `read_only`, those that only read. Raises SettingsError."""
     tools: list[Tool] = []
     for name in dict.fromkeys(toolsets):
         if name not in _TOOLSETS:

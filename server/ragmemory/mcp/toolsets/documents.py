@@ -1,4 +1,4 @@
-"""What lies in memory, document by document: list, show, forget, the journal, undo, sizes."""
+"""The toolset `documents`: list, show, forget, journal, undo, statistics, verification, reembedding."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ragmemory.types import DocumentInfo, Entry, Forgotten, Reembedded, Stats, V
 
 Name = Annotated[str, Meta(description="A document's id or uri.", max_length=LONGEST_URI)]
 Limit = Annotated[int, Meta(description="How many at most.", ge=1, le=10_000)]
-Offset = Annotated[int, Meta(description="How many to pass over.", ge=0, le=LAST_OFFSET)]
+Offset = Annotated[int, Meta(description="How many to skip.", ge=0, le=LAST_OFFSET)]
 Glob = Annotated[
     str,
     Meta(description="Only uris that match, such as file:///home/me/notes/*", max_length=LONGEST_URI),
@@ -65,31 +65,31 @@ def document_tools(memory: Memory) -> list[Tool]:
 
     @tool(read_only=True)
     async def ListJournal(call: Call, limit: Limit = 20) -> JournalPage:
-        """List the last writes to memory, newest first: what was done, when, and by which client."""
+        """List the last writes to memory, newest first: the action, its time, and the client."""
         with wire_errors():
             return JournalPage(await (await memory()).journal(limit))
 
     @tool(destructive=True)
     async def UndoLast(call: Call) -> Undone:
-        """Take back the last write that is not undone yet, and say which it was."""
+        """Undo the last write that is not undone yet, and return it."""
         with wire_errors():
             return Undone(await (await memory()).undo(origin_of(call)))
 
     @tool(read_only=True)
     async def MemoryStats(call: Call) -> Stats:
-        """Say how much memory holds, where it lies, and which embedder filled it."""
+        """Return the size of memory, its path, and the embedder that filled it."""
         with wire_errors():
             return await (await memory()).stats()
 
     @tool(read_only=True)
     async def VerifyMemory(call: Call) -> Verified:
-        """Check the memory's file for damage; say what is damaged and what to do about it."""
+        """Check the memory's file for damage; report each problem and its remedy."""
         with wire_errors():
             return await (await memory()).verify(call.progress)
 
     @tool(idempotent=True, background=True)
     async def ReembedAll(call: Call) -> Reembedded:
-        """Embed everything in memory anew with the configured embedder, which may be another than before."""
+        """Recompute all embeddings with the configured embedder, which may differ from the previous one."""
         await call.background()
         with wire_errors():
             return await (await memory()).reembed(call.progress)
