@@ -54,10 +54,10 @@ def leaf(error: BaseException) -> BaseException:
 
 def describe(error: BaseException) -> Failure:
     """Describe any exception in a sentence without secrets. The traceback goes to the log only."""
-    from ragconfig.redaction import discreet
+    from ragconfig.redaction import redacted
 
     found = _described(error)
-    return Failure(found.code, discreet(found.message), discreet(found.hint))
+    return Failure(found.code, redacted(found.message), redacted(found.hint))
 
 
 def _described(error: BaseException) -> Failure:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ragconfig.home import private_folder
-from ragconfig.redaction import DiscreetFormatter
+from ragconfig.redaction import RedactingFormatter
 
 LOG_FILE = "ragchat.log"
 LOG_BYTES = 1 << 20  # a larger log is rotated
@@ -27,7 +27,7 @@ def start_log(folder: Path, *, verbose: bool) -> Path | None:
     except OSError:
         logging.getLogger().addHandler(logging.NullHandler())
         return None
-    handler.setFormatter(DiscreetFormatter("%(asctime)s %(levelname)s %(process)d %(name)s: %(message)s"))
+    handler.setFormatter(RedactingFormatter("%(asctime)s %(levelname)s %(process)d %(name)s: %(message)s"))
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
     # Only our loggers: at this level, clients of a model log what they send, with its headers.
     for name in ("ragchat", "ragmcp"):

@@ -1,34 +1,34 @@
-"""What this process knows and must not tell: no key or token gets into a log or onto a screen.
+"""Keeps secrets out of logs and off the screen: keys and tokens that this process has read.
 
-Servers like to repeat a wrong key in an answer.
+Servers often repeat a wrong key in their error messages.
 """
 
 from __future__ import annotations
 
 import logging
 
-# What is shorter is a word that stands in for a secret ("none", "ollama"), and would blot out others like it.
-LEAST_CHARACTERS = 7
-HIDDEN = "…"
+# Shorter values are placeholders for a key ("none", "ollama"), and occur in other text.
+MIN_SECRET_CHARACTERS = 7
+REPLACEMENT = "…"
 
 _secrets: set[str] = set()
 
 
-def keep(secret: str) -> None:
-    """From now on, do not tell it."""
-    if len(secret) >= LEAST_CHARACTERS:
+def add_secret(secret: str) -> None:
+    """Redact `secret` from now on."""
+    if len(secret) >= MIN_SECRET_CHARACTERS:
         _secrets.add(secret)
 
 
-def discreet(text: str) -> str:
-    """The text without the secrets in it."""
-    for secret in sorted(_secrets, key=len, reverse=True):  # one may hold another
-        text = text.replace(secret, HIDDEN)
+def redacted(text: str) -> str:
+    """The text with every secret replaced."""
+    for secret in sorted(_secrets, key=len, reverse=True):  # one may contain another
+        text = text.replace(secret, REPLACEMENT)
     return text
 
 
-class DiscreetFormatter(logging.Formatter):
-    """Log lines without secrets, their tracebacks too."""
+class RedactingFormatter(logging.Formatter):
+    """Redacts log lines with their tracebacks."""
 
     def format(self, record: logging.LogRecord) -> str:
-        return discreet(super().format(record))
+        return redacted(super().format(record))

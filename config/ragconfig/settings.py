@@ -15,8 +15,8 @@ import msgspec
 from msgspec import Struct
 
 import ragconfig
-from ragconfig import redaction as discretion
 from ragconfig.home import HOME_VARIABLE, Home, UnknownHome, user_path
+from ragconfig.redaction import add_secret
 from ragconfig.regular_files import ReadableByOthers, read_regular
 
 T = TypeVar("T")
@@ -264,7 +264,7 @@ def read_key(
     call the file.
     """
     secret = _read_secret(key_file, kind) if key_file else environ.get(variable, "")
-    discretion.keep(secret)
+    add_secret(secret)
     return secret
 
 

@@ -57,12 +57,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _start_log(level: int) -> None:
-    from ragconfig.redaction import DiscreetFormatter
+    from ragconfig.redaction import RedactingFormatter
 
     # Log records that cannot be written, because the disk is full, are lost.
     logging.raiseExceptions = False
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(DiscreetFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    handler.setFormatter(RedactingFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(level=level, handlers=[handler])
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ragchat.errors import RagChatError
 from ragchat.sanitize import one_line
 from ragchat.types import ModelPlace
-from ragconfig.redaction import discreet
+from ragconfig.redaction import redacted
 
 if TYPE_CHECKING:
     import openai
@@ -230,4 +230,4 @@ def _seconds(text: str | None) -> float | None:
 
 def _part(text: str) -> str:
     """A server's text as part of a sentence: one line, shortened, redacted, without a full stop."""
-    return one_line(discreet(text), _CHARACTERS).rstrip(".")
+    return one_line(redacted(text), _CHARACTERS).rstrip(".")

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from ragconfig.redaction import discreet
+from ragconfig.redaction import redacted
 from ragconfig.settings import read_key
 from ragmemory.errors import EmbedderUnavailable, TextRefused
 from ragmemory.types import Embedding
@@ -121,5 +121,5 @@ def unavailable(identity: str, base_url: str, error: OpenAIError) -> EmbedderUna
             )
         case openai.APIStatusError(status_code=status, message=message):
             kind = TextRefused if status in REFUSED else EmbedderUnavailable
-            return kind(identity, f"{base_url} answered {status}: {discreet(message)}")
-    return EmbedderUnavailable(identity, discreet(str(error)))
+            return kind(identity, f"{base_url} answered {status}: {redacted(message)}")
+    return EmbedderUnavailable(identity, redacted(str(error)))

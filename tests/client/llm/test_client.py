@@ -1,4 +1,4 @@
-"""Models behind a real HTTP server: streams, retries, and what becomes of failures."""
+"""Models behind a real HTTP server: `client`, `completion` and `errors` together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Typed calls to memory, and how its errors arrive."""
+"""Typed calls to memory: their results, and how errors of the server and the protocol are mapped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The shape of a script, and how its mistakes are told."""
+"""The files of scripted sessions and their faults, and the expectations that `runner` checks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One turn, from the question to the finished answer, offline and with a real scripted model server."""
+"""One turn, offline and with a real scripted model server: `turn`, `retrieval` and `generation` together."""
 
 from __future__ import annotations
 
