@@ -7,13 +7,16 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: chat test lint bench bench-million fuzz faults conformance clean
+.PHONY: chat test setup lint bench bench-million fuzz faults conformance clean
 
 chat: $(VENV)/.chat
 	@$(BIN)/ragchat
 
-test: $(VENV)/.test .peers/mcp1/.done .peers/fastmcp/.done .peers/typescript/.done
+test: setup
 	@$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal
+
+# All that tests need; its parts are independent, so --jobs=4 sets up faster.
+setup: $(VENV)/.test .peers/mcp1/.done .peers/fastmcp/.done .peers/typescript/.done
 
 lint: $(VENV)/.test
 	@$(BIN)/ruff check

@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from ragmcp.client import handshake
-from ragmcp.client.client import Client
+from ragmcp.client.client import Client, EraName
 from ragmcp.errors import (
     ConnectionClosed,
     NotEncodable,
@@ -66,6 +66,26 @@ async def test_a_server_that_does_not_discover_gets_the_handshake(
         spoken = [method for method in server.methods() if method != "notifications/cancelled"]
         assert spoken == ["server/discover", "initialize", "notifications/initialized", "tools/list"]
         assert "_meta" not in server.heard[-1]["params"]
+
+
+@pytest.mark.parametrize(("era", "method"), [("modern", "server/discover"), ("legacy", "ping")])
+async def test_a_ping_is_one_request_and_fails_if_the_server_refuses_it(era: EraName, method: str) -> None:
+    refuses = False
+
+    def script(message: dict[str, Any]) -> list[Any]:
+        match message["method"]:
+            case "initialize":
+                return [success(message, **INITIALIZED)]
+            case "notifications/initialized":
+                return []
+        return [failure(message, -32603) if refuses else success(message, resultType="complete")]
+
+    async with connected(script, era) as (client, server):
+        await client.ping()
+        assert server.methods()[-1] == method
+        refuses = True
+        with pytest.raises(WireError):
+            await client.ping()
 
 
 async def test_a_modern_server_is_not_asked_to_shake_hands() -> None:
