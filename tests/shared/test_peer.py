@@ -11,7 +11,7 @@ import anyio
 import pytest
 
 from ragmcp.concurrency import beside
-from ragmcp.errors import ConnectionClosed, MethodNotFound
+from ragmcp.errors import ConnectionClosed, MethodNotFound, WireError
 from ragmcp.memory import memory_pair
 from ragmcp.peer import Peer, Waiter
 from ragmcp.protocol.connection import Connection
@@ -128,14 +128,14 @@ async def test_an_unforeseen_failure_is_answered_and_logged(caplog: pytest.LogCa
         raise RuntimeError("an internal secret")
 
     async with peers(handle) as (asking, _):
-        with pytest.raises(Exception, match="its log says more"):
+        with pytest.raises(WireError, match="its log says more"):
             await asking.request("m", {})
     assert "an internal secret" in caplog.text
 
 
 async def test_both_sides_can_ask() -> None:
     async def handle(_: Request) -> str:
-        with pytest.raises(Exception, match="Unknown method 'back'"):
+        with pytest.raises(WireError, match="Unknown method 'back'"):
             await answering.request("back", {})
         return "asked back"
 

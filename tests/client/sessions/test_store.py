@@ -118,14 +118,25 @@ async def test_questions_and_answers_are_searched_in_any_language(tmp_path: Path
         assert await store.search("zebra") == []
 
 
+@pytest.fixture
+def with_a_turn(tmp_path: Path) -> Path:
+    async def save() -> None:
+        async with store_in(tmp_path) as store:
+            await store.save_turn(turn("How do I brew tea?", "With hot water.", turn_id="1"))
+
+    anyio.run(save)
+    return tmp_path
+
+
 @hypothesis_settings(
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(text=st.text(max_size=30) | st.sampled_from(['"', "a NEAR b", "x:y", "-z", "a*", "(", "AND", "\0"]))
-def test_any_text_is_a_legal_search(text: str, tmp_path: Path) -> None:
+def test_any_text_is_a_legal_search(text: str, with_a_turn: Path) -> None:
     async def search() -> None:
-        async with store_in(tmp_path) as store:
-            await store.search(text)
+        async with store_in(with_a_turn) as store:
+            assert {match.turn_id for match in await store.search(text)} <= {"1"}
+            assert [match.turn_id for match in await store.search("hot water")] == ["1"]
 
     anyio.run(search)
 

@@ -15,7 +15,7 @@ import anyio.to_thread
 import pytest
 
 from ragmcp.client.client import EraName
-from ragmcp.errors import RequestTimedOut, WireError
+from ragmcp.errors import MessageTooLarge, RequestTimedOut, WireError
 from tests.support.mcp_process import ENV, SERVER, gone, spawned
 from tests.support.processes import LONGEST_SECONDS, Held
 
@@ -162,7 +162,7 @@ async def test_over_its_limit_a_server_says_so_and_lives_on() -> None:
 
 async def test_over_its_limit_a_client_says_so_and_lives_on() -> None:
     async with spawned(message_bytes=2**20) as client:
-        with pytest.raises(Exception, match="over the limit of 1,048,576 bytes"):
+        with pytest.raises(MessageTooLarge, match="over the limit of 1,048,576 bytes"):
             await client.call_tool("Produce", {"characters": 2**21}, timeout=LONGEST_SECONDS)
         assert (await client.call_tool("Echo", {"text": "short"}, timeout=LONGEST_SECONDS)).text == "short"
 
