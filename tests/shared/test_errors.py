@@ -169,3 +169,13 @@ def test_the_word_of_a_wire_error_is_read_from_its_data() -> None:
     assert errors.WireError(-1, "m", {"errorCode": "TOOL_NOT_FOUND"}).error_code == "TOOL_NOT_FOUND"
     assert errors.WireError(-1, "m", {"errorCode": 5}).error_code == ""
     assert errors.WireError(-1, "m", "text").error_code == ""
+
+
+def test_the_hint_of_a_tool_error_is_apart_from_its_message() -> None:
+    wire = error_object(errors.ToolError("FULL", "The disk is full.", {"path": "a"}, "Free some space."), 1)
+    assert wire.message == "The disk is full."
+    assert wire.data == {
+        "errorCode": "FULL",
+        "details": {"path": "a", "hint": "Free some space."},
+        "requestId": 1,
+    }

@@ -78,9 +78,8 @@ def error_object(error: Exception, id: Id | None) -> ErrorObject:
         data = {"errorCode": error.code, "details": error.details(), "requestId": id}
         return ErrorObject(error.rpc_code, str(error), data | error.required_data())
     if isinstance(error, ToolError):  # Where no tool is, such as in reading a resource, it is an error.
-        return ErrorObject(
-            -32603, str(error), {"errorCode": error.code, "details": dict(error.details), "requestId": id}
-        )
+        details = {**error.details, "hint": error.hint} if error.hint else error.details
+        return ErrorObject(-32603, str(error), {"errorCode": error.code, "details": details, "requestId": id})
     # What went wrong inside is for the log, not for the peer.
     reason = str(error) if isinstance(error, NotEncodable) else "The server failed; its log says more."
     return ErrorObject(-32603, reason, {"errorCode": "INTERNAL_ERROR", "details": {}, "requestId": id})

@@ -7,7 +7,6 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from ragconfig.text_rules import passage_names
 from ragmcp.protocol.schema.content import TextContent
 from ragmcp.server.call import Call
 from ragmcp.server.tools import Tool, ToolResult, tool
@@ -121,6 +120,8 @@ def readable(result: QueryResult) -> str:
 
 def _passage(hit: Hit) -> str:
     """A line with rank, title and source; then the passage, quoted so that it cannot forge such a line."""
+    from ragconfig.text_rules import passage_names
+
     source = f"{_one_line(hit.uri)}:{hit.start_line}-{hit.end_line}"
     heads = [
         f"[{hit.rank}]",
