@@ -112,7 +112,7 @@ async def test_the_history_is_sent_along(tmp_path: Path) -> None:
     assert sent[1:3] == [("user", "Why is the sky blue?"), ("assistant", "One.")]
 
 
-async def test_an_unknown_model_is_told_with_near_names_at_the_first_question(tmp_path: Path) -> None:
+async def test_an_unknown_model_is_an_error_with_near_names_at_the_first_question(tmp_path: Path) -> None:
     with OpenAIServer(models=["llama3.2"]) as server:
         async with app_in(tmp_path, model__name="lama3", model__base_url=server.base_url) as app:
             with pytest.raises(UnknownModel) as caught:

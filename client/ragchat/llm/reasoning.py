@@ -13,24 +13,24 @@ class WithoutReasoning:
     """Takes the pieces of one answer and returns those that are for the user."""
 
     def __init__(self) -> None:
-        self._held = ""  # may still turn out to be reasoning
+        self._buffer = ""  # may still turn out to be reasoning
         self._answering = False
 
     def feed(self, text: str) -> str:
         """The part of the answer that is certain by now not to be reasoning."""
         if self._answering:
             return text
-        self._held += text
-        begun = self._held.lstrip()
+        self._buffer += text
+        begun = self._buffer.lstrip()
         if begun.startswith(BEGIN):
             _, end, answer = begun.partition(END)
             return self._answer(answer.lstrip()) if end and answer.strip() else ""
-        return "" if BEGIN.startswith(begun) else self._answer(self._held)
+        return "" if BEGIN.startswith(begun) else self._answer(self._buffer)
 
     def finish(self) -> str:
-        """What is still held back and is not reasoning: the whole of a very short answer."""
-        return "" if self._held.lstrip().startswith(BEGIN) else self._held
+        """The rest of the buffer if it is not reasoning: all of a very short answer."""
+        return "" if self._buffer.lstrip().startswith(BEGIN) else self._buffer
 
     def _answer(self, text: str) -> str:
-        self._answering, self._held = True, ""
+        self._answering, self._buffer = True, ""
         return text

@@ -11,7 +11,7 @@ from ragchat.types import Hit
 
 class QueryResult(Struct, frozen=True):
     hits: list[Hit]
-    empty: bool  # memory holds no document at all
+    empty: bool  # memory has no documents
     notice: str = ""  # how this search differs from an ordinary one, such as a search by words alone
 
 

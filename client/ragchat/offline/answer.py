@@ -163,8 +163,8 @@ def _score(question: str, hits: Sequence[Hit], query: str) -> list[_Scored]:
 
 def _share(weights: Mapping[str, float], terms: frozenset[str]) -> float:
     """The share of the question that `terms` contain, by weight, in [0, 1]."""
-    held = sum(weight for term, weight in weights.items() if term in terms)
-    return held / (sum(weights.values()) or 1.0)
+    shared = sum(weight for term, weight in weights.items() if term in terms)
+    return shared / (sum(weights.values()) or 1.0)
 
 
 def _density(unit: Unit, terms: int) -> float:

@@ -94,19 +94,19 @@ def _depends_unspaced(question: str, characters: int) -> bool:
 
 
 def _is_bare(question: str, content: Sequence[str]) -> bool:
-    said = words(question)
-    asks = question.endswith("?") and said[0] not in _QUESTION_WORDS
-    return asks and len(content) == 1 and len(said) <= BARE_WORDS
+    all_words = words(question)
+    asks = question.endswith("?") and all_words[0] not in _QUESTION_WORDS
+    return asks and len(content) == 1 and len(all_words) <= BARE_WORDS
 
 
 def _has_loose_pronoun(question: str) -> bool:
     """Whether a pronoun has no antecedent within the question."""
-    said = question.rstrip("?!. ").split()
-    for place, word in enumerate(said):
-        polite = place > 0 and word[0].isupper()  # German "Sie", "Ihr"
+    all_words = question.rstrip("?!. ").split()
+    for index, word in enumerate(all_words):
+        polite = index > 0 and word[0].isupper()  # German "Sie", "Ihr"
         if word.lower().strip(",;:'\"") in _PRONOUNS and not polite:
-            before = content_words(" ".join(said[:place]))
-            named = any(word[0].isupper() and word != said[0] for word in before)
+            before = content_words(" ".join(all_words[:index]))
+            named = any(word[0].isupper() and word != all_words[0] for word in before)
             return len(before) < ANTECEDENT_WORDS and not named
     return False
 

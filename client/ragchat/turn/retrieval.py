@@ -36,7 +36,7 @@ class Retrieval:
 
     candidates: list[Candidate]
     notice: str = ""
-    empty: bool = False  # memory holds no document at all
+    empty: bool = False  # memory has no documents
     failure: RagChatError | None = None  # why memory did not answer
 
 

@@ -140,7 +140,7 @@ async def test_a_failure_becomes_the_error_that_says_what_to_do(
         assert caught.value.retry_after == 3
 
 
-async def test_a_wrong_key_is_told_from_a_missing_one() -> None:
+async def test_a_wrong_key_is_another_error_than_a_missing_one() -> None:
     with OpenAIServer(key="right") as server:
         with pytest.raises(errors.KeyRejected) as caught:
             await answer(server.base_url, key="wrong-secret")

@@ -35,7 +35,7 @@ async def resolved(
             await model.aclose()
 
 
-async def test_offline_asks_nobody() -> None:
+async def test_offline_asks_no_server() -> None:
     async with resolved("offline", {"OPENAI_API_KEY": "k"}) as model:
         assert model is None
 
@@ -118,7 +118,7 @@ async def test_the_key_comes_from_a_file_where_one_is_named(tmp_path: Path) -> N
             pass
 
 
-async def test_an_unknown_model_is_told_with_its_nearest_names() -> None:
+async def test_an_unknown_model_is_an_error_with_the_nearest_names() -> None:
     with OpenAIServer(models=["llama3.2", "mistral", "text-embedding-3"]) as server:
         async with resolved("lama3", base_url=server.base_url) as model:
             assert model

@@ -1,4 +1,4 @@
-"""The thoughts of a reasoning model are no part of its answer, however the pieces are cut."""
+"""The reasoning of a model is not part of its answer, however the pieces are cut."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def answer_of(pieces: list[str]) -> str:
 
 
 @given(st.lists(st.integers(0, 60)), st.sampled_from(["", "\n", "  \n"]))
-def test_thoughts_are_taken_out_wherever_the_pieces_are_cut(cuts: list[int], before: str) -> None:
+def test_reasoning_is_removed_wherever_the_pieces_are_cut(cuts: list[int], before: str) -> None:
     text = f"{before}<think>\nTea? [3] <b>\n</think>\n\nIt is 70 degrees [1]."
     places = sorted({0, len(text), *(cut for cut in cuts if cut < len(text))})
     pieces = [text[start:end] for start, end in pairwise(places)]
@@ -39,5 +39,5 @@ def test_an_answer_is_not_held_back() -> None:
     ]
 
 
-def test_thoughts_without_an_end_are_no_answer() -> None:
+def test_reasoning_without_an_end_is_no_answer() -> None:
     assert answer_of(["<think>", "Hm, tea", " …"]) == ""

@@ -32,7 +32,7 @@ def test_the_sentence_that_answers_is_quoted_and_cited() -> None:
     assert quoted.citations[0].uri == TESLA.uri
 
 
-def test_every_quotation_stands_verbatim_in_its_passage() -> None:
+def test_every_quotation_is_verbatim() -> None:
     by_chunk = {found.chunk_id: found for found in (TESLA, EDISON)}
     quoted = compose("Where was the inventor born?", judged(TESLA, EDISON))
     assert quoted.citations
@@ -112,13 +112,13 @@ def test_chinese_questions_find_their_sentence() -> None:
     assert "北京是中国的首都。 [1]" in compose("中国的首都是哪里？", judged(water)).text
 
 
-def test_nothing_relevant_is_said_to_be_so() -> None:
+def test_an_answer_says_that_nothing_is_relevant() -> None:
     quoted = compose("ferrets?", judged(hit("Tea is hot.", score=0.1)))
     assert (quoted.text, quoted.citations) == (NOTHING, [])
     assert [candidate.used for candidate in quoted.candidates] == [False]
 
 
-def test_an_empty_memory_is_told_from_one_without_an_answer() -> None:
+def test_an_empty_memory_has_another_answer_than_one_without_relevant_passages() -> None:
     assert compose("?", [], empty=True).text == EMPTY_MEMORY
     assert compose("?", []).text == NOTHING
 

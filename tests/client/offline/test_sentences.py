@@ -74,6 +74,6 @@ def test_code_that_is_cut_off_is_still_code() -> None:
 
 
 @given(st.text(alphabet="aB .!?\n-|#`>。\"'1", max_size=80))
-def test_every_unit_stands_verbatim_in_its_passage(text: str) -> None:
+def test_every_unit_is_a_verbatim_part_of_its_passage(text: str) -> None:
     lines = "\n".join(text.splitlines())
     assert all(unit.text in lines for unit in units(text))

@@ -34,6 +34,6 @@ def test_unspaced_text_is_compared_by_pairs() -> None:
     assert index_terms("中国首都") == ["中国", "国首", "首都"]
 
 
-def test_scripts_without_spaces_are_told() -> None:
+def test_scripts_without_spaces_are_recognised() -> None:
     assert is_unspaced("2019年呢?")
     assert not is_unspaced("What does 首都 mean in English?")

@@ -167,7 +167,7 @@ def test_a_mistake_is_named_with_its_place(tmp_path: Path, text: str, reason: st
     assert caught.value.hint == hint
 
 
-def test_a_script_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_missing_script_is_an_error_that_names_it(tmp_path: Path) -> None:
     with pytest.raises(ScriptInvalid, match="cannot be read: No such file"):
         load_script(tmp_path / "gone.toml")
 

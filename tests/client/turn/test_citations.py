@@ -22,7 +22,7 @@ def test_a_mark_without_a_quotation_cites_the_passage() -> None:
     assert (citation.uri, citation.chunk_id, citation.start_line, citation.end_line) == (FOX.uri, 1, 1, 2)
 
 
-def test_a_quotation_that_stands_in_its_passage_is_verified_across_line_breaks() -> None:
+def test_a_verbatim_quotation_is_verified_across_line_breaks() -> None:
     assert checked('It says "The quick brown fox jumps over" [1].') == [
         (1, "The quick brown fox jumps over", True)
     ]
@@ -99,7 +99,7 @@ def test_chinese_quotations_are_checked() -> None:
 
 
 @pytest.mark.parametrize(
-    ("quote", "stands"),
+    ("quote", "verbatim"),
     [
         ("the quick brown fox", True),  # begins a sentence there
         ("The  quick\nbrown fox.", True),
@@ -111,8 +111,8 @@ def test_chinese_quotations_are_checked() -> None:
         ("…", True),
     ],
 )
-def test_what_may_differ_in_a_verbatim_quotation(quote: str, stands: bool) -> None:
-    assert is_verbatim(quote, FOX.text) is stands
+def test_what_may_differ_in_a_verbatim_quotation(quote: str, verbatim: bool) -> None:
+    assert is_verbatim(quote, FOX.text) is verbatim
 
 
 def test_emphasis_in_the_passage_is_no_part_of_its_words() -> None:

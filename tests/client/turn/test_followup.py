@@ -46,12 +46,12 @@ STAND_ALONE = [
 
 
 @pytest.mark.parametrize("question", FOLLOW_UPS)
-def test_a_follow_up_is_told(question: str) -> None:
+def test_a_follow_up_is_recognised(question: str) -> None:
     assert depends(question)
 
 
 @pytest.mark.parametrize("question", STAND_ALONE)
-def test_a_question_that_stands_alone_is_told(question: str) -> None:
+def test_an_independent_question_is_recognised(question: str) -> None:
     assert not depends(question)
 
 
@@ -85,7 +85,7 @@ def test_carried_words_are_bounded() -> None:
     assert len(search_text("why?", [before]).split()) == 13
 
 
-def test_a_question_of_many_pages_stands_alone() -> None:
+def test_a_question_of_many_pages_is_not_a_follow_up() -> None:
     question = "What about this log? " + "line " * MAX_QUERY_CHARACTERS
     assert search_text(question, [turn("Who founded Acme?")]) == question
 

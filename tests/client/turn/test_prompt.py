@@ -36,7 +36,7 @@ def test_passages_stand_in_the_users_message_and_never_in_the_system_role() -> N
     )
 
 
-def test_history_stands_between_and_roles_alternate() -> None:
+def test_history_is_between_system_prompt_and_question_and_roles_alternate() -> None:
     messages = prompt("And you?", [turn("How are you?", "Fine.")]).messages
     assert [message["role"] for message in messages] == ["system", "user", "assistant", "user"]
     assert messages[-1]["content"] == "No passages.\n\nAnd you?"

@@ -113,7 +113,7 @@ async def test_the_answer_streams() -> None:
     assert [event.text for event in only(events, Delta)] == ["One", " two", " three."]
 
 
-async def test_a_false_quotation_is_marked_and_said_so() -> None:
+async def test_a_false_quotation_is_not_verified_and_has_a_notice() -> None:
     answered, events, _ = await model_turn(
         "Why?", ListMemory([SKY]), Reply('"The sky is green because" [1].')
     )
@@ -121,18 +121,18 @@ async def test_a_false_quotation_is_marked_and_said_so() -> None:
     assert notices(events) == ["A quotation attributed to [1] is not in it word for word."]
 
 
-async def test_a_citation_of_nothing_is_said_and_traced() -> None:
+async def test_a_citation_of_no_passage_has_a_notice_and_is_traced() -> None:
     answered, events, _ = await model_turn("Why?", ListMemory([SKY]), Reply("Because [1][4]."))
     assert answered.trace.unknown_citations == [4]
     assert notices(events) == ["The answer cites [4], but no such passage was given."]
 
 
-async def test_nothing_relevant_is_a_state_offline() -> None:
+async def test_offline_an_answer_says_that_nothing_is_relevant() -> None:
     answered, _ = await offline_turn("Ferrets?", ListMemory([TEA]))
     assert (answered.answer, answered.grounded, answered.citations) == (NOTHING, False, [])
 
 
-async def test_nothing_relevant_is_a_state_with_a_model_which_is_told_and_the_answer_says_so() -> None:
+async def test_a_model_learns_that_nothing_is_relevant_and_the_answer_says_so() -> None:
     answered, _, server = await model_turn("Ferrets?", ListMemory([TEA]), Reply("I like them."))
     assert answered.answer == f"I like them.\n\n{NOT_GROUNDED}"
     assert not answered.grounded
@@ -141,14 +141,14 @@ async def test_nothing_relevant_is_a_state_with_a_model_which_is_told_and_the_an
     assert "Tea" not in content
 
 
-async def test_an_empty_memory_is_said_to_be_empty() -> None:
+async def test_an_answer_from_an_empty_memory_says_so() -> None:
     empty = ListMemory(empty=True)
     assert (await offline_turn("Ferrets?", empty))[0].answer == EMPTY_MEMORY
     _, events, _ = await model_turn("Ferrets?", empty, Reply("Hm."))
     assert notices(events) == [EMPTY_MEMORY]
 
 
-async def test_without_memory_the_turn_goes_on_and_says_so() -> None:
+async def test_without_memory_the_model_answers_and_a_notice_says_so() -> None:
     down = ListMemory(error=MemoryUnavailable("it is gone"))
     answered, events, _ = await model_turn("Why?", down, Reply("Because."))
     assert answered.answer.startswith("Because.")
@@ -169,7 +169,7 @@ async def test_a_memory_that_hangs_has_its_deadline() -> None:
     assert notices(events) == ["Memory did not answer Query within 0.05 s. This answer goes without it."]
 
 
-async def test_what_memory_has_to_say_is_passed_on() -> None:
+async def test_a_notice_of_memory_is_emitted_and_traced() -> None:
     answered, events = await offline_turn("Why is the sky blue?", ListMemory([SKY], notice="By words alone."))
     assert notices(events) == ["By words alone."]
     assert answered.trace.notices == ["By words alone."]
@@ -222,7 +222,7 @@ async def test_rounds_of_tools_are_bounded() -> None:
 
 
 @pytest.mark.parametrize("last", [Reply(""), Reply(tool_calls=[("Query", {"query": "more"})])])
-async def test_a_model_that_only_calls_tools_is_said_to_have_reached_the_limit(last: Reply) -> None:
+async def test_a_model_that_only_calls_tools_is_an_error_that_names_the_limit(last: Reply) -> None:
     memory = ListMemory([SKY], tools=[QUERY_TOOL], answers=[SKY])
     again = Reply(tool_calls=[("Query", {"query": "more"})])
     with pytest.raises(ToolRoundsUsedUp, match=r"tools\.rounds = 2"):
@@ -254,7 +254,7 @@ async def test_no_count_and_a_plausible_one_raise_no_alarm(counted: int) -> None
     assert notices(events) == []
 
 
-async def test_dropped_turns_are_said_once() -> None:
+async def test_dropped_turns_have_one_notice() -> None:
     history = [turn(f"Q{n}?", "word " * 400) for n in range(20)]
     limits = TurnLimits(LIMITS.retrieval, Budget(3000, 500, 500), 2)
     answered, events, _ = await model_turn(
@@ -275,7 +275,7 @@ async def test_an_empty_answer_is_no_answer() -> None:
         await model_turn("Why?", ListMemory([SKY]), Reply(""))
 
 
-async def test_an_answer_that_was_cut_off_is_said_to_be() -> None:
+async def test_an_answer_that_was_cut_off_has_a_notice() -> None:
     _, events, _ = await model_turn("Why?", ListMemory([SKY]), Reply("Because of", finish="length"))
     assert "cut off" in notices(events)[0]
 
