@@ -1,4 +1,7 @@
-"""`inject`, `query`, `ask`, `memory …` and `session …` as a user types them, against a real server."""
+"""`inject`, `query`, `ask`, `memory …` and `session …` as a user types them, against a real server.
+
+Covers `ragchat.commands.inject`, `query`, `ask`, `memory`, `session` and `removal`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands on a terminal: what moves and shines there, and what does not where that is not wanted."""
+"""Commands on a terminal: progress bars (`ragchat.ui.render.progress`), colours, the width of tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A turn on the screen: the answer, its sources, how it came about."""
+"""A turn on the screen: the answer, its sources (`sources`), its trace (`why`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The slash commands, on a real memory and real sessions, without a terminal."""
+"""The slash commands, on a real memory and real sessions, without a terminal.
+
+Covers `table` and its actions: `answers`, `documents`, `program`, `sessions`, `tuning`; and `welcome`.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""The line editor: keys, history, completion, the bottom toolbar."""
+"""The line editor: its keys (`keys`), its history, its prompt."""
 
 from __future__ import annotations
 
-import os
 import stat
 import sys
 from collections.abc import Iterator
@@ -13,17 +12,13 @@ import anyio
 import pytest
 from prompt_toolkit import PromptSession
 from prompt_toolkit.application import create_app_session
-from prompt_toolkit.completion import CompleteEvent
-from prompt_toolkit.document import Document
-from prompt_toolkit.formatted_text import fragment_list_to_text
 from prompt_toolkit.history import InMemoryHistory
 from prompt_toolkit.input import PipeInput, create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
 from ragchat.ui.prompt.keys import LEAVING_HINT
 from ragchat.ui.prompt.session import make_prompt, prompt_mark
-from ragchat.ui.prompt.toolbar import Status, toolbar
-from ragchat.ui.slash import table as slash
+from ragchat.ui.prompt.toolbar import Status
 from ragchat.ui.slash.completer import SlashCompleter
 from tests.support.screens import PyteFile
 
@@ -96,59 +91,6 @@ async def test_a_state_folder_that_cannot_be_made_costs_only_the_history(tmp_pat
     with prompting(tmp_path / "file" / "state") as (_, prompt, _status):
         assert isinstance(prompt.history, InMemoryHistory)
     assert await typed(tmp_path / "file" / "state", "hello\r") == "hello"
-
-
-async def completed(text: str) -> list[str]:
-    completer = SlashCompleter(lambda: None)
-    event = CompleteEvent()
-    return [c.text async for c in completer.get_completions_async(Document(text), event)]
-
-
-async def test_every_command_completes_by_its_first_letters() -> None:
-    assert await completed("/") == [c.name + " " * bool(c.arguments) for c in slash.COMMANDS]
-    assert await completed("/fo") == ["forget "]
-    assert await completed("/retry") == ["retry"]
-
-
-@pytest.mark.parametrize("text", ["", "hello", "what /me", "//me", "/nothing", "/why x"])
-async def test_ordinary_text_is_never_completed(text: str) -> None:
-    assert await completed(text) == []
-
-
-async def test_arguments_complete_paths_with_spaces_and_the_last_of_several(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "My notes").mkdir()
-    (tmp_path / "My notes" / "tea.md").touch()
-    (tmp_path / "other.md").touch()
-    assert await completed("/inject My") == [" notes"]
-    assert await completed(f"/inject My notes{os.sep}te") == ["a.md"]
-    assert await completed("/inject some.md oth") == ["er.md"]
-
-
-async def test_what_needs_the_app_completes_nothing_while_it_starts() -> None:
-    assert await completed("/forget te") == []
-    assert await completed("/model gp") == []
-    assert await completed("/resume ") == []
-
-
-def shown(status: Status, columns: int = 80) -> str:
-    return fragment_list_to_text(toolbar(status, columns))
-
-
-def test_the_toolbar_shows_model_memory_context_and_tokens() -> None:
-    status = Status("gpt-x", documents=1, chunks=1204, tokens=345, context=0.123)
-    assert shown(status) == " gpt-x · 1 document, 1,204 chunks · context 12% · 345 tokens"
-
-
-def test_the_toolbar_shows_nothing_that_is_not_known_yet() -> None:
-    assert shown(Status()) == " starting"
-
-
-def test_a_narrow_toolbar_leaves_whole_parts_out() -> None:
-    status = Status("gpt-x", documents=1, chunks=1204, tokens=345, context=0.123)
-    assert shown(status, 40) == " gpt-x · 1 document, 1,204 chunks"
 
 
 def test_the_prompt_is_an_arrow_where_the_terminal_can_show_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,25 @@
+"""The line at the bottom of the chat."""
+
+from __future__ import annotations
+
+from prompt_toolkit.formatted_text import fragment_list_to_text
+
+from ragchat.ui.prompt.toolbar import Status, toolbar
+
+
+def shown(status: Status, columns: int = 80) -> str:
+    return fragment_list_to_text(toolbar(status, columns))
+
+
+def test_the_toolbar_shows_model_memory_context_and_tokens() -> None:
+    status = Status("gpt-x", documents=1, chunks=1204, tokens=345, context=0.123)
+    assert shown(status) == " gpt-x · 1 document, 1,204 chunks · context 12% · 345 tokens"
+
+
+def test_the_toolbar_shows_nothing_that_is_not_known_yet() -> None:
+    assert shown(Status()) == " starting"
+
+
+def test_a_narrow_toolbar_leaves_whole_parts_out() -> None:
+    status = Status("gpt-x", documents=1, chunks=1204, tokens=345, context=0.123)
+    assert shown(status, 40) == " gpt-x · 1 document, 1,204 chunks"
