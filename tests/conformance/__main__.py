@@ -1,7 +1,8 @@
 """Runs the official conformance suite against our server and our client: `make conformance`.
 
-It exits with 1 where a scenario fails that a revision requires. The client's auth/ scenarios are left out:
-ragmcp has no OAuth client yet.
+`python -m tests.conformance [REVISION…]` checks these revisions alone. By default the modern one is checked
+once more, on a copy of ragmcp without its legacy folder. It exits with 1 where a scenario fails that a
+revision requires. The client's auth/ scenarios are left out: ragmcp has no OAuth client yet.
 """
 
 from __future__ import annotations
@@ -11,13 +12,14 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import anyio
 from msgspec import Struct
 
 from tests.conformance.server import serving
+from tests.support.without_legacy import copy_without_legacy
 
 ROOT = Path(__file__).resolve().parents[2]
 MODULES = ROOT / ".peers" / "typescript" / "node_modules"
@@ -146,7 +148,16 @@ def table(revision: str, done: list[Scenario]) -> Iterator[str]:
             yield from (f"        {said[:300]}" for said in scenario.faults or scenario.skipped)
 
 
-async def main() -> int:
+def run_without_legacy() -> int:
+    """The exit code of the modern revision on a copy of ragmcp without its legacy folder."""
+    print("Without the legacy folder:", flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        environment = copy_without_legacy(Path(folder))
+        command = [sys.executable, "-m", "tests.conformance", REVISIONS[-1]]
+        return subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
+
+
+async def main(revisions: Sequence[str]) -> int:
     """The exit code."""
     if not SUITE.exists() or not NODE.exists():
         print(
@@ -154,7 +165,7 @@ async def main() -> int:
         )
         return 1
     failed = False
-    for revision in REVISIONS:
+    for revision in revisions:
         done = await run(revision)
         print(*table(revision, done), sep="\n", flush=True)
         failed |= any(scenario.failed and not scenario.reason for scenario in done)
@@ -162,4 +173,6 @@ async def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(anyio.run(main))
+    chosen = sys.argv[1:]
+    failed = anyio.run(main, chosen or REVISIONS)
+    sys.exit(failed or (0 if chosen else run_without_legacy()))

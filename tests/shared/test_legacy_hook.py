@@ -2,39 +2,27 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-import ragmcp
 from tests.support.processes import LONGEST_SECONDS
-
-PACKAGE = Path(ragmcp.__file__).parent
-ROOT = Path(__file__).resolve().parent.parent.parent
+from tests.support.without_legacy import PACKAGE, ROOT, copy_without_legacy
 
 
-def without_legacy(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
-    """A module run with a copy of ragmcp that has no legacy folder."""
-    shutil.copytree(PACKAGE, folder / "ragmcp", ignore=shutil.ignore_patterns("legacy", "__pycache__"))
-    paths = [str(folder), str(ROOT), *(str(ROOT / name) for name in ("server", "config"))]
-    return subprocess.run(
-        [sys.executable, "-m", *command],
+def test_the_modern_half_works_without_the_legacy_folder(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.support.modern_only", str(tmp_path)],
         cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+        env=copy_without_legacy(tmp_path),
         capture_output=True,
         text=True,
         timeout=LONGEST_SECONDS,
         check=False,
     )
-
-
-def test_the_modern_half_works_without_the_legacy_folder(tmp_path: Path) -> None:
-    done = without_legacy(tmp_path, "tests.support.modern_only", str(tmp_path))
     assert done.returncode == 0, done.stderr
 
 
