@@ -16,7 +16,7 @@ from ragmcp.peer import Channel
 from ragmcp.protocol import jsonrpc
 from ragmcp.protocol.connection import error_object
 from ragmcp.protocol.decoding import DECODE_ERRORS
-from ragmcp.protocol.eras import LATEST_MODERN, UNKNOWN_CLIENT, Era, Session, Terms
+from ragmcp.protocol.eras import LATEST_MODERN, UNKNOWN_CLIENT, ConnectionState, Era, Terms
 from ragmcp.protocol.jsonrpc import NO_PARAMS, Id, Request
 from ragmcp.protocol.schema.subscriptions import LISTEN
 from ragmcp.server.call import Call
@@ -47,7 +47,7 @@ class PlainRequest:
         """A modern call of an unknown client. Raises what `Server.open_call` raises."""
         if self.message.method == LISTEN:  # There are no notifications in the plain form.
             raise MethodNotFound(LISTEN)
-        session = Session()
+        session = ConnectionState()
         session.terms = Terms(Era.MODERN, LATEST_MODERN, UNKNOWN_CLIENT, {})
         call = self._server.open_call(self.message, session, channel)
         call.id = self._id

@@ -23,7 +23,7 @@ from ragmcp.http.exchange import ClientGone, Exchange, event
 from ragmcp.peer import Channel
 from ragmcp.protocol import headers, jsonrpc
 from ragmcp.protocol.decoding import DECODE_ERRORS
-from ragmcp.protocol.eras import MODERN_REVISIONS, Era, Session
+from ragmcp.protocol.eras import MODERN_REVISIONS, ConnectionState, Era
 from ragmcp.protocol.headers import HeaderParam
 from ragmcp.protocol.jsonrpc import Notification, Request, Unreadable
 from ragmcp.protocol.schema.base import Params
@@ -113,7 +113,7 @@ class ModernRequests:
         if method is None or Era.MODERN not in method.eras:
             raise MethodNotFound(request.method)
         try:
-            call = self._server.open_call(request, Session(), channel)
+            call = self._server.open_call(request, ConnectionState(), channel)
         except UnsupportedRevision as error:
             raise _mismatch(revision, error.requested) from None
         if call.revision != revision:

@@ -18,7 +18,7 @@ from ragmcp.legacy.replay import Replay, SessionStream, parse_id
 from ragmcp.peer import Waiter
 from ragmcp.protocol import jsonrpc
 from ragmcp.protocol.connection import Answered, Cancelled, Connection, Garbage, Reply
-from ragmcp.protocol.eras import Session
+from ragmcp.protocol.eras import ConnectionState
 from ragmcp.protocol.jsonrpc import Id, Request
 
 log = logging.getLogger(__name__)
@@ -39,7 +39,7 @@ class HttpSession:
         self.id = secrets.token_urlsafe(ID_BYTES)
         self.client = client
         self.used = False
-        self.state = Session()
+        self.state = ConnectionState()
         self.connection: Connection[Waiter] = Connection(
             limits.message_bytes, refuses=True, most=SESSION_REQUESTS
         )

@@ -16,7 +16,7 @@ from msgspec import UNSET, UnsetType
 from ragmcp.errors import InvalidParams, UnreadableAnswer
 from ragmcp.peer import Channel
 from ragmcp.protocol.decoding import decode
-from ragmcp.protocol.eras import Era, Session
+from ragmcp.protocol.eras import ConnectionState, Era
 from ragmcp.protocol.schema.base import EmptyResult, Implementation, Params, Result
 from ragmcp.protocol.schema.discovery import ServerCapabilities
 from ragmcp.protocol.schema.initialize import InitializeParams, InitializeResult
@@ -102,7 +102,7 @@ class LegacyAsker:
 
 async def forward_changes(
     broadcast: Broadcast,
-    session: Session,
+    session: ConnectionState,
     channel: Channel,
     *,
     task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED,

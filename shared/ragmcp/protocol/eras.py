@@ -2,7 +2,7 @@
 
 Modern (2026-07-28): stateless, every request brings its revision, client and capabilities in `_meta`.
 Legacy: `initialize` settles them for the connection. The legacy part is small on purpose and can be removed:
-`Session`, `negotiate`, and the branches that name LEGACY.
+`ConnectionState`, `negotiate`, and the branches that name LEGACY.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def negotiate(requested: str) -> str:
     return requested if requested in LEGACY_REVISIONS else LATEST_LEGACY
 
 
-class Session:
+class ConnectionState:
     """What one legacy connection agreed on: the only state that outlives a request."""
 
     def __init__(self) -> None:

@@ -13,7 +13,7 @@ from msgspec import UNSET, Struct
 
 from ragmcp.errors import InvalidRequest, MissingCapability
 from ragmcp.peer import Channel
-from ragmcp.protocol.eras import Era, Session, Terms
+from ragmcp.protocol.eras import ConnectionState, Era, Terms
 from ragmcp.protocol.jsonrpc import Id
 from ragmcp.protocol.schema.base import (
     TASKS_EXTENSION,
@@ -57,7 +57,7 @@ class Call:
     __slots__ = ("_terms", "asker", "channel", "go_to_background", "id", "method", "params", "session")
 
     def __init__(
-        self, id: Id, method: str, params: Params, terms: Terms, session: Session, channel: Channel
+        self, id: Id, method: str, params: Params, terms: Terms, session: ConnectionState, channel: Channel
     ) -> None:
         self.id: Id | None = id
         """None where the request has no id, which only the plain form allows."""

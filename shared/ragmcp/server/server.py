@@ -24,7 +24,7 @@ from ragmcp.legacy_hook import find_legacy, require_legacy
 from ragmcp.peer import Channel, Peer
 from ragmcp.protocol.connection import MOST_IN_PROGRESS, Connection
 from ragmcp.protocol.decoding import DECODE_ERRORS, invalid_params
-from ragmcp.protocol.eras import MODERN_REVISIONS, Era, Session
+from ragmcp.protocol.eras import MODERN_REVISIONS, ConnectionState, Era
 from ragmcp.protocol.jsonrpc import Request
 from ragmcp.protocol.schema.base import (
     SERVER_INFO,
@@ -156,7 +156,7 @@ class Server:
                 self._methods |= self._features.pop(feature)()
         return self._methods.get(name)
 
-    def open_call(self, request: Request, session: Session, channel: Channel) -> Call:
+    def open_call(self, request: Request, session: ConnectionState, channel: Channel) -> Call:
         """The call that a request makes. Raises RemoteProtocolError for a request that makes none."""
         method = self.find_method(request.method)
         try:
@@ -263,7 +263,7 @@ async def serve(
     and is cancelled at the end; `on_leaving` is called just before that; `in_progress` is how many requests
     may be.
     """
-    session = Session()
+    session = ConnectionState()
     first, greeted, listening = anyio.Event(), anyio.Event(), anyio.Event()
 
     async def handle(request: Request) -> Result:

@@ -9,7 +9,7 @@ from msgspec import Raw
 
 from ragmcp.errors import InvalidParams, UnreadableAnswer, UnsupportedRevision, WireError
 from ragmcp.protocol import eras
-from ragmcp.protocol.eras import LEGACY_REVISIONS, Era, Session, negotiate, verdict
+from ragmcp.protocol.eras import LEGACY_REVISIONS, ConnectionState, Era, negotiate, verdict
 from ragmcp.protocol.schema.base import Implementation, Params, RequestMeta
 from ragmcp.protocol.schema.initialize import InitializeParams
 
@@ -26,7 +26,7 @@ def handshake(revision: str) -> InitializeParams:
 
 
 def test_a_modern_request_brings_its_own_terms() -> None:
-    terms = Session().admit("tools/list", modern())
+    terms = ConnectionState().admit("tools/list", modern())
     assert (terms.era, terms.revision, terms.client, terms.capabilities) == (
         Era.MODERN,
         "2026-07-28",
@@ -37,40 +37,40 @@ def test_a_modern_request_brings_its_own_terms() -> None:
 
 def test_a_modern_client_need_not_say_who_it_is() -> None:
     meta = RequestMeta(protocol_version="2026-07-28", client_capabilities={})
-    assert Session().admit("tools/list", Params(meta=meta)).client.name == "unknown"
+    assert ConnectionState().admit("tools/list", Params(meta=meta)).client.name == "unknown"
 
 
 def test_a_modern_request_without_capabilities_is_malformed() -> None:
     with pytest.raises(InvalidParams, match="clientCapabilities"):
-        Session().admit("tools/list", Params(meta=RequestMeta(protocol_version="2026-07-28")))
+        ConnectionState().admit("tools/list", Params(meta=RequestMeta(protocol_version="2026-07-28")))
 
 
 @pytest.mark.parametrize("revision", ["1900-01-01", "2025-11-25", ""])
 def test_a_revision_that_is_not_modern_is_refused_with_those_that_are(revision: str) -> None:
     with pytest.raises(UnsupportedRevision) as refused:
-        Session().admit("tools/list", modern(revision))
+        ConnectionState().admit("tools/list", modern(revision))
     assert list(refused.value.supported) == ["2026-07-28"]
 
 
 @pytest.mark.parametrize("revision", LEGACY_REVISIONS)
 def test_the_handshake_settles_the_terms_of_what_follows(revision: str) -> None:
-    session = Session()
+    session = ConnectionState()
     assert session.admit("initialize", handshake(revision)).revision == revision
     terms = session.admit("tools/list", Params())
     assert (terms.era, terms.revision, terms.client) == (Era.LEGACY, revision, ME)
 
 
 def test_both_eras_go_side_by_side_in_one_session() -> None:
-    session = Session()
+    session = ConnectionState()
     session.admit("initialize", handshake("2025-06-18"))
     assert session.admit("tools/list", modern()).era is Era.MODERN
     assert session.admit("tools/list", Params()).era is Era.LEGACY
 
 
 def test_before_the_handshake_only_ping_is_admitted() -> None:
-    assert Session().admit("ping", Params()).era is Era.LEGACY
+    assert ConnectionState().admit("ping", Params()).era is Era.LEGACY
     with pytest.raises(InvalidParams, match="protocolVersion"):
-        Session().admit("tools/list", Params())
+        ConnectionState().admit("tools/list", Params())
 
 
 @pytest.mark.parametrize("requested", ["2026-07-28", "2099-01-01", "", "x"])
@@ -80,7 +80,7 @@ def test_an_unknown_revision_is_answered_with_our_latest(requested: str) -> None
 
 @pytest.mark.parametrize(("revision", "batches"), [(r, r == "2025-03-26") for r in LEGACY_REVISIONS])
 def test_batches_exist_in_one_revision_only(revision: str, batches: bool) -> None:
-    session = Session()
+    session = ConnectionState()
     assert not session.batches
     session.admit("initialize", handshake(revision))
     assert session.batches is batches
