@@ -358,9 +358,9 @@ async def inject_at_once(clients: Sequence[Client], number: int, uris: Sequence[
             tasks.start_soon(inject, clients[index % CLIENTS], uri)
     model = clients[0].model
     # Which came first is not said, but the journal knows.
-    news = await (await clients[0].service()).journal(len(uris))
+    entries = await (await clients[0].service()).journal(len(uris))
     written = [uri for uri in uris if statuses[uri] != "unchanged"]
-    order = [entry.uri for entry in news[: len(written)]][::-1]
+    order = [entry.uri for entry in entries[: len(written)]][::-1]
     assert sorted(order) == sorted(written)
     for uri in [*order, *(set(uris) - set(order))]:
         depth = clients[list(uris).index(uri) % CLIENTS].depth

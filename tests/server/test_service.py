@@ -288,7 +288,7 @@ async def test_a_bad_filter_is_refused_with_its_key(memory: MemoryService) -> No
         await memory.query("fox", 8, {"tags": 5})
 
 
-async def test_a_bad_filter_is_refused_also_by_an_empty_memory(memory: MemoryService) -> None:
+async def test_an_empty_memory_refuses_a_bad_filter_too(memory: MemoryService) -> None:
     with pytest.raises(BadArgument, match=r"filter\.tags"):
         await memory.query("fox", 8, {"tags": 5})
 
@@ -411,7 +411,7 @@ async def test_an_index_of_another_memory_is_not_believed(tmp_path: Path) -> Non
         assert await uris(memory, "fox pie") == ["pie"]
 
 
-async def test_where_no_index_can_be_saved_it_lives_in_memory_only(
+async def test_an_index_that_cannot_be_saved_is_kept_in_memory(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / "memory.db-index").write_text("in the way", encoding="utf-8")
@@ -626,7 +626,7 @@ async def test_reembedding_gives_a_memory_to_another_embedder(tmp_path: Path, me
     assert (await uris(memory, "quick fox"))[0] == "fox"
 
 
-async def test_others_rebuild_their_index_when_all_was_embedded_anew_by_the_same_embedder(
+async def test_other_processes_rebuild_their_index_after_a_reembedding_with_the_same_embedder(
     tmp_path: Path, memory: MemoryService
 ) -> None:
     await put(memory, FOX, uri="fox")
@@ -677,7 +677,7 @@ async def test_reembedding_an_empty_memory_leaves_it_free_for_any_embedder(
         assert (await put(other, PIE, uri="pie")).status == "added"
 
 
-async def test_two_that_embed_everything_anew_at_once_lose_nothing(
+async def test_two_reembeddings_at_once_lose_nothing(
     memory: MemoryService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("ragmemory.ingest.reembedding._PAGE", 1)
@@ -747,7 +747,7 @@ async def test_a_restored_memory_that_has_grown_past_the_index_is_noticed_all_th
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows replaces no open file")
-async def test_a_memory_replaced_while_it_is_served_is_opened_anew(tmp_path: Path) -> None:
+async def test_a_memory_that_is_replaced_while_it_is_served_is_reopened(tmp_path: Path) -> None:
     copy = await backup_of(tmp_path)
     async with service_for(tmp_path) as memory:
         assert set(await uris(memory, "fox apple pie")) == {"fox", "pie"}
@@ -765,7 +765,9 @@ async def test_a_memory_replaced_while_it_is_served_is_opened_anew(tmp_path: Pat
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows deletes no open file")
-async def test_a_memory_deleted_while_it_is_served_begins_anew(tmp_path: Path, memory: MemoryService) -> None:
+async def test_a_memory_that_is_deleted_while_it_is_served_starts_empty(
+    tmp_path: Path, memory: MemoryService
+) -> None:
     await put(memory, FOX, uri="fox")
     for name in ("memory.db", "memory.db-wal", "memory.db-shm"):
         (tmp_path / name).unlink()
@@ -844,7 +846,7 @@ async def test_a_memory_that_is_just_being_opened_when_the_service_ends_is_close
 @pytest.mark.parametrize(
     "failing", [(SwitchableEmbedder, "aclose"), (IndexSync, "close")], ids=["embedder", "index"]
 )
-async def test_the_memory_is_closed_also_where_something_else_cannot_be(
+async def test_the_memory_is_closed_even_if_closing_something_else_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failing: tuple[type, str]
 ) -> None:
     async def fail(_: object) -> None:
@@ -930,7 +932,7 @@ async def test_a_short_document_overtakes_a_long_one_which_nothing_finds_before_
         assert (await put(memory, LONG, uri="long")).status == "unchanged"
 
 
-async def test_documents_of_one_uri_keep_their_order_also_behind_a_long_one(tmp_path: Path) -> None:
+async def test_documents_with_one_uri_keep_their_order_behind_a_long_one(tmp_path: Path) -> None:
     embedder = GatedEmbedder()
     with anyio.fail_after(60):
         async with service_for(tmp_path, embedder) as memory:

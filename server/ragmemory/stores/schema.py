@@ -6,7 +6,7 @@ from __future__ import annotations
 APPLICATION_ID = 0x5241474D
 
 _FIRST = (
-    # store_id; embedder, dimensions: of the embeddings; reembedded: when they were last all made anew
+    # store_id; embedder, dimensions: of the embeddings; reembedded: when all were last recomputed
     "CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID",
     "INSERT INTO meta VALUES('store_id', lower(hex(randomblob(16))))",
     # A document's text is the texts of its chunks, in order: stored once.

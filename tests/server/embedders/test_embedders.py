@@ -99,7 +99,7 @@ async def test_tokens_are_counted_as_the_tokenizer_does() -> None:
     assert counted == exact
 
 
-def test_words_are_remembered_exactly_also_odd_ones() -> None:
+def test_cached_words_have_the_tokens_of_the_tokenizer() -> None:
     tokenizer = plain_tokenizer()
     for text in ["</s> <s>", "a\tb\u00a0c\u2028d", "x-ray, 3.14² und so", "猫坐在垫子上。", "\0 \ufeff"]:
         exact = tokenizer.encode(" ".join(text.split()), add_special_tokens=False).ids

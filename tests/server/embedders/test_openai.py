@@ -52,7 +52,7 @@ async def test_dimensions_are_known_after_the_first_answer(embedder: OpenAIEmbed
     assert embedder.dimensions == 3
 
 
-async def test_an_empty_question_asks_nobody(server: EmbeddingsServer, embedder: OpenAIEmbedder) -> None:
+async def test_an_empty_query_sends_no_request(server: EmbeddingsServer, embedder: OpenAIEmbedder) -> None:
     assert await embedder.embed_query(" \n", alike) is None
     assert server.requests == []
 
@@ -142,7 +142,7 @@ def test_tokens_are_estimated_from_bytes(text: str, tokens: int) -> None:
 
 
 @pytest.mark.parametrize(("status", "is_refused"), [(400, True), (413, True), (422, True), (404, False)])
-async def test_a_refusal_of_the_text_is_told_from_a_service_that_is_down(
+async def test_a_refused_text_is_a_different_error_from_a_service_that_is_down(
     server: EmbeddingsServer, embedder: OpenAIEmbedder, status: int, is_refused: bool
 ) -> None:
     server.script = [status]

@@ -55,7 +55,7 @@ def test_the_mapped_weights_are_those_of_the_file() -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"\xff" * 20, b"\x02\0\0\0\0\0\0\0{}"])
-def test_a_damaged_file_is_told(content: bytes, tmp_path: Path) -> None:
+def test_a_damaged_weights_file_raises_an_error(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "weights").write_bytes(content)
     with pytest.raises((ValueError, KeyError, msgspec.DecodeError)):
         mapped_matrix(tmp_path / "weights", MATRIX)

@@ -156,7 +156,7 @@ def test_in_plain_text_a_sharp_sign_is_no_heading() -> None:
     ],
     ids=["fenced code", "table", "list item", "paragraph"],
 )
-def test_what_belongs_together_stays_whole_where_it_fits(whole: str) -> None:
+def test_blocks_stay_whole_if_they_fit(whole: str) -> None:
     before, after = "word " * 11 + "\n\n", "\n" + "word " * 11
     text = before + whole + after
     assert any(whole in part for part in texts(text, cut(text)))
@@ -305,7 +305,7 @@ def test_chunks_of_any_text_are_bounded_and_made_in_linear_time(row: str, markdo
     ],
     ids=["heading", "underline", "item", "fence"],
 )
-def test_a_very_long_line_is_no_heading_and_no_mark(text: str) -> None:
+def test_a_very_long_line_is_neither_heading_nor_underline(text: str) -> None:
     began = time.perf_counter()
     chunks = cut_counted(text, 512, LOCAL.count_tokens)
     assert time.perf_counter() - began < 30
@@ -331,7 +331,7 @@ def test_of_a_path_of_long_headings_the_inner_ones_are_kept() -> None:
     assert 280 < len(chunk.heading) <= LONGEST_PATH
 
 
-def test_sections_of_hardly_any_text_are_packed_together_where_there_are_very_many() -> None:
+def test_very_many_sections_with_little_text_are_packed_together() -> None:
     section = "# a\nb\n"
     assert len(cut(section * 1_000)) == 1_000
     assert len(cut(section * 20_000)) < 10_000

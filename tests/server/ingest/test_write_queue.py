@@ -234,7 +234,7 @@ async def test_a_uri_is_free_only_after_the_commit_of_a_cancelled_write() -> Non
     assert recorder.batches == [["1"], ["2"]]
 
 
-async def test_a_long_document_is_written_by_itself_and_begun_again_where_it_vanished() -> None:
+async def test_a_long_document_is_written_by_itself_and_restarted_if_it_vanished() -> None:
     recorder, answers = Recorder(), list[str]()
     recorder.long = {"long"}
     recorder.vanishes = True

@@ -173,7 +173,7 @@ async def test_new_metadata_of_a_long_document_copies_no_text(store: Store) -> N
     assert counts(store) == (2, 5 * PAGE, 2 * PAGE)
 
 
-async def test_what_is_given_up_is_swept_and_what_is_visible_is_not_given_up(store: Store) -> None:
+async def test_an_abandoned_document_is_swept_and_a_visible_one_cannot_be_abandoned(store: Store) -> None:
     write = await staged(store, OLD)
     assert write.staged is not None
     await store.abandon(write.staged)
@@ -230,7 +230,7 @@ async def test_reembedding_passes_over_the_texts_that_are_kept_for_undo(store: S
     assert await store.switch_embeddings(changes.checkpoint, "new") == 1
 
 
-async def test_a_store_restored_from_a_copy_without_the_last_pages_was_never_at_their_mark(
+async def test_a_store_restored_from_a_copy_has_not_passed_a_later_checkpoint(
     store: Store, tmp_path: Path
 ) -> None:
     await put(store, write_of("other", {"uri": "other"}))

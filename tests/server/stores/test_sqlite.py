@@ -187,7 +187,7 @@ def content_of(path: Path) -> bytes:
     return path.read_bytes()
 
 
-async def test_where_the_disk_is_full_reading_goes_on_and_writing_tries_again(
+async def test_on_a_full_disk_reading_works_and_every_write_tries_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(_: Path) -> None:
@@ -390,7 +390,7 @@ async def test_a_cancelled_write_is_whole_or_not_at_all(store: Store) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows replaces no open file")
-async def test_whoever_uses_a_store_at_the_moment_it_is_reopened_waits_for_that(store: Store) -> None:
+async def test_uses_of_a_store_wait_while_it_is_reopened(store: Store) -> None:
     async def use_after(turns: int) -> None:
         for _ in range(turns):
             await anyio.lowlevel.checkpoint()
@@ -405,7 +405,7 @@ async def test_whoever_uses_a_store_at_the_moment_it_is_reopened_waits_for_that(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows replaces no open file")
-async def test_changes_are_those_of_one_file_also_where_another_comes_in_its_place(
+async def test_changes_come_from_one_file_even_if_another_takes_its_place(
     tmp_path: Path, store: Store
 ) -> None:
     await put(store, "one")
@@ -430,7 +430,7 @@ async def test_changes_are_those_of_one_file_also_where_another_comes_in_its_pla
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows replaces no open file")
-async def test_where_no_memory_comes_in_its_place_nobody_waits_for_one(tmp_path: Path, store: Store) -> None:
+async def test_uses_fail_at_once_if_the_file_in_its_place_is_no_memory(tmp_path: Path, store: Store) -> None:
     await put(store, "one")
     with closing(sqlite3.connect(store.path)) as other:
         other.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # The file alone will be moved.
@@ -506,7 +506,7 @@ async def test_phrases_are_found_in_any_script_and_hold_no_syntax(store: Store) 
     assert await store.holding(["heading"], []) == {1, 2, 3, 4}
 
 
-async def test_hits_keep_the_order_of_the_scores_and_leave_out_what_is_gone(store: Store) -> None:
+async def test_hits_keep_the_order_of_the_scores_and_leave_out_removed_chunks(store: Store) -> None:
     await put(store, "one", "a", tags=["x"])
     await put(store, "two", "b")
     hits, damage = await store.hits({2: 0.9, 77: 0.8, 1: 0.5})
@@ -671,7 +671,7 @@ async def test_an_undo_that_comes_too_late_fails_alone(store: Store) -> None:
     assert await store.text((await store.document("doc")).document_id) == "two"
 
 
-async def test_an_undo_of_an_addition_that_is_gone_already_is_done(store: Store) -> None:
+async def test_undoing_an_addition_that_was_removed_already_succeeds(store: Store) -> None:
     # As an earlier release left it, which took an update whose text was dropped for an addition.
     await put(store, "one")
     await store.remove("doc", ORIGIN)

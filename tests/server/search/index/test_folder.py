@@ -129,7 +129,7 @@ def test_an_index_of_the_older_form_is_replaced(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("exists", [False, True], ids=["no folder", "an empty folder"])
-def test_where_nothing_is_an_index_can_be(tmp_path: Path, exists: bool) -> None:
+def test_an_index_may_use_a_missing_or_empty_folder(tmp_path: Path, exists: bool) -> None:
     folder = IndexFolder(tmp_path if exists else tmp_path / "index")
     folder.check()
     with folder.locked() as is_ours:

@@ -101,7 +101,7 @@ def test_many_small_saves_leave_few_files(saved: SavedIndex) -> None:
     assert ids(load(saved)) == list(range(1, 60))
 
 
-def test_large_merges_wait_where_there_is_no_time(saved: SavedIndex) -> None:
+def test_large_merges_wait_until_there_is_time(saved: SavedIndex) -> None:
     index = empty()
     for number in range(1, 30):
         save(saved, grown(index, 10 * number), most_rows=20)
