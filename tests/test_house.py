@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
@@ -24,6 +25,7 @@ HEAVY = (
 )
 # `sleep_forever` is no waiting: the test ends it. A reason is a comment that begins with "sleep:".
 SLEEP = re.compile(r"\bsleep\((?!.*# sleep: \w)")
+PACKAGES = ("client/ragchat", "server/ragmemory", "shared/ragmcp", "config/ragconfig")
 ADDRESSES = re.compile(r"(?:index-url|extra-index|pypi\.org/simple|files\.pythonhosted|registry\.npmjs)")
 
 
@@ -64,3 +66,57 @@ def test_no_file_records_the_address_of_a_package_registry() -> None:
         and ADDRESSES.search(path.read_text(encoding="utf-8", errors="ignore"))
     ]
     assert guilty == []
+
+
+def imports_of(path: Path) -> set[str]:
+    """All modules that a file imports, also lazily or for type checkers only."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return names
+
+
+def module_name(path: Path, package: Path) -> str:
+    return ".".join(path.relative_to(package.parent).with_suffix("").parts).removesuffix(".__init__")
+
+
+def import_graph() -> dict[str, set[str]]:
+    """The modules of the four packages, each with those it imports; a module's own parents do not count."""
+    files = {
+        ".".join(path.relative_to((ROOT / package).parent).with_suffix("").parts).removesuffix(
+            ".__init__"
+        ): path
+        for package in PACKAGES
+        for path in (ROOT / package).rglob("*.py")
+    }
+    return {
+        module: {
+            name
+            for name in imports_of(path)
+            if name in files and name != module and not module.startswith(f"{name}.")
+        }
+        for module, path in files.items()
+    }
+
+
+def circles(graph: dict[str, set[str]]) -> list[list[str]]:
+    """What is left of a graph after removing, again and again, the modules that import none of the rest."""
+    rest = {module: set(imports) for module, imports in graph.items()}
+    while leaves := {module for module, imports in rest.items() if not imports & rest.keys()}:
+        rest = {module: imports for module, imports in rest.items() if module not in leaves}
+    # Modules that only import into a circle stay; those that no other one imports go as well.
+    while roots := rest.keys() - {name for imports in rest.values() for name in imports}:
+        rest = {module: imports for module, imports in rest.items() if module not in roots}
+    return [[module, *sorted(imports & rest.keys())] for module, imports in sorted(rest.items())]
+
+
+def test_a_circle_of_imports_is_found() -> None:
+    graph = {"a": {"b"}, "b": {"c"}, "c": {"b", "d"}, "d": set[str]()}
+    assert circles(graph) == [["b", "c"], ["c", "b"]]
+
+
+def test_no_modules_import_each_other_in_a_circle_not_even_lazily_or_for_types() -> None:
+    assert circles(import_graph()) == []

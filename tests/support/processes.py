@@ -11,7 +11,8 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from ragmcp.client.client import Client, ToolCallResult
+from ragmcp.client.client import Client
+from ragmcp.protocol.results import ToolCallResult
 from ragmcp.stdio.stdio import open_stdio
 
 MESSAGE_BYTES = 1 << 28

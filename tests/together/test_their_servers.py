@@ -231,7 +231,7 @@ async def test_its_changes_are_heard(case: Case, client: Client, said: Said) -> 
     if case.peer == "fastmcp" and case.modern:
         # fastmcp 4.1 serves no subscriptions/listen; its news come with the answer.
         with pytest.raises(WireError, match="Method not found"):
-            async with client.listening(Filter(tools_list_changed=True)):
+            async with client.subscribe(Filter(tools_list_changed=True)):
                 pass
         await client.call_tool("grow", timeout=SECONDS)
         assert "notifications/tools/list_changed" in said.changes
@@ -239,7 +239,7 @@ async def test_its_changes_are_heard(case: Case, client: Client, said: Said) -> 
     # No server of these serves resources/subscribe by itself; its news of resources come all the same.
     watched = [WELCOME] if case.modern else []
     wanted = Filter(tools_list_changed=True, resource_subscriptions=watched)
-    async with client.listening(wanted) as news:
+    async with client.subscribe(wanted) as news:
         await client.call_tool("grow", timeout=SECONDS)
         with anyio.fail_after(SECONDS):
             assert (await anext(news)).method == "notifications/tools/list_changed"

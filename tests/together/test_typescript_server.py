@@ -178,7 +178,7 @@ async def test_it_may_ask_us(client: Client, tool: str, arguments: dict[str, str
 
 async def test_it_tells_what_has_changed(client: Client, logs: list[LogMessage]) -> None:
     logs.clear()
-    async with client.listening(Filter(resource_subscriptions=[TEXT])) as news:
+    async with client.subscribe(Filter(resource_subscriptions=[TEXT])) as news:
         await client.call_tool("toggle-subscriber-updates", timeout=SECONDS)
         with anyio.fail_after(SECONDS):
             assert (await anext(news)).subject == TEXT

@@ -27,7 +27,7 @@ from ragchat.memory.types import (
 )
 from ragchat.uris import references
 from ragconfig.settings import Settings
-from ragmcp.client.client import OnProgress, ToolCallResult
+from ragmcp.client.client import OnProgress
 from ragmcp.errors import (
     ConnectionClosed,
     LocalProtocolError,
@@ -36,6 +36,7 @@ from ragmcp.errors import (
     ServerNotStarted,
     WireError,
 )
+from ragmcp.protocol.results import ToolCallResult
 from ragmcp.protocol.schema.content import TextContent
 from ragmcp.protocol.schema.tools import ToolInfo
 

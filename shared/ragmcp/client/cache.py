@@ -1,4 +1,4 @@
-"""Results that a server said stay fresh for a while, for one client. Source: server/utilities/caching.
+"""The results of one client that its server said stay fresh for a while. Source: server/utilities/caching.
 
 One client is one authorization context, so `cacheScope` makes no difference here.
 """
@@ -17,7 +17,7 @@ T = TypeVar("T", bound=CacheableResult)
 
 CACHE_BYTES = 16 * 2**20
 
-# A method and what of its parameters makes the result: the cursor of a list, the URI of a resource.
+# A method, and the parameter that its result depends on: the cursor of a list, the URI of a resource.
 Key: TypeAlias = tuple[str, str]
 
 STALE_AFTER = {
@@ -38,7 +38,7 @@ class ResultCache:
 
     def __init__(self) -> None:
         self.age = 0
-        """Grows with every invalidation: an answer asked for before one must not be kept after it."""
+        """The number of invalidations: an answer to a request from before the last one must not be kept."""
         self._entries: dict[Key, _Entry] = {}
         self._size = 0
 
@@ -50,7 +50,7 @@ class ResultCache:
         return entry.result if isinstance(entry.result, type) else None
 
     def keep(self, key: Key, result: CacheableResult, size: int, age: int) -> None:
-        """Keep a result of `size` bytes for as long as it says, unless it was outdated on its way."""
+        """Keep a result of `size` bytes while it is fresh, unless it was outdated on its way (`age`)."""
         if result.ttl_ms is UNSET or result.ttl_ms <= 0 or age != self.age or size > CACHE_BYTES:
             return
         self._remove(key)
@@ -59,16 +59,16 @@ class ResultCache:
         while self._size > CACHE_BYTES:
             self._remove(next(iter(self._entries)))
 
-    def invalidate(self, news: Change) -> None:
-        """Forget what is no longer true."""
+    def invalidate(self, change: Change) -> None:
+        """Forget the results that a change outdates."""
         self.age += 1
-        if news.method == RESOURCE_UPDATED:
-            self._remove(("resources/read", news.subject))
-        for method in STALE_AFTER.get(news.method, ()):
+        if change.method == RESOURCE_UPDATED:
+            self._remove(("resources/read", change.subject))
+        for method in STALE_AFTER.get(change.method, ()):
             self.forget(method)
 
     def forget(self, method: str) -> bool:
-        """Forget all results of a method; whether there were any."""
+        """Forget all results of a method. Returns whether there were any."""
         keys = [key for key in self._entries if key[0] == method]
         for key in keys:
             self._remove(key)

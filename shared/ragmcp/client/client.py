@@ -1,58 +1,50 @@
-"""The client: asks one server, in the era it speaks.
+"""The client: requests to one server, in the era it speaks.
 
-Not the transport: a client asks through a `Link`, be it a connection (`connect`) or HTTP; how the server
-is reached, and its process started and ended, is the concern of `stdio` and `http`.
+It works through a `Link`: a connection (`connect`), or HTTP. `stdio` and `http` reach servers, and start and
+end their processes.
 """
 
 from __future__ import annotations
 
 import itertools
-import logging
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
+from ragmcp.client.core import Core, Link
 from ragmcp.client.handlers import NO_HANDLERS, Handlers
-from ragmcp.client.listing import every_page, fresh
+from ragmcp.client.lists import list_all, request_cached
 from ragmcp.concurrency import beside, confined
 from ragmcp.errors import UnreadableAnswer, WireError
-from ragmcp.peer import Channel, Peer
+from ragmcp.legacy_hook import require_legacy
+from ragmcp.peer import Peer
 from ragmcp.protocol.connection import Connection
-from ragmcp.protocol.eras import HEADER_MISMATCH, LATEST_MODERN, modern_meta
+from ragmcp.protocol.eras import HEADER_MISMATCH
 from ragmcp.protocol.jsonrpc import Id, Notification, Request
-from ragmcp.protocol.results import TASK, UNKNOWN_SERVER, ToolCallResult, complete, given, kind_of
+from ragmcp.protocol.results import TASK, ToolCallResult, complete, kind_of, or_none
 from ragmcp.protocol.schema.base import (
-    NO_META,
     EmptyResult,
     Implementation,
     LogLevel,
     Params,
     ProgressParams,
-    RequestMeta,
     Result,
     Wire,
 )
 from ragmcp.protocol.schema.content import ResourceContents
-from ragmcp.protocol.schema.discovery import ServerCapabilities
 from ragmcp.protocol.schema.tools import CallToolResult, ListToolsResult, ToolCall, ToolInfo
 from ragmcp.streams import Stream
-from ragmcp.tracing import NO_TRACE, current
 
 if TYPE_CHECKING:
-    from ragmcp.client.cache import ResultCache
-    from ragmcp.client.notifications import News, Subscriptions
+    from ragmcp.client.subscriptions import Subscription, Subscriptions
     from ragmcp.protocol.schema.completion import Completion, Reference
     from ragmcp.protocol.schema.prompts import GetPromptResult, PromptInfo
     from ragmcp.protocol.schema.resources import ResourceInfo, ResourceTemplate
     from ragmcp.protocol.schema.subscriptions import Filter
-
-__all__ = ["Client", "EraName", "OnProgress", "ToolCallResult", "connect"]
-
-log = logging.getLogger(__name__)
 
 R = TypeVar("R", bound=Result)
 EraName: TypeAlias = Literal["modern", "legacy"]
@@ -63,68 +55,31 @@ OnProgress: TypeAlias = Callable[[float, float | None, str | None], None]
 # A server may load a lot before it answers the first time; one that never does must not hang its host.
 LIST_SECONDS = 60.0
 
-# Who wants more input than this will not stop by itself.
+# A server that wants more input than this will not stop by itself.
 MAX_ROUNDS = 20
 
-# How the methods end that tell of changes: of lists, resources and tasks.
-NEWS = ("/list_changed", "/updated", "/tasks")
+# The last words of the notifications of changes: to lists, resources and tasks.
+CHANGES = ("/list_changed", "/updated", "/tasks")
 
 
-class Link(Channel, Protocol):
-    """The way to a server: a connection, or HTTP."""
+class Client(Core):
+    """A server, as its client sees it.
 
-    @property
-    def next_id(self) -> int:
-        """The id that the next request will have."""
-
-
-class Client:
-    """A server, as seen by who asks it.
-
-    What asks raises WireError where the server refused, ConnectionClosed, RequestTimedOut,
-    RemoteProtocolError for an unusable answer, NotEncodable; over HTTP also ServerUnreachable, HttpRefused.
+    Requests raise WireError where the server refused, ConnectionClosed, RequestTimedOut, RemoteProtocolError
+    for an unusable answer, NotEncodable; over HTTP also ServerUnreachable, HttpRefused.
     Every `timeout` is in seconds, None for no limit.
     """
 
     def __init__(self, channel: Link, identity: Implementation, handlers: Handlers = NO_HANDLERS) -> None:
-        self.server = UNKNOWN_SERVER
-        self.revision = LATEST_MODERN
-        self.capabilities = ServerCapabilities()
-        self.instructions: str | None = None
+        super().__init__(channel, identity, handlers)
         self.admit_tools: Callable[[list[ToolInfo]], list[ToolInfo]] = list
-        """What the transport can call of the tools there are."""
-        self.identity = identity
-        self.channel = channel
-        self.handlers = handlers
-        self.declared = handlers.capabilities()
-        self._log_level: LogLevel | UnsetType = UNSET
+        """The tools, of those listed, that the transport can call."""
         self._tokens = itertools.count(1)
         self._on_progress: dict[Id | UnsetType, OnProgress] = {}
 
-    @property
-    def modern(self) -> bool:
-        """Whether the server is of the stateless era."""
-        return self.revision >= LATEST_MODERN
-
-    @property
-    def is_closed(self) -> bool:
-        """Whether the connection has ended; over HTTP: whether the server could last not be reached."""
-        return self.channel.closed.is_set()
-
-    async def closed(self) -> None:
-        """Wait until that is so."""
-        await self.channel.closed.wait()
-
-    @cached_property
-    def cache(self) -> ResultCache:
-        """Results the server said stay fresh for a while."""
-        from ragmcp.client.cache import ResultCache
-
-        return ResultCache()
-
     @cached_property
     def _subscriptions(self) -> Subscriptions:
-        from ragmcp.client.notifications import Subscriptions
+        from ragmcp.client.subscriptions import Subscriptions
 
         return Subscriptions(self)
 
@@ -132,8 +87,9 @@ class Client:
 
     async def list_tools(self, *, timeout: float | None = LIST_SECONDS) -> list[ToolInfo]:
         """All tools, from every page."""
-        pages = await every_page(self, "tools/list", ListToolsResult, timeout)
-        return self.admit_tools([tool for page in pages for tool in page.tools])
+        return self.admit_tools(
+            await list_all(self, "tools/list", ListToolsResult, lambda page: page.tools, timeout)
+        )
 
     async def call_tool(
         self,
@@ -162,7 +118,7 @@ class Client:
         except WireError as error:
             if error.code != HEADER_MISMATCH:
                 raise
-        # The tool is not what it was when we last looked: it wants other headers. (Client Behavior)
+        # The tool has changed since it was listed: it wants other headers. (Client Behavior)
         self.cache.forget("tools/list")
         await self.list_tools()
         return await self.request("tools/call", params, CallToolResult, timeout)
@@ -173,33 +129,35 @@ class Client:
         """All resources, from every page."""
         from ragmcp.protocol.schema.resources import ListResourcesResult
 
-        pages = await every_page(self, "resources/list", ListResourcesResult, timeout)
-        return [resource for page in pages for resource in page.resources]
+        return await list_all(
+            self, "resources/list", ListResourcesResult, lambda page: page.resources, timeout
+        )
 
     async def list_resource_templates(
         self, *, timeout: float | None = LIST_SECONDS
     ) -> list[ResourceTemplate]:
         """All templates, from every page."""
-        from ragmcp.protocol.schema.resources import ListResourceTemplatesResult
+        from ragmcp.protocol.schema.resources import ListResourceTemplatesResult as Templates
 
-        pages = await every_page(self, "resources/templates/list", ListResourceTemplatesResult, timeout)
-        return [template for page in pages for template in page.resource_templates]
+        return await list_all(
+            self, "resources/templates/list", Templates, lambda page: page.resource_templates, timeout
+        )
 
     async def read_resource(
         self, uri: str, *, timeout: float | None = LIST_SECONDS
     ) -> list[ResourceContents]:
-        """What is in a resource."""
+        """The contents of a resource."""
         from ragmcp.protocol.schema.resources import ReadResourceResult, ResourceParams
 
         params = ResourceParams(meta=self.meta(), uri=uri)
-        return list((await fresh(self, "resources/read", uri, params, ReadResourceResult, timeout)).contents)
+        result = await request_cached(self, "resources/read", uri, params, ReadResourceResult, timeout)
+        return list(result.contents)
 
     async def list_prompts(self, *, timeout: float | None = LIST_SECONDS) -> list[PromptInfo]:
         """All prompts, from every page."""
         from ragmcp.protocol.schema.prompts import ListPromptsResult
 
-        pages = await every_page(self, "prompts/list", ListPromptsResult, timeout)
-        return [prompt for page in pages for prompt in page.prompts]
+        return await list_all(self, "prompts/list", ListPromptsResult, lambda page: page.prompts, timeout)
 
     async def get_prompt(
         self,
@@ -223,7 +181,7 @@ class Client:
         *,
         timeout: float | None = LIST_SECONDS,
     ) -> Completion:
-        """Values for an `argument` of which `value` is typed, `others` being filled in already."""
+        """Values for an `argument` of which `value` is typed so far; `others` have their values already."""
         from ragmcp.protocol.schema.completion import Argument, CompleteParams, CompleteResult, Context
 
         params = CompleteParams(
@@ -234,83 +192,61 @@ class Client:
         )
         return (await self.request("completion/complete", params, CompleteResult, timeout)).completion
 
-    # News, logs, signs of life
+    # Changes, log messages, ping
 
-    def listening(self, filter: Filter) -> AbstractAsyncContextManager[News]:
-        """What changes at the server while the block runs, in both eras: `async for change in news`."""
-        return self._subscriptions.listening(filter)
+    def subscribe(self, filter: Filter) -> AbstractAsyncContextManager[Subscription]:
+        """The changes at the server while the block runs: `async for change in subscription`."""
+        return self._subscriptions.subscribe(filter)
 
     async def set_log_level(self, level: LogLevel) -> None:
-        """Hear log messages of this severity and above, through `Handlers.on_log`."""
-        self._log_level = level
+        """Get log messages of this severity and above, through `Handlers.on_log`."""
+        self.log_level = level
         if not self.modern:
-            from ragmcp.protocol.schema.logging import SetLevelParams
-
-            params = SetLevelParams(meta=self.meta(), level=level)
-            await self.request("logging/setLevel", params, EmptyResult, LIST_SECONDS)
+            await require_legacy("client").set_log_level(self, level)
 
     async def ping(self, *, timeout: float | None = LIST_SECONDS) -> None:
-        """Whether the server answers. The modern era has no ping, but `server/discover` everywhere."""
+        """Wait for a sign of life. The modern era has no ping, but `server/discover` everywhere."""
         method = "server/discover" if self.modern else "ping"
         await self.request(method, Params(meta=self.meta()), Result, timeout)
 
-    # Asking
-
-    def meta(self, token: Id | UnsetType = UNSET) -> RequestMeta:
-        """The `_meta` of a request."""
-        trace = current.get()
-        if self.modern:
-            meta = modern_meta(self.identity, self.revision, self.declared, token)
-            if trace is NO_TRACE and self._log_level is UNSET:
-                return meta
-            return msgspec.structs.replace(
-                meta, log_level=self._log_level, traceparent=trace.parent, tracestate=trace.state
-            )
-        if token is UNSET and trace is NO_TRACE:
-            return NO_META
-        return RequestMeta(progress_token=token, traceparent=trace.parent, tracestate=trace.state)
-
-    async def request(self, method: str, params: Params, type: type[R], timeout: float | None) -> R:
-        """Ask for anything the protocol has; `params` with our `meta`. Gives the input that it takes."""
-        answer = await self.channel.request(method, params, timeout)
-        return complete(method, answer, type) or await self.go_on(method, params, type, timeout, answer)
+    # Answers that are no results yet
 
     async def go_on(
         self, method: str, params: Params, type: type[R], timeout: float | None, answer: Raw
     ) -> R:
-        """The result after an `answer` that was none yet."""
-        from ragmcp.client.rounds import with_input
-
+        """The result after the input that the server wants, or after the task it has started."""
         for _ in range(MAX_ROUNDS):
             if kind_of(answer) == TASK:
                 if not self.handlers.tasks:
                     raise UnreadableAnswer(method, "it is a task, which this client does not declare")
-                from ragmcp.client.tasks import followed
+                from ragmcp.client.tasks import follow_task
 
-                answer = await followed(self, method, answer, timeout)
+                answer = await follow_task(self, method, answer, timeout)
             else:
-                params = await with_input(self.handlers, method, params, answer)
+                from ragmcp.client.input_required import add_input
+
+                params = await add_input(self.handlers, method, params, answer)
                 answer = await self.channel.request(method, params, timeout)
             if (result := complete(method, answer, type)) is not None:
                 return result
         raise UnreadableAnswer(method, f"it still wants input after {MAX_ROUNDS} rounds")
 
-    # Hearing
+    # Messages from the server
 
-    def heard(self, notification: Notification) -> None:
+    def handle_notification(self, notification: Notification) -> None:
         """Take a notification from the server."""
         match notification.method:
             case "notifications/progress":
-                news = msgspec.json.decode(notification.params, type=ProgressParams)
-                if on_progress := self._on_progress.get(news.progress_token):
-                    on_progress(news.progress, given(news.total), given(news.message))
+                progress = msgspec.json.decode(notification.params, type=ProgressParams)
+                if on_progress := self._on_progress.get(progress.progress_token):
+                    on_progress(progress.progress, or_none(progress.total), or_none(progress.message))
             case "notifications/message" if self.handlers.on_log is not None:
                 from ragmcp.protocol.schema.logging import LogMessage
 
                 self.handlers.on_log(msgspec.json.decode(notification.params, type=LogMessage))
             case "notifications/subscriptions/acknowledged":
                 self._subscriptions.acknowledged(notification)
-            case method if method.endswith(NEWS):
+            case method if method.endswith(CHANGES):
                 change = self._subscriptions.changed(notification)
                 self.cache.invalidate(change)
                 if self.handlers.on_change is not None:
@@ -336,19 +272,19 @@ async def connect(
 
     Raises ConnectionClosed, RequestTimedOut, WireError, UnsupportedRevision, UnreadableAnswer.
     """
-    from ragmcp.client.handshake import initialize, settle
+    from ragmcp.client.handshake import initialize, negotiate
 
     client: Client
     peer = Peer(
         stream,
         Connection(message_bytes, refuses=False),
         lambda request: client.answer(request),
-        lambda notification: client.heard(notification),
+        lambda notification: client.handle_notification(notification),
     )
     client = Client(peer, identity, handlers)
     async with beside(peer.run):
         if era is None:
-            await settle(client)
+            await negotiate(client)
         elif era == "legacy":
             await initialize(client)
         yield client

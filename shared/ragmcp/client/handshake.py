@@ -1,79 +1,59 @@
-"""How a client finds out what a server speaks, and begins to speak it. Source: basic/versioning."""
+"""How a client finds out which era and revision a server speaks. Source: basic/versioning."""
 
 from __future__ import annotations
 
 from msgspec import Raw
 
-from ragmcp.client.client import Client
+from ragmcp.client.core import Core
 from ragmcp.errors import RequestTimedOut, WireError
-from ragmcp.protocol.eras import (
-    LATEST_LEGACY,
-    LATEST_MODERN,
-    MODERN_ERRORS,
-    UNSUPPORTED_VERSION,
-    check_legacy,
-    verdict,
-)
-from ragmcp.protocol.results import complete, given, server_info
-from ragmcp.protocol.schema.base import Implementation, Params
+from ragmcp.legacy_hook import require_legacy
+from ragmcp.protocol.eras import LATEST_MODERN, MODERN_ERRORS, UNSUPPORTED_VERSION, verdict
+from ragmcp.protocol.results import complete, or_none, server_info
+from ragmcp.protocol.schema.base import Params
 from ragmcp.protocol.schema.discovery import DiscoverResult
-from ragmcp.protocol.schema.initialize import InitializeParams, InitializeResult
 
-# A server that says nothing to `server/discover` is a legacy one that ignores what comes before `initialize`.
+# A server that does not answer `server/discover` is a legacy one that ignores what comes before `initialize`.
 PROBE_SECONDS = 5.0
-# A server may load a lot before it answers the first time; one that never does must not hang its host.
-HANDSHAKE_SECONDS = 60.0
 
 
-async def settle(client: Client) -> None:
+async def negotiate(core: Core) -> None:
     """Find out the server's era, and shake hands with a legacy one. Raises UnsupportedRevision."""
-    if await discover(client):
+    if await discover(core):
         return
     try:
-        await initialize(client)
+        await initialize(core)
     except WireError as error:
         # Modern after all: it only started too slowly for the first probe.
-        if error.code not in MODERN_ERRORS or not await discover(client):
+        if error.code not in MODERN_ERRORS or not await discover(core):
             raise
 
 
-async def discover(client: Client) -> bool:
+async def discover(core: Core) -> bool:
     """Find out whether the server is modern, and its revision. Raises UnsupportedRevision."""
-    client.revision = LATEST_MODERN
-    answer = await _probe(client)
+    core.revision = LATEST_MODERN
+    answer = await _probe(core)
     revision = verdict(answer)
     if revision is None:
         return False
-    client.revision = revision
+    core.revision = revision
     if isinstance(answer, WireError) and answer.code == UNSUPPORTED_VERSION:
-        answer = await _probe(client)
+        answer = await _probe(core)
     if isinstance(answer, Raw) and (found := complete("server/discover", answer, DiscoverResult)):
-        _introduce(client, server_info(found), found)
+        core.server = server_info(found)
+        core.capabilities = found.capabilities
+        core.instructions = or_none(found.instructions)
     return True
 
 
-async def _probe(client: Client) -> Raw | WireError | None:
+async def _probe(core: Core) -> Raw | WireError | None:
     try:
-        return await client.channel.request("server/discover", Params(meta=client.meta()), PROBE_SECONDS)
+        return await core.channel.request("server/discover", Params(meta=core.meta()), PROBE_SECONDS)
     except WireError as error:
         return error
     except RequestTimedOut:
         return None
 
 
-async def initialize(client: Client) -> None:
-    """The legacy handshake. Raises UnreadableAnswer for a revision we do not speak."""
-    client.revision = LATEST_LEGACY
-    params = InitializeParams(
-        protocol_version=LATEST_LEGACY, client_info=client.identity, capabilities=client.declared
-    )
-    found = await client.request("initialize", params, InitializeResult, HANDSHAKE_SECONDS)
-    client.revision = check_legacy(found.protocol_version)
-    _introduce(client, found.server_info, found)
-    await client.channel.notify("notifications/initialized", {})
-
-
-def _introduce(client: Client, server: Implementation, found: DiscoverResult | InitializeResult) -> None:
-    client.server = server
-    client.capabilities = found.capabilities
-    client.instructions = given(found.instructions)
+async def initialize(core: Core) -> None:
+    """The legacy handshake. Raises UnreadableAnswer for a revision we do not speak, UnsupportedRevision."""
+    await require_legacy("client").initialize(core)

@@ -14,9 +14,10 @@ from typing import Any, Self, TypeVar
 import anyio
 
 from ragmcp.backoff import Backoff
-from ragmcp.client.client import Client, OnProgress, ToolCallResult
+from ragmcp.client.client import Client, OnProgress
 from ragmcp.concurrency import beside
 from ragmcp.errors import ConnectionClosed, RagMcpError, RequestTimedOut, ServerUnreachable
+from ragmcp.protocol.results import ToolCallResult
 from ragmcp.protocol.schema.tools import ToolInfo
 
 log = logging.getLogger(__name__)

@@ -1,43 +1,33 @@
-"""The client's half of tasks: a call that goes on at the server is asked about until it has ended.
-
-Source: SEP-2663.
-"""
+"""A call that the server runs as a task: the client polls it until it has ended. Source: SEP-2663."""
 
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 import anyio
-import msgspec
 from msgspec import UNSET, Raw
 
-from ragmcp.client.rounds import answers
+from ragmcp.client.core import Core
+from ragmcp.client.input_required import input_responses
 from ragmcp.errors import RagMcpError, TaskCancelled, UnreadableAnswer
-from ragmcp.protocol.decoding import DECODE_ERRORS
+from ragmcp.protocol.results import decode_answer
 from ragmcp.protocol.schema.base import EmptyResult
 from ragmcp.protocol.schema.tasks import TaskParams, TaskState, UpdateTaskParams
 
-if TYPE_CHECKING:
-    from ragmcp.client.client import Client
-
-# What a server wants us to pause between two questions is kept to within these; one of hours helps nobody.
+# The bounds of the pause between two polls, whatever the server asks for.
 LEAST_SECONDS = 0.05
 MOST_SECONDS = 30.0
-# Where a server names no pause: as often as a person would look.
+# The pause where the server names none: as often as a person would look.
 USUAL_SECONDS = 0.5
 CANCEL_SECONDS = 1.0
 
 
-async def followed(client: Client, method: str, answer: Raw, timeout: float | None) -> Raw:
-    """The result of the task that `answer` speaks of. Cancelling the wait cancels the task.
+async def follow_task(core: Core, method: str, answer: Raw, timeout: float | None) -> Raw:
+    """The result of the task in `answer`. Cancelling the wait cancels the task.
 
-    `timeout` in seconds is for each question about it. Raises WireError where the task failed, TaskCancelled.
+    `timeout` (seconds) is for each poll. Raises WireError where the task failed, TaskCancelled.
     """
-    try:
-        task = msgspec.json.decode(answer, type=TaskState)
-    except DECODE_ERRORS as error:
-        raise UnreadableAnswer(method, str(error)) from None
+    task = decode_answer(method, answer, TaskState)
     answered: set[str] = set()
     try:
         while True:
@@ -51,17 +41,17 @@ async def followed(client: Client, method: str, answer: Raw, timeout: float | No
                 case "completed" | "failed":
                     raise UnreadableAnswer(method, f"its task is {task.status} without saying how")
                 case "input_required":
-                    await _give_input(client, method, task, answered, timeout)
+                    await _give_input(core, method, task, answered, timeout)
             await anyio.sleep(_pause(task))
-            params = TaskParams(meta=client.meta(), task_id=task.task_id)
-            task = await client.request("tasks/get", params, TaskState, timeout)
+            params = TaskParams(meta=core.meta(), task_id=task.task_id)
+            task = await core.request("tasks/get", params, TaskState, timeout)
     except BaseException:
         if task.ended:
             raise
-        # Nobody follows it any more. Whatever becomes of this, the wait ended as it did.
+        # Its result is no longer wanted. A failure to cancel it must not replace the first error.
         with anyio.move_on_after(CANCEL_SECONDS, shield=True), suppress(RagMcpError):
-            params = TaskParams(meta=client.meta(), task_id=task.task_id)
-            await client.request("tasks/cancel", params, EmptyResult, timeout=None)
+            params = TaskParams(meta=core.meta(), task_id=task.task_id)
+            await core.request("tasks/cancel", params, EmptyResult, timeout=None)
         raise
 
 
@@ -72,12 +62,12 @@ def _pause(task: TaskState) -> float:
 
 
 async def _give_input(
-    client: Client, method: str, task: TaskState, answered: set[str], timeout: float | None
+    core: Core, method: str, task: TaskState, answered: set[str], timeout: float | None
 ) -> None:
-    """Answer what was not answered before: a key is asked once, but shown until the task goes on."""
+    """Answer the new requests: a key is asked once, but listed until the task goes on."""
     asked = {key: request for key, request in (task.input_requests or {}).items() if key not in answered}
     if asked:
-        given = await answers(client.handlers, method, asked)
+        responses = await input_responses(core.handlers, method, asked)
         answered |= asked.keys()
-        params = UpdateTaskParams(meta=client.meta(), task_id=task.task_id, input_responses=given)
-        await client.request("tasks/update", params, EmptyResult, timeout)
+        params = UpdateTaskParams(meta=core.meta(), task_id=task.task_id, input_responses=responses)
+        await core.request("tasks/update", params, EmptyResult, timeout)

@@ -11,7 +11,8 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from enum import Enum, auto
 from typing import Protocol
 
-from ragmcp.client.client import Client, EraName, Link, connect
+from ragmcp.client.client import Client, EraName, connect
+from ragmcp.client.core import Link
 from ragmcp.client.handlers import NO_HANDLERS, Handlers
 from ragmcp.client.handshake import discover, initialize
 from ragmcp.concurrency import beside
@@ -126,7 +127,7 @@ class _Opening:
 
     def modern(self) -> Client:
         """A client of a server known to be modern."""
-        link = ModernHttp(self._http, lambda notification: client.heard(notification))
+        link = ModernHttp(self._http, lambda notification: client.handle_notification(notification))
         client = Client(link, self._identity, self._handlers)
         client.admit_tools = link.admit_tools
         return client
@@ -145,7 +146,7 @@ class _Opening:
         link: RunningLink = require_legacy("http_client").LegacyHttp(
             self._http,
             lambda request: client.answer(request),
-            lambda notification: client.heard(notification),
+            lambda notification: client.handle_notification(notification),
         )
         client = Client(link, self._identity, self._handlers)
         async with AsyncExitStack() as attempt:

@@ -1,4 +1,4 @@
-"""What a client makes of an answer: the typed result, or what the server needs first. Pure."""
+"""Answers as a client reads them: the typed result, or what the server needs first. Pure."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import msgspec
 from msgspec import UNSET, Raw
 
 from ragmcp.errors import UnreadableAnswer
+from ragmcp.protocol.decoding import DECODE_ERRORS
 from ragmcp.protocol.schema.base import SERVER_INFO, Implementation, Result
 from ragmcp.protocol.schema.content import Content, TextContent
 from ragmcp.protocol.schema.tools import CallToolResult
@@ -21,11 +22,9 @@ COMPLETE = (UNSET, "complete")
 
 UNKNOWN_SERVER = Implementation(name="unknown", version="unknown")
 
-_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-
 
 class ToolCallResult(msgspec.Struct, frozen=True):
-    """What a tool gave back; `structured` is None where it gave text only."""
+    """The result of a tool call; `structured` is None where the tool returned text only."""
 
     content: list[Content]
     structured: Any
@@ -38,40 +37,48 @@ class ToolCallResult(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, result: CallToolResult) -> ToolCallResult:
-        """Without what only the wire needs."""
+        """Without the fields that only the wire needs."""
         structured = None if result.structured_content is UNSET else result.structured_content
         return cls(result.content, structured, result.is_error)
 
 
 def complete(method: str, answer: Raw, type: type[R]) -> R | None:
-    """The result; None where the server needs input first, or made a task of it. Raises UnreadableAnswer."""
+    """The result; None where the server needs input first, or starts a task. Raises UnreadableAnswer."""
     result: R | None = None
     reason = ""
     try:
         result = msgspec.json.decode(answer, type=type)
         kind = result.result_type
-    except _UNREADABLE as error:
+    except DECODE_ERRORS as error:
         reason = str(error)
         kind = kind_of(answer)
     if kind == INPUT_REQUIRED or (kind == TASK and type is CallToolResult):
         return None
     if kind not in COMPLETE:
-        raise UnreadableAnswer(method, f"its resultType is {kind!r}, which we do not know")
+        raise UnreadableAnswer(method, f"its resultType is {kind!r}, which is unknown")
     if result is None:
         raise UnreadableAnswer(method, reason)
     return result
 
 
+def decode_answer(method: str, answer: Raw, type: type[R]) -> R:
+    """An answer of that type. Raises UnreadableAnswer."""
+    try:
+        return msgspec.json.decode(answer, type=type)
+    except DECODE_ERRORS as error:
+        raise UnreadableAnswer(method, str(error)) from None
+
+
 def kind_of(answer: Raw) -> Any:
-    """Its `resultType`; UNSET where there is none."""
+    """The `resultType` of an answer; UNSET where it has none."""
     try:
         return msgspec.json.decode(answer, type=Result).result_type
-    except _UNREADABLE:
+    except DECODE_ERRORS:
         return UNSET
 
 
 def server_info(result: Result) -> Implementation:
-    """Who answered, where the result says so."""
+    """The server that answered, where the result names it."""
     if result.meta is UNSET:
         return UNKNOWN_SERVER
     try:
@@ -80,6 +87,6 @@ def server_info(result: Result) -> Implementation:
         return UNKNOWN_SERVER
 
 
-def given(value: Any) -> Any:
-    """None for what is not there."""
+def or_none(value: Any) -> Any:
+    """The value; None for UNSET."""
     return None if value is UNSET else value

@@ -11,7 +11,6 @@ import pytest
 from ragchat.errors import MemoryRefused, MemoryTimedOut, MemoryUnavailable, RagChatError
 from ragchat.memory.client import MemoryClient
 from ragchat.memory.types import QueryResult
-from ragmcp.client.client import ToolCallResult
 from ragmcp.errors import (
     ConnectionClosed,
     NotEncodable,
@@ -20,6 +19,7 @@ from ragmcp.errors import (
     ServerNotStarted,
     WireError,
 )
+from ragmcp.protocol.results import ToolCallResult
 from ragmcp.protocol.schema.tools import ToolInfo
 from tests.support.memory import memory_in
 

@@ -100,7 +100,7 @@ async def test_every_write_is_announced(client: Client) -> None:
     wanted = Filter(resources_list_changed=True, resource_subscriptions=[uri])
     heard: list[Change] = []
 
-    async with client.listening(wanted) as news:
+    async with client.subscribe(wanted) as news:
 
         async def hear(count: int) -> list[Change]:
             heard[:] = [await anext(news) for _ in range(count)]

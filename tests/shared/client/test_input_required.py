@@ -107,10 +107,10 @@ async def test_a_server_that_never_has_enough_is_left() -> None:
         ({"resultType": "task", "content": []}, "it is a task"),
         ({"resultType": "hologram"}, "its resultType is 'hologram'"),
         ({"resultType": "input_required", "inputRequests": 5}, "object"),
-        ({"resultType": "input_required", "inputRequests": {"a": NAME}}, "asks for what it may not"),
+        ({"resultType": "input_required", "inputRequests": {"a": NAME}}, "its input request is not allowed"),
         (
             {"resultType": "input_required", "inputRequests": {"a": {"method": "x"}}},
-            "asks for what it may not",
+            "its input request is not allowed",
         ),
     ],
 )
@@ -123,7 +123,7 @@ async def test_what_we_do_not_know_or_declare_is_an_error(fields: dict[str, Any]
 
 async def test_a_list_may_not_ask() -> None:
     async with connected(lambda message: [required(message, requestState="x")]) as (client, _):
-        with pytest.raises(UnreadableAnswer, match="may not for this method"):
+        with pytest.raises(UnreadableAnswer, match="this method does not allow"):
             await client.list_tools()
 
 

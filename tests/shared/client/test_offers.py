@@ -158,7 +158,7 @@ async def test_news_come_while_one_listens(way: tuple[str, EraName]) -> None:
     wanted = Filter(tools_list_changed=True, resource_subscriptions=[WELCOME])
     async with connected(way, on_change=changes.append) as client:
         before = {tool.name for tool in await client.list_tools()}
-        async with client.listening(wanted) as news:
+        async with client.subscribe(wanted) as news:
             await client.call_tool("Grow", timeout=10)
             heard = [await anext(news), await anext(news)]
         assert {(change.method, change.subject) for change in heard} == {
@@ -175,8 +175,8 @@ async def test_news_come_while_one_listens(way: tuple[str, EraName]) -> None:
 async def test_two_who_listen_hear_what_they_want_and_nothing_else(way: tuple[str, EraName]) -> None:
     async with connected(way) as client:
         async with (
-            client.listening(Filter(tools_list_changed=True)) as tools,
-            client.listening(Filter(resource_subscriptions=[WELCOME, "note://second"])) as notes,
+            client.subscribe(Filter(tools_list_changed=True)) as tools,
+            client.subscribe(Filter(resource_subscriptions=[WELCOME, "note://second"])) as notes,
         ):
             await client.call_tool("Grow", timeout=10)
             assert (await anext(tools)).method == "notifications/tools/list_changed"

@@ -73,7 +73,7 @@ async def test_a_forgotten_session_is_begun_anew_with_all_that_the_server_was_to
     async with scripted(serving(answer), "legacy") as (client, server):
         await client.set_log_level("error")
         async with (
-            client.listening(Filter(resource_subscriptions=["note://a"])),
+            client.subscribe(Filter(resource_subscriptions=["note://a"])),
             anyio.create_task_group() as t,
         ):
             for _ in range(3):
@@ -228,7 +228,7 @@ async def test_the_servers_own_stream_is_opened_again_where_it_broke(monkeypatch
 
     script = serving(answer, get=Said(pieces=[b"id: 1\ndata: \n\n"], breaks=True))
     async with scripted(script, "legacy") as (client, _):
-        async with client.listening(Filter(tools_list_changed=True)) as news:
+        async with client.subscribe(Filter(tools_list_changed=True)) as news:
             assert (await anext(news)).method == "notifications/tools/list_changed"
         never.set()
 
@@ -246,7 +246,7 @@ async def test_the_servers_own_stream_is_opened_as_soon_as_there_is_room(
         return next(streams, NO_STREAM) if heard.verb == "GET" else serving(done)(heard)
 
     async with scripted(script, "legacy") as (client, _):
-        async with client.listening(Filter(tools_list_changed=True)) as news:
+        async with client.subscribe(Filter(tools_list_changed=True)) as news:
             listens.set()
             assert (await anext(news)).method == "notifications/tools/list_changed"
         never.set()

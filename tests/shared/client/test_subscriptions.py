@@ -7,7 +7,7 @@ from typing import Any
 import anyio
 import pytest
 
-from ragmcp.client import notifications as news_module
+from ragmcp.client import subscriptions as subscriptions_module
 from ragmcp.client.client import Client
 from ragmcp.errors import ConnectionClosed, RequestTimedOut, WireError
 from ragmcp.protocol.schema.subscriptions import Filter
@@ -35,8 +35,8 @@ def agreeing(message: dict[str, Any]) -> list[Any]:
 async def test_news_go_to_whom_their_id_means() -> None:
     async with (
         connected(agreeing) as (client, server),
-        client.listening(TOOLS) as first,
-        client.listening(TOOLS) as second,
+        client.subscribe(TOOLS) as first,
+        client.subscribe(TOOLS) as second,
     ):
         one, two = (message["id"] for message in server.heard)
         server.say(notification(CHANGED, 999))
@@ -54,29 +54,29 @@ async def test_what_the_server_will_not_tell_is_known() -> None:
     def script(message: dict[str, Any]) -> list[Any]:
         return [notification(ACKNOWLEDGED, message["id"], notifications={})] if "id" in message else []
 
-    async with connected(script) as (client, _), client.listening(TOOLS) as news:
-        assert (news.wanted, news.honoured) == (TOOLS, Filter())
+    async with connected(script) as (client, _), client.subscribe(TOOLS) as news:
+        assert (news.requested, news.honoured) == (TOOLS, Filter())
 
 
 async def test_a_server_that_cannot_tell_anything_says_so() -> None:
     async with connected(lambda message: [failure(message, -32601)]) as (client, _):
         with pytest.raises(WireError):
-            async with client.listening(TOOLS):
+            async with client.subscribe(TOOLS):
                 pass
 
 
 async def test_a_server_that_does_not_agree_in_time_is_not_waited_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(news_module, "ACKNOWLEDGE_SECONDS", 0.05)
+    monkeypatch.setattr(subscriptions_module, "ACKNOWLEDGE_SECONDS", 0.05)
     async with connected(lambda _: []) as (client, _):
         with pytest.raises(RequestTimedOut):
-            async with client.listening(TOOLS):
+            async with client.subscribe(TOOLS):
                 pass
 
 
 async def test_the_servers_own_end_is_the_end_of_the_news() -> None:
-    async with connected(agreeing) as (client, server), client.listening(TOOLS) as news:
+    async with connected(agreeing) as (client, server), client.subscribe(TOOLS) as news:
         id = server.heard[0]["id"]
         server.say(notification(CHANGED, id))
         server.say(success(server.heard[0], resultType="complete"))
@@ -90,7 +90,7 @@ async def test_the_end_of_the_connection_is_told_to_who_listens(era: Any) -> Non
             return None
         return [success(message, **INITIALIZED)] if message["method"] == "initialize" else agreeing(message)
 
-    async with connected(script, era) as (client, _), client.listening(TOOLS) as news:
+    async with connected(script, era) as (client, _), client.subscribe(TOOLS) as news:
         with pytest.raises(ConnectionClosed):
             await client.call_tool("die", timeout=5)
         with pytest.raises(ConnectionClosed):
@@ -100,12 +100,12 @@ async def test_the_end_of_the_connection_is_told_to_who_listens(era: Any) -> Non
 async def test_what_the_body_raises_comes_out_as_it_is() -> None:
     async with connected(agreeing) as (client, _):
         with pytest.raises(ZeroDivisionError):
-            async with client.listening(TOOLS):
+            async with client.subscribe(TOOLS):
                 raise ZeroDivisionError
 
 
 async def test_a_stream_that_breaks_is_opened_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(news_module, "FIRST_PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(subscriptions_module, "FIRST_PAUSE_SECONDS", 0.01)
     never = anyio.Event()
 
     def script(heard: Heard) -> Said:
@@ -119,7 +119,7 @@ async def test_a_stream_that_breaks_is_opened_anew(monkeypatch: pytest.MonkeyPat
 
     async with over_http(script) as (client, server):
         await client.list_tools()
-        async with client.listening(TOOLS) as news:
+        async with client.subscribe(TOOLS) as news:
             assert (await anext(news)).method == CHANGED
             # What was kept may have been outdated while nobody listened.
             await client.list_tools()
@@ -129,14 +129,14 @@ async def test_a_stream_that_breaks_is_opened_anew(monkeypatch: pytest.MonkeyPat
 async def test_news_that_are_refused_after_a_break_end_with_the_reason(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(news_module, "FIRST_PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(subscriptions_module, "FIRST_PAUSE_SECONDS", 0.01)
 
     def script(heard: Heard) -> Said:
         if len(server.heard) > 1:
             return Said(400, error(heard, -32602, "no more"))
         return Said(pieces=[event(notification(ACKNOWLEDGED, heard.message["id"], notifications={}))])
 
-    async with over_http(script) as (client, server), client.listening(TOOLS) as news:
+    async with over_http(script) as (client, server), client.subscribe(TOOLS) as news:
         with pytest.raises(WireError, match="no more"):
             await anext(news)
 
@@ -150,8 +150,8 @@ async def test_a_legacy_server_is_asked_to_watch_once_for_all_and_then_no_more()
     notes = Filter(resource_subscriptions=["a:1", "a:2"])
     async with (
         connected(script, "legacy") as (client, server),
-        client.listening(notes),
-        client.listening(Filter(resource_subscriptions=["a:2"])) as news,
+        client.subscribe(notes),
+        client.subscribe(Filter(resource_subscriptions=["a:2"])) as news,
     ):
         server.say(notification("notifications/resources/updated", uri="a:1"))
         server.say(notification("notifications/resources/updated", uri="a:2"))
@@ -203,7 +203,7 @@ class Watched:
 
 async def listen(client: Client, *uris: str, settled: anyio.Event | None = None) -> None:
     """Until it is cancelled."""
-    async with client.listening(Filter(resource_subscriptions=[*uris])):
+    async with client.subscribe(Filter(resource_subscriptions=[*uris])):
         if settled is not None:
             settled.set()
         await anyio.sleep_forever()
@@ -213,7 +213,7 @@ async def test_who_gives_up_while_it_subscribes_takes_nothing_from_others() -> N
     server = Watched(held=("1", "subscribe", "a"))
     async with (
         over_http(server, "legacy") as (client, _),
-        client.listening(Filter(resource_subscriptions=["b"])),
+        client.subscribe(Filter(resource_subscriptions=["b"])),
         anyio.create_task_group() as tasks,
     ):
         tasks.start_soon(listen, client, "a", "b")
