@@ -103,7 +103,7 @@ def test_memory_can_be_given_to_another_embedder(ragchat: Program) -> None:
     done = ragchat("memory", "reembed", "--json").json
     assert done == {"chunks": 2, "embedder": "local:wordllama-l2-256"}
     assert ragchat("query", "green tea", "--json").json["hits"]
-    assert ragchat("memory", "reembed").out == "2 chunks are now embedded with local:wordllama-l2-256.\n"
+    assert ragchat("memory", "reembed").out == "Embedded 2 chunks with local:wordllama-l2-256.\n"
 
 
 def test_what_stands_on_stdin_is_loaded_under_the_given_name(ragchat: Program) -> None:

@@ -112,7 +112,7 @@ def test_wrong_usage_with_json_is_a_document_too(ragchat: Program, words: tuple[
     error = done.json["error"]
     assert error["code"] == "USAGE"
     assert error["message"] in done.err
-    assert "--help` says what it takes." in error["hint"]
+    assert "--help` lists the arguments." in error["hint"]
 
 
 def test_a_server_that_cannot_start_says_so_in_json_on_stdout(ragchat: Program) -> None:
