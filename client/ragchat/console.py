@@ -61,15 +61,12 @@ def describe(error: BaseException) -> Failure:
 
 
 def _described(error: BaseException) -> Failure:
-    from ragchat.errors import RagChatError
-    from ragconfig.settings import SettingsError
+    from ragconfig.errors import StructuredError
     from ragmcp.errors import RagMcpError
 
     error = leaf(error)
-    if isinstance(error, RagChatError | RagMcpError):
+    if isinstance(error, StructuredError | RagMcpError):
         return Failure(_code_of(error), str(error), error.hint)
-    if isinstance(error, SettingsError):
-        return Failure("SETTINGS_INVALID", str(error), error.hint)
     if isinstance(error, OSError) and error.strerror:
         place = f": {error.filename}" if error.filename else ""
         return Failure("SYSTEM_ERROR", f"{error.strerror}{place}.")

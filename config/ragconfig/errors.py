@@ -1,7 +1,8 @@
-"""The base of both programs' errors: a sentence made of the error's fields."""
+"""The base of both programs' errors, a sentence made of the error's fields; and the errors of settings."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar, dataclass_transform
 
 
@@ -51,3 +52,47 @@ class StructuredError(Exception):
     def details(self) -> dict[str, Any]:
         """The fields, ready for JSON; the hint is not one of them."""
         return {name: getattr(self, name) for name in self._fields if name != "hint"}
+
+
+class SettingsError(StructuredError):
+    """The root of what is wrong with settings and with the files that they name."""
+
+    code = "SETTINGS_INVALID"
+
+
+class InvalidSetting(SettingsError):
+    """A value of the wrong type, out of range, or that names nothing usable."""
+
+    key: str
+    reason: str
+    origin: str
+    sentence = "{key} is not usable: {reason} (from {origin})."
+
+
+class UnknownSetting(SettingsError):
+    key: str
+    origin: str
+    nearest: str
+    sentence = "Unknown setting {key} in {origin}."
+    hint = "Did you mean {nearest}?"
+
+
+class NotForProjects(SettingsError):
+    """A project's file sets a key that only the user may set; `allowed` are the others."""
+
+    key: str
+    origin: str
+    user_file: str
+    allowed: Sequence[str]
+    sentence = "{origin} sets {key}, which a project may not decide for you."
+    hint = "It may set {allowed}. Put {key} into {user_file}, or remove it."
+
+
+class UnreadableFile(SettingsError):
+    """`kind` is what the user calls the file, such as "settings file"."""
+
+    kind: str
+    path: str
+    reason: str
+    hint: str = ""
+    sentence = "The {kind} {path} cannot be read: {reason}."

@@ -15,6 +15,7 @@ import msgspec
 from msgspec import Struct
 
 import ragconfig
+from ragconfig.errors import InvalidSetting, NotForProjects, UnknownSetting, UnreadableFile
 from ragconfig.home import HOME_VARIABLE, Home, UnknownHome, user_path
 from ragconfig.redaction import add_secret
 from ragconfig.regular_files import ReadableByOthers, read_regular
@@ -42,14 +43,6 @@ LARGEST_SECRET = 1 << 14
 SHOWN_CHARACTERS = 80
 
 
-class SettingsError(Exception):
-    """A setting that cannot be used; the message names it, its value, and where it stands."""
-
-    def __init__(self, message: str, hint: str = "") -> None:
-        super().__init__(message)
-        self.hint = hint
-
-
 class Settings(Struct):
     """The effective values as tables, and where each came from (`origins["model.name"]`)."""
 
@@ -65,7 +58,7 @@ class Settings(Struct):
             reason, _, path = str(error).partition(" - at `$.")
             key = f"{name}.{path.rstrip('`').partition('[')[0]}" if path else name
             origin = self.origins.get(key, "the packaged defaults")
-            raise SettingsError(f"{key} is not usable: {reason} (from {origin}).") from None
+            raise InvalidSetting(key, reason, origin) from None
 
     def path(self, key: str, default: str) -> Path:
         """The file that the setting `key` names, absolute; where it names none, `default` in the data folder.
@@ -79,7 +72,7 @@ class Settings(Struct):
             return user_path(path)
         except UnknownHome as error:
             origin = self.origins.get(key, "the packaged defaults")
-            raise SettingsError(f"{key} = {path} is not usable: {_lowered(error)} (from {origin}).") from None
+            raise InvalidSetting(f"{key} = {path}", _lowered(error), origin) from None
 
     @property
     def memory_path(self) -> Path:
@@ -102,15 +95,15 @@ def load_settings(
     try:
         settings = Settings(Home.find(environ), {})
     except UnknownHome as error:
-        raise SettingsError(f"{HOME_VARIABLE} is not usable: {error.strerror}: {error.filename}.") from None
+        reason = f"{_lowered(error)}: {error.filename}"
+        raise InvalidSetting(HOME_VARIABLE, reason, "the environment") from None
     for name in PACKAGED:
         for table, values in _packaged(name).items():
             settings.tables[table] = dict(values)
     user_file = config_file or settings.home.config / USER_FILE
     if not _merge_file(settings, user_file) and config_file is not None:
-        raise SettingsError(
-            f"The settings file {config_file} does not exist.", "`ragchat config init` makes one."
-        )
+        hint = "`ragchat config init` makes one."
+        raise UnreadableFile("settings file", str(config_file), "it does not exist", hint)
     # Not made absolute: the working folder may have been deleted, and is then one without a project file.
     project_file = (folder or Path()) / PROJECT_FILE
     # A project's file that the user names with --config is the user's own choice, and is read once.
@@ -151,25 +144,22 @@ def _merge_file(settings: Settings, path: Path, *, of_project: bool = False) -> 
     except (FileNotFoundError, NotADirectoryError):
         return False
     except OSError as error:
-        raise SettingsError(f"The settings file {path} cannot be read: {_lowered(error)}.") from None
+        raise UnreadableFile("settings file", str(path), _lowered(error)) from None
     from ragconfig.toml_files import NotToml, decode_toml
 
     origin = str(path.absolute())
     try:
         tables = decode_toml(content)
     except NotToml as error:
-        raise SettingsError(f"{origin} is not valid TOML: {error}.") from None
+        raise UnreadableFile("settings file", origin, f"it is not valid TOML: {error}") from None
     for table, values in tables.items():
         if not isinstance(values, dict):
             raise _unknown(table, settings, origin)
         for name, value in values.items():
             key = f"{table}.{name}"
             if of_project and key not in FROM_A_PROJECT and name in settings.tables.get(table, {}):
-                raise SettingsError(
-                    f"{origin} sets {key}, which a project may not decide for you.",
-                    f"It may set {', '.join(sorted(FROM_A_PROJECT))}. "
-                    f"Put {key} into {settings.home.config / USER_FILE}, or remove it.",
-                )
+                user_file = str(settings.home.config / USER_FILE)
+                raise NotForProjects(key, origin, user_file, sorted(FROM_A_PROJECT))
             _set(settings, key, value, origin)
     return True
 
@@ -185,7 +175,7 @@ def _set(settings: Settings, key: str, value: Any, origin: str) -> None:
         if not least <= value <= greatest:  # also NaN, for which no comparison holds
             wanted = f"{KINDS[type(default)]} from {range_of(table, name)}"
     if wanted:
-        raise SettingsError(f"{key} is not usable: it takes {wanted}, not {_shown(value)} (from {origin}).")
+        raise InvalidSetting(key, f"it takes {wanted}, not {_shown(value)}", origin)
     settings.tables[table][name] = value
     settings.origins[key] = origin
 
@@ -211,13 +201,13 @@ def _fits(value: Any, default: Any) -> bool:
     return type(value) is type(default) or (type(value), type(default)) == (int, float)
 
 
-def _unknown(key: str, settings: Settings, origin: str) -> SettingsError:
+def _unknown(key: str, settings: Settings, origin: str) -> UnknownSetting:
     import difflib
 
     known = known_keys(settings)
     key = key[:SHOWN_CHARACTERS]
     nearest = difflib.get_close_matches(key, known, n=1, cutoff=0.0)
-    return SettingsError(f"Unknown setting {key} in {origin}.", f"Did you mean {nearest[0]}?")
+    return UnknownSetting(key, origin, nearest[0])
 
 
 def known_keys(settings: Settings) -> list[str]:
@@ -247,8 +237,8 @@ def _typed(text: str, settings: Settings, key: str, variable: str) -> Any:
     try:
         return msgspec.convert(text, type(current), strict=False)
     except msgspec.ValidationError:
-        kind = KINDS[type(current)]
-        raise SettingsError(f"{variable} is {_shown(text)}, but {key} takes {kind}.") from None
+        reason = f"it takes {KINDS[type(current)]}, not {_shown(text)}"
+        raise InvalidSetting(key, reason, f"the environment variable {variable}") from None
 
 
 def read_key(
@@ -278,7 +268,7 @@ def _read_secret(path: str, kind: str) -> str:
         reason = _lowered(error)
     except UnicodeDecodeError:
         reason = "it is not text in UTF-8"
-    raise SettingsError(f"The {kind} {path} cannot be read: {reason}.", hint)
+    raise UnreadableFile(kind, path, reason, hint)
 
 
 def _lowered(error: OSError) -> str:

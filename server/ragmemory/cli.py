@@ -20,6 +20,7 @@ from ragconfig.streams import open_closed_streams
 from ragmemory import __version__
 
 if TYPE_CHECKING:
+    from ragconfig.errors import StructuredError
     from ragconfig.settings import Settings
 
 # The threshold of the garbage collector. Imports create many objects and no garbage: with the default of 700,
@@ -39,20 +40,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = sys.argv[1:] if argv is None else argv
     arguments = _parser(commands=not COMMANDS.isdisjoint(words)).parse_args(words)
     _start_log(logging.INFO if arguments.verbose else logging.WARNING)
-    from ragconfig.settings import SettingsError, load_settings
+    from ragconfig import errors
+    from ragconfig.settings import load_settings
 
     try:
         settings = load_settings(arguments.config, _flags(arguments))
         with suppress(KeyboardInterrupt):
             arguments.run(settings, arguments)
-    except SettingsError as error:
-        return _failed(arguments, "SETTINGS_INVALID", error, error.hint)
-    except Exception as error:
-        from ragmemory.errors import RagMemoryError
-
-        if not isinstance(error, RagMemoryError):
-            raise
-        return _failed(arguments, error.code, error, error.hint)
+    except errors.StructuredError as error:
+        _report(error, as_json=arguments.json)
+        return 1
     return 0
 
 
@@ -66,13 +63,13 @@ def _start_log(level: int) -> None:
     logging.basicConfig(level=level, handlers=[handler])
 
 
-def _failed(arguments: argparse.Namespace, code: str, error: Exception, hint: str) -> int:
-    sys.stderr.write(f"{error} {hint}".rstrip() + "\n")
-    if arguments.json:
+def _report(error: StructuredError, *, as_json: bool) -> None:
+    sys.stderr.write(f"{error} {error.hint}".rstrip() + "\n")
+    if as_json:
         import json
 
-        sys.stdout.write(json.dumps({"error": {"code": code, "message": str(error), "hint": hint}}) + "\n")
-    return 1
+        failure = {"code": error.code, "message": str(error), "hint": error.hint}
+        sys.stdout.write(json.dumps({"error": failure}) + "\n")
 
 
 # The commands. Each imports what it alone needs.

@@ -11,7 +11,7 @@ import pytest
 
 from ragchat.console import Console, Failure, describe, is_styled
 from ragchat.errors import MemoryRefused, UnknownSession
-from ragconfig.settings import SettingsError
+from ragconfig.errors import UnknownSetting
 
 
 class Terminal(io.StringIO):
@@ -43,7 +43,10 @@ def test_a_terminal_is_styled_unless_somebody_does_not_want_it(environ: dict[str
             Failure("SESSION_NOT_FOUND", "There is no session abc.", "`ragchat session ls` lists them."),
         ),
         (MemoryRefused("NOTHING_TO_UNDO", "No."), Failure("NOTHING_TO_UNDO", "No.")),
-        (SettingsError("Bad key.", "Try b."), Failure("SETTINGS_INVALID", "Bad key.", "Try b.")),
+        (
+            UnknownSetting("a", "x.toml", "b"),
+            Failure("SETTINGS_INVALID", "Unknown setting a in x.toml.", "Did you mean b?"),
+        ),
         (
             FileNotFoundError(2, "No such file or directory", "/x"),
             Failure("SYSTEM_ERROR", "No such file or directory: /x."),

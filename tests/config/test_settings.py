@@ -18,13 +18,13 @@ import msgspec
 import pytest
 
 from ragchat.commands.config import template
+from ragconfig.errors import SettingsError
 from ragconfig.home import Home, private_folder
 from ragconfig.settings import (
     FROM_A_PROJECT,
     LARGEST_BYTES,
     PACKAGED,
     Settings,
-    SettingsError,
     known_keys,
     load_settings,
     ranges,
@@ -90,7 +90,7 @@ def test_each_layer_wins_over_the_one_below_and_says_where_it_stood(home: Path) 
         ("[model]\nnmae = 'x'", "Unknown setting model.nmae in {file}.", "Did you mean model.name?"),
         ("[modle]\nname = 'x'", "Unknown setting modle.name in {file}.", "Did you mean model.name?"),
         ("name = 'x'", "Unknown setting name in {file}.", None),
-        ("[model", "{file} is not valid TOML: ", None),
+        ("[model", "The settings file {file} cannot be read: it is not valid TOML: ", None),
     ],
 )
 def test_a_mistake_in_a_file_is_named_with_its_place(home: Path, text: str, sentence: str, hint: str) -> None:
@@ -124,10 +124,12 @@ def test_variables_take_the_type_of_their_key(home: Path) -> None:
 
 
 def test_a_variable_of_the_wrong_type_is_named_with_its_value(home: Path) -> None:
-    with pytest.raises(
-        SettingsError, match=r"RAGCHAT_TOOLS_ROUNDS is 'many', but tools.rounds takes a whole"
-    ):
+    with pytest.raises(SettingsError) as caught:
         load(home, {"RAGCHAT_TOOLS_ROUNDS": "many"})
+    assert str(caught.value) == (
+        "tools.rounds is not usable: it takes a whole number, not 'many' "
+        "(from the environment variable RAGCHAT_TOOLS_ROUNDS)."
+    )
 
 
 @pytest.mark.parametrize(
@@ -326,7 +328,7 @@ def test_the_home_folder_of_an_unknown_user_is_named_with_its_key(home: Path) ->
     assert str(caught.value).startswith(
         "memory.path = ~nobody-has-this-name/memory.db is not usable: no such home folder (from "
     )
-    with pytest.raises(SettingsError, match=r"^RAGCHAT_HOME is not usable: No such home folder: ~nobody-has"):
+    with pytest.raises(SettingsError, match=r"^RAGCHAT_HOME is not usable: no such home folder: ~nobody-has"):
         load_settings(environ={"RAGCHAT_HOME": "~nobody-has-this-name/x"})
 
 

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from ragchat.settings import ModelSettings, RetrievalSettings, ToolSettings
 from ragchat.turn.prompt import PromptSettings
-from ragconfig.settings import SettingsError, known_keys, load_settings
+from ragconfig.errors import SettingsError
+from ragconfig.settings import known_keys, load_settings
 from ragmemory.embedders import EmbedderSettings
 from ragmemory.http.serving import HttpSettings
 from ragmemory.ingest.chunking import ChunkingSettings

@@ -50,8 +50,12 @@ def test_wrong_usage_is_exit_code_two(tmp_path: Path) -> None:
     ("arguments", "variables", "sentence"),
     [
         (["--toolsets", "memory,blocks"], {}, "There is no toolset 'blocks'."),
-        (["--config", "nowhere.toml"], {}, "The settings file nowhere.toml does not exist."),
-        ([], {"RAGCHAT_MEMORY_BUSY_SECONDS": "soon"}, "memory.busy_seconds takes a number."),
+        (
+            ["--config", "nowhere.toml"],
+            {},
+            "nowhere.toml cannot be read: it does not exist.",
+        ),
+        ([], {"RAGCHAT_MEMORY_BUSY_SECONDS": "soon"}, "memory.busy_seconds is not usable: it takes a number"),
         ([], {"RAGCHAT_CHUNKING_MAX_TOKEN": "9"}, "Did you mean chunking.max_tokens?"),
         ([], {"RAGCHAT_EMBEDDER_KIND": "magic"}, "embedder.kind is not usable"),
     ],

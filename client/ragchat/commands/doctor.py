@@ -30,9 +30,10 @@ from ragchat.memory.process import STDERR_FILE
 from ragchat.sessions.store import sessions_path
 from ragchat.settings import ModelSettings
 from ragchat.types import OFFLINE
+from ragconfig.errors import SettingsError
 from ragconfig.home import private_folder
 from ragconfig.readable import obstacle_of, readable
-from ragconfig.settings import USER_FILE, Settings, SettingsError
+from ragconfig.settings import USER_FILE, Settings
 
 Status: TypeAlias = Literal["ok", "warning", "fault"]
 

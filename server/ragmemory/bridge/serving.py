@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import anyio
 from httpx2 import URL, InvalidURL
 
-from ragconfig.settings import Settings, SettingsError
+from ragconfig.errors import SettingsError
+from ragconfig.settings import Settings
 from ragmcp.errors import RagMcpError, ServerUnreachable
 from ragmcp.http.client import is_loopback, open_client
 from ragmcp.stdio.stdio import standard_streams
@@ -21,6 +22,18 @@ PAUSE_SECONDS = 0.25
 MCP_PATH = "/mcp"
 
 
+class InvalidAddress(SettingsError):
+    url: str
+    reason: str
+    sentence = "{url} is not the address of a server: {reason}."
+    hint = "One is http://127.0.0.1:8765/mcp."
+
+
+class SpawnElsewhere(SettingsError):
+    host: str
+    sentence = "--spawn starts a server on this machine, but {host} is another."
+
+
 def run(settings: Settings, url: str, token_file: str, spawn: Sequence[str] | None) -> None:
     """Run until the host has closed stdin, or a signal comes.
 
@@ -30,7 +43,7 @@ def run(settings: Settings, url: str, token_file: str, spawn: Sequence[str] | No
     command = None
     if spawn is not None:
         if not is_loopback(address.host):
-            raise SettingsError(f"--spawn starts a server on this machine, but {address.host} is another.")
+            raise SpawnElsewhere(address.host)
         port = address.port or (443 if address.scheme == "https" else 80)
         command = [*spawn, "--host", address.host, "--port", str(port), "--json", "--end-with-stdin"]
     message_bytes = settings.table("limits", LimitSettings).message_bytes
@@ -41,9 +54,9 @@ def _address(url: str) -> URL:
     try:
         address = URL(url)
     except InvalidURL as error:
-        raise SettingsError(f"{url} is no address: {error}.") from None
+        raise InvalidAddress(url, str(error)) from None
     if address.scheme not in ("http", "https") or not address.host:
-        raise SettingsError(f"{url} is no address of a server.", "One is http://127.0.0.1:8765/mcp.")
+        raise InvalidAddress(url, "it needs http or https, and a host")
     return address if address.path not in ("", "/") else address.copy_with(path=MCP_PATH)
 
 

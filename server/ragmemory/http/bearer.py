@@ -8,14 +8,21 @@ import secrets
 import sys
 from contextlib import suppress
 
+from ragconfig.errors import SettingsError
 from ragconfig.home import Home, private_folder
-from ragconfig.settings import SettingsError, read_key
+from ragconfig.settings import read_key
 from ragmcp.hosts import TOKEN_VARIABLE
 
 TOKEN_FILE = "http-token"
 
 # A header's value: visible ASCII, no blanks.
 _TOKEN = re.compile(r"[\x21-\x7e]+")
+
+
+class NoToken(SettingsError):
+    origin: str
+    sentence = "There is no bearer token in {origin}."
+    hint = "It is one line of ASCII letters, digits and signs."
 
 
 def find_token(token_file: str) -> str | None:
@@ -25,9 +32,7 @@ def find_token(token_file: str) -> str | None:
         return None
     if not _TOKEN.fullmatch(token):
         origin = f"the file {token_file}" if token_file else f"the environment variable {TOKEN_VARIABLE}"
-        raise SettingsError(
-            f"There is no bearer token in {origin}.", "It is one line of ASCII letters, digits and signs."
-        )
+        raise NoToken(origin)
     return token
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
-from ragconfig.settings import SettingsError
+from ragconfig.errors import SettingsError
 from ragmemory.errors import RagMemoryError
 from ragmemory.mcp.errors import Memory
 

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeAlias
 
-from ragconfig.settings import SettingsError
+from ragconfig.errors import SettingsError
 from ragmcp.errors import InvalidParams, ToolError
 from ragmemory.limits import LONGEST_CLIENT
 from ragmemory.types import Origin

@@ -14,7 +14,7 @@ from ragchat.llm.discovery import OPENAI_URL, names_beside, resolve, with_near_n
 from ragchat.llm.errors import MissingKey, ModelUnreachable, NoChatModel, UnknownModel
 from ragchat.settings import ModelSettings
 from ragchat.types import ModelPlace
-from ragconfig.settings import SettingsError
+from ragconfig.errors import SettingsError
 from tests.client.llm.test_client import settings
 from tests.support.openai_server import OpenAIServer
 from tests.support.ports import free_port

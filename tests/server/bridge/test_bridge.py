@@ -241,7 +241,7 @@ def test_a_request_is_told_when_nobody_answers(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["nonsense"], "nonsense is no address of a server"),
+        (["nonsense"], "nonsense is not the address of a server"),
         (["http://example.org/mcp", "--spawn"], "example.org is another"),
         (["http://127.0.0.1:1/mcp", "--token-file", "nowhere"], "nowhere cannot be read"),
     ],

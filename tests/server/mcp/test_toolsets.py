@@ -8,7 +8,7 @@ import anyio
 import msgspec
 import pytest
 
-from ragconfig.settings import SettingsError
+from ragconfig.errors import SettingsError
 from ragconfig.text_rules import passage_names
 from ragmcp.client.client import Client
 from ragmcp.client.handlers import Handlers

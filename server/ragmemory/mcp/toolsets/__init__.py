@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from msgspec import UNSET
 
-from ragconfig.settings import SettingsError
+from ragconfig.errors import SettingsError
 from ragmcp.server.tools import Tool
 from ragmemory.mcp.errors import Memory
 from ragmemory.mcp.toolsets.documents import document_tools
@@ -18,13 +18,19 @@ _TOOLSETS: dict[str, Callable[[Memory], list[Tool]]] = {
 }
 
 
+class UnknownToolset(SettingsError):
+    name: str
+    known: Sequence[str]
+    sentence = "There is no toolset {name!r}."
+    hint = "memory.toolsets may name: {known}."
+
+
 def make_tools(memory: Memory, toolsets: Iterable[str], *, read_only: bool = False) -> list[Tool]:
     """The tools of some toolsets; with `read_only`, those that only read. Raises SettingsError."""
     tools: list[Tool] = []
     for name in dict.fromkeys(toolsets):
         if name not in _TOOLSETS:
-            known = ", ".join(_TOOLSETS)
-            raise SettingsError(f"There is no toolset {name!r}.", f"memory.toolsets may name: {known}.")
+            raise UnknownToolset(name, tuple(_TOOLSETS))
         tools += _TOOLSETS[name](memory)
     return [tool for tool in tools if not read_only or _only_reads(tool)]
 
