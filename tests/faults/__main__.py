@@ -1,8 +1,9 @@
 """`make faults`: every campaign, or those named, with FAULTS kills and the others in proportion; one table.
 
-Each campaign is run in PARTS, as many at a time as there are processors. The same SEED brings the same damage
-and the same kills, but not the same race between processes. The memories lie in the temporary folder.
-TMPDIR=/dev/shm saves the time of a slow disk: what a killed process has written survives there as well.
+Each campaign runs in PARTS, as many at a time as there are processors. Ctrl-C ends the run early. The same
+SEED brings the same damage and the same kills, but not the same race between processes. The memories are in
+the temporary folder; with TMPDIR=/dev/shm no time is lost on a slow disk. What a killed process has written
+survives there as well.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import secrets
 import sys
 from collections import defaultdict
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 
 from tests.benchmarks.report import console, table
 from tests.faults.campaigns import CAMPAIGNS, Part, run_part
@@ -20,7 +22,7 @@ from tests.faults.outcomes import Outcome
 
 FAULTS = int(os.environ.get("FAULTS", "1000"))
 SEED = int(os.environ.get("SEED") or secrets.randbits(32))
-PARTS = 4
+PARTS = 8
 # Sentences shown of one campaign.
 SHOWN = 10
 
@@ -48,14 +50,17 @@ def main(names: list[str]) -> int:
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(os.cpu_count(), mp_context=context) as pool:
         parts = [pool.submit(run_part, part) for part in parts_of(names)]
-        for part in as_completed(parts):
-            outcome, took = part.result()
-            seconds[outcome.campaign] += took
-            report(outcome)
-            total = totals.setdefault(outcome.campaign, Outcome(outcome.campaign))
-            total.count += outcome.count
-            total.lost += outcome.lost
-            total.hung += outcome.hung
+        try:
+            for part in as_completed(parts):
+                outcome, took = part.result()
+                seconds[outcome.campaign] += took
+                report(outcome)
+                total = totals.setdefault(outcome.campaign, Outcome(outcome.campaign))
+                total.count += outcome.count
+                total.lost += outcome.lost
+                total.hung += outcome.hung
+        except (KeyboardInterrupt, BrokenProcessPool):  # Ctrl-C: what is finished counts
+            pool.shutdown(wait=False, cancel_futures=True)
     table(
         f"{FAULTS:,} faults",
         ["campaign", "count", "lost", "hung", "seconds"],

@@ -1,4 +1,4 @@
-"""Files damaged on the disk: those of the index, which can be made again, and the memory, which cannot."""
+"""Files damaged on the disk: the index, which can be rebuilt, and the memory, which cannot."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def fill(folder: Path) -> None:
             memory.send(f"d{number}", "Inject", {"text": text, "metadata": {"uri": f"d{number}"}})
         assert len(memory.results(DOCUMENTS)) == DOCUMENTS
         memory.end()
-    with raw_memory(folder) as memory:  # what the first process could not save any more
+    with raw_memory(folder) as memory:  # saves the rest of the index
         answers(memory)
         memory.end()
 
@@ -154,7 +154,7 @@ def database_pages(folder: Path, count: int, chance: Random) -> Outcome:
             shutil.copytree(sound / INDEX, folder / INDEX)
         (folder / MEMORY).write_bytes(damage((sound / MEMORY).read_bytes(), chance))
         what = f"page {damage.__name__} {number}"
-        # SQLite has no checksums: it tells a broken page when it reads it, not what was written over in one.
+        # SQLite has no checksums: it detects a broken structure, not changed content.
         is_visible = damage is not overwritten and not is_sound(folder / MEMORY)
         with outcome.attempt(what), raw_memory(folder) as memory:
             wrong = [

@@ -90,7 +90,7 @@ def write_and_end(memory: RawMemory, names: list[str]) -> list[str]:
 
 
 def kills_while_closing(folder: Path, count: int, chance: Random) -> Outcome:
-    """Each process writes one document, is told to end, and killed when it has begun to save its index.
+    """Each process writes one document, gets SIGTERM, and is killed once it has begun to save its index.
 
     Afterwards there may be one partial segment: no more than twice what a clean index takes.
     """

@@ -1,4 +1,4 @@
-"""What a campaign comes to: how often something was tried, what was lost, and what hung."""
+"""The outcome of a campaign: how often something was tried, what was lost, and what hung."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ async def used(service: MemoryService) -> list[str]:
 
 
 @pytest.mark.parametrize("kind", ["zeros", "ones", "noise", "bytes", "cut off"])
-async def test_a_damaged_page_is_told_as_such_whatever_is_asked(
+async def test_a_damaged_page_is_reported_as_damage_by_every_call(
     tmp_path: Path, whole: bytes, kind: str
 ) -> None:
     noise, outcomes = random.Random(2), Counter[str]()

@@ -40,7 +40,7 @@ def write_tea(ragchat: Program) -> None:
 
 
 def check_that_reading_works(ragchat: Program, session: str, why: str) -> None:
-    """Every command that only reads gives its answer, and says nothing else but that a turn is not saved."""
+    """Every command that only reads answers; the only warning is that a turn is not saved."""
     found = ragchat("query", "green tea", "--json")
     assert (found.code, found.err, len(found.json["hits"])) == (0, "", 1)
     asked = ragchat("ask", "At which temperature is green tea brewed?")

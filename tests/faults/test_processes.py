@@ -122,7 +122,7 @@ def test_a_server_that_waits_for_the_lock_of_another_ends_when_it_is_told_to(tmp
             assert memory.process.wait(20) == 0  # busy_seconds are 30
 
 
-async def test_a_memory_killed_while_it_is_embedded_anew_has_all_old_or_all_new_embeddings(
+async def test_a_memory_killed_while_it_is_reembedded_has_all_old_or_all_new_embeddings(
     tmp_path: Path,
 ) -> None:
     names = [f"n{number}" for number in range(10)]

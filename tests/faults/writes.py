@@ -84,7 +84,7 @@ async def _write(memory: MemoryService, model: Model, chance: Random, version: s
 
 
 async def _undone(memory: MemoryService, model: Model, outcome: Outcome) -> bool:
-    """Undo once; whether that was done. Notes as lost whatever is not as it must be then."""
+    """Undo once and return whether it was done. Whatever differs from the model is recorded as lost."""
     try:
         entry = await memory.undo(ORIGIN)
     except RagMemoryError:
@@ -103,7 +103,7 @@ async def _undone(memory: MemoryService, model: Model, outcome: Outcome) -> bool
     return entry is not None
 
 
-# What no store of texts can hold, or no protocol carry.
+# Metadata that cannot be stored or sent.
 BAD: list[Callable[[int], dict[str, Any]]] = [
     lambda n: {"uri": f"\0bad{n}"},
     lambda n: {"uri": f"bad{n}\0{n}"},

@@ -1,7 +1,4 @@
-"""What nobody writes by hand, and what a program is given all the same: texts, names, queries, JSON.
-
-Strategies for hypothesis, and limits for what a program may do with them.
-"""
+"""Hostile texts, names, queries and JSON as strategies for hypothesis, and a limit for the processor time."""
 
 from __future__ import annotations
 
@@ -48,7 +45,7 @@ LINES = [
     "   ",
     "\r",
 ]
-# Words and characters that have gone wrong somewhere: other scripts, marks, directions, controls, digits.
+# Words and characters that programs get wrong: other scripts, marks, directions, controls, digits.
 WORDS = [
     "word",
     "Sentence one. Sentence two! Three?",
@@ -95,7 +92,7 @@ texts = st.lists(st.tuples(lines, ends), max_size=40).map(lambda pairs: "".join(
 
 @st.composite
 def repeated(draw: st.DrawFn, size: int) -> str:
-    """A short unit again and again until `size` characters, with something else before and after it."""
+    """A short unit repeated until `size` characters, with another text before and after it."""
     before = draw(st.sampled_from(["", "# a", "Title\n", "```\n", "| a |\n", "- ", '"', "a"]))
     unit = draw(st.sampled_from(UNITS) | st.text(characters, min_size=1, max_size=6))
     after = draw(st.sampled_from(["", "b", "\nb", "\n===\n", "\n---\nb", "\n```\n", " #", '"', "*"]))
@@ -121,27 +118,27 @@ numbers = st.sampled_from(
 ) | st.integers(-(2**70), 2**70)
 
 
-# For tests that fail by taking long: each try to make the example smaller would take as long.
+# For tests that fail by taking long: every attempt to shrink the example would take as long.
 UNSHRUNK = [Phase.explicit, Phase.reuse, Phase.generate]
 
 
 def few(examples: int) -> settings:
-    """For a test whose examples take long: so many in a short run, those of the profile in a long one."""
+    """`examples` in a short run, as many as the profile says in a long one: for tests with slow examples."""
     profile = settings.get_profile(settings.get_current_profile_name())
     is_long = profile is settings.get_profile("long")
     return settings(profile, max_examples=profile.max_examples if is_long else examples)
 
 
 class TookTooLong(AssertionError):
-    """What must be linear is not, or does not end."""
+    """The block used more than its processor time."""
 
 
 @contextmanager
 def processor_seconds(limit: float) -> Iterator[None]:
-    """Raises TookTooLong when the block has used so much of the processor, as often as it is entered.
+    """Raises TookTooLong when the block has used `limit` seconds of processor time.
 
-    Not the clock's time: other programs on the machine do not count. Python's `re` looks for signals, too, so
-    an expression that backtracks is ended as well. Only in the main thread; on Windows there is no limit.
+    Processor time, so that other programs on the machine do not count. Python's `re` checks for signals, so a
+    backtracking expression is stopped as well. For the main thread; on Windows there is no limit.
     """
     if sys.platform == "win32":
         yield

@@ -1,4 +1,4 @@
-"""Hostile .gitignore files: whatever is in them, the walk ends soon and raises nothing."""
+"""Hostile .gitignore files: matching ends soon and raises nothing."""
 
 from __future__ import annotations
 

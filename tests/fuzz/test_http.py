@@ -1,4 +1,4 @@
-"""`ragmemory http`, whatever comes over its sockets: it stays, it answers, and it never blames itself."""
+"""Hostile bytes and requests for `ragmemory http`: it keeps running, answers, and reports no fault."""
 
 from __future__ import annotations
 

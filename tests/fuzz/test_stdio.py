@@ -1,4 +1,4 @@
-"""`ragmemory` on stdio, whatever its host writes: it stays, it answers, and it never blames itself."""
+"""Hostile lines for `ragmemory` on stdio: it keeps running, answers, and reports no error of its own."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from tests.support.processes import LONGEST_SECONDS, Held, memory_command, memor
 
 # The next request is answered within a second; on a busy machine a few more pass.
 ANSWER_SECONDS = 5.0
-# Bytes kept of what was written last, to be shown when something goes wrong.
+# Bytes kept of the last input, to be shown if something fails.
 NOTED_BYTES = 10_000
 # Messages between two checks.
 AT_ONCE = 20
 
 
 class Server:
-    """A running `ragmemory`, and what it says, read as it comes so that neither side waits for the other."""
+    """A running `ragmemory`. A thread reads its output, so that neither side waits for the other."""
 
     def __init__(self, folder: Path) -> None:
         self.log = folder / "log"
@@ -55,7 +55,7 @@ class Server:
         self.process.stdin.flush()
 
     def check(self) -> None:
-        """It answers the next request, and has answered all others as it should."""
+        """Fails unless it answers the next request and has answered all others properly."""
         self._asked += 1
         id = f"check {self._asked}"
         request = {"jsonrpc": "2.0", "id": id, "method": "tools/list", "params": {"_meta": META}}
@@ -77,7 +77,7 @@ class Server:
         return line
 
     def end(self) -> None:
-        """Let it answer everything and leave."""
+        """Close its stdin; it must answer everything and exit."""
         assert self.process.stdin is not None
         self.process.stdin.close()
         while line := self._lines.get(timeout=LONGEST_SECONDS):
@@ -113,9 +113,7 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
         st.lists(bodies | st.just(b"\n"), min_size=1, max_size=4).map(lambda lines: b"\n".join(lines) + b"\n")
     )
 )
-def test_whatever_is_written_the_server_lives_and_answers_the_next_request(
-    servers: Servers, parts: list[bytes]
-) -> None:
+def test_the_server_answers_the_next_request_after_any_input(servers: Servers, parts: list[bytes]) -> None:
     server = servers.take()
     try:
         for part in parts:

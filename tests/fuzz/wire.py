@@ -1,4 +1,4 @@
-"""Messages as they should be, and all that may be wrong with them: strategies for hypothesis."""
+"""Correct and faulty MCP messages, as strategies for hypothesis."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ PARAMS: dict[str, dict[str, Any]] = {
     "unknown/method": {},
 }
 
-# What has gone wrong in other programs: edges of number types, text that is none, names of Python's own.
+# Values that programs get wrong: limits of number types, invalid text, Python's own names.
 NUMBERS = [0, -1, 1, 2**31, 2**53 + 1, 2**63 - 1, 2**63, -(2**63) - 1, 2**64, 10**400, 1e308, -0.0, 1e-320]
 TEXTS = [
     *("", " ", "\0", "a\0b", "\ud800", "a\udfff\ud800b", "\ufeff", "\u2028", "😀" * 50, "é" * 2_000),
@@ -120,7 +120,7 @@ def _copied(value: Any) -> Any:
 
 
 def _edges(value: Any) -> st.SearchStrategy[Any]:
-    """What is of the same type, and just at the edge of what can be used."""
+    """Values of the same type at the edge of what is valid."""
     if isinstance(value, str):
         return one_of(TEXTS)
     if isinstance(value, int | float) and not isinstance(value, bool):
@@ -232,7 +232,7 @@ def _deep(depth: int) -> Iterator[bytes]:
     yield call % (nested, encoded(META))
 
 
-# Whole bodies that no mutation of a message comes to.
+# Whole bodies that no mutation of a message produces.
 ODD_BODIES = [
     *(
         b"",
@@ -281,6 +281,6 @@ def pieces(draw: st.DrawFn, of: st.SearchStrategy[bytes]) -> list[bytes]:
 
 
 def check_answer(text: bytes) -> None:
-    """Raises AssertionError for an answer that blames the server, or its disk, for what a client has sent."""
+    """Raises AssertionError for an answer that reports a fault of the server or its disk."""
     for word in (b"INTERNAL_ERROR", b"MEMORY_UNUSABLE", b"Traceback"):
         assert word not in text, text[:2_000]
