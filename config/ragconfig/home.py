@@ -1,6 +1,6 @@
-"""Where a program's files are. Not settings: it is read before them, and on the way to the first prompt.
+"""The folders of the program. Needed before the settings and on the way to the first prompt.
 
-Light on purpose: it imports neither msgspec nor TOML.
+Therefore it imports neither msgspec nor TOML.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-# Where everything lives; no key of the settings.
+# One folder for everything; not a key of the settings.
 HOME_VARIABLE = "RAGCHAT_HOME"
 
 
@@ -52,6 +52,6 @@ class Home(NamedTuple):
 
 
 def private_folder(folder: Path) -> Path:
-    """Make `folder` if need be, readable by its owner only where the platform has file modes."""
+    """Make `folder` if it is missing; only its owner may read it, where the platform has file modes."""
     folder.mkdir(parents=True, exist_ok=True, mode=0o700 if sys.platform != "win32" else 0o777)
     return folder

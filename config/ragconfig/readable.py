@@ -1,4 +1,4 @@
-"""A SQLite file opened for reading wherever it lies: on a read-only or full disk, in another user's folder.
+"""Open a SQLite file for reading on a read-only or full disk, or in another user's folder.
 
 Both programs keep their data in SQLite files in WAL mode. Reading such a file needs its -wal and -shm. Where
 SQLite can neither find nor create them, it prescribes `immutable=1` or a copy
@@ -66,7 +66,7 @@ class Readable:
 
 
 def readable(path: Path, version: int) -> Readable:
-    """The way to read `path` that needs least. Blocking. Raises sqlite3.Error, OSError.
+    """The least demanding way to read `path`. Blocking. Raises sqlite3.Error, OSError.
 
     A file with a `user_version` below `version` is copied, for the caller to bring its tables up to date.
     """
@@ -174,7 +174,7 @@ def may_write(path: Path) -> bool:
 
 
 def _folder_of(path: Path) -> Path:
-    """The folder that it is in, or the nearest above that exists."""
+    """The folder of `path`, or the nearest parent that exists."""
     return next(folder for folder in path.absolute().parents if os.access(folder, os.F_OK))
 
 

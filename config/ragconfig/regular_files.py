@@ -1,4 +1,4 @@
-"""Read a file that somebody else may have put there: only regular files, and only up to a size.
+"""Read files from untrusted folders: regular files only, up to a size limit.
 
 Both programs read files that a user names or that lie in a folder. Light: the settings need it.
 """
@@ -42,8 +42,8 @@ class ReadableByOthers(OSError):
 def read_regular(path: Path, most: int, *, private: bool = False) -> bytes:
     """The content of a regular file of at most `most` bytes; links are followed.
 
-    With `private`, nobody but the owner may have access to the file (not checked on Windows, which has no
-    file modes). Raises NotARegularFile, FileTooLarge, ReadableByOthers, and OSError as `open` does; the
+    With `private`, only the owner may have access to the file (not checked on Windows, which has no file
+    modes). Raises NotARegularFile, FileTooLarge, ReadableByOthers, and OSError as `open` does; the
     `strerror` of each ends a sentence such as "… cannot be read: …".
     """
     try:
@@ -53,7 +53,7 @@ def read_regular(path: Path, most: int, *, private: bool = False) -> bytes:
             errno.EINVAL, "its name has a character that no file name may have", str(path)
         ) from None
     try:
-        # The open file is judged, not its name: the name may mean another file a moment later.
+        # Check the open file, not its name: the name may refer to another file a moment later.
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise NotARegularFile(path)

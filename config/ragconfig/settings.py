@@ -29,7 +29,7 @@ PACKAGED = ("memory.toml", "chat.toml")
 RANGES = "ranges.toml"
 USER_FILE = "config.toml"
 PROJECT_FILE = "ragchat.toml"
-# No key either: the short form of `memory.path`.
+# The short form of RAGCHAT_MEMORY_PATH.
 MEMORY_VARIABLE = "RAGCHAT_MEMORY"
 
 # A project file comes with a cloned repository. It may say how much of memory is quoted, which at worst makes
@@ -37,14 +37,14 @@ MEMORY_VARIABLE = "RAGCHAT_MEMORY"
 # stored: a smaller memory.undo_depth, for example, deletes history.
 FROM_A_PROJECT = frozenset({"retrieval.top_k", "retrieval.min_score", "retrieval.passage_tokens"})
 
-# The packaged files have a twentieth of this.
+# Of a settings file; the packaged ones have a twentieth of this.
 LARGEST_BYTES = 1 << 18
 LARGEST_SECRET = 1 << 14
 SHOWN_CHARACTERS = 80
 
 
 class Settings(Struct):
-    """The effective values as tables, and where each came from (`origins["model.name"]`)."""
+    """The effective values as tables, and the origin of each (`origins["model.name"]`)."""
 
     home: Home
     tables: Table
@@ -181,12 +181,12 @@ def _set(settings: Settings, key: str, value: Any, origin: str) -> None:
 
 
 def range_of(table: str, name: str) -> str:
-    """The range of a number, in words; "" for what is no number."""
+    """The range of a number, in words; "" for other settings."""
     return " to ".join(str(end).removesuffix(".0") for end in ranges().get(table, {}).get(name, ()))
 
 
 def _shown(value: object) -> str:
-    """A value as it stands in a sentence."""
+    """A value for use in a sentence, bounded."""
     try:
         text = repr(value)
     except ValueError:  # Python converts no integer of more than 4,300 digits.

@@ -1,4 +1,4 @@
-"""The three standard streams of a program, there even where whoever started it has closed them."""
+"""Replace standard streams that the parent process has closed."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import sys
 
 
 def open_closed_streams() -> None:
-    """A closed stream becomes an empty one, in its old place: what opens a file next must not get that.
+    """Open the null device for each closed stream, so that the next file does not get its descriptor.
 
-    To be called before anything else is opened.
+    Call it before anything else is opened.
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
-            # The lowest free descriptor: its own, since those below are open by now.
+            # `open` takes the lowest free descriptor: the stream's own, as the lower ones are open by now.
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode, encoding="utf-8"))
