@@ -119,10 +119,15 @@ def test_a_narrow_terminal_wraps_and_loses_nothing(start: Start) -> None:
     chat.enter("/inject tea.md")
     chat.wait_for("1 added")
     chat.enter("How hot is green tea brewed?")
+    answer = "Green tea is brewed at 75 degrees for two minutes. [1]"
+
+    def is_answered() -> bool:
+        unwrapped = " ".join(line.strip("▌ ") for line in chat.text.splitlines())
+        return answer in unwrapped.replace("  ", " ")
+
+    # The toolbar begins like the line after the answer, and may be drawn before it.
+    chat.wait_until(is_answered, answer)
     chat.wait_for(r"^offline · \d")
-    assert "Green tea is brewed at 75 degrees for two minutes. [1]" in " ".join(
-        line.strip("▌ ") for line in chat.text.splitlines()
-    ).replace("  ", " ")
     assert all(len(line) <= 30 for line in chat.text.splitlines())
     chat.press(CTRL_D)
     assert chat.wait_for_end() == 0
