@@ -63,6 +63,7 @@ async def served(app: App, port: int = 0) -> AsyncIterator[str]:
             proxy_headers=False,
             log_level="error",
             timeout_graceful_shutdown=1,
+            timeout_keep_alive=60,  # a busy machine may pause for longer than the usual 5 s
         )
         config.load()
         # Server.serve() without its main loop, which looks ten times a second whether it is to end.
