@@ -18,5 +18,5 @@ class Backoff:
         return pause
 
     def reset(self) -> None:
-        """It went well: begin anew."""
+        """Start from the first pause again, after a success."""
         self._pause = 0.0

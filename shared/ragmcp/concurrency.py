@@ -1,4 +1,4 @@
-"""What anyio leaves to its users: tasks beside a body, stray cancellations, when work first waits."""
+"""Additions to anyio: background tasks of a body, stray cancellations, work that has to wait."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ T = TypeVar("T")
 
 
 class Pulse:
-    """Something that happens again and again: `set` wakes all who wait just then, however many they are."""
+    """A repeated event: `set` wakes all tasks that wait at that moment."""
 
     def __init__(self) -> None:
         self._next = anyio.Event()
 
     def set(self) -> None:
-        """It happens."""
+        """Wake the waiting tasks."""
         self._next.set()
 
     async def wait(self) -> None:
-        """Until it happens the next time."""
+        """Wait for the next `set`."""
         if self._next.is_set():
             self._next = anyio.Event()
         await self._next.wait()
@@ -60,10 +60,10 @@ class LatestQueue(Generic[K, T]):
 
 
 async def confined(work: Awaitable[T]) -> T:
-    """Await `work`; a cancellation that was not aimed at this task becomes a RuntimeError.
+    """Await `work`; a cancellation of another task becomes a RuntimeError.
 
-    It comes up where a future or task is awaited that somebody else has cancelled. Let through, it would end
-    this task in silence, and with it the whole task group.
+    It is raised where a task awaits a future that was cancelled elsewhere. Let through, it would silently end
+    this task, and with it the whole task group.
     """
     try:
         return await work
@@ -76,7 +76,7 @@ async def confined(work: Awaitable[T]) -> T:
 def _being_cancelled() -> bool:
     try:
         task = asyncio.current_task()
-    except RuntimeError:  # On other event loops nobody can raise a cancellation of his own.
+    except RuntimeError:  # On other event loops a cancellation always comes from anyio.
         return True
     return task is None or task.cancelling() > 0
 

@@ -17,7 +17,7 @@ from msgspec import Raw
 from ragmcp.concurrency import beside, watched
 from ragmcp.errors import ConnectionClosed, RagMcpError, RemoteProtocolError, RequestTimedOut
 from ragmcp.protocol import jsonrpc
-from ragmcp.protocol.connection import Answered, Cancelled, Connection, Event, Garbage, Reply
+from ragmcp.protocol.connection import Answered, Cancelled, Connection, Event, Reply, Unusable
 from ragmcp.protocol.jsonrpc import Id, Notification, Request
 from ragmcp.streams import Stream
 
@@ -48,7 +48,7 @@ class Channel(Protocol):
 
 
 class Waiter:
-    """Somebody's request that is under way."""
+    """One of our requests, while it waits for its answer."""
 
     __slots__ = ("done", "outcome")
 
@@ -68,23 +68,23 @@ class Waiter:
 
 
 class Peer:
-    """Runs one connection: `handle` answers a request or raises, `heard` takes notifications."""
+    """Runs one connection: `handle` answers a request or raises, `on_notification` takes notifications."""
 
     def __init__(
         self,
         stream: Stream,
         connection: Connection[Waiter],
         handle: Callable[[Request], Coroutine[Any, Any, Any]],
-        heard: Callable[[Notification], None] = lambda _: None,
+        on_notification: Callable[[Notification], None] = lambda _: None,
     ) -> None:
         self.connection = connection
         self.closed = anyio.Event()
         self._stream = stream
         self._handle = handle
-        self._heard = heard
+        self._on_notification = on_notification
         self._todo: deque[Request] = deque()
         self._running: dict[Id, anyio.CancelScope] = {}
-        # Workers, as _work explains: those who rest, and how many neither rest nor wait within a request.
+        # Workers, as _work explains: the idle ones, and the number of those that handle or read something.
         self._idle: list[anyio.Event] = []
         self._awake = 0
         self._reading = False
@@ -119,7 +119,7 @@ class Peer:
         self._stream.write(line)
         if self.connection.asked == 1:
             self._stream.flush()
-        else:  # Those who were answered together will ask together.
+        else:  # Callers that were answered together send their next requests together.
             self._stream.flush_soon()
         if timeout is not None:
             self._deadlines[waiter] = anyio.current_time() + timeout
@@ -134,7 +134,7 @@ class Peer:
         return waiter.result(method, timeout)
 
     async def notify(self, method: str, params: Any) -> None:
-        """Say something. Waits while the other side does not read. Raises NotEncodable."""
+        """Send a notification. Waits while the other side does not read. Raises NotEncodable."""
         self._stream.write(jsonrpc.encode_notification(method, params))
         self._stream.flush()
         await self._stream.drain()
@@ -162,10 +162,11 @@ class Peer:
         self._workers.start_soon(self._work)
 
     async def _work(self) -> None:
-        """One of several equal workers, who take turns at reading.
+        """One of several equal workers, which take turns at reading.
 
-        Who has read also answers, so a request that need not wait costs no task switch; one that does wait
-        keeps its worker, and another one goes on. A task for each request would cost more than most requests.
+        The worker that reads also answers, so a request that need not wait costs no task switch. One that
+        waits keeps its worker, and another one goes on. A task for each request would cost more than most
+        requests.
         """
         while not self.closed.is_set() or self._todo:
             # One scope for many requests: only a cancelled request uses it up.
@@ -217,17 +218,17 @@ class Peer:
                     waiter.outcome = outcome
                     waiter.done.set()
                 case Notification():
-                    self._hear(event)
+                    self._notify(event)
                 case Reply(line):
                     self._stream.write(line)
                 case Cancelled(id):
                     self._cancel(id)
-                case Garbage(error):
+                case Unusable(error):
                     log.info("Ignored what the other side sent: %s", error)
 
-    def _hear(self, notification: Notification) -> None:
+    def _notify(self, notification: Notification) -> None:
         try:
-            self._heard(notification)
+            self._on_notification(notification)
         except Exception:
             log.exception("Could not take %s", notification.method)
 

@@ -1,6 +1,6 @@
-"""The trace that a call belongs to, handed on from who asked us to whom we ask. W3C Trace Context.
+"""Passes the trace of a call on to the requests made while it is handled. Source: W3C Trace Context.
 
-Not tracing itself: nothing is measured or sent anywhere here.
+Nothing is measured or exported here.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _TRACEPARENT = r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}"
 
 
 def loggable(traceparent: str | UnsetType | None) -> str:
-    """It, if it is one; "-" for what others have written there, or nothing."""
+    """A valid `traceparent` as it is; "-" for anything else."""
     return traceparent if traceparent and re.fullmatch(_TRACEPARENT, traceparent) else "-"
 
 

@@ -1,4 +1,4 @@
-"""What a client does for its servers: asks its user or model, says its roots, hears logs and changes.
+"""What a client does for its servers: it asks its user or model, lists its roots, takes logs and changes.
 
 What is given is declared as the client's capabilities. Both eras end here: a legacy server's requests, and
 the `inputRequests` of a modern one.

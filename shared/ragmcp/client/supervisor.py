@@ -1,4 +1,4 @@
-"""A server that stays within reach: opened in the background, and anew when it is gone, with growing pauses.
+"""A client that restarts its server: in the background, with growing pauses.
 
 Not the process or the address: `open` says how to reach a server, and everything below that is its concern.
 """
@@ -27,7 +27,7 @@ T = TypeVar("T")
 # Pauses between starts: the first restart follows at once, a server that keeps dying gets ever longer ones.
 FIRST_PAUSE_SECONDS = 0.1
 LONGEST_PAUSE_SECONDS = 10.0
-# A server that lived this long has started well, and the pauses begin anew.
+# A server that ran this long has started well: the pauses start from the first again.
 STEADY_SECONDS = 10.0
 
 
@@ -138,12 +138,12 @@ class Supervised:
 
     async def _keep_running(self) -> None:
         try:
-            await self._live_again_and_again()
-        finally:  # Nobody is to wait for a start that will not come.
+            await self._restart_forever()
+        finally:  # No call may wait for a start that will not come.
             self._life.end(ConnectionClosed())
             self._life.replaced.set()
 
-    async def _live_again_and_again(self) -> None:
+    async def _restart_forever(self) -> None:
         backoff = Backoff(FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS)
         while True:
             started = anyio.current_time()

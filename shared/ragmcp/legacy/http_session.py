@@ -17,7 +17,7 @@ from ragmcp.http.limits import SESSION_REQUESTS, HttpLimits
 from ragmcp.legacy.replay import Replay, SessionStream, parse_id
 from ragmcp.peer import Waiter
 from ragmcp.protocol import jsonrpc
-from ragmcp.protocol.connection import Answered, Cancelled, Connection, Garbage, Reply
+from ragmcp.protocol.connection import Answered, Cancelled, Connection, Reply, Unusable
 from ragmcp.protocol.eras import ConnectionState
 from ragmcp.protocol.jsonrpc import Id, Request
 
@@ -78,7 +78,7 @@ class HttpSession:
                     waiter.done.set()
                 case Cancelled(id):
                     self.running[id].cancel()
-                case Garbage(error):
+                case Unusable(error):
                     log.info("Ignored a message of a client: %s", error)
         return requests, replies
 

@@ -1,4 +1,4 @@
-"""Who asked what: all state of one connection. Pure: bytes in, events out; intentions in, lines out.
+"""The open requests of one connection, in both directions. Pure: bytes in, events out; calls in, lines out.
 
 It knows JSON-RPC and cancellation, but neither revisions nor any other method; nothing here waits.
 """
@@ -34,25 +34,25 @@ from ragmcp.protocol.jsonrpc import (
 )
 from ragmcp.protocol.schema.base import CancelledParams
 
-# Whatever the shell uses to wake who asked.
+# The shell's handle on a waiting request.
 Waiter = TypeVar("Waiter")
 
 CANCELLED = "notifications/cancelled"
 
 
-# A host of ours may pipe what it has got; strangers over HTTP are given less.
+# Over stdio a host may pipe many requests at once; HTTP clients get a lower limit.
 MOST_IN_PROGRESS = 100_000
 
 
 class Answered(Struct, Generic[Waiter], frozen=True):
-    """One of our requests has its answer."""
+    """The answer to one of our requests."""
 
     waiter: Waiter
     outcome: Raw | RagMcpError
 
 
 class Cancelled(Struct, frozen=True):
-    """The peer no longer wants the answer to request `id`."""
+    """The peer has cancelled its request `id`."""
 
     id: Id
 
@@ -63,13 +63,13 @@ class Reply(Struct, frozen=True):
     line: bytes
 
 
-class Garbage(Struct, frozen=True):
-    """Something unusable that nobody waits for; worth a line in the log."""
+class Unusable(Struct, frozen=True):
+    """An unusable message that answers no request; worth a line in the log."""
 
     error: RagMcpError
 
 
-Event: TypeAlias = Request | Notification | Answered[Waiter] | Cancelled | Reply | Garbage
+Event: TypeAlias = Request | Notification | Answered[Waiter] | Cancelled | Reply | Unusable
 
 
 def error_object(error: Exception, id: Id | None) -> ErrorObject:
@@ -192,7 +192,7 @@ class Connection(Generic[Waiter]):
         if id is not None and id in self._asked:
             return (Answered(self._asked.pop(id), outcome),)
         if id is None and isinstance(outcome, RagMcpError):
-            return (Garbage(outcome),)
+            return (Unusable(outcome),)
         return ()  # The answer to something we have cancelled.
 
     def _unusable(
@@ -211,22 +211,22 @@ class Connection(Generic[Waiter]):
     def answer(self, id: Id, result: Any) -> bytes:
         """The line that answers request `id`; b"" where none is to be sent (yet)."""
         try:
-            return self._settle(id, jsonrpc.encode_success(id, result))
+            return self._complete(id, jsonrpc.encode_success(id, result))
         except NotEncodable as error:
             return self.refuse(id, error)
 
     def refuse(self, id: Id, error: Exception) -> bytes:
         """The line that refuses request `id`; b"" where none is to be sent (yet)."""
-        return self._settle(id, jsonrpc.encode_failure(id, error_object(error, id)))
+        return self._complete(id, jsonrpc.encode_failure(id, error_object(error, id)))
 
     def forget(self, id: Id) -> bytes:
         """Request `id` was cancelled and gets no answer; the rest of its batch may be complete now.
 
-        b"" for one that is settled: what was read at once may cancel a request twice.
+        b"" for a request that is complete already: it may be cancelled twice.
         """
-        return self._settle(id, b"") if id in self._asking else b""
+        return self._complete(id, b"") if id in self._asking else b""
 
-    def _settle(self, id: Id, line: bytes) -> bytes:
+    def _complete(self, id: Id, line: bytes) -> bytes:
         batch = self._asking.pop(id)
         if batch is None:
             return line
@@ -265,7 +265,7 @@ class Connection(Generic[Waiter]):
         return self._receive_answer(id, error)
 
     def close(self) -> list[Waiter]:
-        """Everybody who still waits, and will do so in vain."""
+        """The waiters of all open requests, which get no answers."""
         waiters = list(self._asked.values())
         self._asked.clear()
         return waiters

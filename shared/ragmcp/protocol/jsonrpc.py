@@ -1,6 +1,6 @@
 """JSON-RPC 2.0: one line or one member of a batch ↔ one typed message. Pure; knows no MCP method.
 
-Payloads (`params`, `result`) stay undecoded (`msgspec.Raw`): who knows their type decodes them, once.
+Payloads (`params`, `result`) stay undecoded (`msgspec.Raw`): the code that knows their type decodes them.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ Id: TypeAlias = int | str
 NO_PARAMS = Raw(b"{}")
 NULL = Raw(b"null")
 
-# Some shells put it before what they pipe.
+# Some shells put it before piped text.
 BOM = b"\xef\xbb\xbf"
 
 
 class Request(Struct, frozen=True):
-    """Somebody asks and waits for an answer."""
+    """A message that expects an answer."""
 
     id: Id
     method: str
@@ -40,7 +40,7 @@ class Request(Struct, frozen=True):
 
 
 class Notification(Struct, frozen=True):
-    """Somebody says something and expects no answer."""
+    """A message that expects no answer."""
 
     method: str
     params: Raw = NO_PARAMS
@@ -61,7 +61,7 @@ class ErrorObject(Struct, frozen=True, omit_defaults=True):
     data: Any = UNSET
 
     def as_error(self, http_status: int = 0) -> WireError:
-        """What whoever asked will see raised."""
+        """The exception that the request raises."""
         return WireError(self.code, self.message, None if self.data is UNSET else self.data, http_status)
 
 
@@ -84,7 +84,7 @@ class Unreadable(Struct, frozen=True):
 
     @property
     def refusal_id(self) -> Id | None:
-        """The id that its refusal bears."""
+        """The id of the error that answers it."""
         return None if self.response else self.id
 
 
@@ -127,10 +127,10 @@ _loose = msgspec.json.Decoder(dict[str, Raw])
 _id = msgspec.json.Decoder(int | str)
 _ARRAY = re.compile(rb"\s*\[")
 
-# All of a batch is under way at once.
+# The members of a batch are handled at the same time.
 MOST_IN_A_BATCH = 100
 
-# 2**63: beyond it other languages lose digits, and the answer would carry an id nobody asked with.
+# 2**63: beyond it other languages lose digits, and the answer would carry another id than the request.
 _ID_LIMIT = 2**63
 
 
@@ -160,7 +160,7 @@ def parse_batch(line: Line) -> list[Message] | Unreadable:
 
 
 def asked_id(line: Line) -> Id | None:
-    """The id that a refusal of this line bears; None where it asks nothing, or has none. Never raises."""
+    """The id of an error that answers this line; None where it is no request, or has no id. Never raises."""
     match parse(line):
         case Request(id) | Unreadable(id, _, False):
             return id
@@ -262,12 +262,12 @@ _TAIL_ID = re.compile(rb'[,{]\s*"id"\s*:\s*' + _ID + rb'\s*(?:,\s*"jsonrpc"\s*:\
 
 
 def salvaged(head: bytes, tail: bytes, error: NotJson | MessageTooLarge) -> Unreadable:
-    """What is known of a message of which only the two ends are usable."""
+    """A message of which only the two ends are usable."""
     return Unreadable(salvage_id(head, tail), error, _HEAD_RESPONSE.match(head) is not None)
 
 
 def salvage_id(head: bytes, tail: bytes) -> Id | None:
-    """The id of a message of which only the two ends are usable, so that whoever waits for it is told."""
+    """The id of a message of which only the two ends are usable, so that its sender gets an answer."""
     found = _HEAD_ID.match(head) or _TAIL_ID.search(tail[-512:])
     try:
         return _id.decode(found[1]) if found else None
@@ -291,7 +291,7 @@ def encode_success(id: Id, result: Any) -> bytes:
 
 
 def encode_failure(id: Id | None, error: ErrorObject) -> bytes:
-    """An error's answer; what it cannot encode of `data` is left out."""
+    """The answer with an error; `data` is left out where it cannot be encoded."""
     try:
         return encode("The error", _Response(id, error=error))
     except NotEncodable as problem:

@@ -268,7 +268,7 @@ async def serve(
 
     async def handle(request: Request) -> Result:
         first.set()
-        if greeted.is_set() and not listening.is_set():  # What changes after its first list, a client hears.
+        if greeted.is_set() and not listening.is_set():  # A client gets every change after its first list.
             await listening.wait()
         call = server.open_call(request, session, peer)
         if (trace := call.params.meta.traceparent) is not UNSET:
@@ -283,13 +283,13 @@ async def serve(
         await first.wait()
         await anyio.lowlevel.checkpoint()  # The answer itself leaves before anything else is done.
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(tell, tasks)
+            tasks.start_soon(forward, tasks)
             try:
                 await (on_listening or anyio.lowlevel.checkpoint)()
             except Exception:
                 log.exception("Warming up failed")
 
-    async def tell(tasks: TaskGroup) -> None:
+    async def forward(tasks: TaskGroup) -> None:
         await greeted.wait()
         await tasks.start(require_legacy("server").forward_changes, server.broadcast, session, peer)
         listening.set()

@@ -1,4 +1,4 @@
-"""Who asked what: requests, answers, cancellations and batches of one connection, without any waiting."""
+"""Requests, answers, cancellations and batches of one connection, without any waiting."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from msgspec import Raw
 
 from ragmcp.errors import InvalidRequest, MessageTooLarge, MethodNotFound, WireError
-from ragmcp.protocol.connection import Answered, Cancelled, Connection, Event, Garbage, Reply
+from ragmcp.protocol.connection import Answered, Cancelled, Connection, Event, Reply, Unusable
 from ragmcp.protocol.jsonrpc import Notification, Request
 
 LIMIT = 10_000
@@ -110,7 +110,7 @@ def test_garbage_is_answered_by_a_server_and_the_next_line_is_read() -> None:
 
 def test_garbage_is_never_answered_by_a_client() -> None:
     (event,) = client().receive(b"a stray print\n")
-    assert isinstance(event, Garbage)
+    assert isinstance(event, Unusable)
 
 
 def test_a_line_over_the_limit_is_answered_with_its_id() -> None:
