@@ -266,7 +266,7 @@ def test_a_loading_that_ends_because_memory_cannot_go_on_reports_what_was_under_
     assert (told.code, told.json["failed"], told.json["added"]) == (1, 3, 0)
     assert {one["error"] for one in told.json["documents"]} == {told.json["error"]["message"]}
     said = ragchat("inject", ".")
-    assert (said.code, said.out) == (1, "3 failed (0 chunks).\n")
+    assert (said.code, said.out) == (1, "3 failed.\n")
     assert said.err.count("127.0.0.1:9/v1 cannot be reached") == 1
     assert said.err.endswith("\n  Is the service running?\n  Run the same command again to continue.\n")
     assert told.json["error"]["hint"] == "Is the service running?"
