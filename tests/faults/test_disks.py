@@ -59,7 +59,7 @@ def check_that_reading_works(ragchat: Program, session: str, why: str) -> None:
 def check_that_writing_is_refused(ragchat: Program, code: str, why: str) -> None:
     (ragchat.folder / "coffee.md").write_text("# Coffee\n\nPressed at nine bar.\n", encoding="utf-8")
     failed = ragchat("inject", "coffee.md")
-    assert (failed.code, failed.out) == (1, "1 failed (0 chunks).\n")
+    assert (failed.code, failed.out) == (1, "1 failed.\n")
     assert failed.err.startswith("failed: coffee.md\n")
     assert failed.err.count(why) == 1
     refused = ragchat("memory", "undo", "--json")
