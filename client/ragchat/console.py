@@ -101,13 +101,18 @@ class Console:
         """Print a remark that is not part of the result."""
         print(sanitize(text), file=self.stderr, flush=True)
 
-    def document(self, value: Any) -> None:
-        """Print the result as JSON; structs and dataclasses become objects."""
+    def document(self, value: Any, failure: Failure | None = None) -> None:
+        """Print the result as JSON; structs and dataclasses become objects.
+
+        `failure` becomes the key `error` of the result, for a command that has a result and failed.
+        """
         import json
 
         import msgspec
 
         plain = msgspec.to_builtins(value)
+        if failure is not None:
+            plain["error"] = msgspec.to_builtins(failure)
         text = json.dumps(plain, indent=2, ensure_ascii=not is_unicode(self.stdout))
         print(text, file=self.stdout, flush=True)
         self._printed_document = True

@@ -53,6 +53,40 @@ def test_the_readme_in_memory_does_not_hide_the_note_that_its_transcript_asks_fo
     assert "flat.md" in done.out.partition("[1] ")[2].splitlines()[0]
 
 
+def test_a_failed_step_shows_what_was_answered(tmp_path: Path) -> None:
+    _flat(tmp_path / "notes")
+    script = tmp_path / "script.toml"
+    script.write_text(
+        '[[step]]\ninject = "notes"\n'
+        '[[step]]\nask = "How much pressure does the boiler need?"\nexpect = { contains = "9 bar" }\n',
+        encoding="utf-8",
+    )
+    done = program_in(tmp_path)("run", str(script))
+    assert done.code == 1
+    lines = done.out.splitlines()
+    assert "       does not contain '9 bar'" in lines
+    assert "       | > Pressure must stay between 1.2 and 1.8 bar. [1]" in lines
+    assert program_in(tmp_path)("run", str(script), "--json").json["error"] == {
+        "code": "STEPS_FAILED",
+        "message": "1 of 2 steps passed.",
+        "hint": "",
+    }
+
+
+def test_a_long_answer_of_a_failed_step_is_cut(tmp_path: Path) -> None:
+    script = tmp_path / "script.toml"
+    text = "\\n".join(f"line {number} of green tea" for number in range(30))
+    script.write_text(
+        f'[[step]]\ninject = {{ text = "{text}" }}\n'
+        '[[step]]\nquery = "green tea"\nexpect = { contains = "coffee" }\n',
+        encoding="utf-8",
+    )
+    lines = program_in(tmp_path)("run", str(script)).out.splitlines()
+    assert "       | line 19 of green tea" in lines
+    assert "       | … 10 more lines; --json has them all" in lines
+    assert "       | line 20 of green tea" not in lines
+
+
 def test_a_step_can_inject_several_paths(tmp_path: Path) -> None:
     for name in ("one.md", "two.md"):
         (tmp_path / name).write_text(f"This is {name}.", encoding="utf-8")

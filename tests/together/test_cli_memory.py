@@ -92,6 +92,31 @@ def test_a_document_from_its_loading_to_its_removal(ragchat: Program) -> None:
     assert [entry["action"] for entry in ragchat("memory", "log", "--json").json["entries"]][-1] == "added"
 
 
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (("inject", "gone.md"), "INJECT_FAILED", "gone.md does not exist."),
+        (
+            ("inject", "gone.md", "lost.md", "away.md"),
+            "INJECT_FAILED",
+            "gone.md does not exist. 2 other documents failed as well.",
+        ),
+        (("memory", "rm", "gone.md"), "RESOURCE_NOT_FOUND", "There is no document gone.md in memory."),
+        (("memory", "show", "gone.md"), "RESOURCE_NOT_FOUND", "There is no document gone.md in memory."),
+        (("memory", "undo"), "NOTHING_TO_UNDO", "There is nothing to undo."),
+        (("session", "rm", "abc"), "SESSION_NOT_FOUND", "There is no session abc."),
+    ],
+)
+def test_every_failing_command_prints_an_error_document(
+    ragchat: Program, words: tuple[str, ...], code: str, message: str
+) -> None:
+    failed = ragchat(*words, "--json")
+    assert failed.code == 1
+    error = failed.json["error"]
+    assert set(error) == {"code", "message", "hint"}
+    assert (error["code"], error["message"]) == (code, message)
+
+
 def test_memory_can_be_given_to_another_embedder(ragchat: Program) -> None:
     ragchat("inject", ".")
     path = ragchat("memory", "stats", "--json").json["path"]

@@ -8,7 +8,7 @@ import shutil
 import sqlite3
 import sys
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import closing
 from importlib import metadata
 from pathlib import Path
@@ -20,7 +20,7 @@ from anyio import to_thread
 from msgspec import Struct, structs
 
 from ragchat.commands import Run
-from ragchat.console import is_styled, is_unicode
+from ragchat.console import Failure, is_styled, is_unicode
 from ragchat.errors import MemoryRefused, RagChatError
 from ragchat.formatting import counted
 from ragchat.llm.discovery import resolve
@@ -63,8 +63,15 @@ async def doctor(run: Run) -> int:
         if not run.console.json:
             _show(run, check)
     if run.console.json:
-        run.console.document({"checks": checks})
-    return 1 if any(check.status == "fault" for check in checks) else 0
+        run.console.document({"checks": checks}, _first_fault(checks))
+    return 1 if _first_fault(checks) else 0
+
+
+def _first_fault(checks: Sequence[Check]) -> Failure | None:
+    for check in checks:
+        if check.status == "fault":
+            return Failure("CHECK_FAILED", f"{check.name}: {check.detail}", check.hint)
+    return None
 
 
 def _show(run: Run, check: Check) -> None:

@@ -9,6 +9,7 @@ import anyio
 from ragchat.commands import Run, read_stdin
 from ragchat.console import Failure, describe
 from ragchat.errors import RagChatError, StdinUnusable
+from ragchat.formatting import counted
 from ragchat.ingest.loading import failed, load_files, load_text
 from ragchat.ingest.report import InjectReport
 from ragchat.ui.render.progress import loading_bar
@@ -57,10 +58,21 @@ async def _inject_stdin(memory: MemoryClient, uri: str | None, report: InjectRep
         report.documents.append(document)
 
 
+def _first_failure(report: InjectReport, stopped: str) -> Failure | None:
+    """The first failed file, for a report that no other error ended. None: everything is loaded."""
+    if stopped:
+        return Failure("STOPPED", "Stopped.")
+    errors = [document.error for document in report.documents if document.error]
+    if not errors:
+        return None
+    others = f" {counted(len(errors) - 1, 'other document')} failed as well." if errors[1:] else ""
+    return Failure("INJECT_FAILED", errors[0] + others)
+
+
 def _show(run: Run, report: InjectReport, stopped: str = "", failure: Failure | None = None) -> None:
     """Print the report. `stopped` is the reason why loading did not finish."""
     if run.console.json:
-        run.console.document({**report.public(), **({"error": failure} if failure else {})})
+        run.console.document(report.public(), failure or _first_failure(report, stopped))
         return
     lines = [
         *report.failures(LISTED, failure.message if failure else ""),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ragchat.commands import Run
 from ragchat.commands.removal import remove_each
+from ragchat.console import Failure
 from ragchat.errors import MemoryRefused
 from ragchat.formatting import counted, local
 from ragchat.memory.types import Entry
@@ -110,7 +111,7 @@ async def verify(run: Run) -> int:
         with counting_bar(console.stderr, "Checking", shown=not console.json) as on_progress:
             found = await memory.verify(on_progress)
     if console.json:
-        console.document(found)
+        console.document(found, None if found.ok else Failure("MEMORY_DAMAGED", found.problems[0]))
     elif found.ok:
         console.print("The memory file is intact.")
     else:

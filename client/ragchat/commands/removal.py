@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
 from ragchat.commands import Run
-from ragchat.console import describe
+from ragchat.console import Failure, describe
 from ragchat.errors import RagChatError
 
 T = TypeVar("T")
@@ -24,14 +24,16 @@ async def remove_each(
 ) -> int:
     """The exit code: 1 if `remove` raised an `expected` error. `kind` is the key of a name in JSON."""
     removed, failed = [], []
+    failure: Failure | None = None
     for name in names:
         try:
             removed.append(await remove(name))
         except expected as error:
             failed.append({kind: name, "error": str(error), "hint": error.hint})
-            run.console.failure(describe(error))
+            run.console.failure(described := describe(error))
+            failure = failure or described
     if run.console.json:
-        run.console.document({"removed": removed, "failed": failed})
+        run.console.document({"removed": removed, "failed": failed}, failure)
     else:
         for result in removed:
             run.console.print(sentence(result))

@@ -9,8 +9,13 @@ from pathlib import Path
 
 from ragchat.app import App
 from ragchat.commands import Run
+from ragchat.console import Failure
+from ragchat.formatting import counted
 from ragchat.scripts.runner import ScriptReport, StepReport, run_script
 from ragchat.scripts.script import FRESH, Header, load_script
+
+# Of the answer of a failed step.
+SHOWN_LINES = 20
 
 
 async def run(run: Run) -> int:
@@ -22,11 +27,12 @@ async def run(run: Run) -> int:
         async with own_run.memory() as memory, App(own_run.settings, memory) as app:
             on_step = None if run.console.json else partial(show, run)
             report = await run_script(script, path.parent, app, memory, on_step)
+    failed = not all(step.passed for step in report.steps)
     if run.console.json:
-        run.console.document(report.public())
+        run.console.document(report.public(), Failure("STEPS_FAILED", summary(report)) if failed else None)
     else:
         run.console.print(summary(report))
-    return 0 if all(step.passed for step in report.steps) else 1
+    return 1 if failed else 0
 
 
 def overrides(header: Header, folder: Path, own: Path) -> dict[str, str]:
@@ -37,11 +43,22 @@ def overrides(header: Header, folder: Path, own: Path) -> dict[str, str]:
 
 
 def show(run: Run, step: StepReport) -> None:
-    """Print a step's line of the table as soon as it is done, and its failures below it."""
+    """Print a step's line of the table as soon as it is done; below it its failures and what it answered."""
     verdict = "ok" if step.passed else "FAILED"
     run.console.line(f"{step.step:>3}  {verdict:<6}  {step.seconds:>7.2f} s  {step.kind:<6}  {step.title}")
     for failure in step.failures:
         run.console.print(f"       {failure}")
+    if step.failures:
+        for line in shown_lines(step.text):
+            run.console.print(f"       | {line}".rstrip())
+
+
+def shown_lines(text: str) -> list[str]:
+    """The lines of an answer that are shown; of a long one the first."""
+    lines = text.strip().splitlines()
+    if len(lines) <= SHOWN_LINES:
+        return lines
+    return [*lines[:SHOWN_LINES], f"… {counted(len(lines) - SHOWN_LINES, 'more line')}; --json has them all"]
 
 
 def summary(report: ScriptReport) -> str:
