@@ -20,7 +20,7 @@ from ragmcp.client.handlers import NO_HANDLERS, Handlers
 from ragmcp.client.lists import list_all, request_cached
 from ragmcp.concurrency import beside, confined
 from ragmcp.errors import UnreadableAnswer, WireError
-from ragmcp.legacy_hook import require_legacy
+from ragmcp.older_revisions import require_legacy
 from ragmcp.peer import Peer
 from ragmcp.protocol.connection import Connection
 from ragmcp.protocol.eras import HEADER_MISMATCH

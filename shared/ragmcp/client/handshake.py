@@ -6,7 +6,7 @@ from msgspec import Raw
 
 from ragmcp.client.core import Core
 from ragmcp.errors import RequestTimedOut, WireError
-from ragmcp.legacy_hook import require_legacy
+from ragmcp.older_revisions import require_legacy
 from ragmcp.protocol.eras import LATEST_MODERN, MODERN_ERRORS, UNSUPPORTED_VERSION, verdict
 from ragmcp.protocol.results import complete, or_none, server_info
 from ragmcp.protocol.schema.base import Params

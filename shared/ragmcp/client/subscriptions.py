@@ -19,7 +19,7 @@ from ragmcp.backoff import Backoff
 from ragmcp.client.core import Core
 from ragmcp.concurrency import LatestQueue, beside
 from ragmcp.errors import ConnectionClosed, RagMcpError, RequestTimedOut
-from ragmcp.legacy_hook import require_legacy
+from ragmcp.older_revisions import require_legacy
 from ragmcp.protocol.jsonrpc import Id, Notification
 from ragmcp.protocol.schema.base import Result
 from ragmcp.protocol.schema.subscriptions import (

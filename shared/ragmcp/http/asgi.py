@@ -19,7 +19,7 @@ from ragmcp.http.errors import BodyTooSlow, HttpMethodNotAllowed, NotAcceptable,
 from ragmcp.http.exchange import EVENTS, JSON, ClientGone, Exchange, Receive, Scope, Send
 from ragmcp.http.limits import HttpLimits, Streams
 from ragmcp.http.server import ModernRequests
-from ragmcp.legacy_hook import find_legacy
+from ragmcp.older_revisions import find_legacy
 from ragmcp.peer import Channel
 from ragmcp.protocol import headers
 from ragmcp.protocol.jsonrpc import Request

@@ -20,7 +20,7 @@ from ragmcp.errors import WireError
 from ragmcp.http.client import Http, open_client, status_of
 from ragmcp.http.errors import HttpRefused
 from ragmcp.http.modern_client import ModernHttp
-from ragmcp.legacy_hook import require_legacy
+from ragmcp.older_revisions import require_legacy
 from ragmcp.protocol.eras import MODERN_ERRORS
 from ragmcp.protocol.schema.base import Implementation
 from ragmcp.streams import Stream

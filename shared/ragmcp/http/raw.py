@@ -12,7 +12,7 @@ from anyio.abc import TaskGroup
 
 from ragmcp.errors import ConnectionClosed, RequestTimedOut, UnreadableAnswer
 from ragmcp.http.client import JSON_HEADERS, Http, Response
-from ragmcp.legacy_hook import require_legacy
+from ragmcp.older_revisions import require_legacy
 from ragmcp.protocol import jsonrpc
 from ragmcp.protocol.framing import Line
 from ragmcp.protocol.jsonrpc import Failure, Id, Request, Success, Unreadable

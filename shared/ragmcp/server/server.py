@@ -20,7 +20,7 @@ from ragmcp.concurrency import beside, confined
 from ragmcp.errors import (
     MethodNotFound,
 )
-from ragmcp.legacy_hook import find_legacy, require_legacy
+from ragmcp.older_revisions import find_legacy, require_legacy
 from ragmcp.peer import Channel, Peer
 from ragmcp.protocol.connection import MOST_IN_PROGRESS, Connection
 from ragmcp.protocol.decoding import DECODE_ERRORS, invalid_params

@@ -34,4 +34,4 @@ def test_only_the_hook_names_the_legacy_folder(folder: str) -> None:
         for path in (ROOT / folder).rglob("*.py")
         if PACKAGE / "legacy" not in path.parents and named.search(path.read_text(encoding="utf-8"))
     ]
-    assert found == (["shared/ragmcp/legacy_hook.py"] if folder == "shared" else [])
+    assert found == (["shared/ragmcp/older_revisions.py"] if folder == "shared" else [])
