@@ -142,6 +142,10 @@ class InvalidParams(RemoteProtocolError):
     sentence = "Invalid parameter {path}: {reason}."
 
 
+class InvalidArguments(InvalidParams):
+    """Arguments that do not fit a tool: a result with `isError` from revision 2025-11-25 on (SEP-1303)."""
+
+
 class ToolNotFound(RemoteProtocolError):
     tool: str
     available: Sequence[str]

@@ -21,7 +21,7 @@ SENTENCES: list[tuple[RagMcpError, str]] = [
     ),
     (errors.InvalidRequest("it is a number"), "Invalid request: it is a number."),
     (errors.MethodNotFound("tools/fly"), "Unknown method 'tools/fly'."),
-    (errors.InvalidParams("$.top_k", "expected `int`"), "Invalid parameter $.top_k: expected `int`."),
+    (errors.InvalidArguments("$.top_k", "expected `int`"), "Invalid parameter $.top_k: expected `int`."),
     (errors.ToolNotFound("Qurey", ("Query", "Inject")), "Unknown tool 'Qurey'; available: Query, Inject."),
     (errors.ToolNotFound("Query", ()), "Unknown tool 'Query'; available: none."),
     (errors.PromptNotFound("sum", ("sum_up",)), "Unknown prompt 'sum'; available: sum_up."),

@@ -201,12 +201,7 @@ def test_an_unknown_revision_is_refused_with_those_that_are_known(memory: Memory
         (modern("nowhere"), -32601, "METHOD_NOT_FOUND"),
         (modern("ping"), -32601, "METHOD_NOT_FOUND"),
         (call("Nothing"), -32602, "TOOL_NOT_FOUND"),
-        (call("Query"), -32602, "INVALID_PARAMS"),
-        (call("Query", query=5), -32602, "INVALID_PARAMS"),
-        (call("Query", query="x", top_k=0), -32602, "INVALID_PARAMS"),
-        (call("Query", query="x", top_k=10**30), -32602, "INVALID_PARAMS"),
-        (call("Query", query="x", more=1), -32602, "INVALID_PARAMS"),
-        (call("Inject", text=""), -32602, "INVALID_PARAMS"),
+        (modern("tools/call", {"name": "Query", "arguments": "x"}), -32602, "INVALID_PARAMS"),
         (modern("tools/list", version=7), -32602, "INVALID_PARAMS"),
         (request("tools/list"), -32602, "INVALID_PARAMS"),
     ],
@@ -219,6 +214,32 @@ def test_a_call_that_cannot_be_made_is_an_error_with_a_word_for_programs(
     assert error["code"] == code
     assert error["data"].keys() >= {"errorCode", "details", "requestId"}
     assert (error["data"]["errorCode"], error["data"]["requestId"]) == (word, 1)
+
+
+@pytest.mark.parametrize(
+    ("message", "path"),
+    [
+        (call("Query"), "$.query"),
+        (call("Query", query=5), "$.query"),
+        (call("Query", query="x", top_k=0), "$.top_k"),
+        (call("Query", query="x", top_k=10**30), "$.top_k"),
+        (call("Query", query="x", more=1), "$.more"),
+        (call("Query", query="x", filter={"tags": 5}), "$.filter.tags"),
+        (call("Inject", text=""), "$.text"),
+    ],
+)
+def test_arguments_that_do_not_fit_are_a_result_that_names_the_field_and_those_that_exist(
+    without_handshake: Memory, message: dict[str, Any], path: str
+) -> None:
+    result = without_handshake.ask(message)["result"]
+
+    assert result["isError"]
+    assert result["structuredContent"]["errorCode"] == "INVALID_PARAMS"
+    assert result["structuredContent"]["details"]["path"] == path
+    assert result["structuredContent"]["requestId"] == 1
+    sentence, hint = (item["text"] for item in result["content"])
+    assert path in sentence
+    assert hint.split(" takes: ")[1].startswith(("query, top_k", "text, metadata"))
 
 
 @pytest.mark.parametrize(

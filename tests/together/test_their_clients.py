@@ -150,8 +150,8 @@ async def test_it_lists_and_calls_tools(saw: Seen) -> None:
 async def test_it_sees_errors(saw: Seen) -> None:
     assert saw["failed"]["isError"]
     assert saw["failed"]["structuredContent"]["errorCode"] == "OUT_OF_LUCK"
-    assert saw["refused"]["error"]["code"] == -32602
-    assert saw["refused"]["error"]["data"]["details"]["path"] == "$.a"
+    assert saw["refused"]["isError"]
+    assert saw["refused"]["structuredContent"]["details"]["path"] == "$.a"
     assert saw["unknown"]["error"]["data"]["errorCode"] == "TOOL_NOT_FOUND"
 
 
@@ -227,7 +227,7 @@ async def test_it_uses_the_memory(case: Case, walks: Walks) -> None:
     assert {"Inject", "Query"} <= {tool["name"] for tool in saw["tools"]["tools"]}
     assert said(saw["injected"])
     assert saw["found"]["structuredContent"]["hits"][0]["uri"] == "note:1"
-    assert saw["refused"]["error"]["data"]["details"]["path"] == "$.query"
+    assert saw["refused"]["structuredContent"]["details"]["path"] == "$.query"
     assert saw["revision"] in walks.recording(case).check().revisions
 
 

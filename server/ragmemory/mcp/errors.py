@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeAlias
 
 from ragconfig.errors import SettingsError
-from ragmcp.errors import InvalidParams, ToolError
+from ragmcp.errors import InvalidArguments, ToolError
 from ragmemory.limits import LONGEST_CLIENT
 from ragmemory.types import Origin
 
@@ -40,7 +40,7 @@ def wire_errors() -> Iterator[None]:
         from ragmemory.errors import BadArgument, RagMemoryError
 
         if isinstance(error, BadArgument):
-            raise InvalidParams(f"$.{error.path}", error.reason) from error
+            raise InvalidArguments(f"$.{error.path}", error.reason) from error
         if isinstance(error, RagMemoryError):
             raise ToolError(error.code, str(error), error.details(), error.hint) from error
         raise

@@ -37,6 +37,10 @@ BATCH_REVISION = "2025-03-26"
 
 HEADER_MISMATCH = -32020
 UNSUPPORTED_VERSION = -32022
+# The first revision in which arguments that do not fit a tool's schema are a result with `isError`, which a
+# model sees and can act on (SEP-1303); before, they are a JSON-RPC error.
+ARGUMENT_RESULTS_SINCE = "2025-11-25"
+
 # Errors only a modern server sends; any other error to the probe means a legacy one.
 MODERN_ERRORS = frozenset({HEADER_MISMATCH, -32021, UNSUPPORTED_VERSION})
 

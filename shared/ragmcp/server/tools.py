@@ -16,12 +16,14 @@ from msgspec import UNSET, Raw, Struct
 from ragmcp.errors import (
     BadTool,
     ConnectionClosed,
+    InvalidArguments,
     InvalidParams,
     RemoteProtocolError,
     ToolError,
     ToolNotFound,
 )
 from ragmcp.protocol.decoding import decode
+from ragmcp.protocol.eras import ARGUMENT_RESULTS_SINCE
 from ragmcp.protocol.json_schema import flat_schema
 from ragmcp.protocol.schema.base import ListParams, Result
 from ragmcp.protocol.schema.content import Content, TextContent
@@ -63,9 +65,12 @@ class Tool(Struct, frozen=True):
     async def run(self, call: Call, arguments: Raw) -> ToolResult[Any]:
         """Call the function; `structured` is UNSET where it returned text only.
 
-        Raises InvalidParams for arguments that do not fit the schema, and what the function raises.
+        Raises InvalidArguments for arguments that do not fit the schema, and what the function raises.
         """
-        decoded = decode(self.arguments, arguments)
+        try:
+            decoded = decode(self.arguments, arguments)
+        except InvalidParams as error:
+            raise InvalidArguments(error.path, error.reason) from None
         return _as_result(await self.function(call, **msgspec.structs.asdict(decoded)))
 
 
@@ -162,6 +167,8 @@ def tool_methods(
         tool = tools.get(params.name)
         if tool is None:
             raise ToolNotFound(params.name, tuple(tools))
+        if not bytes(params.arguments).startswith(b"{"):
+            raise InvalidParams("$.arguments", "expected `object`")
         if tool.background:
             return await run_in_background(call, lambda: _run(call, tool, params.arguments))
         return await _run(call, tool, params.arguments)
@@ -175,6 +182,11 @@ def tool_methods(
 async def _run(call: Call, tool: Tool, arguments: Raw) -> CallToolResult:
     try:
         result = await tool.run(call, arguments)
+    except InvalidArguments as error:
+        if call.revision < ARGUMENT_RESULTS_SINCE:
+            raise
+        hint = f"{tool.name} takes: {', '.join(tool.info.input_schema['properties']) or 'no arguments'}."
+        return _failure(call, tool, ToolError(error.code, str(error), error.details(), hint))
     except (RemoteProtocolError, InputNeeded):
         raise
     except Exception as error:

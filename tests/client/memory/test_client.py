@@ -20,6 +20,7 @@ from ragmcp.errors import (
     WireError,
 )
 from ragmcp.protocol.results import ToolCallResult
+from ragmcp.protocol.schema.content import TextContent
 from ragmcp.protocol.schema.tools import ToolInfo
 from tests.support.memory import memory_in
 
@@ -117,6 +118,15 @@ async def test_what_memory_refuses_keeps_its_word(
             await ask(memory)
     assert caught.value.word == word
     assert str(caught.value).endswith(".")
+
+
+async def test_a_bad_argument_is_the_same_error_as_a_result_and_as_a_protocol_error() -> None:
+    sentence, data = "Invalid parameter $.top_k: expected `int` >= 1.", {"errorCode": "INVALID_PARAMS"}
+    result = ToolCallResult([TextContent(text=sentence)], data, is_error=True)
+    for server in (Failing(lambda: result), failing(WireError(-32602, sentence, data))):
+        with pytest.raises(MemoryRefused) as caught:
+            await MemoryClient(server).query("x", 0)
+        assert (caught.value.word, str(caught.value)) == ("INVALID_PARAMS", sentence)
 
 
 @pytest.mark.parametrize(

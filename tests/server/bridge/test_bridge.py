@@ -118,7 +118,7 @@ def test_a_host_on_stdio_uses_a_server_on_http_in_its_own_revision(tmp_path: Pat
         assert "füchse" in found["content"][0]["text"]
         for method, params, word in (
             ("tools/call", {"name": "Nothing", "arguments": {}}, "TOOL_NOT_FOUND"),
-            ("tools/call", {"name": "Query", "arguments": {}}, "INVALID_PARAMS"),
+            ("tools/call", {"name": "Query", "arguments": []}, "INVALID_PARAMS"),
             ("resources/read", {"uri": "memory://documents/é"}, "RESOURCE_NOT_FOUND"),
             ("no/such", {}, "METHOD_NOT_FOUND"),
         ):

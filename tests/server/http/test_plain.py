@@ -30,8 +30,7 @@ async def test_the_plain_form_is_answered_plainly_where_it_is_switched_on() -> N
     assert unknown.json()["error"]["data"]["errorCode"] == "METHOD_NOT_FOUND"
     assert unknown.json().keys() == {"error"}
     assert listen.status_code == 404
-    assert wrong.status_code == 400
-    assert wrong.json()["error"]["data"]["errorCode"] == "INVALID_PARAMS"
+    assert wrong.json()["result"]["structuredContent"]["errorCode"] == "INVALID_PARAMS"
     assert failed.json()["result"]["isError"]
     assert modern.status_code == 200
     assert refused.status_code == 406

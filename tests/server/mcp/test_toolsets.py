@@ -12,7 +12,6 @@ from ragconfig.errors import SettingsError
 from ragconfig.text_rules import passage_names
 from ragmcp.client.client import Client
 from ragmcp.client.handlers import Handlers
-from ragmcp.errors import WireError
 from ragmcp.memory import open_memory
 from ragmcp.protocol.schema.content import TextContent
 from ragmcp.server.server import Server
@@ -182,15 +181,14 @@ def test_a_heading_is_not_written_twice() -> None:
     ],
     ids=lambda value: str(value)[:60],
 )
-async def test_a_bad_argument_is_a_protocol_error_that_names_the_field(
+async def test_a_bad_argument_is_an_error_that_names_the_field(
     client: Client, tool: str, arguments: dict[str, Any], path: str
 ) -> None:
     await called(client, "Inject", text="Foxes jump.")
-    with pytest.raises(WireError) as caught:
-        await attempt(client, tool, **arguments)
-    assert caught.value.code == -32602
-    assert caught.value.error_code == "INVALID_PARAMS"
-    assert path in caught.value.message
+    result = await attempt(client, tool, **arguments)
+    assert result.is_error
+    assert result.structured["errorCode"] == "INVALID_PARAMS"
+    assert path in result.text
 
 
 async def test_the_schemas_state_the_limits(client: Client) -> None:

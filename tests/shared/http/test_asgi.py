@@ -53,7 +53,7 @@ async def test_a_tool_call_is_answered_as_json_in_one_piece() -> None:
         ("tools/call", {"name": "Echo"}, {"mcp-name": "=?base64?!?="}, 400, -32020, "HEADER_MISMATCH"),
         ("tools/list", {}, {"mcp-protocol-version": "1.0"}, 400, -32020, "HEADER_MISMATCH"),
         ("tools/call", {"name": "Nope"}, {}, 400, -32602, "TOOL_NOT_FOUND"),
-        ("tools/call", {"name": "Echo", "arguments": {"txt": ""}}, {}, 400, -32602, "INVALID_PARAMS"),
+        ("tools/call", {"name": "Echo", "arguments": [""]}, {}, 400, -32602, "INVALID_PARAMS"),
         ("tools/call", {"name": "NeedsElicitation"}, {}, 400, -32021, "MISSING_CLIENT_CAPABILITY"),
         ("tools/call", {"name": "Surrogate"}, {}, 200, -32603, "INTERNAL_ERROR"),
         ("nope", {}, {}, 404, -32601, "METHOD_NOT_FOUND"),

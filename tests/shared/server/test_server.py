@@ -136,9 +136,8 @@ async def test_a_missing_capability_is_named() -> None:
         ("tools/call", {}, True, -32602),
         ("tools/call", {"name": 5}, True, -32602),
         ("tools/call", {"name": "Nope"}, True, -32602),
-        ("tools/call", {"name": "Add", "arguments": {"a": "x"}}, True, -32602),
         ("tools/call", {"name": "Add", "arguments": [1]}, True, -32602),
-        ("tools/call", {"name": "Add"}, True, -32602),
+        ("tools/call", {"name": "Add", "arguments": None}, True, -32602),
         ("initialize", {}, False, -32602),
         ("initialize", {"protocolVersion": 5, "capabilities": {}, "clientInfo": {}}, False, -32602),
     ],
@@ -153,11 +152,53 @@ async def test_what_cannot_be_done_is_refused_with_its_code(
         assert answer["error"]["data"]["requestId"] == "r"
 
 
-async def test_a_bad_argument_is_named_by_its_path() -> None:
-    async with raw_client(server()) as client:
-        error = (await client.ask(call("Add", {"a": 1, "b": 101})))["error"]
-        assert error["data"]["errorCode"] == "INVALID_PARAMS"
-        assert error["data"]["details"]["path"] == "$.b"
+@pytest.mark.parametrize("revision", ["2024-11-05", "2025-03-26", "2025-06-18"])
+async def test_bad_arguments_are_a_protocol_error_before_2025_11_25(revision: str) -> None:
+    async with raw_client(server(), revision) as client:
+        answer = await client.request("tools/call", {"name": "Add", "arguments": {"a": 1, "b": 101}})
+    error = answer["error"]
+    assert error["code"] == -32602
+    assert error["message"] == "Invalid parameter $.b: expected `int` <= 100."
+    assert error["data"] == {
+        "errorCode": "INVALID_PARAMS",
+        "details": {"path": "$.b", "reason": "expected `int` <= 100"},
+        "requestId": 1,
+    }
+
+
+@pytest.mark.parametrize("revision", ["2025-11-25", MODERN])
+@pytest.mark.parametrize(
+    ("arguments", "path", "reason"),
+    [
+        ({"a": 1, "b": 101}, "$.b", "expected `int` <= 100"),
+        ({"a": "x"}, "$.a", "expected `int`, got `str`"),
+        ({"a": 1, "c": 1}, "$.c", "unknown field"),
+        ({}, "$.a", "required, but missing"),
+    ],
+)
+async def test_bad_arguments_are_a_result_that_a_model_can_act_on_from_2025_11_25(
+    revision: str, arguments: dict[str, Any], path: str, reason: str
+) -> None:
+    async with raw_client(server(), revision) as client:
+        answer = await client.request("tools/call", {"name": "Add", "arguments": arguments})
+    result = answer["result"]
+    hint = "Add takes: a, b."
+    assert result["isError"]
+    assert [item["text"] for item in result["content"]] == [f"Invalid parameter {path}: {reason}.", hint]
+    assert result["structuredContent"] == {
+        "errorCode": "INVALID_PARAMS",
+        "details": {"path": path, "reason": reason, "hint": hint},
+        "requestId": 1,
+    }
+
+
+@pytest.mark.parametrize("revision", REVISIONS)
+@pytest.mark.parametrize("params", [{}, {"name": 5}, {"name": "Nope"}, {"name": "Add", "arguments": [1]}])
+async def test_a_malformed_call_and_an_unknown_tool_are_protocol_errors_in_every_revision(
+    revision: str, params: dict[str, Any]
+) -> None:
+    async with raw_client(server(), revision) as client:
+        assert (await client.request("tools/call", params))["error"]["code"] == -32602
 
 
 @pytest.mark.parametrize(
