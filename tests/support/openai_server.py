@@ -45,6 +45,8 @@ class Reply:
 
     `tool_calls` are (name, arguments) pairs. A `status` other than 200 is an error with `code` and `message`.
     `prompt_tokens` is what usage reports (None: counted roughly from the request; -1: no usage at all).
+    `whole`: JSON in one piece, even if a stream is requested. `empty`: a stream has no event, and a request
+    without streaming gets the next reply. `page` of `content_type` is sent instead of an answer.
     `break_after` pieces the connection is cut. Before each piece from `hold_after` on, `go` is waited for.
     """
 
@@ -56,6 +58,10 @@ class Reply:
     retry_after: float | None = None
     finish: str = ""  # finish_reason, where it is not the usual one
     prompt_tokens: int | None = None
+    whole: bool = False
+    empty: bool = False
+    page: str = ""
+    content_type: str = "text/html"
     break_after: int | None = None
     hold_after: int | None = None
     go: threading.Event = field(default_factory=threading.Event)
@@ -70,7 +76,7 @@ class OpenAIServer:
 
     `models` are what /v1/models lists and chat accepts (empty: any is accepted). `key`: others get 401.
     `context_tokens`: a longer prompt gets 400 context_length_exceeded. `stream_options=False`: a request that
-    carries them gets 400, as some servers do.
+    carries them gets 400, as some servers do. `page`: HTML in place of the list of models.
     """
 
     def __init__(
@@ -82,6 +88,7 @@ class OpenAIServer:
         key: str | None = None,
         context_tokens: int | None = None,
         stream_options: bool = True,
+        page: str = "",
         port: int = 0,
     ) -> None:
         self.replies = list(replies)
@@ -90,6 +97,7 @@ class OpenAIServer:
         self.key = key
         self.context_tokens = context_tokens
         self.stream_options = stream_options
+        self.page = page
         self.requests: list[dict[str, Any]] = []  # the bodies of the chat requests
         self.stopping = threading.Event()
         self._lock = threading.Lock()
@@ -168,7 +176,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         script = self.server.script
-        if self._unauthorised():
+        if self._is_elsewhere() or self._unauthorised():
+            return
+        if script.page:
+            self._send(200, "text/html", script.page.encode())
             return
         self._json(
             200, {"object": "list", "data": [{"id": name, "object": "model"} for name in script.models]}
@@ -176,15 +187,24 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        if self._unauthorised():
+        if self._is_elsewhere() or self._unauthorised():
             return
         reply = self.server.script.reply_to(body)
         if reply.status != 200:
             self._error(reply)
-        elif body.get("stream"):
+        elif reply.page:
+            self._send(200, reply.content_type, reply.page.encode())
+        elif body.get("stream") and not reply.whole:
             self._stream(body, reply)
         else:
             self._whole(body, reply)
+
+    def _is_elsewhere(self) -> bool:
+        """Whether a request is for a path outside of the API, and has got the usual answer."""
+        if self.path.startswith("/v1/"):
+            return False
+        self._json(404, {"detail": "Not Found"})
+        return True
 
     def _unauthorised(self) -> bool:
         key = self.server.script.key
@@ -200,9 +220,13 @@ class _Handler(BaseHTTPRequestHandler):
         self._json(reply.status, {"error": error}, headers)
 
     def _json(self, status: int, value: Any, headers: Mapping[str, str] | None = None) -> None:
-        data = json.dumps(value).encode()
+        self._send(status, "application/json", json.dumps(value).encode(), headers)
+
+    def _send(
+        self, status: int, content_type: str, data: bytes, headers: Mapping[str, str] | None = None
+    ) -> None:
         self.send_response(status)
-        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Type", content_type)
         self.send_header("Content-Length", str(len(data)))
         for name, text in (headers or {}).items():
             self.send_header(name, text)
@@ -214,15 +238,17 @@ class _Handler(BaseHTTPRequestHandler):
         if reply.tool_calls:
             message["tool_calls"] = tool_calls(reply)
         choice = {"index": 0, "message": message, "finish_reason": finish_reason(reply)}
-        self._json(
-            200, envelope(body, "chat.completion") | {"choices": [choice], "usage": usage(body, reply)}
-        )
+        counted = {} if reply.prompt_tokens == -1 else {"usage": usage(body, reply)}
+        self._json(200, envelope(body, "chat.completion") | {"choices": [choice]} | counted)
 
     def _stream(self, body: dict[str, Any], reply: Reply) -> None:
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
+        if reply.empty:
+            self._chunk(b"")
+            return
         for number, delta in enumerate(deltas(reply)):
             if reply.hold_after is not None and number >= reply.hold_after:
                 reply.reached.set()

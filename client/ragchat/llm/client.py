@@ -10,20 +10,44 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import urlsplit
 
 import anyio
+import msgspec
+from msgspec import Struct
 
 from ragchat.llm.completion import Assembly, Completion
-from ragchat.llm.errors import BrokenStream, ModelError, mapped
+from ragchat.llm.errors import BrokenStream, ModelError, NoApi, mapped, message_in, not_json
 from ragchat.settings import ModelSettings
 from ragchat.types import Message, ModelPlace
+from ragmcp.backoff import Backoff
 
 if TYPE_CHECKING:
     import openai
-    from openai.types.chat import ChatCompletionChunk
+    from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
     Chunks: TypeAlias = openai.AsyncStream[ChatCompletionChunk]
 
 CONNECT_SECONDS = 5.0
+# Between attempts, in seconds, where the server names no time.
+FIRST_PAUSE, LONGEST_PAUSE = 0.5, 8.0
+# A server that asks for a longer pause gets no other attempt: the user decides.
+LONGEST_RETRY_AFTER = 120.0
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+
+# Gets the error of a failed attempt, and the seconds until the next one.
+OnRetry = Callable[[ModelError, float], None]
+
+
+def ignore_retry(error: ModelError, seconds: float) -> None:
+    """An `OnRetry` for callers that show nothing."""
+
+
+class ListedModel(Struct):
+    id: str
+
+
+class ModelList(Struct):
+    """The answer of /models, the part that is used."""
+
+    data: list[ListedModel]
 
 
 class Model:
@@ -53,9 +77,13 @@ class Model:
 
     async def names(self) -> list[str]:
         """The models that the server lists."""
-        client = await self.load()
+        client = (await self.load()).with_options(max_retries=self.settings.retries)
         try:
-            return [model.id async for model in client.models.list()]
+            # Not client.models.list(), which has an internal error when it gets a web page.
+            answer = await client.get("/models", cast_to=object)
+            return [model.id for model in msgspec.convert(answer, ModelList).data]
+        except msgspec.ValidationError:
+            raise NoApi(self.place.base_url, "it sent no list of models") from None
         except Exception as error:
             raise self._mapped(error) from error
 
@@ -65,31 +93,53 @@ class Model:
         tools: Sequence[dict[str, Any]] = (),
         *,
         on_text: Callable[[str], None],
+        on_retry: OnRetry = ignore_retry,
         tokens: int = 0,
     ) -> Completion:
         """Request an answer. `on_text` gets its text in pieces, as they arrive.
 
-        `tokens` is the estimated size of the prompt, for the sentence of ContextOverflow. A request whose
-        stream breaks before the first piece is repeated.
+        `tokens` is the estimated size of the prompt, for the sentence of ContextOverflow. A request that
+        fails before the first piece is repeated if that may help: `on_retry` gets the error and the seconds
+        until the next attempt.
         """
-        for attempts_left in range(self.settings.retries, -1, -1):
+        backoff = Backoff(FIRST_PAUSE, LONGEST_PAUSE)
+        backoff.next()
+        retries = self.settings.retries
+        while True:
             assembly = Assembly(on_text)
             try:
-                await self._receive(await self._open(messages, tools, tokens), assembly, tokens)
-                break
-            except BrokenStream:
-                if assembly.begun or not attempts_left:
+                await self._receive(messages, tools, assembly, tokens)
+                return assembly.completion()
+            except ModelError as error:
+                pause = error.retry_after or backoff.next()
+                if assembly.begun or not retries or not error.is_temporary or pause > LONGEST_RETRY_AFTER:
                     raise
-        return assembly.completion()
+                on_retry(error, pause)
+            retries -= 1
+            await anyio.sleep(pause)
 
-    async def _receive(self, stream: Chunks, assembly: Assembly, tokens: int) -> None:
+    async def _receive(
+        self, messages: Sequence[Message], tools: Sequence[dict[str, Any]], assembly: Assembly, tokens: int
+    ) -> None:
+        """Request an answer as a stream, and take it in whichever form it comes."""
+        stream: Chunks = await self._request(messages, tools, tokens, stream=True)
         try:
-            while (chunk := await self._next(stream, tokens)) is not None:
-                assembly.add(chunk)
+            if stream.response.headers.get("content-type", "").startswith("application/json"):
+                assembly.add_whole(await self._whole(stream, tokens))
+            else:
+                while (chunk := await self._next(stream, tokens)) is not None:
+                    assembly.add(chunk)
         finally:
             with anyio.CancelScope(shield=True):
                 await stream.close()
-        if assembly.finish_reason is None:
+        if assembly.is_empty:
+            # llama-cpp-python ends its stream at once when the prompt does not fit: only an answer in one
+            # piece has the error.
+            whole = await self._request(messages, tools, tokens, stream=False)
+            if isinstance(whole, str):
+                raise not_json(self.place)
+            assembly.add_whole(whole)
+        elif assembly.finish_reason is None:
             raise BrokenStream(self.place.base_url, "the answer has no end")
 
     async def _next(self, stream: Chunks, tokens: int) -> ChatCompletionChunk | None:
@@ -99,19 +149,34 @@ class Model:
         except Exception as error:
             raise self._mapped(error, tokens, begun=True) from error
 
-    async def _open(
-        self, messages: Sequence[Message], tools: Sequence[dict[str, Any]], tokens: int
-    ) -> Chunks:
+    async def _whole(self, stream: Chunks, tokens: int) -> ChatCompletion:
+        """The answer of a server that does not stream."""
+        import json
+
+        import openai
+        from openai.types.chat import ChatCompletion
+
+        try:
+            body = json.loads(await stream.response.aread())
+            if not isinstance(body, dict) or "choices" not in body:  # an error in spite of the status
+                raise openai.APIError(message_in(body), stream.response.request, body=body)
+        except Exception as error:
+            raise self._mapped(error, tokens, begun=True) from error
+        return ChatCompletion.model_construct(**body)
+
+    async def _request(
+        self, messages: Sequence[Message], tools: Sequence[dict[str, Any]], tokens: int, *, stream: bool
+    ) -> Any:
+        """Chunks if `stream`, else a ChatCompletion, or the text of an answer that is not JSON."""
         client = await self.load()
-        optional: dict[str, Any] = {"stream_options": {"include_usage": True}, "tools": list(tools)}
+        optional: dict[str, Any] = {"tools": list(tools)}
+        if stream:
+            optional["stream_options"] = {"include_usage": True}
         while True:
             extra = {name: value for name, value in optional.items() if value and name not in self._refused}
             try:
                 create: Any = client.chat.completions.create
-                stream: Chunks = await create(
-                    model=self.place.name, messages=list(messages), stream=True, **extra
-                )
-                return stream
+                return await create(model=self.place.name, messages=list(messages), stream=stream, **extra)
             except Exception as error:
                 refused = next((name for name in extra if _complains_of(error, name)), None)
                 if refused is None:
@@ -130,7 +195,7 @@ def _make_client(place: ModelPlace, settings: ModelSettings) -> openai.AsyncOpen
     return openai.AsyncOpenAI(
         base_url=place.base_url,
         api_key=place.key or "none",  # the package requires one; local servers ignore it
-        max_retries=settings.retries,
+        max_retries=0,  # the package would wait for minutes without a word
         timeout=httpx2.Timeout(settings.timeout_seconds, connect=CONNECT_SECONDS),
         # A proxy of the environment cannot reach a server on this machine.
         http_client=openai.DefaultAsyncHttpxClient(trust_env=False) if local else None,

@@ -12,7 +12,7 @@ from ragchat.types import ToolRequest, Usage
 
 if TYPE_CHECKING:
     from openai.types import CompletionUsage
-    from openai.types.chat import ChatCompletionChunk
+    from openai.types.chat import ChatCompletion, ChatCompletionChunk
     from openai.types.chat.chat_completion_chunk import ChoiceDeltaToolCall
 
 # The notice for an incomplete answer, by the finish_reason of the API.
@@ -50,6 +50,22 @@ class Assembly:
             self.finish_reason = self.finish_reason or choice.finish_reason
             self._say(self._reasoning.feed(choice.delta.content or ""))
             self._add_calls(choice.delta.tool_calls or ())
+
+    def add_whole(self, answer: ChatCompletion) -> None:
+        """Take an answer that comes in one piece."""
+        if answer.usage is not None:
+            self._usage = _usage(answer.usage)
+        for choice in answer.choices[:1]:
+            self.finish_reason = choice.finish_reason or "stop"
+            self._say(self._reasoning.feed(choice.message.content or ""))
+            for index, call in enumerate(choice.message.tool_calls or ()):
+                if call.type == "function":
+                    self._calls[index] = [call.id, call.function.name, call.function.arguments]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing has arrived: no text, no call, no end."""
+        return not (self.begun or self._calls or self.finish_reason)
 
     def completion(self) -> Completion:
         """The completion, once the stream has ended."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
+from urllib.parse import urlsplit
 
 from ragchat.errors import RagChatError
 from ragchat.sanitize import one_line
@@ -16,9 +17,15 @@ if TYPE_CHECKING:
 
 
 class ModelError(RagChatError):
-    """The language model did not answer."""
+    """The language model did not answer. `is_temporary`: the same request may succeed later."""
 
+    is_temporary: ClassVar[bool] = False
     code = "MODEL_FAILED"
+
+    @property
+    def retry_after(self) -> float | None:
+        """The seconds that the server asks to wait."""
+        return None
 
 
 class MissingKey(ModelError):
@@ -38,6 +45,7 @@ class KeyRejected(ModelError):
 class ModelUnreachable(ModelError):
     base_url: str
     reason: str
+    is_temporary = True
     code = "MODEL_UNREACHABLE"
     sentence = "{base_url} cannot be reached: {reason}."
     hint = "Is the server running? Check model.base_url, or use --offline."
@@ -83,6 +91,7 @@ class RateLimited(ModelError):
     base_url: str
     message: str
     retry_after: float | None = None
+    is_temporary = True
     code = "MODEL_RATE_LIMITED"
     sentence = "{base_url} accepts no more requests for now: {message}."
     hint = "Ask again in {seconds} s."
@@ -103,6 +112,7 @@ class QuotaUsedUp(ModelError):
 class ModelTimedOut(ModelError):
     base_url: str
     seconds: float
+    is_temporary = True
     code = "MODEL_TIMED_OUT"
     sentence = "{base_url} sent nothing for {seconds:g} s."
     hint = "Ask again; a slow machine may need a larger model.timeout_seconds."
@@ -123,14 +133,34 @@ class ModelBroken(ModelError):
 
     base_url: str
     message: str
+    retry_after: float | None = None
+    is_temporary = True
     code = "MODEL_BROKEN"
     sentence = "{base_url} failed: {message}."
     hint = "Ask again; if it fails again, look at the server's own log."
 
 
+class NoApi(ModelError):
+    """The address answers, but not as the base URL of an OpenAI-compatible server."""
+
+    base_url: str
+    reason: str
+    code = "MODEL_API_MISSING"
+    sentence = "{base_url} is not the address of a model's API: {reason}."
+    hint = "{advice}"
+
+    @property
+    def advice(self) -> str:
+        """Most servers have their API under /v1."""
+        if "/v1" in urlsplit(self.base_url).path:
+            return "Check model.base_url and OPENAI_BASE_URL."
+        return f"Did you mean {self.base_url.rstrip('/')}/v1? Check model.base_url and OPENAI_BASE_URL."
+
+
 class BrokenStream(ModelError):
     base_url: str
     reason: str
+    is_temporary = True
     code = "MODEL_STREAM_BROKEN"
     sentence = "{base_url} broke off in the middle of the answer: {reason}."
     hint = "Ask again."
@@ -157,6 +187,10 @@ _OVERFLOW = re.compile(
     r"|exceeds? the (model's )?(available )?context",
     re.IGNORECASE,
 )
+# Answers with the status of a success to a path that does not exist (LM Studio).
+_NO_PATH = re.compile(r"unexpected endpoint", re.IGNORECASE)
+# 4xx statuses of a server that is busy: a timeout, a conflict.
+TEMPORARY = (408, 409)
 # Of a server's message, which may be a whole page.
 _CHARACTERS = 300
 
@@ -171,11 +205,12 @@ def mapped(
     """
     import json
 
+    import httpx2
     import openai
 
-    if isinstance(error, openai.APITimeoutError):
+    if isinstance(error, (openai.APITimeoutError, httpx2.TimeoutException)):
         return ModelTimedOut(place.base_url, seconds)
-    if isinstance(error, openai.APIConnectionError):
+    if isinstance(error, (openai.APIConnectionError, httpx2.TransportError)):
         reason = _reason(error)
         return BrokenStream(place.base_url, reason) if begun else ModelUnreachable(place.base_url, reason)
     if isinstance(error, openai.APIStatusError):
@@ -183,35 +218,45 @@ def mapped(
     if isinstance(error, openai.APIError):
         if _OVERFLOW.search(error.message):
             return ContextOverflow(place.name, tokens)
+        if _NO_PATH.search(error.message):
+            return NoApi(place.base_url, _part(error.message))
         return ModelBroken(place.base_url, _part(error.message))
     if isinstance(error, (json.JSONDecodeError, UnicodeDecodeError)):
-        return ModelBroken(place.base_url, "it sent something that is not JSON")
+        return not_json(place)
     raise error
 
 
+def not_json(place: ModelPlace) -> ModelError:
+    """The error of an answer that is a page or a text."""
+    return NoApi(place.base_url, "it sent something that is not JSON")
+
+
 def _of_status(error: openai.APIStatusError, place: ModelPlace, tokens: int) -> ModelError:
-    status, message = error.status_code, _part(_message(error))
+    status, message = error.status_code, _part(message_in(error.body or error.message))
     if error.code == "context_length_exceeded" or status == 413 or _OVERFLOW.search(message):
         return ContextOverflow(place.name, tokens)
     if status == 401:
         return KeyRejected(place.base_url) if place.key else MissingKey(place.name)
     if status == 404 and (error.code == "model_not_found" or "model" in message.lower()):
         return UnknownModel(place.name, place.base_url)
+    if status in (404, 405):
+        return NoApi(place.base_url, f"{status}, {message}")
     # OpenAI sends 429 for this too, other servers 402, "Payment Required".
     if status == 402 or "insufficient_quota" in (error.code, error.type):
         return QuotaUsedUp(place.base_url, message)
+    retry_after = seconds_until(error.response.headers.get("retry-after"))
     if status == 429:
-        return RateLimited(place.base_url, message, _seconds(error.response.headers.get("retry-after")))
-    if status >= 500:
-        return ModelBroken(place.base_url, f"{status}, {message}")
+        return RateLimited(place.base_url, message, retry_after)
+    if status in TEMPORARY or status >= 500:
+        return ModelBroken(place.base_url, f"{status}, {message}", retry_after)
     return ModelRefused(place.base_url, status, message)
 
 
-def _message(error: openai.APIStatusError) -> str:
-    body = error.body
-    if isinstance(body, dict) and isinstance(body.get("message"), str):
-        return str(body["message"])
-    return error.message
+def message_in(body: object) -> str:
+    """The message in the body of an error: OpenAI's `message`, FastAPI's `detail`, LM Studio's `error`."""
+    while isinstance(body, dict):
+        body = next((body[name] for name in ("message", "error", "detail") if body.get(name)), str(body))
+    return str(body)
 
 
 def _reason(error: BaseException) -> str:
@@ -221,10 +266,18 @@ def _reason(error: BaseException) -> str:
     return _part(str(error)) or type(error).__name__
 
 
-def _seconds(text: str | None) -> float | None:
+def seconds_until(text: str | None) -> float | None:
+    """The value of Retry-After, seconds or a date, as seconds from now."""
+    import time
+    from email.utils import parsedate_to_datetime
+
     try:
         return float(text) if text else None
-    except ValueError:  # Retry-After may also be a date
+    except ValueError:
+        pass
+    try:
+        return max(0.0, parsedate_to_datetime(str(text)).timestamp() - time.time())
+    except ValueError:
         return None
 
 

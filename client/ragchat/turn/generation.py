@@ -9,7 +9,7 @@ from typing import Any
 from ragchat.llm import tokens
 from ragchat.llm.client import Model
 from ragchat.llm.completion import Completion
-from ragchat.llm.errors import EmptyAnswer, ToolRoundsUsedUp
+from ragchat.llm.errors import EmptyAnswer, ModelError, ModelTimedOut, ToolRoundsUsedUp
 from ragchat.memory.types import ToolResult
 from ragchat.offline.answer import EMPTY_MEMORY
 from ragchat.sanitize import one_line
@@ -35,6 +35,8 @@ from ragchat.types import (
 )
 
 SUMMARY_CHARACTERS = 80
+# Shorter pauses between two attempts, in seconds, are not announced.
+NOTICED_PAUSE = 2.0
 ROUNDS_USED_UP = (
     "The model wanted to call tools beyond the limit (tools.rounds); its answer may lack something."
 )
@@ -173,7 +175,12 @@ async def _complete(
         emit(Delta(separator + text))
         separator = ""
 
-    completion = await model.complete(messages, tools, tokens=tokens.prompt_at_most(messages), on_text=show)
+    def wait(error: ModelError, pause: float) -> None:
+        if pause >= NOTICED_PAUSE or isinstance(error, ModelTimedOut):
+            emit(Notice(f"{error} Trying again in {pause:.0f} s."))
+
+    size = tokens.prompt_at_most(messages)
+    completion = await model.complete(messages, tools, tokens=size, on_text=show, on_retry=wait)
     if text := _truncated(completion.usage, messages, model.name):
         emit(Notice(text))
     if completion.cut_off:

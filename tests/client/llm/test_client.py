@@ -113,7 +113,7 @@ async def test_a_model_without_tools_is_asked_without_them() -> None:
     [
         (Reply(status=401), errors.MissingKey),
         (Reply(status=404, code="model_not_found"), errors.UnknownModel),
-        (Reply(status=404, code="not_found", message="page not found"), errors.ModelRefused),
+        (Reply(status=404, code="not_found", message="page not found"), errors.NoApi),
         (Reply(status=429, retry_after=3), errors.RateLimited),
         (Reply(status=429, code="insufficient_quota"), errors.QuotaUsedUp),
         (Reply(status=402, code="", message="Insufficient Balance"), errors.QuotaUsedUp),
@@ -124,7 +124,20 @@ async def test_a_model_without_tools_is_asked_without_them() -> None:
         (Reply(status=403), errors.ModelRefused),
         (Reply(status=500), errors.ModelBroken),
         (Reply(status=503), errors.ModelBroken),
+        (Reply(status=409), errors.ModelBroken),
         (Reply("a b c", break_after=2), errors.BrokenStream),
+        (Reply(page="<html>Welcome</html>"), errors.NoApi),
+        (Reply(page="{}", content_type="application/json"), errors.ModelBroken),
+        (Reply(page="[]", content_type="application/json"), errors.ModelBroken),
+        (Reply(page="[", content_type="application/json"), errors.NoApi),
+        (
+            Reply(page='{"error": "Unexpected endpoint or method."}', content_type="application/json"),
+            errors.NoApi,
+        ),
+        (
+            Reply(page='{"error": {"message": "exceeds n_ctx"}}', content_type="application/json"),
+            errors.ContextOverflow,
+        ),
     ],
 )
 async def test_a_failure_becomes_the_error_that_says_what_to_do(
@@ -166,6 +179,75 @@ async def test_a_server_that_falls_silent_is_given_up() -> None:
             with anyio.fail_after(60), pytest.raises(errors.ModelTimedOut) as caught:
                 await model.complete(HELLO, on_text=ignore)
     assert caught.value.seconds == 0.2
+
+
+async def test_an_answer_in_one_piece_is_taken_from_a_server_that_does_not_stream() -> None:
+    reply = Reply(
+        "<think>Hm.</think>One.", tool_calls=[("Query", {"query": "a"})], prompt_tokens=9, whole=True
+    )
+    with OpenAIServer([reply]) as server:
+        completion = await answer(server.base_url)
+    assert (completion.text, completion.usage.prompt_tokens) == ("One.", 9)
+    assert completion.requests == [ToolRequest("call_0", "Query", '{"query": "a"}')]
+    assert len(server.requests) == 1
+
+
+async def test_a_stream_without_any_event_is_asked_once_more_in_one_piece_for_its_error() -> None:
+    full = Reply(status=400, message="This model's maximum context length is 512 tokens")
+    with OpenAIServer([Reply(empty=True), full]) as server:
+        async with model_at(server.base_url, retries=2) as model:
+            with pytest.raises(errors.ContextOverflow):
+                await model.complete(HELLO, on_text=ignore)
+    assert [request["stream"] for request in server.requests] == [True, False]
+
+
+async def test_a_stream_without_any_event_is_no_error_if_the_answer_comes_in_one_piece() -> None:
+    with OpenAIServer([Reply(empty=True), Reply("There.")]) as server:
+        assert (await answer(server.base_url)).text == "There."
+
+
+async def test_a_base_url_without_its_v1_has_a_hint() -> None:
+    with OpenAIServer() as server:
+        url = server.base_url.removesuffix("/v1")
+        async with model_at(url) as model:
+            for request in (model.names(), model.complete(HELLO, on_text=ignore)):
+                with pytest.raises(errors.NoApi) as caught:
+                    await request
+                assert caught.value.hint.startswith(f"Did you mean {url}/v1?")
+
+
+async def test_a_page_in_place_of_the_models_is_an_error_of_the_address() -> None:
+    with OpenAIServer(page="<html>Welcome</html>") as server:
+        async with model_at(server.base_url) as model:
+            with pytest.raises(errors.NoApi):
+                await model.names()
+
+
+async def test_a_rate_limited_request_is_repeated_after_the_pause_that_the_server_names() -> None:
+    told: list[tuple[errors.ModelError, float]] = []
+    with OpenAIServer([Reply(status=429, retry_after=0.01), Reply("There.")]) as server:
+        async with model_at(server.base_url, retries=1) as model:
+            completion = await model.complete(
+                HELLO, on_text=ignore, on_retry=lambda error, pause: told.append((error, pause))
+            )
+    assert completion.text == "There."
+    [(error, pause)] = told
+    assert (type(error), pause) == (errors.RateLimited, 0.01)
+
+
+async def test_a_pause_of_an_hour_is_left_to_the_user() -> None:
+    server = OpenAIServer([Reply(status=429, retry_after=3600)])
+    with server, pytest.raises(errors.RateLimited) as caught:
+        await answer(server.base_url, retries=2)
+    assert caught.value.retry_after == 3600
+    assert len(server.requests) == 1
+
+
+async def test_a_used_up_quota_is_not_asked_for_again() -> None:
+    server = OpenAIServer([Reply(status=429, code="insufficient_quota")])
+    with server, pytest.raises(errors.QuotaUsedUp):
+        await answer(server.base_url, retries=2)
+    assert len(server.requests) == 1
 
 
 async def test_an_overloaded_server_is_asked_again() -> None:

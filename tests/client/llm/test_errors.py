@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+
 import pytest
 
 from ragchat.llm import errors
@@ -65,6 +68,16 @@ TABLE: list[tuple[ModelError, str, str]] = [
         "Ask again; if it fails again, look at the server's own log.",
     ),
     (
+        errors.NoApi("http://127.0.0.1:1", "404, Not Found"),
+        "http://127.0.0.1:1 is not the address of a model's API: 404, Not Found.",
+        "Did you mean http://127.0.0.1:1/v1? Check model.base_url and OPENAI_BASE_URL.",
+    ),
+    (
+        errors.NoApi(URL, "it sent something that is not JSON"),
+        f"{URL} is not the address of a model's API: it sent something that is not JSON.",
+        "Check model.base_url and OPENAI_BASE_URL.",
+    ),
+    (
         errors.BrokenStream(URL, "closed"),
         f"{URL} broke off in the middle of the answer: closed.",
         "Ask again.",
@@ -86,6 +99,26 @@ TABLE: list[tuple[ModelError, str, str]] = [
 def test_an_error_says_what_happened_and_what_to_do(error: ModelError, sentence: str, hint: str) -> None:
     assert (str(error), error.hint) == (sentence, hint)
     assert error.code.startswith("MODEL_")
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ({"error": {"message": "too long"}}, "too long"),
+        ({"error": "no such path"}, "no such path"),
+        ({"detail": "Not Found"}, "Not Found"),
+        ("<html>", "<html>"),
+        ({"a": 1}, "{'a': 1}"),
+    ],
+)
+def test_the_message_is_found_in_the_bodies_of_all_servers(body: object, message: str) -> None:
+    assert errors.message_in(body) == message
+
+
+def test_a_pause_may_be_given_as_a_date() -> None:
+    in_a_minute = format_datetime(datetime.now(UTC) + timedelta(seconds=60), usegmt=True)
+    assert 50 < (errors.seconds_until(in_a_minute) or 0) <= 60
+    assert errors.seconds_until("soon") is None
 
 
 def test_the_table_holds_every_error() -> None:

@@ -22,6 +22,7 @@ from ragchat.types import (
     Delta,
     Event,
     ModelPlace,
+    Notice,
     Retrieved,
     Retrieving,
     ToolFinished,
@@ -283,6 +284,34 @@ async def test_an_answer_that_was_cut_off_has_a_notice() -> None:
 async def test_an_error_of_the_model_ends_the_turn() -> None:
     with pytest.raises(RateLimited):
         await model_turn("Why?", ListMemory([SKY]), Reply(status=429))
+
+
+async def test_a_turn_says_how_long_it_waits_for_a_busy_server_and_can_be_stopped_meanwhile() -> None:
+    told: list[str] = []
+
+    def stop_at_notice(event: Event) -> None:
+        if isinstance(event, Notice):
+            told.append(event.text)
+            scope.cancel()
+
+    memory = ListMemory([SKY])
+    with OpenAIServer([Reply(status=429, retry_after=60)]) as server, anyio.fail_after(30):
+        model = Model(ModelPlace("test-model", server.base_url), settings(retries=1))
+        with anyio.CancelScope() as scope:
+            await take_turn(
+                "Why?",
+                session_id="s1",
+                history=[],
+                memory=memory,
+                answerer=Answerer(model, PROMPTS, Toolbox(memory, ["Query"], 5.0)),
+                limits=LIMITS,
+                emit=stop_at_notice,
+            )
+        await model.aclose()
+    assert scope.cancelled_caught
+    assert told == [
+        f"{server.base_url} accepts no more requests for now: Rate limit reached. Trying again in 60 s."
+    ]
 
 
 async def test_a_question_that_cannot_fit_is_refused() -> None:
