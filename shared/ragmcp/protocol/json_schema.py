@@ -28,6 +28,29 @@ def flat_schema(type: type) -> Schema:
     return schema
 
 
+def input_schema(type: type) -> Schema:
+    """The flat schema of arguments. One that may be left out has its own type, without null.
+
+    Null is accepted all the same: it is only that forms such as the MCP Inspector's cannot fill in `anyOf`.
+    """
+    schema: Schema = _without_null(flat_schema(type))
+    return schema
+
+
+def _without_null(value: Any) -> Any:
+    """`anyOf` without null wherever null is the default, which goes too."""
+    if isinstance(value, list):
+        return [_without_null(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    flat = {key: _without_null(item) for key, item in value.items()}
+    if {"type": "null"} not in flat.get("anyOf", ()) or flat.get("default", ...) is not None:
+        return flat
+    del flat["default"]
+    kinds = [kind for kind in flat.pop("anyOf") if kind != {"type": "null"}]
+    return (kinds[0] if len(kinds) == 1 else {"anyOf": kinds}) | flat
+
+
 def _holds(name: str, value: Any, definitions: dict[str, Schema], seen: set[str]) -> bool:
     """Whether `value` refers to `name`, directly or through others."""
     if isinstance(value, list):

@@ -24,7 +24,7 @@ from ragmcp.errors import (
 )
 from ragmcp.protocol.decoding import decode
 from ragmcp.protocol.eras import ARGUMENT_RESULTS_SINCE
-from ragmcp.protocol.json_schema import flat_schema
+from ragmcp.protocol.json_schema import flat_schema, input_schema
 from ragmcp.protocol.schema.base import ListParams, Result
 from ragmcp.protocol.schema.content import Content, TextContent
 from ragmcp.protocol.schema.tools import (
@@ -108,7 +108,7 @@ def _make(function: Function, annotations: ToolAnnotations, background: bool) ->
     info = ToolInfo(
         name=name,
         description=inspect.cleandoc(function.__doc__),
-        input_schema=flat_schema(arguments),
+        input_schema=input_schema(arguments),
         output_schema=_output_schema(name, hints.get("return")),
         annotations=annotations,
     )

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +48,7 @@ def embedder() -> SwitchableEmbedder:
 async def client(tmp_path: Path, embedder: SwitchableEmbedder) -> AsyncIterator[Client]:
     with anyio.fail_after(60):
         async with service_for(tmp_path, embedder) as service:
-            server = Server("ragmemory", "1", make_tools(on_demand(service), ["memory", "documents"]))
+            server = Server("ragmemory", "1", make_tools(on_demand(service), toolsets._TOOLSETS))
             async with open_memory(server) as client:
                 yield client
 
@@ -199,12 +199,40 @@ async def test_the_schemas_state_the_limits(client: Client) -> None:
     assert listing["uri_glob"]["maxLength"] == 4096
     assert schemas["ShowDocument"]["properties"]["document"]["maxLength"] == 4096
     metadata = schemas["Inject"]["properties"]["metadata"]
-    assert metadata["anyOf"][0]["properties"]["uri"]["maxLength"] == 4096
+    assert metadata["properties"]["uri"]["maxLength"] == 4096
     assert "At most 65,536 bytes of JSON, 64 levels deep" in metadata["description"]
-    [conditions, _] = schemas["Query"]["properties"]["filter"]["anyOf"]
+    conditions = schemas["Query"]["properties"]["filter"]
     assert conditions["maxProperties"] == 100
     assert conditions["properties"]["uri"]["maxLength"] == 4096
     assert conditions["properties"]["tags"]["anyOf"][1]["maxItems"] == 100
+
+
+def members(schema: object) -> Iterator[tuple[str, object]]:
+    """All members of a schema, however deep."""
+    for value in schema if isinstance(schema, list) else ():
+        yield from members(value)
+    for key, value in schema.items() if isinstance(schema, dict) else ():
+        yield key, value
+        yield from members(value)
+
+
+async def test_every_host_understands_the_schemas(client: Client) -> None:
+    tools = [msgspec.to_builtins(tool) for tool in await client.list_tools()]
+    assert len(tools) == 10
+    for tool in tools:
+        keys = {key for key, _ in members([tool["inputSchema"], tool["outputSchema"]])}
+        assert not keys & {"$ref", "$defs"}, tool["name"]
+        kinds = [value for key, value in members(tool["inputSchema"]) if key == "anyOf"]
+        assert {"type": "null"} not in [kind for some in kinds if isinstance(some, list) for kind in some]
+        assert ("default", None) not in list(members(tool["inputSchema"]))
+        for name, schema in tool["inputSchema"]["properties"].items():
+            assert schema["type"], (tool["name"], name)
+            assert schema["description"], (tool["name"], name)
+
+
+async def test_an_optional_argument_may_still_be_null(client: Client) -> None:
+    await called(client, "Inject", text="Foxes jump.", metadata=None)
+    assert len((await called(client, "Query", query="foxes", filter=None))["hits"]) == 1
 
 
 async def test_what_lies_at_the_limits_is_answered(client: Client) -> None:

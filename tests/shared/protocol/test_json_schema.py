@@ -5,7 +5,7 @@ from __future__ import annotations
 import jsonschema
 from msgspec import Struct
 
-from ragmcp.protocol.json_schema import flat_schema
+from ragmcp.protocol.json_schema import flat_schema, input_schema
 
 
 class Leaf(Struct):
@@ -41,6 +41,19 @@ def test_nested_types_stand_in_place() -> None:
         "properties": {"left": leaf, "right": {"anyOf": [leaf, {"type": "null"}], "default": None}},
         "required": ["left"],
     }
+
+
+class Arguments(Struct):
+    required: int | None
+    branch: Branch | None = None
+    place: int | str | None = None
+
+
+def test_an_argument_that_may_be_left_out_has_its_own_type() -> None:
+    properties = input_schema(Arguments)["properties"]
+    assert properties["branch"]["properties"]["right"] == flat_schema(Leaf)
+    assert {kind["type"] for kind in properties["place"]["anyOf"]} == {"integer", "string"}
+    assert {"type": "null"} in properties["required"]["anyOf"]
 
 
 def test_types_that_hold_each_other_keep_their_references_and_work() -> None:

@@ -90,21 +90,12 @@ def test_the_input_schema_is_flat_and_says_everything() -> None:
             "top_k": {"type": "integer", "minimum": 1, "maximum": 100, "default": 8},
             "order": {"enum": ["score", "time"], "default": "score"},
             "near": {
-                "anyOf": [
-                    {
-                        "type": "object",
-                        "description": "Where.",
-                        "properties": {
-                            "line": {"type": "integer"},
-                            "file": {"type": "string", "default": ""},
-                        },
-                        "required": ["line"],
-                    },
-                    {"type": "null"},
-                ],
-                "default": None,
+                "type": "object",
+                "description": "Where.",
+                "properties": {"line": {"type": "integer"}, "file": {"type": "string", "default": ""}},
+                "required": ["line"],
             },
-            "filter": {"anyOf": [{"type": "object"}, {"type": "null"}], "default": None},
+            "filter": {"type": "object"},
         },
         "required": ["query"],
         "additionalProperties": False,
