@@ -28,6 +28,25 @@ _PLAIN = frozenset((
     "swift", "r",
 ))
 # fmt: on
+# Python's `mimetypes` reads the machine's own tables, which differ, and takes .ts for a film.
+_MEDIA_TYPES = {
+    "": "text/markdown",
+    "md": "text/markdown",
+    "markdown": "text/markdown",
+    "csv": "text/csv",
+    "tsv": "text/tab-separated-values",
+    "json": "application/json",
+    "xml": "application/xml",
+    "html": "text/html",
+    "htm": "text/html",
+    "yaml": "application/yaml",
+    "yml": "application/yaml",
+    "toml": "application/toml",
+    "css": "text/css",
+    "js": "text/javascript",
+    "mjs": "text/javascript",
+    "py": "text/x-python",
+}
 
 
 def make_document(text: str, metadata: Metadata) -> Document:
@@ -70,7 +89,19 @@ def document_id(uri: str) -> str:
 
 def is_markdown(uri: str) -> bool:
     """Whether a document is read as Markdown: unless its extension names another format."""
-    return PurePosixPath(uri).suffix[1:].lower() not in _PLAIN
+    return _extension(uri) not in _PLAIN
+
+
+def media_type(uri: str) -> str:
+    """The MIME type of a document's text: by its extension, Markdown without one, else plain text.
+
+    The text of a PDF is plain text, too: only its text is stored.
+    """
+    return _MEDIA_TYPES.get(_extension(uri), "text/plain")
+
+
+def _extension(uri: str) -> str:
+    return PurePosixPath(uri).suffix[1:].lower()
 
 
 def first_heading(text: str) -> str:

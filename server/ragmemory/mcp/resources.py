@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 _BASE = "memory://documents/"
 _VARIABLE = "document_id"
 _TEMPLATE = f"{_BASE}{{{_VARIABLE}}}"
-# All documents are served as Markdown, which plain text is as well.
-_MIME_TYPE = "text/markdown"
 
 
 class Documents:
@@ -47,7 +45,6 @@ class Documents:
                 name="document",
                 title="A document in memory",
                 description="The whole text of a document, by the document_id that Query and Inject give.",
-                mime_type=_MIME_TYPE,
             )
         ]
 
@@ -69,6 +66,7 @@ class Documents:
         """A document's text. Raises ResourceNotFound, ToolError."""
         with wire_errors():
             from ragmemory.errors import DocumentNotFound
+            from ragmemory.ingest.documents import media_type
 
             try:
                 info, text = await (await self._memory()).document(uri.removeprefix(_BASE))
@@ -76,7 +74,7 @@ class Documents:
                 raise ResourceNotFound(uri) from None
         if uri != _uri(info.document_id):  # `document` also accepts the document's own uri.
             raise ResourceNotFound(uri)
-        return [ResourceContents(uri=uri, mime_type=_MIME_TYPE, text=text)]
+        return [ResourceContents(uri=uri, mime_type=media_type(info.uri), text=text)]
 
     async def complete(
         self, reference: Reference, argument: str, typed: str, _: Mapping[str, str]
@@ -103,12 +101,13 @@ def announce(server: Server, document_id: str, change: Change) -> None:
 
 def _described(document: DocumentInfo) -> ResourceInfo:
     from ragmcp.protocol.schema.resources import ResourceInfo
+    from ragmemory.ingest.documents import media_type
 
     return ResourceInfo(
         uri=_uri(document.document_id),
         name=document.uri,
         title=document.title or UNSET,
-        mime_type=_MIME_TYPE,
+        mime_type=media_type(document.uri),
         annotations={"lastModified": document.updated_at},
     )
 

@@ -44,6 +44,26 @@ async def test_a_document_is_listed_and_read(client: Client) -> None:
     assert (contents.uri, contents.mime_type, contents.text) == (uri, "text/markdown", "# Fox\n\nFoxes jump.")
 
 
+@pytest.mark.parametrize(
+    ("uri", "mime_type"),
+    [
+        ("file:///notes/tea.md", "text/markdown"),
+        ("note:tea", "text/markdown"),
+        ("file:///notes/tea.txt", "text/plain"),
+        ("file:///data/teas.csv", "text/csv"),
+        ("file:///data/Teas.JSON", "application/json"),
+        ("file:///etc/tea.yml", "application/yaml"),
+        ("file:///src/tea.ts", "text/plain"),
+        ("file:///papers/tea.pdf", "text/plain"),
+    ],
+)
+async def test_a_document_has_the_mime_type_of_its_text(client: Client, uri: str, mime_type: str) -> None:
+    resource = await injected(client, uri)
+    [listed] = await client.list_resources()
+    [contents] = await client.read_resource(resource)
+    assert (listed.mime_type, contents.mime_type) == (mime_type, mime_type)
+
+
 async def test_the_list_has_pages(client: Client) -> None:
     uris = {await injected(client, f"note:{number:03}") for number in range(PAGE_ITEMS + 1)}
     params = ListParams(meta=client.meta())
