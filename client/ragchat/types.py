@@ -74,18 +74,45 @@ class Citation(Struct, frozen=True):
 
 
 class Usage(Struct, frozen=True):
-    """Tokens as counted by the model's server, summed over the requests of a turn."""
+    """Tokens as counted by the model's server, summed over the requests of a turn.
 
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    cached_tokens: int = 0  # of the prompt, if the server reports them
+    None: the server did not report them. The estimates are ours, whether it did or not.
+    """
+
+    prompt_tokens: int | None = 0
+    completion_tokens: int | None = 0
+    cached_tokens: int | None = 0  # of the prompt
+    estimated_prompt_tokens: int = 0
+    estimated_completion_tokens: int = 0
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(
-            self.prompt_tokens + other.prompt_tokens,
-            self.completion_tokens + other.completion_tokens,
-            self.cached_tokens + other.cached_tokens,
+            _sum(self.prompt_tokens, other.prompt_tokens),
+            _sum(self.completion_tokens, other.completion_tokens),
+            _sum(self.cached_tokens, other.cached_tokens),
+            self.estimated_prompt_tokens + other.estimated_prompt_tokens,
+            self.estimated_completion_tokens + other.estimated_completion_tokens,
         )
+
+    @property
+    def is_reported(self) -> bool:
+        return self.prompt_tokens is not None and self.completion_tokens is not None
+
+    @property
+    def best(self) -> tuple[int, int]:
+        """The tokens of the prompts and of the answers: as reported, else as estimated."""
+        prompt, completion = self.prompt_tokens, self.completion_tokens
+        return (
+            self.estimated_prompt_tokens if prompt is None else prompt,
+            self.estimated_completion_tokens if completion is None else completion,
+        )
+
+
+NOT_REPORTED = Usage(None, None, None)
+
+
+def _sum(first: int | None, second: int | None) -> int | None:
+    return None if first is None or second is None else first + second
 
 
 class Candidate(Struct, frozen=True):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from ragchat.llm.reasoning import WithoutReasoning
-from ragchat.types import ToolRequest, Usage
+from ragchat.types import NOT_REPORTED, ToolRequest, Usage
 
 if TYPE_CHECKING:
     from openai.types import CompletionUsage
@@ -27,7 +27,7 @@ class Completion(Struct, frozen=True):
 
     text: str
     requests: list[ToolRequest]
-    usage: Usage  # zeros where the server reports none
+    usage: Usage
     cut_off: str = ""
 
 
@@ -41,7 +41,7 @@ class Assembly:
         self._texts: list[str] = []
         self._reasoning = WithoutReasoning()
         self._calls: dict[int, list[str]] = {}  # index -> id, name, arguments
-        self._usage = Usage()
+        self._usage = NOT_REPORTED
 
     def add(self, chunk: ChatCompletionChunk) -> None:
         if chunk.usage is not None:
@@ -95,4 +95,5 @@ class Assembly:
 def _usage(usage: CompletionUsage) -> Usage:
     details = usage.prompt_tokens_details
     cached = details.cached_tokens if details is not None else None
-    return Usage(usage.prompt_tokens or 0, usage.completion_tokens or 0, cached or 0)
+    # No prompt and no answer has 0 tokens: some servers report 0 for what they have not counted.
+    return Usage(usage.prompt_tokens or None, usage.completion_tokens or None, cached)

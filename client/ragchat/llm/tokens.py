@@ -5,6 +5,7 @@ a vocabulary of 32,000 (Llama 2, which makes the most tokens) and published numb
 
 - `at_most` is for budgets. It is too high by a third for English prose, threefold for Russian.
 - `at_least` detects that a server has counted too few.
+- `about`, their mean, is for showing where a server has counted nothing.
 """
 
 from __future__ import annotations
@@ -44,6 +45,12 @@ def at_most(text: str) -> int:
 def at_least(text: str) -> int:
     """A lower bound: 7 bytes of UTF-8 are one token, a run of white space is one byte."""
     return len(_SPACE.sub(" ", text).encode("utf-8", "replace")) // 7
+
+
+def about(messages: Iterable[Message]) -> int:
+    """An estimate for messages of the API, or for tool descriptions."""
+    listed = list(messages)
+    return (prompt_at_most(listed) + prompt_at_least(listed)) // 2
 
 
 def prompt_at_most(messages: Iterable[Message]) -> int:

@@ -142,9 +142,14 @@ async def _converse(
     for rounds_left in range(limits.rounds, -1, -1):
         offered = tools if rounds_left else []
         completion = await _complete(answerer.model, messages, offered, emit, is_first=not texts)
-        messages.append(_message(completion))
+        reply = _message(completion)
+        estimate = Usage(
+            estimated_prompt_tokens=tokens.about([*messages, *offered]),
+            estimated_completion_tokens=tokens.about([reply]),
+        )
+        usage += completion.usage + estimate
+        messages.append(reply)
         texts += [completion.text] if completion.text else []
-        usage += completion.usage
         if not completion.requests or not rounds_left:
             break
         results = await _call_tools(answerer, completion.requests, emit)
@@ -202,11 +207,11 @@ def _truncated(usage: Usage, messages: Sequence[Message], model: str) -> str:
     """The notice for a prompt that the server may have cut, "" if it has not.
 
     It has if it counted fewer prompt tokens than any tokenizer can make of the prompt. Some servers leave
-    cached tokens out of their count, so these are added; 0 is no count.
+    cached tokens out of their count, so these are added.
     """
     sent = tokens.prompt_at_least(messages)
-    counted = usage.prompt_tokens + usage.cached_tokens
-    if not usage.prompt_tokens or counted >= sent:
+    counted = (usage.prompt_tokens or sent) + (usage.cached_tokens or 0)
+    if counted >= sent:
         return ""
     return (
         f"{model} was sent at least {sent} tokens but counted {counted}: its server may have cut "

@@ -57,7 +57,8 @@ class ChatContext:
         app, status = self.app, self.status
         status.model = app.model.name
         turns = app.session.turns
-        status.tokens = sum(turn.usage.prompt_tokens + turn.usage.completion_tokens for turn in turns)
+        status.tokens = sum(sum(turn.usage.best) for turn in turns)
+        status.tokens_reported = all(turn.usage.is_reported for turn in turns)
         status.context = app.used_tokens / app.context_tokens
 
     async def update_memory_status(self) -> None:

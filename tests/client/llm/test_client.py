@@ -73,7 +73,7 @@ async def test_an_answer_comes_in_pieces_and_ends_with_its_usage() -> None:
     with OpenAIServer([Reply("One two three.", prompt_tokens=12)]) as server:
         completion = await answer(server.base_url, on_text=pieces.append)
     assert pieces == ["One", " two", " three."]
-    assert completion == Completion("One two three.", [], Usage(12, 4))
+    assert completion == Completion("One two three.", [], Usage(12, 4, None))
     assert server.requests[0]["messages"] == HELLO
     assert server.requests[0]["stream"] is True
 
@@ -88,9 +88,14 @@ async def test_tool_calls_are_put_together_from_their_parts() -> None:
     ]
 
 
-async def test_a_server_that_reports_no_usage_is_fine() -> None:
-    with OpenAIServer([Reply("Hi.", prompt_tokens=-1)]) as server:
-        assert await answer(server.base_url) == Completion("Hi.", [], Usage())
+@pytest.mark.parametrize("reported", [-1, 0])
+@pytest.mark.parametrize("whole", [False, True])
+async def test_usage_that_a_server_does_not_report_is_not_known(reported: int, whole: bool) -> None:
+    with OpenAIServer([Reply("Hi.", prompt_tokens=reported, whole=whole)]) as server:
+        completion = await answer(server.base_url)
+    assert completion.text == "Hi."
+    assert completion.usage.prompt_tokens is None
+    assert not completion.usage.is_reported
 
 
 async def test_a_server_that_refuses_stream_options_is_asked_without_them_from_then_on() -> None:

@@ -43,6 +43,13 @@ def test_the_lower_estimate_is_well_below_it(name: str, tokenizer: Tokenizer) ->
     assert tokens.at_least(TEXTS[name]) <= 0.8 * counted
 
 
+@pytest.mark.parametrize("name", TEXTS)
+def test_the_shown_estimate_lies_between_both(name: str) -> None:
+    messages = [{"role": "user", "content": TEXTS[name]}]
+    least, most = tokens.prompt_at_least(messages), tokens.prompt_at_most(messages)
+    assert least <= tokens.about(messages) <= most
+
+
 def test_white_space_alone_raises_no_alarm() -> None:
     assert tokens.at_least(" " * 10_000) == 0
 

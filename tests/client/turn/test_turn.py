@@ -242,6 +242,20 @@ async def test_usage_is_summed_over_the_rounds() -> None:
     assert answered.usage.prompt_tokens == 300
 
 
+async def test_usage_that_was_not_reported_for_one_round_is_null_and_estimated() -> None:
+    memory = ListMemory([SKY], tools=[QUERY_TOOL], answers=[SKY])
+    answered, _, _ = await model_turn(
+        "Why?",
+        memory,
+        Reply(tool_calls=[("Query", {"query": "x"})], prompt_tokens=100),
+        Reply("So it is. " * 20, prompt_tokens=-1),
+    )
+    usage = answered.public()["usage"]
+    assert (usage["prompt_tokens"], usage["completion_tokens"], usage["cached_tokens"]) == (None, None, None)
+    assert usage["estimated_prompt_tokens"] > 50
+    assert 40 < usage["estimated_completion_tokens"] < 120
+
+
 async def test_a_server_that_cut_the_prompt_is_noticed() -> None:
     long = hit("The sky is blue because of Rayleigh scattering. " * 100)
     _, events, _ = await model_turn("Why?", ListMemory([long]), Reply("So [1].", prompt_tokens=200))

@@ -26,6 +26,7 @@ class Status:
     documents: int | None = None
     chunks: int | None = None
     tokens: int | None = None
+    tokens_reported: bool = True  # by the model's server; else they are estimated
     context: float | None = None
     hint: str = ""
 
@@ -57,5 +58,6 @@ def _parts(status: Status) -> StyleAndTextTuples:
         style = "class:bottom-toolbar.full" if status.context >= _NEARLY_FULL else ""
         parts.append((style, f"context {status.context:.0%}"))
     if status.tokens is not None:
-        parts.append(("", counted(status.tokens, "token")))
+        about = "" if status.tokens_reported else "about "
+        parts.append(("", about + counted(status.tokens, "token")))
     return parts

@@ -86,10 +86,12 @@ class AnswerView:
 
 
 def summary(turn: Turn) -> str:
-    """`offline · 0.1 s`, or `gpt-5-mini · 1,204 + 210 tokens · 2.1 s`."""
+    """`offline · 0.1 s`, or `gpt-5-mini · 1,204 + 210 tokens · 2.1 s`; "about" before our own estimate."""
     parts = [turn.model]
     if turn.model != OFFLINE:
-        parts.append(f"{turn.usage.prompt_tokens:,} + {turn.usage.completion_tokens:,} tokens")
+        prompt, completion = turn.usage.best
+        about = "" if turn.usage.is_reported else "about "
+        parts.append(f"{about}{prompt:,} + {completion:,} tokens")
     if "total" in turn.timings:
         parts.append(seconds(turn.timings["total"]))
     return " · ".join(parts)

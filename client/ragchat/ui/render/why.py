@@ -86,11 +86,10 @@ def _history(trace: Trace) -> str:
 
 
 def _tokens(turn: Turn) -> str:
-    usage = turn.usage
-    return (
-        f"prompt {usage.prompt_tokens:,} (our estimate {turn.trace.prompt_tokens:,}), "
-        f"answer {usage.completion_tokens:,}"
-    )
+    prompt, completion = turn.usage.best
+    if not turn.usage.is_reported:
+        return f"prompt about {prompt:,}, answer about {completion:,} (the server reported none)"
+    return f"prompt {prompt:,} (our estimate {turn.trace.prompt_tokens:,}), answer {completion:,}"
 
 
 def _line(name: str, value: str) -> Text:

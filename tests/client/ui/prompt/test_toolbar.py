@@ -16,6 +16,11 @@ def test_the_toolbar_shows_model_memory_context_and_tokens() -> None:
     assert shown(status) == " gpt-x · 1 document, 1,204 chunks · context 12% · 345 tokens"
 
 
+def test_tokens_that_the_server_did_not_count_are_about_so_many() -> None:
+    status = Status("gpt-x", tokens=345, tokens_reported=False)
+    assert shown(status) == " gpt-x · about 345 tokens"
+
+
 def test_the_toolbar_shows_nothing_that_is_not_known_yet() -> None:
     assert shown(Status()) == " starting"
 

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from ragchat.llm.errors import ModelUnreachable
 from ragchat.types import (
@@ -119,6 +120,14 @@ async def test_an_answer_comes_with_its_sources_scores_tokens_and_time() -> None
     assert shown.count("/notes/1.md") == 1
     assert "gpt-x · 1,204 + 21 tokens · 2.1 s" in shown
     assert "Words alone." in shown
+
+
+async def test_tokens_that_the_server_did_not_count_are_an_estimate() -> None:
+    estimated = structs.replace(TURN, usage=Usage(None, None, None, 1100, 20))
+    assert "gpt-x · about 1,100 + 20 tokens · 2.1 s" in await on_terminal(taking(estimated, Delta("So.")))
+    out, file = terminal(100)
+    out.print(*why(estimated), sep="\n")
+    assert "Tokens: prompt about 1,100, answer about 20 (the server reported none)" in file.shown
 
 
 async def test_a_source_below_the_working_folder_is_a_link_to_its_file(
