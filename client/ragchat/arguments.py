@@ -16,7 +16,13 @@ GROUPS = {
     "config": "show and create settings",
 }
 
-HOST_ALIASES = {"claude": "claude-desktop", "code": "vscode", "vs-code": "vscode"}
+HOST_ALIASES = {
+    "claude": "claude-desktop",
+    "code": "vscode",
+    "vs-code": "vscode",
+    "lm-studio": "lmstudio",
+    "gemini-cli": "gemini",
+}
 
 
 class WrongUsage(Exception):

@@ -10,6 +10,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from ragmcp.host_formats import Format
+
 SERVER_NAME = "ragmemory"
 # Where the bearer token is looked for besides a file: a host's settings name it, and its user sets it.
 TOKEN_VARIABLE = "RAGMEMORY_TOKEN"
@@ -26,13 +28,26 @@ class Host(NamedTuple):
     """What stands with the command of a server that the host starts."""
     reached: Mapping[str, Any] | None = None
     """What stands with a URL; None: the host only starts servers."""
-    secret: str = f"${{{TOKEN_VARIABLE}}}"
-    """How it refers to a secret that its settings do not hold."""
+    names: Mapping[str, str] = {}
+    """Its own names for `command`, `args`, `env` and `url`."""
+    token: Mapping[str, Any] = {}
+    """What sends the token; it refers to a secret that the settings do not hold."""
     inputs: tuple[Mapping[str, Any], ...] = ()
     """What it then has to ask its user for."""
+    format: Format = "json"
+    around: Mapping[str, Any] = {}
+    """What stands beside `key`, which is then a list of servers with names."""
 
 
+def _bearer(secret: str) -> dict[str, Any]:
+    return {"headers": {"Authorization": f"Bearer {secret}"}}
+
+
+_VARIABLE = _bearer(f"${{{TOKEN_VARIABLE}}}")
+_EDITOR_VARIABLE = _bearer(f"${{env:{TOKEN_VARIABLE}}}")
+_PLACEHOLDER = _bearer("PUT-THE-TOKEN-HERE")
 _CLINE = {"disabled": False, "autoApprove": ["Query"]}
+_GOOSE = {"name": SERVER_NAME, "enabled": True, "timeout": 300}
 
 HOSTS = {
     "claude-desktop": Host(
@@ -43,6 +58,7 @@ HOSTS = {
         ".mcp.json in the project's folder",
         started={"type": "stdio"},
         reached={"type": "http"},
+        token=_VARIABLE,
     ),
     "vscode": Host(
         "VS Code",
@@ -50,8 +66,8 @@ HOSTS = {
         "servers",
         {"type": "stdio"},
         {"type": "http"},
-        "${input:ragmemory-token}",
-        (
+        token=_bearer("${input:ragmemory-token}"),
+        inputs=(
             {
                 "type": "promptString",
                 "id": "ragmemory-token",
@@ -65,13 +81,74 @@ HOSTS = {
         "cline_mcp_settings.json (MCP Servers > Configure > Configure MCP Servers)",
         started=_CLINE,
         reached={"type": "streamableHttp", **_CLINE},
-        secret="PUT-THE-TOKEN-HERE",
+        token=_PLACEHOLDER,
     ),
     "cursor": Host(
         "Cursor",
         "~/.cursor/mcp.json, or .cursor/mcp.json in the project's folder",
         reached={},
-        secret=f"${{env:{TOKEN_VARIABLE}}}",
+        token=_EDITOR_VARIABLE,
+    ),
+    # https://docs.windsurf.com/windsurf/cascade/mcp
+    "windsurf": Host(
+        "Windsurf",
+        "~/.codeium/windsurf/mcp_config.json",
+        reached={},
+        names={"url": "serverUrl"},
+        token=_EDITOR_VARIABLE,
+    ),
+    # https://zed.dev/docs/ai/mcp
+    "zed": Host(
+        "Zed",
+        "settings.json (zed: open settings file)",
+        "context_servers",
+        reached={},
+        token=_PLACEHOLDER,
+    ),
+    # https://lmstudio.ai/docs/app/mcp
+    "lmstudio": Host(
+        "LM Studio",
+        "mcp.json (Program > Install > Edit mcp.json)",
+        reached={},
+        token=_PLACEHOLDER,
+    ),
+    # https://geminicli.com/docs/tools/mcp-server
+    "gemini": Host(
+        "Gemini CLI",
+        "~/.gemini/settings.json, or .gemini/settings.json in the project's folder",
+        reached={},
+        names={"url": "httpUrl"},
+        token=_VARIABLE,
+    ),
+    # https://developers.openai.com/codex/mcp
+    "codex": Host(
+        "Codex",
+        "~/.codex/config.toml, or .codex/config.toml in the project's folder",
+        "mcp_servers",
+        reached={},
+        token={"bearer_token_env_var": TOKEN_VARIABLE},
+        format="toml",
+    ),
+    # https://goose-docs.ai/docs/guides/config-files; only the variables in `env_keys` are put into headers.
+    "goose": Host(
+        "goose",
+        "~/.config/goose/config.yaml (Windows: %APPDATA%\\Block\\goose\\config\\config.yaml)",
+        "extensions",
+        {"type": "stdio", **_GOOSE},
+        {"type": "streamable_http", **_GOOSE},
+        {"command": "cmd", "env": "envs", "url": "uri"},
+        {"env_keys": [TOKEN_VARIABLE], **_VARIABLE},
+        format="yaml",
+    ),
+    # https://docs.continue.dev/customize/deep-dives/mcp
+    "continue": Host(
+        "Continue",
+        ".continue/mcpServers/ragmemory.yaml in the project's folder",
+        started={"type": "stdio"},
+        reached={"type": "streamable-http"},
+        token={"requestOptions": _bearer(f"${{{{ secrets.{TOKEN_VARIABLE} }}}}")},
+        format="yaml",
+        around={"name": SERVER_NAME, "version": "1.0.0", "schema": "v1"},
     ),
 }
 
@@ -81,7 +158,7 @@ def started(host: Host, command: Sequence[str], environ: Mapping[str, str]) -> d
     entry: dict[str, Any] = {"command": command[0], "args": list(command[1:])}
     if environ:
         entry["env"] = dict(environ)
-    return {host.key: {SERVER_NAME: {**entry, **host.started}}}
+    return _settings(host, entry, host.started)
 
 
 def reached(
@@ -95,12 +172,15 @@ def reached(
     if host.reached is None:
         file = ["--token-file", token_file or "PATH-OF-THE-TOKEN-FILE"] if token else []
         return started(host, [*command, "bridge", url, *file], {})
-    entry: dict[str, Any] = {"url": url, **host.reached}
-    if not token:
-        return {host.key: {SERVER_NAME: entry}}
-    entry["headers"] = {"Authorization": f"Bearer {host.secret}"}
-    inputs = {"inputs": list(host.inputs)} if host.inputs else {}
-    return {**inputs, host.key: {SERVER_NAME: entry}}
+    inputs = {"inputs": list(host.inputs)} if token and host.inputs else {}
+    return inputs | _settings(host, {"url": url}, {**host.reached, **(host.token if token else {})})
+
+
+def _settings(host: Host, entry: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+    server = {**{host.names.get(name, name): value for name, value in entry.items()}, **more}
+    if host.around:
+        return {**host.around, host.key: [{"name": SERVER_NAME, **server}]}
+    return {host.key: {SERVER_NAME: server}}
 
 
 def server_command() -> list[str]:

@@ -84,7 +84,13 @@ def test_wrong_usage_leaves_with_2_and_says_why_on_stderr(
 
 
 def test_a_host_may_be_written_as_people_do() -> None:
-    for written, host in (("Claude Desktop", "claude-desktop"), ("VS Code", "vscode"), ("cline", "cline")):
+    for written, host in (
+        ("Claude Desktop", "claude-desktop"),
+        ("VS Code", "vscode"),
+        ("LM Studio", "lmstudio"),
+        ("Gemini CLI", "gemini"),
+        ("cline", "cline"),
+    ):
         assert make_parser().parse_args(["mcp", "config", written]).host == host
 
 

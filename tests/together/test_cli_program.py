@@ -9,8 +9,11 @@ import signal
 import subprocess
 import sys
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 
 from ragmcp.hosts import HOSTS
@@ -121,17 +124,31 @@ def test_config_path_names_every_place(ragchat: Program) -> None:
     assert all(Path(place["path"]).is_absolute() for place in places.values())
 
 
+PARSERS: dict[str, Callable[[str], Any]] = {
+    "json": json.loads,
+    "yaml": msgspec.yaml.decode,
+    "toml": tomllib.loads,
+}
+
+
+@pytest.mark.parametrize("host", ["goose", "codex"])
+def test_the_block_in_another_format_is_json_too_where_json_is_asked_for(ragchat: Program, host: str) -> None:
+    parse = PARSERS[HOSTS[host].format]
+    assert ragchat("mcp", "config", host, "--json").json == parse(ragchat("mcp", "config", host).out)
+
+
 @pytest.mark.parametrize("host", HOSTS)
 def test_the_block_for_another_host_starts_the_memory(ragchat: Program, host: str) -> None:
     done = ragchat("mcp", "config", host)
-    [(key, servers)] = done.json.items()
-    assert key == ("servers" if host == "vscode" else "mcpServers")
-    server = servers["ragmemory"]
-    assert Path(server["command"]).is_absolute()
+    form = HOSTS[host]
+    servers = PARSERS[form.format](done.out)[form.key]
+    [server] = servers if form.around else [servers["ragmemory"]]
+    command = server[form.names.get("command", "command")]
+    assert Path(command).is_absolute()
     assert server["args"][:2] == ["--memory", str(ragchat.home / "data" / "memory.db")]
-    assert server["env"] == {"RAGCHAT_HOME": str(ragchat.home)}
+    assert server[form.names.get("env", "env")] == {"RAGCHAT_HOME": str(ragchat.home)}
     started = subprocess.run(
-        [server["command"], *server["args"], "--version"], capture_output=True, text=True, check=True
+        [command, *server["args"], "--version"], capture_output=True, text=True, check=True
     )
     assert started.stdout.startswith("ragmemory ")
 

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from ragchat.commands import Run
 from ragconfig.home import HOME_VARIABLE, user_path
+from ragmcp.host_formats import write
 from ragmcp.hosts import HOSTS, Host, reached, server_command, started
 
 MCP_PATH = "/mcp"
@@ -17,7 +18,11 @@ def config(run: Run) -> int:
     """Print the block on stdout, and where to paste it on stderr."""
     host = HOSTS[run.arguments.host]
     run.console.note(f"Paste this into {host.where} and restart the program:")
-    run.console.document(_running(host, run) if run.arguments.url else _own(host, run))
+    settings = _running(host, run) if run.arguments.url else _own(host, run)
+    if run.console.json or host.format == "json":
+        run.console.document(settings)
+    else:
+        run.console.print(write(settings, host.format))
     return 0
 
 

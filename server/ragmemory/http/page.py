@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 from collections.abc import Iterable, Sequence
 from html import escape
 from pathlib import Path
 from string import Template
 
+from ragmcp.host_formats import write
 from ragmcp.hosts import HOSTS, Host, reached
 
 _PAGE = Template(Path(__file__).with_name("page.html").read_text(encoding="utf-8"))
@@ -40,7 +40,7 @@ def render(version: str, url: str, tools: Iterable[str], command: Sequence[str],
 
 
 def _block(host: Host, url: str, command: Sequence[str], token: bool) -> str:
-    settings = json.dumps(reached(host, url, command, token=token), indent=2)
+    settings = write(reached(host, url, command, token=token), host.format)
     return (
         f'<details><summary>{escape(host.title)}</summary><p class="where">{escape(host.where)}</p>'
         f"<pre>{escape(settings)}</pre></details>"
