@@ -23,7 +23,7 @@ from ragchat.commands import Run
 from ragchat.console import Failure, is_styled, is_unicode
 from ragchat.errors import MemoryRefused, RagChatError
 from ragchat.formatting import counted
-from ragchat.llm.discovery import resolve
+from ragchat.llm.discovery import resolve, unknown_model
 from ragchat.llm.errors import ModelError
 from ragchat.memory.client import open_memory
 from ragchat.memory.process import STDERR_FILE
@@ -250,7 +250,8 @@ async def model(settings: Settings) -> Check:
         return Check("model", "fault", str(error), error.hint)
     detail = f"{found.name} at {found.place.base_url}"
     if names and found.name not in names:
-        return Check("model", "warning", f"{detail}, which does not list this model", "Check model.name.")
+        hint = unknown_model(found.place, names).hint
+        return Check("model", "warning", f"{detail}, which does not list this model", hint)
     return Check("model", "ok", detail)
 
 

@@ -22,6 +22,9 @@ from ragconfig.settings import read_key
 AUTO = "auto"
 OPENAI_URL = "https://api.openai.com/v1"
 
+# Guesses for a name that the server does not know.
+NEAR_NAMES = 3
+
 # Servers list these models together with chat models, and the API does not tell them apart.
 _NOT_FOR_CHAT = re.compile(
     r"embed|minilm|\bbge|\bgte|\be5-|rerank|whisper|tts|audio|realtime|transcribe|dall-e|image|sora"
@@ -49,8 +52,12 @@ async def resolve(
         if key:
             return Model(ModelPlace(settings.openai_model, OPENAI_URL, key), settings)
         return await _at_ollama(name, settings)
-    if model := await _at_ollama(name, settings):
-        return model
+    try:
+        if model := await _at_ollama(name, settings):
+            return model
+    except UnknownModel as error:
+        if error.near and not key:
+            raise
     if not key:
         raise MissingKey(name)
     return Model(ModelPlace(name, OPENAI_URL, key), settings)
@@ -69,7 +76,10 @@ async def _at(place: ModelPlace, settings: ModelSettings) -> Model:
 
 
 async def _at_ollama(name: str, settings: ModelSettings) -> Model | None:
-    """The named model, or for "auto" the one used last. None if no Ollama answers or has such a model."""
+    """The named model, or for "auto" the one used last. None if no Ollama answers, or it has no chat model.
+
+    Raises UnknownModel if it has others than the named one.
+    """
     if not await _listens(settings.ollama_url, settings.ollama_seconds):
         return None
     model = Model(ModelPlace(name, settings.ollama_url, ""), settings)
@@ -80,6 +90,8 @@ async def _at_ollama(name: str, settings: ModelSettings) -> Model | None:
     chosen = _choose(names, "") if name == AUTO else _same_tag(name, names)
     if chosen is None:
         await model.aclose()
+        if name != AUTO:
+            raise unknown_model(model.place, names)
         return None
     model.place = ModelPlace(chosen, settings.ollama_url, "")
     return model
@@ -87,17 +99,29 @@ async def _at_ollama(name: str, settings: ModelSettings) -> Model | None:
 
 async def names_beside(model: Model) -> list[str]:
     """The chat models at the endpoint of `model`."""
-    return [name for name in await model.names() if not _NOT_FOR_CHAT.search(name)]
+    return _chat_models(await model.names())
 
 
 async def with_near_names(error: UnknownModel, model: Model) -> UnknownModel:
     """The same error, with names that the server has and the user may have meant."""
     try:
-        names = await names_beside(model)
+        names = await model.names()
     except ModelError:
         return error
-    near = difflib.get_close_matches(error.model, names, n=3, cutoff=0.4) or names[:5]
-    return UnknownModel(error.model, error.base_url, near)
+    return unknown_model(ModelPlace(error.model, error.base_url), names)
+
+
+def unknown_model(place: ModelPlace, names: list[str]) -> UnknownModel:
+    """The error for a model that is not among the `names` of a server."""
+    names = _chat_models(names)
+    wanted = place.name.lower()
+    parts = [name for name in names if wanted in name.lower()]
+    near = parts or difflib.get_close_matches(wanted, names, n=NEAR_NAMES, cutoff=0.5)
+    return UnknownModel(place.name, place.base_url, near[:NEAR_NAMES], names)
+
+
+def _chat_models(names: list[str]) -> list[str]:
+    return [name for name in names if not _NOT_FOR_CHAT.search(name)]
 
 
 async def _names(model: Model) -> list[str]:
@@ -111,7 +135,7 @@ async def _names(model: Model) -> list[str]:
 def _choose(names: list[str], preferred: str) -> str | None:
     if preferred in names:
         return preferred
-    return next((name for name in names if not _NOT_FOR_CHAT.search(name)), None)
+    return next(iter(_chat_models(names)), None)
 
 
 def _same_tag(name: str, names: list[str]) -> str | None:

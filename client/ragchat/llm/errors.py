@@ -16,10 +16,19 @@ if TYPE_CHECKING:
     import openai
 
 
+# In the hint of an error; a server may have hundreds of models.
+NAMES_SHOWN = 5
+
+
 class ModelError(RagChatError):
-    """The language model did not answer. `is_temporary`: the same request may succeed later."""
+    """The language model did not answer.
+
+    `is_temporary`: the same request may succeed later. `chat_hint` replaces the hint in the chat, which has
+    other means than the command line.
+    """
 
     is_temporary: ClassVar[bool] = False
+    chat_hint: ClassVar[str] = ""
     code = "MODEL_FAILED"
 
     @property
@@ -55,13 +64,20 @@ class UnknownModel(ModelError):
     model: str
     base_url: str
     near: Sequence[str] = ()
+    names: Sequence[str] = ()  # of all chat models at the server
     code = "MODEL_UNKNOWN"
     sentence = "{base_url} has no model {model}."
     hint = "{advice}"
 
     @property
     def advice(self) -> str:
-        return f"It has {', '.join(self.near)}." if self.near else "Check model.name and model.base_url."
+        if not self.names:
+            return "Check model.name and model.base_url."
+        guess = f"Did you mean {' or '.join(self.near)}? " if self.near else ""
+        if len(self.names) <= NAMES_SHOWN:
+            return f"{guess}It has {', '.join(self.names)}."
+        shown = "" if self.near else f", among them {', '.join(self.names[:NAMES_SHOWN])}"
+        return f"{guess}It has {len(self.names)} chat models{shown}."
 
 
 class NoChatModel(ModelError):
@@ -76,7 +92,8 @@ class ContextOverflow(ModelError):
     tokens: int
     code = "MODEL_CONTEXT_OVERFLOW"
     sentence = "The prompt of about {tokens} tokens is more than {model} can hold."
-    hint = "Lower model.context_tokens to what the model holds, or start a new session with /new."
+    hint = "Lower model.context_tokens to what the model holds, or ask without -c and --session."
+    chat_hint = "Lower model.context_tokens to what the model holds, or start a new session with /new."
 
 
 class QuestionTooLong(ModelError):
@@ -84,7 +101,8 @@ class QuestionTooLong(ModelError):
     room: int
     code = "MODEL_CONTEXT_OVERFLOW"
     sentence = "The question has about {tokens} tokens; there is room for {room}."
-    hint = "Shorten it, put the text into memory with /inject, or raise model.context_tokens."
+    hint = "Shorten it, put the text into memory with `ragchat inject`, or raise model.context_tokens."
+    chat_hint = "Shorten it, put the text into memory with /inject, or raise model.context_tokens."
 
 
 class RateLimited(ModelError):

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 import anyio
 
 from ragchat.llm.client import Model
-from ragchat.llm.discovery import AUTO, names_beside, resolve, with_near_names
-from ragchat.llm.errors import UnknownModel
+from ragchat.llm.discovery import AUTO, names_beside, resolve, unknown_model
 from ragchat.settings import ModelSettings
 from ragchat.types import OFFLINE
 
@@ -49,9 +48,8 @@ class ModelSelection:
         if model is not None and name != AUTO:
             names = await model.names()
             if names and model.name not in names:
-                error = await with_near_names(UnknownModel(name, model.place.base_url), model)
                 await model.aclose()
-                raise error
+                raise unknown_model(model.place, names)
         previous, self._model = self._model, model
         self._selected, self._found = name, True
         if previous is not None:

@@ -41,10 +41,15 @@ class ChatContext:
 
     async def answer(self, take_turn: Callable[[Emit], Awaitable[Turn]]) -> None:
         """Take a turn and show it. Raises what the turn raises."""
+        from ragchat.llm.errors import ModelError
         from ragchat.ui.render.answer import AnswerView
 
         self._view = AnswerView(self.screen)
-        await self._view.show(take_turn)
+        try:
+            await self._view.show(take_turn)
+        except ModelError as error:
+            error.hint = error.chat_hint or error.hint
+            raise
         self.update_session_status()
 
     def pause(self) -> None:

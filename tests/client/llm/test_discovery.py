@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from ragchat.llm.client import Model
-from ragchat.llm.discovery import OPENAI_URL, names_beside, resolve, with_near_names
+from ragchat.llm.discovery import OPENAI_URL, names_beside, resolve, unknown_model, with_near_names
 from ragchat.llm.errors import MissingKey, ModelUnreachable, NoChatModel, UnknownModel
 from ragchat.settings import ModelSettings
 from ragchat.types import ModelPlace
@@ -123,5 +123,27 @@ async def test_an_unknown_model_is_an_error_with_the_nearest_names() -> None:
         async with resolved("lama3", base_url=server.base_url) as model:
             assert model
             assert await names_beside(model) == ["llama3.2", "mistral"]
-            near = await with_near_names(UnknownModel("lama3", server.base_url), model)
-            assert near.near == ["llama3.2"]
+            error = await with_near_names(UnknownModel("lama3", server.base_url), model)
+            assert (error.near, error.names) == (["llama3.2"], ["llama3.2", "mistral"])
+
+
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [("Qwen", ["qwen2.5-coder:32b-instruct-q4_K_M"]), ("mistrall", ["mistral"]), ("xyz", [])],
+)
+def test_a_near_name_has_the_wanted_one_in_it_or_is_spelt_alike(name: str, near: list[str]) -> None:
+    names = ["llama3.2", "qwen2.5-coder:32b-instruct-q4_K_M", "mistral", "qwen-embed"]
+    assert unknown_model(ModelPlace(name, "http://x"), names).near == near
+
+
+async def test_a_misspelt_name_at_an_ollama_is_not_taken_for_a_missing_key() -> None:
+    with OpenAIServer(models=["llama3.2:latest"]) as ollama:
+        with pytest.raises(UnknownModel) as caught:
+            async with resolved("lama3.2", ollama_url=ollama.base_url):
+                pass
+        assert caught.value.near == ["llama3.2:latest"]
+        with pytest.raises(MissingKey):
+            async with resolved("gpt-5", ollama_url=ollama.base_url):
+                pass
+        async with resolved("lama3.2", {"OPENAI_API_KEY": "k"}, ollama_url=ollama.base_url) as model:
+            assert model

@@ -28,18 +28,33 @@ TABLE: list[tuple[ModelError, str, str]] = [
         f"{URL} cannot be reached: refused.",
         "Is the server running? Check model.base_url, or use --offline.",
     ),
-    (errors.UnknownModel("a", URL, ["b", "c"]), f"{URL} has no model a.", "It has b, c."),
+    (errors.UnknownModel("a", URL, [], ["b", "c"]), f"{URL} has no model a.", "It has b, c."),
+    (
+        errors.UnknownModel("a", URL, ["b"], ["b", "c"]),
+        f"{URL} has no model a.",
+        "Did you mean b? It has b, c.",
+    ),
+    (
+        errors.UnknownModel("a", URL, ["a1", "a2"], [*"bcdefg"]),
+        f"{URL} has no model a.",
+        "Did you mean a1 or a2? It has 6 chat models.",
+    ),
+    (
+        errors.UnknownModel("a", URL, [], [*"bcdefg"]),
+        f"{URL} has no model a.",
+        "It has 6 chat models, among them b, c, d, e, f.",
+    ),
     (errors.UnknownModel("a", URL), f"{URL} has no model a.", "Check model.name and model.base_url."),
     (errors.NoChatModel(URL), f"{URL} lists no chat model.", "Name one with --model or model.name."),
     (
         errors.ContextOverflow("m", 9000),
         "The prompt of about 9000 tokens is more than m can hold.",
-        "Lower model.context_tokens to what the model holds, or start a new session with /new.",
+        "Lower model.context_tokens to what the model holds, or ask without -c and --session.",
     ),
     (
         errors.QuestionTooLong(900, 10),
         "The question has about 900 tokens; there is room for 10.",
-        "Shorten it, put the text into memory with /inject, or raise model.context_tokens.",
+        "Shorten it, put the text into memory with `ragchat inject`, or raise model.context_tokens.",
     ),
     (
         errors.RateLimited(URL, "slow down", 7.4),

@@ -12,6 +12,7 @@ import pytest
 
 from ragchat.errors import StdinUnusable
 from ragchat.ui.piped import read_lines
+from tests.support.openai_server import OpenAIServer
 from tests.support.program import Program, program_in
 
 
@@ -53,6 +54,15 @@ def test_escape_sequences_in_documents_do_not_get_through(ragchat: Program) -> N
     done = ragchat(stdin="/inject bad.md\nWhat do terminals obey?\n/sources\n/query terminals\n")
     assert "␛[31m" in done.out
     assert "\x1b" not in done.out + done.err
+
+
+def test_hints_about_the_context_are_those_of_the_chat_or_of_the_command_line(tmp_path: Path) -> None:
+    with OpenAIServer(context_tokens=10) as server:
+        ragchat = program_in(tmp_path, RAGCHAT_MODEL_NAME="auto", OPENAI_BASE_URL=server.base_url)
+        chatted, asked = ragchat(stdin="Why?\n"), ragchat("ask", "Why?")
+    assert "start a new session with /new" in chatted.err
+    assert "ask without -c and --session" in asked.err
+    assert "/new" not in asked.err
 
 
 def test_forced_colours_do_not_reach_a_pipe(tmp_path: Path) -> None:
