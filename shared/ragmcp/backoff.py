@@ -1,10 +1,10 @@
-"""Ever longer pauses between tries. Pure."""
+"""Exponential backoff: growing pauses between attempts. Pure."""
 
 from __future__ import annotations
 
 
 class Backoff:
-    """The first try follows at once; then `first` seconds, doubled up to `longest`."""
+    """No pause before the first attempt; then `first` seconds, doubled each time up to `longest`."""
 
     def __init__(self, first: float, longest: float) -> None:
         self._first = first
@@ -12,11 +12,11 @@ class Backoff:
         self._pause = 0.0
 
     def next(self) -> float:
-        """How long to wait before this try, in seconds."""
+        """The pause before the next attempt, in seconds."""
         pause = self._pause
         self._pause = min(max(self._first, 2 * pause), self._longest)
         return pause
 
     def reset(self) -> None:
-        """Start from the first pause again, after a success."""
+        """Start again without a pause, after a success."""
         self._pause = 0.0

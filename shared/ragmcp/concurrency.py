@@ -1,4 +1,4 @@
-"""Additions to anyio: background tasks of a body, stray cancellations, work that has to wait."""
+"""Additions to anyio: repeated events, queues, background tasks, stray cancellations."""
 
 from __future__ import annotations
 
@@ -62,15 +62,15 @@ class LatestQueue(Generic[K, T]):
 async def confined(work: Awaitable[T]) -> T:
     """Await `work`; a cancellation of another task becomes a RuntimeError.
 
-    It is raised where a task awaits a future that was cancelled elsewhere. Let through, it would silently end
-    this task, and with it the whole task group.
+    A task that awaits a future cancelled elsewhere gets that cancellation. Not converted, it would silently
+    end this task and with it the whole task group.
     """
     try:
         return await work
     except anyio.get_cancelled_exc_class() as error:
         if _being_cancelled():
             raise
-        raise RuntimeError("what was waited for has been cancelled") from error
+        raise RuntimeError("the awaited work was cancelled elsewhere") from error
 
 
 def _being_cancelled() -> bool:
@@ -83,7 +83,7 @@ def _being_cancelled() -> bool:
 
 @asynccontextmanager
 async def beside(task: Callable[[], Coroutine[Any, Any, None]]) -> AsyncIterator[None]:
-    """Runs `task` until it or the body ends. What the body raises comes out as it is, never in a group."""
+    """Run `task` in the background while the body runs. Errors of the body are not wrapped in a group."""
     failure: BaseException | None = None
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(task)
@@ -98,15 +98,15 @@ async def beside(task: Callable[[], Coroutine[Any, Any, None]]) -> AsyncIterator
 
 @coroutine
 def watched(
-    work: Coroutine[Any, Any, T], leave: Callable[[], None], come_back: Callable[[], None]
+    work: Coroutine[Any, Any, T], on_wait: Callable[[], None], on_end: Callable[[], None]
 ) -> Generator[Any, Any, T]:
-    """Await `work`, calling `leave` before it first has to wait, and `come_back` at the end if it had to."""
+    """Await `work`; call `on_wait` when it first has to wait, and in that case `on_end` at its end."""
     try:
         waiting_for = work.send(None)
     except StopIteration as done:
         result: T = done.value
         return result
-    leave()
+    on_wait()
     try:
         while True:
             try:
@@ -119,4 +119,4 @@ def watched(
         result = done.value
         return result
     finally:
-        come_back()
+        on_end()

@@ -1,7 +1,7 @@
-"""How other MCP hosts write a server into their settings: the blocks to paste.
+"""The settings of other MCP hosts that add our server: the blocks to paste.
 
-Here because both programs print them, `ragchat mcp config` and the page of `ragmemory http`, and neither may
-import the other; `ragconfig` holds data only. Light: the names are needed to parse a command line.
+They are here because both programs print them (`ragchat mcp config`, and the page of `ragmemory http`), and
+neither may import the other. Few imports: the command line's parser needs the names.
 """
 
 from __future__ import annotations
@@ -13,30 +13,30 @@ from typing import Any, NamedTuple
 from ragmcp.host_formats import Format
 
 SERVER_NAME = "ragmemory"
-# Where the bearer token is looked for besides a file: a host's settings name it, and its user sets it.
+# The environment variable with the bearer token. A host's settings refer to it; its user sets it.
 TOKEN_VARIABLE = "RAGMEMORY_TOKEN"
 
 
 class Host(NamedTuple):
-    """What is particular about a host's settings."""
+    """How one host's settings differ from others'."""
 
     title: str
     where: str
     key: str = "mcpServers"
-    """The member that holds the servers."""
+    """The key of the servers."""
     started: Mapping[str, Any] = {}
-    """What stands with the command of a server that the host starts."""
+    """Further members of a server that the host starts."""
     reached: Mapping[str, Any] | None = None
-    """What stands with a URL; None: the host only starts servers."""
+    """Further members of a server with a URL; None: the host only starts servers."""
     names: Mapping[str, str] = {}
     """Its own names for `command`, `args`, `env` and `url`."""
     token: Mapping[str, Any] = {}
-    """What sends the token; it refers to a secret that the settings do not hold."""
+    """The members that send the token, by reference: the settings do not hold it."""
     inputs: tuple[Mapping[str, Any], ...] = ()
-    """What it then has to ask its user for."""
+    """What the host must ask its user for, to resolve that reference."""
     format: Format = "json"
     around: Mapping[str, Any] = {}
-    """What stands beside `key`, which is then a list of servers with names."""
+    """Further members beside `key`, whose value is then a list of servers with names."""
 
 
 def _bearer(secret: str) -> dict[str, Any]:
@@ -154,7 +154,7 @@ HOSTS = {
 
 
 def started(host: Host, command: Sequence[str], environ: Mapping[str, str]) -> dict[str, Any]:
-    """The host's whole settings with one server that it starts by `command`, `environ` added to its own."""
+    """The host's settings with one server, started by `command` with the variables `environ` added."""
     entry: dict[str, Any] = {"command": command[0], "args": list(command[1:])}
     if environ:
         entry["env"] = dict(environ)
@@ -164,7 +164,7 @@ def started(host: Host, command: Sequence[str], environ: Mapping[str, str]) -> d
 def reached(
     host: Host, url: str, command: Sequence[str], *, token: bool, token_file: str = ""
 ) -> dict[str, Any]:
-    """The host's whole settings with the server that runs at `url`; `token`: whether it wants one.
+    """The host's settings with the server that runs at `url`; `token`: whether that requires a token.
 
     The token itself is never in them. A host that only starts servers starts a bridge by `command`, which is
     the program `ragmemory`.

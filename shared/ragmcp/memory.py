@@ -1,4 +1,4 @@
-"""Both sides in one process, without a pipe: for tests, and for a host that embeds a server."""
+"""A client and a server in one process, without a pipe: for tests, and for hosts that embed a server."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ragmcp.protocol.schema.base import Implementation
 from ragmcp.server.server import Server, serve
 from ragmcp.streams import IncomingBuffer
 
-# Nothing between the two needs a limit; this is 1 GiB.
+# Both sides are one process, so no limit is needed; this is 1 GiB.
 MESSAGE_BYTES = 2**30
 
 
@@ -33,7 +33,7 @@ class MemoryStream(IncomingBuffer):
         """Nothing is ever queued."""
 
     async def drain(self, below: int = 0) -> None:
-        """Memory is never full."""
+        """Nothing is ever queued, so this never waits."""
 
     def close(self) -> None:
         """End what the other side receives."""
@@ -41,7 +41,7 @@ class MemoryStream(IncomingBuffer):
 
 
 def memory_pair() -> tuple[MemoryStream, MemoryStream]:
-    """Two ends that are each other's."""
+    """Two connected streams."""
     here, there = MemoryStream(), MemoryStream()
     here.other, there.other = there, here
     return here, there
@@ -55,7 +55,7 @@ async def open_memory(
     message_bytes: int = MESSAGE_BYTES,
     handlers: Handlers = NO_HANDLERS,
 ) -> AsyncIterator[Client]:
-    """A client of `server`, which runs beside the body."""
+    """A client of `server`, which runs in the background while the body runs."""
     here, there = memory_pair()
 
     async def answer() -> None:

@@ -1,7 +1,7 @@
 """The one place where `ragmcp.legacy` is hooked in. Without that folder only the modern revision is spoken.
 
-No other module outside the folder names it. The callers annotate what they get with types of their own, so
-that the folder may import theirs without a circle.
+No other module outside the folder names it. Callers annotate the results with types of their own, because
+the folder imports their modules: typing them here would be an import circle.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _FOLDER = "ragmcp.legacy"
 
 
 def find_legacy(module: str) -> Any | None:
-    """A module of the folder, imported when it is first needed; None where the folder was removed."""
+    """A module of the folder, imported when it is first needed; None if the folder was removed."""
     try:
         return import_module(f"{_FOLDER}.{module}")
     except ModuleNotFoundError as error:
@@ -25,7 +25,7 @@ def find_legacy(module: str) -> Any | None:
 
 
 def require_legacy(module: str) -> Any:
-    """The same. Raises UnsupportedRevision where the folder was removed."""
+    """The same. Raises UnsupportedRevision if the folder was removed."""
     found = find_legacy(module)
     if found is None:
         raise UnsupportedRevision("any legacy one", ())

@@ -1,6 +1,6 @@
 """One side of a live connection: the shell around `Connection`. It reads, lets requests be handled, sends.
 
-Not a protocol: what a request means is `handle`'s concern, what the bytes travel through the stream's.
+It knows no MCP: `handle` knows what a request means, and the stream how bytes travel.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from ragmcp.streams import Stream
 
 log = logging.getLogger(__name__)
 
-# What is still being answered when the other side stops asking may take this long: `cat requests | ragmemory`
-# wants its answers. A host that does not want to wait for them terminates us.
+# How long open requests may take after the other side has closed: `cat requests | ragmemory` waits for its
+# answers. A host that does not want to wait terminates us.
 FINISH_SECONDS = 10.0
 # How late a timeout may be.
 TICK_SECONDS = 0.02
 
 
 class Channel(Protocol):
-    """The way to the other side: a connection, or over HTTP the stream of one request."""
+    """Sends to the other side: through a connection, or over HTTP through the stream of one request."""
 
     @property
     def closed(self) -> anyio.Event:
-        """Set when nothing more can arrive there, or the server is shutting down."""
+        """Set when nothing more can be sent, or the server is shutting down."""
 
     async def notify(self, method: str, params: Any) -> None:
         """Send a notification; waits while the other side does not read."""
@@ -57,7 +57,7 @@ class Waiter:
         self.outcome: Raw | RagMcpError | TimeoutError = ConnectionClosed()
 
     def result(self, method: str, timeout: float | None) -> Raw:
-        """What came of it. Raises what `Peer.request` raises."""
+        """The result. Raises what `Peer.request` raises."""
         if isinstance(self.outcome, Raw):
             return self.outcome
         if isinstance(self.outcome, TimeoutError):
@@ -68,7 +68,7 @@ class Waiter:
 
 
 class Peer:
-    """Runs one connection: `handle` answers a request or raises, `on_notification` takes notifications."""
+    """Runs one connection: `handle` answers a request or raises; `on_notification` gets notifications."""
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class Peer:
         self._on_notification = on_notification
         self._todo: deque[Request] = deque()
         self._running: dict[Id, anyio.CancelScope] = {}
-        # Workers, as _work explains: the idle ones, and the number of those that handle or read something.
+        # Workers, as _work explains: the idle ones, and the number of those that handle a request or read.
         self._idle: list[anyio.Event] = []
         self._awake = 0
         self._reading = False
@@ -92,7 +92,7 @@ class Peer:
         self._clock_wanted = anyio.Event()
 
     async def run(self) -> None:
-        """Until the other side has closed and everything it asked for is answered."""
+        """Run until the other side has closed and its requests are answered."""
         try:
             async with beside(self._watch_clock), anyio.create_task_group() as self._workers:
                 self._start_worker()
@@ -107,7 +107,7 @@ class Peer:
         return self.connection.next_id
 
     async def request(self, method: str, params: Any, timeout: float | None = None) -> Raw:
-        """Ask and wait for the result. Cancelling the wait cancels the request.
+        """Send a request and wait for its result. Cancelling the wait cancels the request.
 
         Raises WireError, ConnectionClosed, RequestTimedOut (after `timeout` seconds), RemoteProtocolError for
         an unusable answer, NotEncodable.
@@ -119,7 +119,7 @@ class Peer:
         self._stream.write(line)
         if self.connection.asked == 1:
             self._stream.flush()
-        else:  # Callers that were answered together send their next requests together.
+        else:  # Callers whose answers came together send their next requests together.
             self._stream.flush_soon()
         if timeout is not None:
             self._deadlines[waiter] = anyio.current_time() + timeout
@@ -140,7 +140,7 @@ class Peer:
         await self._stream.drain()
 
     def fail(self, id: Id, error: RagMcpError) -> None:
-        """Let our request `id` raise `error`, if it still waits: its line, or the answer, was lost."""
+        """Make our request `id` raise `error`, if it still waits: the request or its answer was lost."""
         self._take(self.connection.fail(id, error))
 
     async def _watch_clock(self) -> None:
@@ -164,9 +164,9 @@ class Peer:
     async def _work(self) -> None:
         """One of several equal workers, which take turns at reading.
 
-        The worker that reads also answers, so a request that need not wait costs no task switch. One that
-        waits keeps its worker, and another one goes on. A task for each request would cost more than most
-        requests.
+        The worker that reads also answers, so a request that need not wait costs no task switch. While a
+        request waits, it keeps its worker, and another worker reads on. A task for each request would cost
+        more than most requests do.
         """
         while not self.closed.is_set() or self._todo:
             # One scope for many requests: only a cancelled request uses it up.
@@ -177,17 +177,17 @@ class Peer:
                     elif not self._reading:
                         await self._read()
                     else:
-                        await self._rest()
-        self._stream.flush()  # The last answer of a connection whose other side asks no more.
+                        await self._idle_until_needed()
+        self._stream.flush()  # The last answer, after the other side has closed.
 
-    async def _rest(self) -> None:
+    async def _idle_until_needed(self) -> None:
         self._stream.flush()
         event = anyio.Event()
         self._idle.append(event)
         self._awake -= 1
         await event.wait()
 
-    def _rouse(self) -> None:
+    def _wake_worker(self) -> None:
         if self._idle:
             self._awake += 1
             self._idle.pop().set()
@@ -224,20 +224,20 @@ class Peer:
                 case Cancelled(id):
                     self._cancel(id)
                 case Unusable(error):
-                    log.info("Ignored what the other side sent: %s", error)
+                    log.info("Ignored a message of the other side: %s", error)
 
     def _notify(self, notification: Notification) -> None:
         try:
             self._on_notification(notification)
         except Exception:
-            log.exception("Could not take %s", notification.method)
+            log.exception("Could not handle %s", notification.method)
 
     def _close(self) -> None:
         self.closed.set()
         for waiter in self.connection.close():
             waiter.done.set()
         while self._idle:
-            self._rouse()
+            self._wake_worker()
 
     # Answering
 
@@ -245,7 +245,7 @@ class Peer:
         self._running[request.id] = scope
         line: bytes | None = None
         try:
-            result = await watched(self._handle(request), self._leave, self._return)
+            result = await watched(self._handle(request), self._on_wait, self._on_end)
             if not scope.cancel_called:
                 line = self.connection.answer(request.id, result)
         except Exception as error:
@@ -260,13 +260,13 @@ class Peer:
             if line:
                 self._stream.write(line)
 
-    def _leave(self) -> None:
+    def _on_wait(self) -> None:
         self._stream.flush()
         self._awake -= 1
         if not self._awake:
-            self._rouse()
+            self._wake_worker()
 
-    def _return(self) -> None:
+    def _on_end(self) -> None:
         self._awake += 1
 
     def _cancel(self, id: Id) -> None:

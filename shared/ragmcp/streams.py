@@ -1,6 +1,6 @@
-"""What a peer needs of a transport: bytes in, lines out; and the two queues that most transports keep.
+"""What a peer needs of a transport: bytes in, lines out. Also the two queues of most transports.
 
-A task of the transport fills `IncomingBuffer` and empties `OutgoingQueue`.
+Tasks of a transport fill `IncomingBuffer` and empty `OutgoingQueue`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import anyio
 
 from ragmcp.concurrency import Pulse
 
-# Writers wait once this much is queued: enough to keep a pipe busy, little enough to hold in memory.
+# Writers wait when this much is queued: enough to keep a pipe busy, and little memory.
 HIGH_WATER_BYTES = 2**20
 
 
@@ -20,23 +20,23 @@ class Stream(Protocol):
     """Bytes in, lines out."""
 
     async def receive(self) -> bytes:
-        """The next bytes; b"" when no more will come. One receiver at a time; cancelling it loses nothing."""
+        """The next bytes; b"" at the end. One receiver at a time; cancelling it loses nothing."""
 
     def write(self, line: bytes) -> None:
         """Queue one line (without its newline) for the next flush."""
 
     def flush(self) -> None:
-        """Send what is queued, at once as far as that goes without waiting."""
+        """Send queued lines now, as many as possible without waiting."""
 
     def flush_soon(self) -> None:
-        """Send what is queued, together with what others queue in this turn of the event loop."""
+        """Send queued lines, together with those that others queue in this turn of the event loop."""
 
     async def drain(self, below: int = HIGH_WATER_BYTES) -> None:
         """Wait while more than `below` bytes are queued."""
 
 
 class IncomingBuffer:
-    """Bytes that have arrived and wait for their one receiver."""
+    """Bytes that have arrived and wait for the receiver."""
 
     def __init__(self) -> None:
         self.received = bytearray()
@@ -51,11 +51,11 @@ class IncomingBuffer:
         self._arrived.set()
 
     def feed_line(self, message: bytes | bytearray) -> None:
-        """Add one JSON message. Line ends in JSON stand between tokens only, where a space will do."""
+        """Add one JSON message. Line ends in JSON occur only between tokens, where a space is equivalent."""
         self.feed(message.replace(b"\n", b" ") + b"\n")
 
     def feed_end(self) -> None:
-        """No more will arrive."""
+        """Note that no more will arrive."""
         self.ended = True
         self._arrived.set()
 
@@ -69,7 +69,7 @@ class IncomingBuffer:
         return data
 
     async def wait_until_taken(self) -> None:
-        """Wait while bytes are left for the receiver."""
+        """Wait until the receiver has taken all bytes."""
         while self.received:
             await self._taken.wait()
 
@@ -91,7 +91,7 @@ class OutgoingQueue:
         self.queued += len(line) + 1
 
     def put(self, message: bytes) -> None:
-        """Queue a message as it is, where it needs no newline."""
+        """Queue a message without a newline."""
         self._queue.append(message)
         self.queued += len(message)
 
@@ -109,7 +109,7 @@ class OutgoingQueue:
             await self._drained.wait()
 
     async def take(self) -> deque[bytes | memoryview]:
-        """Wait for something that was flushed; gives all of it. The caller ends with `mark_sent`."""
+        """Wait for flushed lines and return them. The caller reports them with `mark_sent`."""
         while True:
             await self._flushed.wait()
             self._flushed = anyio.Event()
@@ -118,19 +118,19 @@ class OutgoingQueue:
                 return taken
 
     def mark_sent(self, size: int) -> None:
-        """Count `size` bytes as sent, or as never to be sent."""
+        """Count `size` bytes as sent or dropped."""
         self.queued -= size
         self._drained.set()
 
     def abandon(self) -> None:
-        """Drop what is queued, and let writers wait no more: the other side is gone."""
+        """The other side has disconnected: drop the queue, and wake waiting writers."""
         self._abandoned = True
         self._queue.clear()
         self.mark_sent(self.queued)
 
 
 class QueuedStream(IncomingBuffer, OutgoingQueue):
-    """A `Stream` between two queues, which tasks of the transport fill and empty."""
+    """A `Stream` made of both queues, which tasks of the transport fill and empty."""
 
     def __init__(self) -> None:
         IncomingBuffer.__init__(self)

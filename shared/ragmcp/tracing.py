@@ -1,6 +1,6 @@
-"""Passes the trace of a call on to the requests made while it is handled. Source: W3C Trace Context.
+"""Pass the trace of a call on to the requests made while it is handled. Source: W3C Trace Context.
 
-Nothing is measured or exported here.
+It measures and exports nothing.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class Trace(Struct, frozen=True):
-    """`traceparent` and `tracestate`, as they came."""
+    """`traceparent` and `tracestate`, as received."""
 
     parent: str | UnsetType = UNSET
     state: str | UnsetType = UNSET
@@ -38,7 +38,7 @@ def loggable(traceparent: str | UnsetType | None) -> str:
 
 
 async def traced(meta: RequestMeta, answer: Awaitable[T]) -> T:
-    """Await the answer to a request with this `_meta`; our own requests meanwhile carry its trace."""
+    """Await the answer to a request with this `_meta`; requests sent meanwhile carry its trace."""
     token = current.set(Trace(meta.traceparent, meta.tracestate))
     try:
         return await answer

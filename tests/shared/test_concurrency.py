@@ -72,7 +72,7 @@ async def awaits_what_is_cancelled() -> None:
 
 
 async def test_the_cancellation_of_what_was_awaited_is_a_failure() -> None:
-    with pytest.raises(RuntimeError, match="what was waited for has been cancelled"):
+    with pytest.raises(RuntimeError, match="the awaited work was cancelled elsewhere"):
         await confined(awaits_what_is_cancelled())
 
 

@@ -54,11 +54,11 @@ class Documents:
 
         start = offset(cursor)
         if start > LAST_OFFSET:
-            raise InvalidParams("$.cursor", "no list gave it")
+            raise InvalidParams("$.cursor", "no list returned this cursor")
         with wire_errors():
             documents, total = await (await self._memory()).documents(PAGE_ITEMS, start)
         if start and not documents:
-            raise InvalidParams("$.cursor", "there is nothing there any more; begin again without it")
+            raise InvalidParams("$.cursor", "the list no longer reaches this far; begin again without it")
         end = start + len(documents)
         return [_described(document) for document in documents], cursor_to(end) if end < total else UNSET
 

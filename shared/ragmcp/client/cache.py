@@ -1,4 +1,4 @@
-"""The results of one client that its server said stay fresh for a while. Source: server/utilities/caching.
+"""A client's cache of results, as long as the server says they stay fresh. Source: server/utilities/caching.
 
 One client is one authorization context, so `cacheScope` makes no difference here.
 """
@@ -38,19 +38,19 @@ class ResultCache:
 
     def __init__(self) -> None:
         self.age = 0
-        """The number of invalidations: an answer to a request from before the last one must not be kept."""
+        """The number of invalidations. An answer to a request sent before the latest one must not be kept."""
         self._entries: dict[Key, _Entry] = {}
         self._size = 0
 
     def find(self, key: Key, type: type[T]) -> T | None:
-        """The fresh result of that type, None where there is none."""
+        """The fresh result of that type, or None."""
         entry = self._entries.get(key)
         if entry is None or time.monotonic() >= entry.until:
             return None
         return entry.result if isinstance(entry.result, type) else None
 
     def keep(self, key: Key, result: CacheableResult, size: int, age: int) -> None:
-        """Keep a result of `size` bytes while it is fresh, unless it was outdated on its way (`age`)."""
+        """Keep a result of `size` bytes while it is fresh. `age` is the cache's when it was requested."""
         if result.ttl_ms is UNSET or result.ttl_ms <= 0 or age != self.age or size > CACHE_BYTES:
             return
         self._remove(key)
@@ -60,7 +60,7 @@ class ResultCache:
             self._remove(next(iter(self._entries)))
 
     def invalidate(self, change: Change) -> None:
-        """Forget the results that a change outdates."""
+        """Remove the results that a change makes stale."""
         self.age += 1
         if change.method == RESOURCE_UPDATED:
             self._remove(("resources/read", change.subject))
@@ -68,7 +68,7 @@ class ResultCache:
             self.forget(method)
 
     def forget(self, method: str) -> bool:
-        """Forget all results of a method. Returns whether there were any."""
+        """Remove all results of a method. Returns whether there were any."""
         keys = [key for key in self._entries if key[0] == method]
         for key in keys:
             self._remove(key)

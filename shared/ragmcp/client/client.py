@@ -1,7 +1,7 @@
 """The client: requests to one server, in the era it speaks.
 
-It works through a `Link`: a connection (`connect`), or HTTP. `stdio` and `http` reach servers, and start and
-end their processes.
+It works through a `Link`: a connection (`connect`), or HTTP. `stdio` starts server processes and connects to
+them, `http` connects to running servers.
 """
 
 from __future__ import annotations
@@ -52,20 +52,20 @@ EraName: TypeAlias = Literal["modern", "legacy"]
 # (done, total or None, message or None)
 OnProgress: TypeAlias = Callable[[float, float | None, str | None], None]
 
-# A server may load a lot before it answers the first time; one that never does must not hang its host.
+# A server may load a lot before its first answer; a server that never answers must not hang its host.
 LIST_SECONDS = 60.0
 
 # A server that wants more input than this will not stop by itself.
 MAX_ROUNDS = 20
 
-# The last words of the notifications of changes: to lists, resources and tasks.
+# How the methods of change notifications end: for lists, resources and tasks.
 CHANGES = ("/list_changed", "/updated", "/tasks")
 
 
 class Client(Core):
-    """A server, as its client sees it.
+    """One server, as its client sees it.
 
-    Requests raise WireError where the server refused, ConnectionClosed, RequestTimedOut, RemoteProtocolError
+    Requests raise WireError if the server refused, ConnectionClosed, RequestTimedOut, RemoteProtocolError
     for an unusable answer, NotEncodable; over HTTP also ServerUnreachable, HttpRefused.
     Every `timeout` is in seconds, None for no limit.
     """
@@ -99,9 +99,9 @@ class Client(Core):
         timeout: float | None,
         on_progress: OnProgress | None = None,
     ) -> ToolCallResult:
-        """Call a tool and wait; cancelling the wait cancels the call. A failed tool is a result `is_error`.
+        """Call a tool and wait; cancelling the wait cancels the call. A tool that fails gives `is_error`.
 
-        From the modern era on `timeout` does not count the time of a user whom the server asks.
+        In the modern era `timeout` does not include the time in which a user answers the server's questions.
         """
         token = UNSET if on_progress is None else next(self._tokens)
         if on_progress is not None:
@@ -181,7 +181,7 @@ class Client(Core):
         *,
         timeout: float | None = LIST_SECONDS,
     ) -> Completion:
-        """Values for an `argument` of which `value` is typed so far; `others` have their values already."""
+        """Values for an `argument`; `value` is the text typed so far, `others` are arguments already set."""
         from ragmcp.protocol.schema.completion import Argument, CompleteParams, CompleteResult, Context
 
         params = CompleteParams(
@@ -205,16 +205,16 @@ class Client(Core):
             await require_legacy("client").set_log_level(self, level)
 
     async def ping(self, *, timeout: float | None = LIST_SECONDS) -> None:
-        """Wait for a sign of life. The modern era has no ping, but `server/discover` everywhere."""
+        """Wait until the server answers. The modern era has no ping: this calls `server/discover`."""
         method = "server/discover" if self.modern else "ping"
         await self.request(method, Params(meta=self.meta()), Result, timeout)
 
-    # Answers that are no results yet
+    # Answers that are not results yet
 
     async def go_on(
         self, method: str, params: Params, type: type[R], timeout: float | None, answer: Raw
     ) -> R:
-        """The result after the input that the server wants, or after the task it has started."""
+        """Give the server the input it asks for, or wait for the task it started; returns the result."""
         for _ in range(MAX_ROUNDS):
             if kind_of(answer) == TASK:
                 if not self.handlers.tasks:
@@ -234,7 +234,7 @@ class Client(Core):
     # Messages from the server
 
     def handle_notification(self, notification: Notification) -> None:
-        """Take a notification from the server."""
+        """Handle a notification from the server."""
         match notification.method:
             case "notifications/progress":
                 progress = msgspec.json.decode(notification.params, type=ProgressParams)
@@ -268,7 +268,7 @@ async def connect(
     era: EraName | None,
     handlers: Handlers = NO_HANDLERS,
 ) -> AsyncIterator[Client]:
-    """A client on `stream`. `era` None: find out; "modern": our own kind, no probe; "legacy": handshake only.
+    """A client on `stream`. `era` None: probe the server; "modern": no probe; "legacy": handshake only.
 
     Raises ConnectionClosed, RequestTimedOut, WireError, UnsupportedRevision, UnreadableAnswer.
     """

@@ -40,7 +40,7 @@ class Link(Channel, Protocol):
 
 
 class Core:
-    """One server as its client knows it. The features ask through this; `Client` extends it."""
+    """What the client knows of its server. The features send requests through it; `Client` extends it."""
 
     def __init__(self, channel: Link, identity: Implementation, handlers: Handlers = NO_HANDLERS) -> None:
         self.server = UNKNOWN_SERVER
@@ -60,7 +60,7 @@ class Core:
 
     @property
     def is_closed(self) -> bool:
-        """Whether the connection has ended; over HTTP: whether the server could last not be reached."""
+        """Whether the connection has ended; over HTTP: whether the last attempt to connect failed."""
         return self.channel.closed.is_set()
 
     async def closed(self) -> None:
@@ -89,12 +89,12 @@ class Core:
         return RequestMeta(progress_token=token, traceparent=trace.parent, tracestate=trace.state)
 
     async def request(self, method: str, params: Params, type: type[R], timeout: float | None) -> R:
-        """Send any request of the protocol; `params` with our `meta`. Gives the input that it takes."""
+        """Send a request, whose `params` carry our `meta`, and give the input that the server asks for."""
         answer = await self.channel.request(method, params, timeout)
         return complete(method, answer, type) or await self.go_on(method, params, type, timeout, answer)
 
     async def go_on(
         self, method: str, _params: Params, _type: type[R], _timeout: float | None, _answer: Raw
     ) -> R:
-        """The result after an `answer` that is none yet."""
+        """Continue after an `answer` that is not a result yet. Here no such answer is allowed."""
         raise UnreadableAnswer(method, "it is not complete, which this method does not allow")

@@ -1,7 +1,7 @@
 """What a client does for its servers: it asks its user or model, lists its roots, takes logs and changes.
 
-What is given is declared as the client's capabilities. Both eras end here: a legacy server's requests, and
-the `inputRequests` of a modern one.
+The handlers that are set are declared as the client's capabilities. They answer both a legacy server's
+requests and the `inputRequests` of a modern one.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ T = TypeVar("T", bound="InputRequest")
 
 
 class Handlers(Struct, frozen=True, kw_only=True):
-    """Each function None, or there. What `elicit` leaves out of an accepted form gets the form's defaults."""
+    """Each handler may be None. Fields that `elicit` leaves out of a form get the form's defaults."""
 
     elicit: Callable[[Elicit], Awaitable[ElicitResult]] | None = None
     sample: Callable[[Sample], Awaitable[SamplingResult]] | None = None
     list_roots: Callable[[], Awaitable[Sequence[Root]]] | None = None
     on_log: Callable[[LogMessage], None] | None = None
     on_change: Callable[[Change], None] | None = None
-    # Whether a call may go on as a task, which then is followed to its end (SEP-2663).
+    # Whether a call may become a task, which the client then polls until it ends (SEP-2663).
     tasks: bool = False
 
     def capabilities(self) -> dict[str, Any]:
-        """What the client declares."""
+        """The capabilities that the client declares."""
         declared: dict[str, Any] = {}
         if self.elicit is not None:
             declared["elicitation"] = {"form": {}, "url": {}}
@@ -49,7 +49,7 @@ class Handlers(Struct, frozen=True, kw_only=True):
         return declared
 
     async def answer(self, method: str, params: Mapping[str, Any]) -> Wire:
-        """Answer what a server asks. Raises MethodNotFound for what is not declared, InvalidParams."""
+        """Answer a server's request. Raises MethodNotFound if no handler is set for it, and InvalidParams."""
         from ragmcp.protocol.schema.input import Elicit, RootsResult, Sample
 
         if method == Elicit.method and self.elicit is not None:

@@ -12,7 +12,8 @@ from ragmcp.protocol.results import complete, or_none, server_info
 from ragmcp.protocol.schema.base import Params
 from ragmcp.protocol.schema.discovery import DiscoverResult
 
-# A server that does not answer `server/discover` is a legacy one that ignores what comes before `initialize`.
+# A server that does not answer `server/discover` is a legacy server: some ignore all requests before
+# `initialize`.
 PROBE_SECONDS = 5.0
 
 
@@ -23,7 +24,7 @@ async def negotiate(core: Core) -> None:
     try:
         await initialize(core)
     except WireError as error:
-        # Modern after all: it only started too slowly for the first probe.
+        # It is a modern server that started too slowly for the first probe.
         if error.code not in MODERN_ERRORS or not await discover(core):
             raise
 

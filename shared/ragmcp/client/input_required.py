@@ -18,7 +18,7 @@ from ragmcp.protocol.schema.input import InputRequiredResult, WireRequest
 
 
 async def add_input(handlers: Handlers, method: str, params: Params, answer: Raw) -> RetryableParams:
-    """The parameters to repeat the request with. Raises UnreadableAnswer for what this client cannot give."""
+    """The parameters of the repeated request. Raises UnreadableAnswer for input this client cannot give."""
     if not isinstance(params, RetryableParams):
         raise UnreadableAnswer(method, "it wants input, which this method does not allow")
     needed = decode_answer(method, answer, InputRequiredResult)
@@ -31,7 +31,7 @@ async def input_responses(
 ) -> dict[str, Raw]:
     """The answers to a server's requests, by its keys. Raises UnreadableAnswer for a forbidden request."""
     responses: dict[str, Raw] = {}
-    # One after the other: a person answers one form at a time.
+    # In sequence: a person answers one form at a time.
     for key, request in requests.items():
         try:
             response = await handlers.answer(request.method, request.params)

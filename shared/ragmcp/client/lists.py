@@ -16,7 +16,7 @@ C = TypeVar("C", bound=CacheableResult)
 P = TypeVar("P", bound=Page)
 T = TypeVar("T")
 
-# A list with more pages has no end.
+# A list with more pages is taken to be endless.
 MAX_PAGES = 10_000
 
 
@@ -52,9 +52,9 @@ async def _pages(core: Core, method: str, type: type[P], timeout: float | None) 
 async def request_cached(
     core: Core, method: str, subject: str, params: Params, type: type[C], timeout: float | None
 ) -> C:
-    """As `Core.request`, unless the last answer about this `subject` is still fresh.
+    """As `Core.request`, or the cached result if the last answer about this `subject` is still fresh.
 
-    A result that took input is not cached: it depends on more than the request.
+    A result that required input is not cached: it depends on more than the request.
     """
     age = core.cache.age
     if (cached := core.cache.find((method, subject), type)) is not None:

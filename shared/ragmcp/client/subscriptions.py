@@ -1,7 +1,7 @@
 """Subscriptions to a server's changes, the same in both eras.
 
-Modern: `subscriptions/listen`, repeated when its stream breaks. Legacy: changes of lists come unasked, those
-of resources after `resources/subscribe`.
+Modern: `subscriptions/listen`, repeated when its stream breaks. Legacy: the server reports changes of lists
+unasked, and changes of resources after `resources/subscribe`.
 Source: basic/patterns/subscriptions.
 """
 
@@ -33,7 +33,7 @@ from ragmcp.protocol.schema.subscriptions import (
 )
 
 ACKNOWLEDGE_SECONDS = 60.0
-# Proxies cut silent streams, now and then or every minute.
+# Proxies cut silent streams, some of them every minute.
 FIRST_PAUSE_SECONDS = 0.5
 LONGEST_PAUSE_SECONDS = 30.0
 STEADY_SECONDS = 10.0
@@ -44,9 +44,9 @@ _Keep: TypeAlias = Callable[["Subscription"], Coroutine[Any, Any, None]]
 
 
 class Subscription:
-    """The changes at a server, oldest first; of one thing only the latest. Iterating waits for more.
+    """The changes at a server, oldest first; for each subject only the latest. Iterating waits for more.
 
-    It ends when the server ends it, and with the error where the connection is lost.
+    It ends when the server ends it; if the connection is lost, it raises that error.
     """
 
     def __init__(self, filter: Filter) -> None:
@@ -109,7 +109,7 @@ class Subscriptions:
         params = msgspec.json.decode(notification.params, type=dict[str, Any])
         meta = params.pop("_meta", {})
         change = Change(notification.method, params.get("uri", params.get("taskId", "")), params)
-        # On stdio all subscriptions share one channel, and only the id tells whose change it is.
+        # On stdio all subscriptions share one channel; the id says which one a change belongs to.
         id = meta.get(SUBSCRIPTION_ID)
         for subscription in self._all if id is None else filter(None, [self._by_id.get(id)]):
             subscription.put(change)

@@ -1,6 +1,6 @@
-"""A client that restarts its server: in the background, with growing pauses.
+"""A client that restarts its server when it dies: in the background, with growing pauses.
 
-Not the process or the address: `open` says how to reach a server, and everything below that is its concern.
+It knows neither processes nor addresses: `open` starts a server or connects to one.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-# Pauses between starts: the first restart follows at once, a server that keeps dying gets ever longer ones.
+# Pauses between starts: the first restart follows at once; the pauses grow while the server keeps dying.
 FIRST_PAUSE_SECONDS = 0.1
 LONGEST_PAUSE_SECONDS = 10.0
-# A server that ran this long has started well: the pauses start from the first again.
+# After a run of this length the pauses start from the first again.
 STEADY_SECONDS = 10.0
 
 
 class _Life:
-    """One start of the server: `client` once it runs, `failure` once it is over or did not come about."""
+    """One start of the server: `client` once it runs, `failure` once it ended or failed to start."""
 
     def __init__(self) -> None:
         self.client: Client | None = None
@@ -59,7 +59,7 @@ class Supervised:
         open: Callable[[], AbstractAsyncContextManager[Client]],
         repeatable: Collection[str] = (),
     ) -> None:
-        """`repeatable` names the tools that may be called again when the server died over the first call."""
+        """`repeatable` names the tools that may be called again if the server dies during the first call."""
         self._open = open
         self._repeatable = frozenset(repeatable)
         self._life = _Life()
@@ -76,7 +76,7 @@ class Supervised:
         return await self._stack.__aexit__(kind, error, trace)
 
     async def list_tools(self, *, timeout: float | None = None) -> list[ToolInfo]:
-        """As `Client.list_tools`; made again if the server dies over it."""
+        """As `Client.list_tools`; repeated if the server dies during the call."""
         return await self._call("tools/list", lambda client: client.list_tools(), True, timeout)
 
     async def call_tool(
@@ -89,8 +89,8 @@ class Supervised:
     ) -> ToolCallResult:
         """As `Client.call_tool`; `timeout` (seconds) includes waiting for a start.
 
-        Raises what the start raises while the server cannot be started, and ConnectionClosed for a call that
-        may have been carried out by a server that then died.
+        Raises what `open` raises if the server cannot be started, and ConnectionClosed if the server died
+        during the call, which it may have carried out.
         """
         return await self._call(
             name,
@@ -107,7 +107,7 @@ class Supervised:
                 try:
                     return await self._try(what, ask)
                 except (ConnectionClosed, ServerUnreachable) as error:
-                    # What never reached a server has not been carried out, whatever it is.
+                    # Any call that never reached a server may be repeated: it was not carried out.
                     if not repeatable and isinstance(error, ConnectionClosed):
                         raise
                     log.info("Repeating %s: %s", what, error)
@@ -117,7 +117,7 @@ class Supervised:
 
     async def _try(self, what: str, ask: Callable[[Client], Awaitable[T]]) -> T:
         life = self._life
-        if life.ended.is_set():  # In the pause before the next start, which now is wanted.
+        if life.ended.is_set():  # This is the pause before the next start: end it.
             self._wanted.set()
             await life.replaced.wait()
             life = self._life
@@ -130,7 +130,7 @@ class Supervised:
             await life.ended.wait()
             raise
         except ConnectionClosed:
-            if not life.client.is_closed:  # Over HTTP one request can break, and the next one go well.
+            if not life.client.is_closed:  # Over HTTP one request can break and the next succeed.
                 raise
             await life.ended.wait()
             reason = life.failure.reason if isinstance(life.failure, ConnectionClosed) else str(life.failure)

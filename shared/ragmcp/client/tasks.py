@@ -1,4 +1,4 @@
-"""A call that the server runs as a task: the client polls it until it has ended. Source: SEP-2663."""
+"""A call that the server runs as a task: the client polls it until it ends. Source: SEP-2663."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ragmcp.protocol.schema.tasks import TaskParams, TaskState, UpdateTaskParams
 # The bounds of the pause between two polls, whatever the server asks for.
 LEAST_SECONDS = 0.05
 MOST_SECONDS = 30.0
-# The pause where the server names none: as often as a person would look.
+# The pause if the server names none: about as often as a person would look.
 USUAL_SECONDS = 0.5
 CANCEL_SECONDS = 1.0
 
@@ -25,7 +25,7 @@ CANCEL_SECONDS = 1.0
 async def follow_task(core: Core, method: str, answer: Raw, timeout: float | None) -> Raw:
     """The result of the task in `answer`. Cancelling the wait cancels the task.
 
-    `timeout` (seconds) is for each poll. Raises WireError where the task failed, TaskCancelled.
+    `timeout` (seconds) is for each poll. Raises WireError if the task failed, and TaskCancelled.
     """
     task = decode_answer(method, answer, TaskState)
     answered: set[str] = set()
@@ -64,7 +64,7 @@ def _pause(task: TaskState) -> float:
 async def _give_input(
     core: Core, method: str, task: TaskState, answered: set[str], timeout: float | None
 ) -> None:
-    """Answer the new requests: a key is asked once, but listed until the task goes on."""
+    """Answer the requests not answered yet: the server lists a request until the task continues."""
     asked = {key: request for key, request in (task.input_requests or {}).items() if key not in answered}
     if asked:
         responses = await input_responses(core.handlers, method, asked)

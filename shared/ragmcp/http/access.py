@@ -37,11 +37,11 @@ from ragmcp.http.exchange import (
 
 log = logging.getLogger(__name__)
 
-# As Host and Origin spell them. No ordinary client uses another spelling (0x7f.1, a final dot), so all others
-# are foreign.
+# As Host and Origin spell them. No ordinary client uses other spellings (0x7f.1, a final dot), so these count
+# as foreign.
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 ANY = "*"
-# How many addresses have a bucket; the least recently used one is evicted.
+# The most addresses that have a bucket; the least recently used bucket is evicted.
 MOST_ADDRESSES = 10_000
 PREFLIGHT_SECONDS = 600
 
@@ -62,19 +62,19 @@ _CHECKED_HEADERS = frozenset(
 class Access(Struct, frozen=True, kw_only=True):
     """The rules. Loopback names are always allowed, with any port."""
 
-    # The names and addresses of this server, without port, in lower case; "*" for any, where a token keeps
-    # pages out.
+    # The names and addresses of this server, without port, in lower case. "*" allows any: then only a token
+    # keeps web pages out.
     allowed_hosts: frozenset[str] = frozenset()
     # As browsers send them, in lower case, such as https://example.org.
     allowed_origins: frozenset[str] = frozenset()
     # None: no token is required.
     token: str | None = None
-    # For one address; 0: no limit. `burst` of them at once after a pause.
+    # For one address; 0: no limit. After a pause `burst` requests may come at once.
     requests_per_second: float = 0
     burst: int = 1
 
     def __repr__(self) -> str:
-        return f"Access(token={'set' if self.token else None})"  # It may end up in a log.
+        return f"Access(token={'set' if self.token else None})"  # The repr may be logged.
 
 
 def guarded(
@@ -94,14 +94,14 @@ class Buckets:
         self._rate = rate
         self._burst = burst
         self._most = most
-        # The tokens of an address, and when they were counted; the latest used stands last.
+        # The tokens of an address, and when they were counted; the most recently used is last.
         self._buckets: dict[str, tuple[float, float]] = {}
 
     def __len__(self) -> int:
         return len(self._buckets)
 
     def wait(self, address: str, now: float) -> float:
-        """Take a token; returns 0, or the seconds until there is one."""
+        """Take a token and return 0, or return the seconds until there is one."""
         tokens, then = self._buckets.pop(address, (float(self._burst), now))
         tokens = min(self._burst, tokens + (now - then) * self._rate)
         self._buckets[address] = max(tokens - 1, 0) if tokens >= 1 else tokens, now
@@ -170,7 +170,7 @@ class _Guard:
         scheme, _, token = given.partition(" ")
         right = hmac.compare_digest(token.strip().encode("latin-1"), self._token)
         if scheme.lower() != "bearer" or not right:
-            raise Unauthorized("what was sent is another one")
+            raise Unauthorized("the token sent is wrong")
 
 
 def _checked_headers(headers: list[Header]) -> dict[bytes, str]:
@@ -178,7 +178,7 @@ def _checked_headers(headers: list[Header]) -> dict[bytes, str]:
     for name, value in headers:
         if name in _CHECKED_HEADERS:
             if name in found:
-                raise HeaderMismatch(name.decode(), "is there more than once")
+                raise HeaderMismatch(name.decode(), "occurs more than once")
             found[name] = value.decode("latin-1").strip(" \t")
     return found
 

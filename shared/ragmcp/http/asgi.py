@@ -1,7 +1,7 @@
-"""The server half of MCP over HTTP, as ASGI applications.
+"""The server's half of MCP over HTTP, as ASGI applications.
 
-Requests are told apart by era here. Modern ones are answered by `server`: one POST, one request, one
-response, no state. Legacy ones go to `ragmcp.legacy.http_server`. `access` decides which clients may connect.
+It decides the era of each request. `server` answers modern requests: one POST, one request, one response, no
+state. Legacy requests go to `ragmcp.legacy.http_server`. `access` decides which clients may connect.
 Source: 2026-07-28 basic/transports/streamable-http.
 """
 
@@ -44,7 +44,7 @@ class LegacyRequests(Protocol):
 
 
 class OtherRequest(AnswerEncoder, Protocol):
-    """A request that is no JSON-RPC, and the encoder of its answer."""
+    """A request in another form than JSON-RPC, and the encoder of its answer."""
 
     message: Request
 
@@ -57,7 +57,7 @@ ParseOther: TypeAlias = Callable[[Server, bytes], OtherRequest | None]
 
 
 class Endpoint:
-    """One server over HTTP: an async context manager. At its end streams end, and the rest is cancelled."""
+    """One server over HTTP: an async context manager. On exit it ends streams and cancels all other work."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class Endpoint:
         parse_other: ParseOther | None = None,
         on_answered: Callable[[RequestRecord], None] | None = None,
     ) -> None:
-        """`parse_other` reads requests in another form than JSON-RPC; `on_answered` takes every record."""
+        """`parse_other` reads requests in another form than JSON-RPC; `on_answered` gets every record."""
         self._limits = limits
         self._streams = Streams(limits.streams)
         self._dispatcher = Dispatcher(server, limits, on_answered)
@@ -108,10 +108,10 @@ class Endpoint:
             for exchange in self._open:
                 exchange.scope.cancel()
             self._dispatcher.tasks.cancel_scope.cancel()
-            await self._stack.aclose()  # What the body raised is its own affair, and comes out as it is.
+            await self._stack.aclose()  # Without the body's error, which must not be wrapped in a group.
 
     def leave(self) -> None:
-        """Refuse what comes from now on, and let the streams end."""
+        """Refuse new requests, and let the streams end."""
         self._dispatcher.closing.set()
         if self._legacy is not None:
             self._legacy.close()
@@ -123,7 +123,7 @@ class Endpoint:
         await self._enter(self._serve, scope, receive, send)
 
     async def sse(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """GET /sse of 2024-11-05; POST /messages must be its neighbour."""
+        """GET /sse of 2024-11-05. POST /messages must be in the same folder of the URL."""
         await self._enter(self._legacy.sse if self._legacy else _serve_nothing, scope, receive, send)
 
     async def messages(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -162,7 +162,7 @@ class Endpoint:
             await self._dispatcher.refuse(exchange, error)
 
     async def _cut_off(self, exchange: Exchange) -> None:
-        """There was no time left for what it asked; it hears that, as far as it can hear anything else."""
+        """Answer a request that shutdown cancelled: end its stream, or send an error."""
         if exchange.streaming:
             await exchange.finish()
         elif not exchange.finished:

@@ -28,13 +28,13 @@ from ragmcp.protocol import jsonrpc
 from ragmcp.protocol.framing import EventDecoder, Line, Overlong
 from ragmcp.protocol.jsonrpc import Failure, Message
 
-# It logs complete addresses, which may hold secrets: a session's id, a key in the query.
+# httpx2 logs complete URLs, which may hold secrets: a session's id, a key in the query.
 logging.getLogger("httpx2").setLevel(logging.WARNING)
 
 CONNECT_SECONDS = 10.0
 MAX_REDIRECTS = 3
 KEPT_CONNECTIONS = 32
-# How long to wait for the end of a stream after its answer, so that the connection can be used again.
+# How long to wait for the end of a stream after its answer, so that the connection can be reused.
 END_SECONDS = 0.05
 # How much of an error page is quoted.
 PAGE_BYTES = 300
@@ -44,7 +44,7 @@ ADDRESS_HINT = "An address begins with http:// or https://."
 ACCEPT = "application/json, text/event-stream"
 EVENTS = "text/event-stream"
 JSON_HEADERS = {"content-type": "application/json"}
-# These concern the client's access, whatever the body says.
+# Statuses about the client's access, whatever the body says.
 ACCESS_STATUSES = frozenset({401, 403, 407, 429})
 
 
@@ -69,7 +69,7 @@ class Http:
         url: httpx2.URL | None = None,
         resumes: EventDecoder | None = None,
     ) -> AsyncIterator[Response]:
-        """The response, as soon as it begins; leaving early cuts it off. `method` is what errors name.
+        """The response, as soon as it begins; leaving early closes it. `method` is for error messages.
 
         `resumes` is the decoder of the event stream that this one continues.
         Raises WireError or HttpRefused for a status that is an error or a redirect to another server,
@@ -86,7 +86,7 @@ class Http:
                 await response.aclose()
                 response = await self._send(verb, method, headers, body, target)
             reader = Response(self, method, response, resumes)
-            if response.status_code >= 300:  # A redirect too many is an error as well.
+            if response.status_code >= 300:  # The last of too many redirects is an error too.
                 raise await reader.refusal()
             yield reader
         finally:
@@ -114,7 +114,7 @@ class Http:
             target = self.url.join(location)
         except httpx2.InvalidURL:
             raise HttpRefused(shown(self.url), status, "it redirects to an invalid address") from None
-        # The token and the messages are for this server alone.
+        # The token and the messages must not reach another server.
         if _origin(target) != _origin(self.url):
             raise HttpRefused(shown(self.url), status, f"it redirects to {shown(target)}")
         return target
@@ -127,7 +127,7 @@ class Http:
         except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError) as error:
             raise ServerUnreachable(shown(self.url), _reason(error)) from error
         except httpx2.UnsupportedProtocol:
-            raise ServerUnreachable(shown(self.url), "it is no HTTP address", ADDRESS_HINT) from None
+            raise ServerUnreachable(shown(self.url), "it is not an HTTP address", ADDRESS_HINT) from None
         except httpx2.TimeoutException as error:
             seconds = self._client.timeout.read or 0
             raise RequestTimedOut(method, seconds) from error
@@ -144,7 +144,7 @@ class Response:
         self.status = response.status_code
         last_id, retry_ms = (resumes.last_id, resumes.retry_ms) if resumes else ("", None)
         self.events = EventDecoder(http.message_bytes, last_id, retry_ms)
-        """Knows where a broken event stream can be resumed."""
+        """The decoder; it knows where a broken event stream can be resumed."""
         self._http = http
         self._method = method
         self._response = response
@@ -156,7 +156,7 @@ class Response:
         return self.header("content-type").partition(";")[0].strip().lower() == EVENTS
 
     def header(self, name: str) -> str:
-        """Its value, "" where there is none."""
+        """The header's value; "" if it is missing."""
         return self._response.headers.get(name, "")
 
     async def next(self) -> list[Message]:
@@ -182,7 +182,7 @@ class Response:
         return data
 
     async def message(self) -> Message:
-        """The one message of a response that is no stream. Raises as `next_events`."""
+        """The message of a response that is not a stream. Raises as `next_events`."""
         return jsonrpc.parse(await self.body())
 
     async def body(self) -> bytes:
@@ -195,7 +195,7 @@ class Response:
         return bytes(body)
 
     async def end(self) -> None:
-        """Read to the end, if it is near, so that the connection can be used again."""
+        """Read to the end, if it is near, so that the connection can be reused."""
         with anyio.move_on_after(END_SECONDS):
             while await self._read() is not None:
                 pass
@@ -215,7 +215,7 @@ class Response:
 
     async def _read(self) -> bytes | None:
         if self.header("content-encoding") not in ("", "identity"):
-            raise UnreadableAnswer(self._method, "it is compressed, which was not accepted")
+            raise UnreadableAnswer(self._method, "it is compressed, though the request did not accept that")
         with self._http.mapped(self._method):
             return await anext(self._chunks, None)
 

@@ -1,6 +1,6 @@
-"""MCP over HTTP from the client's end: the newest way that a server knows, and one client for all of them.
+"""Connect to a running server over HTTP, by the newest transport that it supports.
 
-Not a process: the server runs already. Leaving ends what we began there, and nothing else.
+Leaving ends our requests and our session, not the server.
 Source: basic/transports/streamable-http#backward-compatibility.
 """
 
@@ -25,12 +25,12 @@ from ragmcp.protocol.eras import MODERN_ERRORS
 from ragmcp.protocol.schema.base import Implementation
 from ragmcp.streams import Stream
 
-# How long a server may say nothing at all while we wait for it. Streams are opened anew after that.
+# How long a server may send nothing while we wait for it. After that, event streams are opened again.
 SILENCE_SECONDS = 300.0
 
-# These say who may ask, or that nobody can just now; a server that only is older says something else.
+# The client may not use the server, or the server is unavailable. Older servers answer with other statuses.
 FINAL_STATUSES = frozenset({401, 403, 407, 429, 502, 503, 504})
-# What a server answers to `initialize` that knows HTTP+SSE only.
+# How a server that only supports HTTP+SSE answers `initialize`.
 SSE_STATUSES = frozenset({400, 404, 405})
 
 
@@ -38,16 +38,16 @@ class RunningLink(Link, Protocol):
     """A link that needs a task beside the requests."""
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Run until cancelled."""
 
 
-class _Way(Enum):
-    LEGACY = auto()
+class _OldTransport(Enum):
+    STREAMABLE = auto()  # with sessions
     SSE = auto()
 
 
-# The verdict on a server is a property of the server: who opens it again need not ask for ways it has not.
-_found: dict[str, _Way] = {}
+# The old transports found so far, by URL: the next connection does not probe again.
+_found: dict[str, _OldTransport] = {}
 
 
 @asynccontextmanager
@@ -62,11 +62,11 @@ async def open_http(
     handlers: Handlers = NO_HANDLERS,
     silence_seconds: float | None = SILENCE_SECONDS,
 ) -> AsyncIterator[Client]:
-    """A client of the server at `url`, which may be asked again after it was away.
+    """A client of the server at `url`; it can still be used after the server was away.
 
-    `message_bytes` is the longest message read; `era` None: find out, "modern": no question asked before the
-    first request, "legacy": handshake only; `token` is sent to this server alone, as a bearer token;
-    `silence_seconds` is how long a server may say nothing while it is asked (None: for ever).
+    `message_bytes` is the longest message read; `era` None: probe the server, "modern": no probe, "legacy":
+    handshake only; `token` is sent to this server only, as a bearer token; `silence_seconds` is how long the
+    server may send nothing during a request (None: no limit).
     Raises ServerUnreachable, HttpRefused, ConnectionClosed, RequestTimedOut, WireError, UnsupportedRevision,
     UnreadableAnswer.
     """
@@ -76,18 +76,18 @@ async def open_http(
         if era == "modern":
             yield opening.modern()
         elif era == "legacy":
-            client, _ = await opening.shaken()
+            client, _ = await opening.legacy()
             yield client
         else:
-            # Whatever goes wrong, the next one asks from the beginning.
-            client, way = await opening.find(_found.pop(url, None))
-            if way is not None:
-                _found[url] = way
+            # After a failure the next connection probes again.
+            client, transport = await opening.find(_found.pop(url, None))
+            if transport is not None:
+                _found[url] = transport
             yield client
 
 
 class _Opening:
-    """Tries one way after the other; what it opened stays open with `stack`."""
+    """Tries one transport after the other; `stack` closes the one that works."""
 
     def __init__(
         self, http: Http, identity: Implementation, handlers: Handlers, stack: AsyncExitStack
@@ -97,31 +97,31 @@ class _Opening:
         self._handlers = handlers
         self._stack = stack
 
-    async def find(self, known: _Way | None) -> tuple[Client, _Way | None]:
-        """A client, and the way by which it speaks; None: the modern one."""
-        if known is _Way.SSE:
+    async def find(self, known: _OldTransport | None) -> tuple[Client, _OldTransport | None]:
+        """A client, and the old transport that it uses; None: the modern one."""
+        if known is _OldTransport.SSE:
             return await self._sse(), known
         if known is None and (client := await self._discovered()):
             return client, None
         try:
-            return await self.shaken()
+            return await self.legacy()
         except WireError as error:
-            # Modern after all: it only started too slowly for the first question.
+            # It is a modern server that started too slowly for the first probe.
             if error.code in MODERN_ERRORS and (client := await self._discovered()):
                 return client, None
             raise
 
-    async def shaken(self) -> tuple[Client, _Way]:
-        """The same for a server that wants a handshake."""
+    async def legacy(self) -> tuple[Client, _OldTransport]:
+        """The same for a server that requires a handshake."""
         try:
-            return await self._legacy(), _Way.LEGACY
+            return await self._streamable(), _OldTransport.STREAMABLE
         except (WireError, HttpRefused) as error:
             modern = isinstance(error, WireError) and error.code in MODERN_ERRORS
             if modern or status_of(error) not in SSE_STATUSES:
                 raise
             refused = error
         try:
-            return await self._sse(), _Way.SSE
+            return await self._sse(), _OldTransport.SSE
         except (WireError, HttpRefused):
             raise refused from None
 
@@ -141,7 +141,7 @@ class _Opening:
                 raise
             return None
 
-    async def _legacy(self) -> Client:
+    async def _streamable(self) -> Client:
         client: Client
         link: RunningLink = require_legacy("http_client").LegacyHttp(
             self._http,

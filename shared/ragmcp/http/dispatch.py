@@ -1,4 +1,4 @@
-"""What requests over HTTP have in common in every era: the call, its client's presence, the report."""
+"""What requests over HTTP share in both eras: handling the call, watching the client, reporting."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class RequestRecord(Struct, frozen=True):
 
 
 class AnswerEncoder(Protocol):
-    """Encodes answers; b"" where none is due (yet)."""
+    """Encodes answers; b"" if none is to be sent (yet)."""
 
     def answer(self, id: Id, result: Any) -> bytes:
         """The answer to request `id`. Never raises."""
@@ -73,7 +73,7 @@ def status_of(error: Exception | None) -> int:
 
 
 class ClientWatch:
-    """While calls of one exchange wait: notices when the client leaves, and keeps the connection alive."""
+    """Watches the client of an exchange while its calls wait, and keeps the connection alive."""
 
     __slots__ = ("_calls", "_dispatcher", "_exchange", "_keep_alive", "_on_gone", "_scope")
 
@@ -84,7 +84,7 @@ class ClientWatch:
         on_gone: Callable[[], None],
         keep_alive: Callable[[], Awaitable[None]],
     ) -> None:
-        """`on_gone` is called once the client has left, `keep_alive` after each silence."""
+        """`on_gone` is called when the client has disconnected, `keep_alive` after each silence."""
         self._dispatcher = dispatcher
         self._exchange = exchange
         self._on_gone = on_gone
@@ -93,14 +93,14 @@ class ClientWatch:
         self._calls = 0
 
     def start(self) -> None:
-        """A call has to wait."""
+        """Count a call that has to wait."""
         self._calls += 1
         if self._scope is None:
             self._scope = anyio.CancelScope()
             self._dispatcher.tasks.start_soon(self._watch, self._scope)
 
     def stop(self) -> None:
-        """A call that had to wait is over."""
+        """Count down when such a call has ended."""
         self._calls -= 1
         if not self._calls and self._scope is not None:
             self._scope.cancel()
@@ -114,7 +114,7 @@ class ClientWatch:
             except ClientGone:
                 pass
             except Exception:  # One client must not end the others' tasks.
-                log.exception("A client cannot be watched any more")
+                log.exception("Watching a client failed")
             self._exchange.close()
             self._on_gone()
 

@@ -1,4 +1,4 @@
-"""What can go wrong with MCP over HTTP only. An HttpError never reaches a method."""
+"""Errors of MCP over HTTP. An HttpError is raised before any method is called."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class HeaderMismatch(HttpError):
 
 
 class HostNotAllowed(HttpError):
-    """A foreign `Host`, as in DNS rebinding: a page gives its own name our address."""
+    """A foreign `Host`, as in DNS rebinding: a web page binds its own name to our address."""
 
     host: str
     code = "HOST_NOT_ALLOWED"

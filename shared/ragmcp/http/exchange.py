@@ -1,4 +1,4 @@
-"""One HTTP request and its response, on plain ASGI: a bounded body in, JSON or events out. No MCP."""
+"""One HTTP request and its response, on plain ASGI: a bounded body in, JSON or events out. Knows no MCP."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Exchange:
         self.method: str = scope["method"]
         self.client = client_address(scope)
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
-        # All work for the request; cancelled when the client has left.
+        # All work for the request; cancelled when the client has disconnected.
         self.scope = anyio.CancelScope()
         # Whether the body did not arrive in time.
         self.late = False
@@ -165,12 +165,12 @@ class Exchange:
             parts.append(part)
 
     async def gone(self) -> None:
-        """Wait until the client has left."""
+        """Wait until the client has disconnected."""
         while (await self._receive())["type"] == "http.request":
             pass
 
     async def gone_within(self, seconds: float) -> bool:
-        """Whether the client leaves within `seconds`; waits for that long."""
+        """Wait for up to `seconds`; returns whether the client has disconnected."""
         with anyio.move_on_after(seconds):
             await self.gone()
             return True
@@ -184,7 +184,7 @@ class Exchange:
         await respond(self._send, status, body, self.extra)
 
     async def refuse(self, error: Exception, status: int) -> None:
-        """Send an error as the whole response; its id is that of the request, if that was read."""
+        """Send an error as the whole response, with the request's id if that was read."""
         self.finished = True
         await respond_error(self._send, error, status, jsonrpc.asked_id(self._body), self.extra)
 
@@ -224,19 +224,19 @@ class Exchange:
         return self.streaming or not self._streams.full
 
     async def keep_alive(self) -> None:
-        """Send a comment, if it may be a stream: proxies cut silent connections."""
+        """Send a comment, if the response may be a stream: proxies cut silent connections."""
         if self.may_stream:
             await self.write(KEEP_ALIVE)
 
     def close(self) -> None:
-        """Count it no longer as an open stream."""
+        """Stop counting it as an open stream."""
         if self._counted:
             self._counted = False
             self._streams.close()
 
 
 def client_address(scope: Scope) -> str:
-    """The client's address for counting; "" where there is none."""
+    """The client's address, for counting; "" if it is unknown."""
     return _rate_address((scope.get("client") or ("",))[0])
 
 
@@ -269,7 +269,7 @@ async def respond_error(
 
 
 def event(data: bytes, id: str = "") -> bytes:
-    """One event of a stream. Line ends in JSON stand between tokens only, where a space will do."""
+    """One event of a stream. Line ends in JSON occur only between tokens, where a space is equivalent."""
     if b"\n" in data or b"\r" in data:
         data = data.replace(b"\n", b" ").replace(b"\r", b" ")
     if not id:
@@ -278,11 +278,11 @@ def event(data: bytes, id: str = "") -> bytes:
 
 
 def _refuse_duplicates(headers: Iterable[Header]) -> None:
-    """Of two values of one header, some programs read the first and others the last."""
+    """Refuse a header sent twice: some programs read the first value, others the last."""
     seen: set[bytes] = set()
     for name, _ in headers:
         if name in seen and (name.startswith(b"mcp-") or name in (b"authorization", b"host", b"origin")):
-            raise HeaderMismatch(name.decode("latin-1"), "is there more than once")
+            raise HeaderMismatch(name.decode("latin-1"), "occurs more than once")
         seen.add(name)
 
 

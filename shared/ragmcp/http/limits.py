@@ -8,10 +8,10 @@ from ragmcp.http.errors import TooManyOpen
 
 # Requests in progress of one legacy session: HTTP+SSE acknowledges posts before their answers.
 SESSION_REQUESTS = 1_000
-# Events that all legacy sessions together store for replay, in bytes: with very many sessions, each stores
+# Events that all legacy sessions together store for replay, in bytes. With very many sessions each stores
 # less than `replay_bytes`.
 ALL_REPLAY_BYTES = 2**28
-# The slowest pace of a body: slower clients must not hold connections.
+# The slowest rate at which a body may arrive: slower clients must not hold connections.
 LEAST_BYTES_PER_SECOND = 2**17
 
 
@@ -21,7 +21,7 @@ class HttpLimits(Struct, frozen=True, kw_only=True):
     message_bytes: int
     header_bytes: int
     headers: int
-    # Seconds to send a body, beyond its size at the slowest pace; or to receive an event.
+    # Seconds to send a body, in addition to its size at the slowest rate; or to receive an event.
     body_seconds: float
     # Seconds of silence before a comment keeps the connection alive.
     keep_alive_seconds: float

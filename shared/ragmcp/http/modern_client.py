@@ -26,9 +26,9 @@ log = logging.getLogger(__name__)
 class ModernHttp:
     """A channel to a modern server. Cancelling a request closes its response, which cancels it there."""
 
-    def __init__(self, http: Http, heard: Callable[[Notification], None]) -> None:
+    def __init__(self, http: Http, on_notification: Callable[[Notification], None]) -> None:
         self._http = http
-        self._heard = heard
+        self._on_notification = on_notification
         self.next_id = 1
         self._params: dict[str, tuple[headers.HeaderParam, ...]] = {}
 
@@ -70,7 +70,7 @@ class ModernHttp:
             while messages := await response.next():
                 for message in messages:
                     if isinstance(message, Notification):
-                        self._hear(message)
+                        self._notify(message)
                     else:
                         await response.end()
                         return _answer(method, message)
@@ -89,11 +89,11 @@ class ModernHttp:
             written |= headers.param_headers(self._params.get(params.name, ()), params.arguments)
         return written
 
-    def _hear(self, notification: Notification) -> None:
+    def _notify(self, notification: Notification) -> None:
         try:
-            self._heard(notification)
+            self._on_notification(notification)
         except Exception:
-            log.exception("Could not take %s", notification.method)
+            log.exception("Could not handle %s", notification.method)
 
 
 def _answer(method: str, message: Message) -> Raw:
@@ -104,4 +104,4 @@ def _answer(method: str, message: Message) -> Raw:
             raise error.as_error()
         case Unreadable(_, error):
             raise UnreadableAnswer(method, str(error).rstrip("."))
-    raise UnreadableAnswer(method, "it is no answer")
+    raise UnreadableAnswer(method, "it is not a response")

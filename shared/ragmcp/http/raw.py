@@ -1,4 +1,4 @@
-"""Encoded messages over HTTP: a line goes out, and all that comes back is delivered as it is.
+"""Encoded messages over HTTP: post a line, and deliver all messages of the response unchanged.
 
 The caller gives the headers, which differ by era.
 """
@@ -17,7 +17,7 @@ from ragmcp.protocol import jsonrpc
 from ragmcp.protocol.framing import Line
 from ragmcp.protocol.jsonrpc import Failure, Id, Request, Success, Unreadable
 
-# Takes one encoded message of the server.
+# Delivers one encoded message of the server.
 Deliver: TypeAlias = Callable[[Line], Awaitable[None]]
 
 
@@ -38,7 +38,7 @@ class RawSession(Protocol):
 
 
 def open_session(http: Http, tasks: TaskGroup, deliver: Deliver) -> RawSession:
-    """A session that begins with the first `initialize`. Raises UnsupportedRevision without that era."""
+    """A session that begins with the first `initialize`. Raises UnsupportedRevision without `legacy`."""
     session: RawSession = require_legacy("session_client").SessionClient(http, tasks, deliver)
     return session
 
@@ -59,7 +59,7 @@ async def ask(
 
 
 async def copy(response: Response, method: str, id: Id | None, deliver: Deliver) -> bool:
-    """Deliver a response's messages until the answer to `id` (None: to its end); whether that came.
+    """Deliver a response's messages until the answer to `id` (None: all). Returns whether it came.
 
     Raises UnreadableAnswer, MessageTooLarge, WireError for an error without an id; ConnectionClosed or
     RequestTimedOut for a response that broke, unless `response.events` says where it can be resumed.
@@ -92,7 +92,7 @@ async def _copy_body(body: bytes, method: str, id: Id | None, deliver: Deliver) 
         case Unreadable(_, error):
             raise UnreadableAnswer(method, str(error).rstrip("."))
         case _:
-            raise UnreadableAnswer(method, "it is no answer")
+            raise UnreadableAnswer(method, "it is not a response")
 
 
 async def _copy_message(data: Line, method: str, id: Id | None, deliver: Deliver) -> bool:

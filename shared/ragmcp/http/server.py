@@ -1,7 +1,7 @@
 """Modern requests over HTTP: one POST, one request, one response, no state.
 
 The headers must repeat what the body says. The response is JSON, unless a notification or a keep-alive
-comment comes first: then it is an event stream. The client cancels the call by closing it.
+comment comes first: then it is an event stream. The client cancels the call by closing the response.
 Source: 2026-07-28 basic/transports/streamable-http.
 """
 
@@ -32,7 +32,7 @@ from ragmcp.server.call import Call
 
 log = logging.getLogger(__name__)
 
-# Notifications to drop when no more event streams may be open: the answer matters more.
+# Notifications that are dropped when no more event streams may be open, so that the answer can be sent.
 _OPTIONAL = frozenset({"notifications/progress", "notifications/message"})
 
 _params = msgspec.json.Decoder(Params)
@@ -49,7 +49,7 @@ class _ResponseChannel:
         self.closed = closed
 
     async def notify(self, method: str, params: Any) -> None:
-        """Send a notification. Raises TooManyOpen where that needs one stream too many."""
+        """Send a notification. Raises TooManyOpen if that would need one stream too many."""
         if method in _OPTIONAL and not self._exchange.may_stream:
             return
         try:
@@ -59,7 +59,7 @@ class _ResponseChannel:
             await anyio.lowlevel.checkpoint()
 
     async def request(self, method: str, *_: Any, **__: Any) -> Raw:
-        """There are no requests to modern clients. Raises MethodNotFound."""
+        """Raises MethodNotFound: servers send no requests to modern clients."""
         raise MethodNotFound(method)
 
 
@@ -83,14 +83,14 @@ class ModernRequests:
 
                 await self.answer(exchange, message, open, self._encoder)
             case Notification() if revision in MODERN_REVISIONS:
-                # The revision has none for servers, but "accepts" them.
+                # The revision defines no notifications to servers, but says that they are accepted.
                 await exchange.answer(202)
             case Notification():
                 raise UnsupportedRevision(revision, MODERN_REVISIONS)
             case Unreadable(_, reason):
                 raise reason
             case _:
-                raise InvalidRequest("a server takes no responses")
+                raise InvalidRequest("this server sends no requests, so it accepts no responses")
 
     async def answer(
         self, exchange: Exchange, request: Request, open: Callable[[Channel], Call], encoder: AnswerEncoder
@@ -131,7 +131,7 @@ class ModernRequests:
         try:
             arguments = _arguments.decode(call.arguments)
         except DECODE_ERRORS:
-            return  # The tool's own error says more.
+            return  # The tool reports the error in more detail.
         for param in params:
             if reason := param.mismatch(exchange.header(param.header), arguments):
                 raise HeaderMismatch(param.header, reason)

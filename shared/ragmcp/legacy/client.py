@@ -1,4 +1,4 @@
-"""What a client does for older servers alone: the handshake, and subscriptions to resources.
+"""What a client does only for older servers: the handshake, log levels, subscriptions to resources.
 
 Source: basic/lifecycle and server/resources of 2025-11-25.
 """
@@ -20,7 +20,7 @@ from ragmcp.protocol.schema.initialize import InitializeParams, InitializeResult
 from ragmcp.protocol.schema.logging import SetLevelParams
 from ragmcp.protocol.schema.resources import ResourceParams
 
-# A server may load a lot before it answers the first time; one that never does must not hang its host.
+# A server may load a lot before its first answer; a server that never answers must not hang its host.
 HANDSHAKE_SECONDS = 60.0
 UNSUBSCRIBE_SECONDS = 2.0
 
@@ -55,7 +55,7 @@ class Watch:
         self._changing = anyio.Lock()
 
     async def keep(self, subscription: Subscription) -> None:
-        """Watch the resources of a subscription until cancelled, or the connection ends."""
+        """Watch the resources of a subscription until it is cancelled or the connection ends."""
         watched: list[str] = []
         try:
             for uri in subscription.requested.resource_subscriptions or []:

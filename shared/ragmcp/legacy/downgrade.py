@@ -1,4 +1,4 @@
-"""Downgrade results for older revisions: fields and content that came later are left out, or become text."""
+"""Downgrade results for older revisions: leave out fields and content that they lack, or make them text."""
 
 from __future__ import annotations
 

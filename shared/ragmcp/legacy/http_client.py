@@ -1,4 +1,4 @@
-"""The channel of a client to a legacy server over HTTP: an ordinary peer, whose lines travel in a session."""
+"""The channel of a client to a legacy server over HTTP: a `Peer` whose lines a session carries."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ END_SECONDS = 2.0
 
 
 class LegacyHttp(QueuedStream):
-    """The channel; `handle` and `heard` are the peer's. The server may be asked again after it was away."""
+    """The channel; `handle` and `on_notification` are the peer's. It outlives failures to connect."""
 
     def __init__(
         self,
         http: Http,
         handle: Callable[[Request], Coroutine[Any, Any, Any]],
-        heard: Callable[[Notification], None],
+        on_notification: Callable[[Notification], None],
     ) -> None:
         super().__init__()
         self._http = http
-        self._peer = Peer(self, Connection(http.message_bytes, refuses=False), handle, heard)
+        self._peer = Peer(self, Connection(http.message_bytes, refuses=False), handle, on_notification)
         self._asking: dict[Id, anyio.CancelScope] = {}
 
     @property
     def closed(self) -> anyio.Event:
-        """Set when the server could last not be reached."""
+        """Set when the last attempt to connect failed."""
         return self._http.unreachable
 
     @property
@@ -64,7 +64,7 @@ class LegacyHttp(QueuedStream):
         self.put(line)
 
     async def run(self) -> None:
-        """Carry lines until cancelled, which ends the session."""
+        """Send and receive lines until cancelled, which ends the session."""
         async with anyio.create_task_group() as self._tasks:
             self._session = SessionClient(self._http, self._tasks, self._deliver)
             try:
@@ -89,7 +89,7 @@ class LegacyHttp(QueuedStream):
                 scope = self._asking[request.id] = anyio.CancelScope()
                 self._tasks.start_soon(self._ask, request, line, scope)
             case Notification(method) if method == INITIALIZED:
-                # What is written after it belongs to the session, and waits until that has begun.
+                # Later lines need the session, so they wait until it has begun.
                 await self._say(method, line)
             case Notification(method, params):
                 if method == CANCELLED:

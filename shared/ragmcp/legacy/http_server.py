@@ -35,7 +35,7 @@ class LegacyRequests:
         self._sessions.leave()
 
     def claims(self, exchange: Exchange) -> bool:
-        """Whether a request is legacy: with a session it is, unless it names a modern revision."""
+        """Whether it names a legacy revision or none, or has a session and names no modern revision."""
         revision = exchange.header(headers.PROTOCOL_VERSION)
         if revision is None or revision in LEGACY_REVISIONS:
             return True
@@ -52,7 +52,7 @@ class LegacyRequests:
         revision = exchange.header(headers.PROTOCOL_VERSION)
         has_session = exchange.header(headers.SESSION_ID) is not None
         if revision in MODERN_REVISIONS or (revision is None and not has_session):
-            # A browser, or a client that looks for HTTP+SSE and must not find it here.
+            # A browser, or a client that probes for HTTP+SSE, which is not at this path.
             raise HttpMethodNotAllowed(exchange.method, ("POST",))
         if not self.claims(exchange):
             raise UnsupportedRevision(revision or "", (*MODERN_REVISIONS, *LEGACY_REVISIONS))

@@ -46,9 +46,9 @@ class HttpSession:
         self.closed = anyio.Event()
         self.running: dict[Id, anyio.CancelScope] = {}
         self.listening = False
-        # Cancelled when the client is to get no more notifications of changes.
+        # Cancelled to send the client no more notifications of changes.
         self.forwarding = anyio.CancelScope()
-        # The open exchanges; without any it is idle.
+        # The open exchanges; without any the session is idle.
         self.exchanges: set[Exchange] = set()
         self.used_at = anyio.current_time()
         self._limits = limits
@@ -64,7 +64,7 @@ class HttpSession:
         return bool(self.exchanges)
 
     def take(self, body: bytes) -> tuple[list[Request], list[bytes]]:
-        """The requests in a body, and the answers to its unusable messages. All others are handled here."""
+        """The requests in a body, and the answers to its unusable messages. Handles all other messages."""
         requests, replies = [], []
         for event in self.connection.receive_message(body):
             match event:
@@ -83,7 +83,7 @@ class HttpSession:
         return requests, replies
 
     def close_exchange(self, exchange: Exchange) -> None:
-        """The exchange is answered, or its client is gone."""
+        """Remove an exchange that is answered, or whose client has disconnected."""
         self.exchanges.discard(exchange)
         self.used_at = anyio.current_time()
 
@@ -97,7 +97,7 @@ class HttpSession:
             scope.cancel()
 
     def close(self) -> None:
-        """Cancel everything in it."""
+        """Cancel everything in the session."""
         self.leave()
         for scope in self.running.values():
             scope.cancel()
@@ -144,7 +144,7 @@ class HttpSession:
             raise InvalidRequest("the event of Last-Event-ID is no longer stored") from None
 
     def standing_stream(self) -> SessionStream:
-        """The stream for messages that belong to no request: the latest that a response carries."""
+        """The stream for messages that belong to no request: the newest one that has a response."""
         return next((stream for stream in reversed(self._standing) if stream.live), self._standing[-1])
 
 
@@ -157,7 +157,7 @@ class SessionChannel:
         self._stream = stream
 
     async def notify(self, method: str, params: Any) -> None:
-        """Send a notification, unless that exceeds the limit of event streams; waits while nobody reads."""
+        """Send a notification, unless that exceeds the limit of event streams; waits while none is read."""
         stream = self._stream()
         if stream.has_room:
             await stream.send(jsonrpc.encode_notification(method, params))
@@ -181,6 +181,6 @@ class SessionChannel:
         return waiter.result(method, timeout)
 
     async def pause(self) -> None:
-        """End the response, if the client is one that reconnects for the rest."""
+        """End the response, if the client will reconnect for the rest."""
         if self._stream().resumable:
             await self._stream().pause()

@@ -1,6 +1,6 @@
 """The event streams of a legacy session: each outlives the HTTP response that carries it.
 
-A client that lost its response reconnects with the id of the last event it received, and gets the rest.
+A client whose response broke reconnects with the id of the last event it received, and gets the rest.
 Source: 2025-11-25 basic/transports, "Resumability and Redelivery".
 """
 
@@ -36,7 +36,7 @@ class Replay:
         return f"{stream}-{self._last}"
 
     def store(self, stream: int, event: bytes) -> None:
-        """Store the event that got the last id, and drop the oldest over the limit."""
+        """Store the event with the last id given, and drop the oldest events over the limit."""
         self._events.append(_Sent(stream, self._last, event))
         self._size += len(event)
         limit = self._limit()
@@ -63,7 +63,7 @@ def parse_id(id: str) -> tuple[int, int]:
 class SessionStream:
     """One stream: its events are stored for replay, and sent at once while a response carries it.
 
-    With `priming` its first event has no data: it gives the client an id to resume from (SEP-1699).
+    With `priming` its first event has no data; it only gives the client an id to resume from (SEP-1699).
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class SessionStream:
 
     @property
     def live(self) -> bool:
-        """Whether a response carries it."""
+        """Whether a response carries the stream."""
         return self._exchange is not None
 
     @property
@@ -98,27 +98,27 @@ class SessionStream:
 
     @property
     def resumable(self) -> bool:
-        """Whether its client reconnects after `pause`."""
+        """Whether the client reconnects after `pause`."""
         return self._priming
 
     # The response that carries it
 
     def carried_by(self, exchange: Exchange) -> bool:
-        """Whether this response carries it."""
+        """Whether this response carries the stream."""
         return self._exchange is exchange
 
     def attach(self, exchange: Exchange, carried: anyio.CancelScope | None = None) -> None:
-        """Let this response, and no other, carry it; `carried` is cancelled when that ends."""
+        """Let this response alone carry the stream; `carried` is cancelled when it no longer does."""
         self.release()
         self._exchange, self._carried = exchange, carried
 
     def detach(self, exchange: Exchange) -> None:
-        """The response has ended."""
+        """Note that the response has ended."""
         if self._exchange is exchange:
             self._exchange = self._carried = None
 
     def release(self) -> None:
-        """Let no response carry it: a GET ends, a POST ends with its answer."""
+        """Let no response carry the stream: a GET ends now, a POST with its answer."""
         if self._carried is not None:
             self._carried.cancel()
         self._exchange = self._carried = None
@@ -132,7 +132,7 @@ class SessionStream:
         await self._write(events, last=last)
 
     async def keep_alive(self) -> None:
-        """Send a comment, or the priming event; nothing over the limit of open event streams."""
+        """Send a comment or the priming event, unless that exceeds the limit of open event streams."""
         if self._exchange is not None and self._exchange.may_stream:
             await self._write(self._prime() or KEEP_ALIVE)
 
@@ -165,7 +165,7 @@ class SessionStream:
             return
         try:
             await exchange.write(events, last=last)
-        except ClientGone:  # It gets the rest when it reconnects.
+        except ClientGone:  # The client gets the rest when it reconnects.
             self.detach(exchange)
         finally:
             if last and self._exchange is exchange:
@@ -174,7 +174,7 @@ class SessionStream:
     async def catch_up(self, exchange: Exchange, seen: int, carried: anyio.CancelScope) -> None:
         """Send the events after number `seen`, then let the response carry the stream."""
         self.release()
-        await exchange.write(KEEP_ALIVE)  # The response begins at once.
+        await exchange.write(KEEP_ALIVE)  # So that the response begins at once.
         while missed := self._replay.after(self.number, seen):
             seen = missed[-1][0]
             await exchange.write(b"".join(sent for _, sent in missed))

@@ -1,4 +1,4 @@
-"""What a server does for older revisions alone: handshake, ping, log levels, watched resources, requests.
+"""What a server does only for older revisions: handshake, ping, log levels, watched resources, requests.
 
 `Server` loads it when a client first uses a method that only older revisions have.
 """
@@ -36,7 +36,7 @@ LONGEST_WATCHED = 8_192
 def legacy_methods(
     info: Implementation, capabilities: ServerCapabilities, instructions: str | UnsetType
 ) -> Methods:
-    """The methods that only older revisions have, as far as the server has these capabilities."""
+    """The methods that only older revisions have, for the capabilities of the server."""
 
     async def initialize(call: Call, _: InitializeParams) -> Result:
         return InitializeResult(
@@ -83,7 +83,7 @@ async def _unsubscribe(call: Call, params: ResourceParams) -> Result:
 
 
 class LegacyAsker:
-    """Asks the client by requests, one after the other: a person answers one form at a time."""
+    """Sends requests to the client in sequence: a person answers one form at a time."""
 
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
@@ -107,9 +107,9 @@ async def forward_changes(
     *,
     task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
 ) -> None:
-    """Send a connection all changes of lists, and those of the resources it watches; never returns.
+    """Send a connection all changes of lists and of the resources it watches; never returns.
 
-    It has started once it is subscribed.
+    `task_status` is started once the subscription exists.
     """
 
     def wanted(change: Change) -> bool:

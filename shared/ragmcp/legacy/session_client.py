@@ -1,8 +1,8 @@
-"""A client's session with one server over HTTP: raw messages out, and all that the server sends handed on.
+"""A client's session with one server over HTTP: post encoded messages, and deliver those of the server.
 
 A response that breaks is resumed. A session that the server has lost is renewed: the handshake is repeated,
-and the requests whose effect lasts as long as the session. Beside the responses a standing stream (GET)
-brings what the server sends on its own.
+and so are the requests whose effect lasts as long as the session. A standing stream (GET) carries the
+messages that belong to no response.
 Source: 2025-11-25 basic/transports, "Streamable HTTP".
 """
 
@@ -34,19 +34,19 @@ INITIALIZED = "notifications/initialized"
 
 # How long requests wait for the standing stream: some servers send no headers before their first event.
 OPEN_SECONDS = 1.0
-# After so many resumptions without a new event the stream is given up.
+# After this many resumptions without a new event the client gives up the stream.
 MAX_RESUMES = 5
-# Where the server names no pause; a server that names none at all must not cause a loop without one.
+# The pause if the server names none: without it, a failing server would cause a busy loop.
 FIRST_PAUSE_SECONDS = 0.5
 LONGEST_PAUSE_SECONDS = 30.0
 LEAST_PAUSE_SECONDS = 0.05
 FORGETFUL = "the server forgets its sessions at once"
-# The server may do later what it refuses now; all other refusals are final.
+# The server may accept the request later; all other refusals are final.
 LATER_STATUSES = frozenset({429, 502, 503, 504})
 
 
 class _SessionLost(Exception):
-    """The server does not know the session any more. The request has not been handled."""
+    """The server no longer knows the session. It has not handled the request."""
 
 
 class _Subject(Struct):
@@ -57,7 +57,7 @@ class SessionClient:
     """One session at a time with the server of `http`."""
 
     def __init__(self, http: Http, tasks: TaskGroup, deliver: Deliver) -> None:
-        """The standing stream is read in `tasks`; `deliver` takes each message of the server."""
+        """The standing stream is read in `tasks`; `deliver` gets each message of the server."""
         self._http = http
         self._tasks = tasks
         self._deliver = deliver
@@ -72,7 +72,7 @@ class SessionClient:
         self._hears = False
 
     async def ask(self, request: Request, line: bytes) -> None:
-        """Post a request, and deliver all that comes until it is answered.
+        """Post a request, and deliver all messages until it is answered.
 
         Raises WireError, HttpRefused, ServerUnreachable, ConnectionClosed, RequestTimedOut, MessageTooLarge,
         UnreadableAnswer.
@@ -91,7 +91,7 @@ class SessionClient:
         await self._in_session("a batch", lambda: self._ask("a batch", None, line, self._deliver))
 
     async def say(self, method: str, line: bytes) -> None:
-        """Post a notification or an answer; `method` is what errors name. Raises as `ask`."""
+        """Post a notification or an answer; `method` is for error messages. Raises as `ask`."""
         if method == CANCELLED and not self._revision:
             return  # "The initialize request MUST NOT be cancelled by clients."
         await self._in_session(method, lambda: self._say(method, line))
@@ -111,7 +111,7 @@ class SessionClient:
     # Requests
 
     async def _in_session(self, method: str, send: Callable[[], Awaitable[None]]) -> None:
-        """Send something, and once more in a new session where this one is lost."""
+        """Call `send`, and once more in a new session if the server has lost this one."""
         async with self._renewal:
             session = self._id
         try:
@@ -189,13 +189,13 @@ class SessionClient:
         async with self._renewal:
             if self._id != lost:  # Another request has renewed it.
                 return
-            log.info("The server has lost the session; a new one begins")
+            log.info("The server has lost the session; starting a new one")
             try:
                 await self._begin(self._deliver_all_but_answer)
                 if self._initialized:
                     await self._say(INITIALIZED, self._initialized)
             except BaseException as error:
-                self._id = lost  # The next request renews it, from the start.
+                self._id = lost  # The next request tries again.
                 if isinstance(error, _SessionLost):
                     raise ConnectionClosed(INITIALIZE, FORGETFUL) from None
                 raise
@@ -210,7 +210,7 @@ class SessionClient:
                 log.warning("%s was not repeated in the new session: %s", request.method, error)
 
     async def _deliver_all_but_answer(self, message: Line) -> None:
-        """For requests that are repeated: they have been answered before."""
+        """Deliver the messages of a repeated request: its caller has its answer already."""
         match jsonrpc.parse(message):
             case Failure(_, error):
                 raise error.as_error()
@@ -270,7 +270,7 @@ class SessionClient:
         opened.set()
 
     async def _renew_in_time(self, lost: str) -> None:
-        """Renew the session as soon as the server can: no request may come that would do it."""
+        """Renew the session as soon as the server can, even if no request comes."""
         backoff = Backoff(FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS)
         while True:
             await anyio.sleep(backoff.next())
@@ -278,13 +278,13 @@ class SessionClient:
                 await self._renew(lost)
                 return
             except RagMcpError as error:
-                log.info("There is no new session: %s", error)
+                log.info("No new session could be started: %s", error)
                 if status_of(error) not in LATER_STATUSES and not isinstance(error, ServerUnreachable):
                     return
 
 
 def pause(events: EventDecoder | None, backoff: Backoff) -> float:
-    """Seconds until the next try; the server's wish takes precedence over the backoff."""
+    """Seconds until the next attempt; the server's `retry` takes precedence over the backoff."""
     ours = backoff.next()
     if events is None or events.retry_ms is None:
         return ours
@@ -297,7 +297,7 @@ def _revision(message: Line) -> str:
         if isinstance(answer, Success):
             return msgspec.json.decode(answer.result, type=InitializeResult).protocol_version
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        pass  # The handshake reports it.
+        pass  # The handshake reports the error.
     return ""
 
 

@@ -1,4 +1,4 @@
-"""All legacy sessions, and which one is evicted for a new one. Pure."""
+"""The table of legacy sessions, and the choice of which one to evict. Pure."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ class _Share(Generic[S]):
 class SessionTable(Generic[S]):
     """At most `limit` sessions.
 
-    A handshake costs a client nothing, so a flood of them must not end the sessions of others. Sessions with
-    nothing but a handshake are evicted first, at the address with the most sessions. A session that was used
-    is evicted only for an address with fewer sessions: else one address could lock out all others.
+    A handshake costs a client nothing, so a flood of handshakes must not end the sessions of others. Sessions
+    with only a handshake are evicted first, at the address with the most sessions. A used session is evicted
+    only for an address with fewer sessions: otherwise one address could lock out all others.
     """
 
     def __init__(self, limit: int) -> None:
@@ -68,7 +68,7 @@ class SessionTable(Generic[S]):
         (share.used if session.used else share.unused)[session.id] = session
 
     def remove(self, session: S) -> bool:
-        """Remove a session; whether it was there."""
+        """Remove a session. Returns whether it was in the table."""
         if self._sessions.pop(session.id, None) is None:
             return False
         share = self._shares[session.client]
@@ -79,9 +79,9 @@ class SessionTable(Generic[S]):
         return True
 
     def to_evict(self, client: str) -> S | None:
-        """The session to end before `client` begins one; None while there is room.
+        """The session to end before `client` begins a new one; None while there is room.
 
-        Raises TooManyOpen where none may be ended.
+        Raises TooManyOpen if none may be ended.
         """
         if len(self._sessions) < self._limit:
             return None

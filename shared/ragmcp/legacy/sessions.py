@@ -1,6 +1,6 @@
 """Legacy sessions over HTTP (2025-03-26 to 2025-11-25): requests, streams and their end.
 
-A lost response is no cancellation: the call goes on, and the client gets the rest by a GET.
+A lost response does not cancel the call: it goes on, and the client gets the rest with a GET.
 Source: 2025-11-25 basic/transports, "Streamable HTTP".
 """
 
@@ -47,7 +47,7 @@ class Sessions:
 
     @property
     def count(self) -> int:
-        """How many are open."""
+        """How many sessions are open."""
         return len(self._sessions)
 
     async def post(self, exchange: Exchange, body: bytes) -> None:
@@ -103,7 +103,7 @@ class Sessions:
         await exchange.answer(204)
 
     async def expire(self) -> None:
-        """Keep ending sessions that are idle for too long."""
+        """End sessions that are idle for too long; runs until cancelled."""
         while True:
             await anyio.sleep(self._limits.session_idle_seconds / 4)
             limit = anyio.current_time() - self._limits.session_idle_seconds
@@ -171,7 +171,7 @@ class Sessions:
             try:
                 await forward_changes(self._dispatcher.server.broadcast, session.state, channel)
             except Exception:  # One session must not end the others' tasks.
-                log.exception("A session gets no more notifications of changes")
+                log.exception("Forwarding changes to a session failed")
 
     # Requests
 
@@ -193,7 +193,7 @@ class Sessions:
         answers: list[tuple[int, bytes]] = []
         if len(requests) == 1:
             answers.append(await self._handle(exchange, session, stream, requests[0], watch))
-        else:  # The last answer of a batch is the line for all of them.
+        else:  # The last answer of a batch completes the line of the whole batch.
 
             async def handle(request: Request) -> None:
                 answers.append(await self._handle(exchange, session, stream, request, watch))
@@ -213,7 +213,7 @@ class Sessions:
         request: Request,
         watch: ClientWatch,
     ) -> tuple[int, bytes]:
-        """The HTTP status and the encoded answer; b"" where none is due (yet)."""
+        """The HTTP status and the encoded answer; b"" if none is to be sent (yet)."""
         with session.running[request.id]:
             try:
                 line, error = await self._dispatcher.handle(
@@ -225,7 +225,7 @@ class Sessions:
                 )
             finally:
                 del session.running[request.id]
-            # Legacy clients take any other status for a broken transport.
+            # Legacy clients treat any other status as a broken transport.
             return error.status if isinstance(error, HttpError) else 200, line
         return 200, session.connection.forget(request.id)
 
@@ -241,7 +241,7 @@ class Sessions:
     ) -> None:
         if stream.begun:
             await (stream.send(line, last=True) if line else stream.end())
-            if exchange.streaming:  # A GET may have taken over the stream; this response ends all the same.
+            if exchange.streaming:  # A GET may have taken over the stream.
                 await exchange.finish()
         elif line:
             if session.state.terms is not None:
@@ -249,7 +249,7 @@ class Sessions:
             await exchange.answer(status, line)
         else:
             # A cancelled request gets no answer, but HTTP needs a response. A request whose session the
-            # client ends gets none either: the SDK 1.x fails on an error that comes then.
+            # client ends gets no answer either: the SDK 1.x fails on an error then.
             await exchange.finish()
 
 

@@ -1,4 +1,4 @@
-"""The client of HTTP+SSE (2024-11-05): one event stream brings all messages, every line goes by POST.
+"""The client of HTTP+SSE (2024-11-05): one event stream for the server's messages, a POST for each of ours.
 
 Source: 2024-11-05 basic/transports.
 """
@@ -74,7 +74,7 @@ class SseClientStream(QueuedStream):
             self._close(str(error))
 
     async def write_on(self) -> None:
-        """Keep sending what is queued."""
+        """Send queued lines until cancelled."""
         try:
             while True:
                 for line in await self.take():

@@ -1,6 +1,6 @@
 """HTTP+SSE of 2024-11-05: messages to the client on GET /sse, messages of the client by POST /messages.
 
-Both together are an ordinary stream for `serve`. Source: 2024-11-05 basic/transports.
+Together they form a stream for `serve`. Source: 2024-11-05 basic/transports.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ class SseServerStream(QueuedStream):
         self.put(event(line))
 
     def close(self) -> None:
-        """The client is gone."""
+        """Note that the client has disconnected."""
         self.feed_end()
         self.abandon()
 
     async def write_on(self, exchange: Exchange, keep_alive_seconds: float) -> None:
-        """Keep sending what is queued, and a comment after each silence."""
+        """Send queued lines, and a comment after each silence, until the stream ends."""
         while True:
             events = b""
             with anyio.move_on_after(keep_alive_seconds):
@@ -107,7 +107,7 @@ class SseSessions:
             raise SessionNotFound
         body = await exchange.body()
         if len(stream.received) > self._limits.message_bytes:
-            raise TooManyOpen("bytes waiting in this session", self._limits.message_bytes)
+            raise TooManyOpen("unread bytes in this session", self._limits.message_bytes)
         stream.feed_line(body)
         await exchange.answer(202)
 

@@ -1,6 +1,6 @@
 """The open requests of one connection, in both directions. Pure: bytes in, events out; calls in, lines out.
 
-It knows JSON-RPC and cancellation, but neither revisions nor any other method; nothing here waits.
+It knows JSON-RPC and cancellation, but no revisions and no other methods. Nothing here waits.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Reply(Struct, frozen=True):
 
 
 class Unusable(Struct, frozen=True):
-    """An unusable message that answers no request; worth a line in the log."""
+    """An unusable message that answers no request; to be logged."""
 
     error: RagMcpError
 
@@ -77,16 +77,16 @@ def error_object(error: Exception, id: Id | None) -> ErrorObject:
     if isinstance(error, RemoteProtocolError):
         data = {"errorCode": error.code, "details": error.details(), "requestId": id}
         return ErrorObject(error.rpc_code, str(error), data | error.required_data())
-    if isinstance(error, ToolError):  # Where no tool is, such as in reading a resource, it is an error.
+    if isinstance(error, ToolError):  # Raised outside a tool, for example by reading a resource.
         details = {**error.details, "hint": error.hint} if error.hint else error.details
         return ErrorObject(-32603, str(error), {"errorCode": error.code, "details": details, "requestId": id})
-    # What went wrong inside is for the log, not for the peer.
+    # Internal errors are logged, and not shown to the peer.
     reason = str(error) if isinstance(error, NotEncodable) else "The server failed; its log says more."
     return ErrorObject(-32603, reason, {"errorCode": "INTERNAL_ERROR", "details": {}, "requestId": id})
 
 
 class _Batch:
-    """The answers of one JSON-RPC batch, which leave together."""
+    """The answers of one JSON-RPC batch, which are sent together."""
 
     def __init__(self) -> None:
         self.open: set[Id] = set()
@@ -123,7 +123,7 @@ class Connection(Generic[Waiter]):
         return self._read(self._decoder.end())
 
     def receive_message(self, message: Line) -> list[Event[Waiter]]:
-        """The events of one message, or batch, that came whole. Never raises."""
+        """The events of one complete message or batch. Never raises."""
         if jsonrpc.is_batch(message):
             return list(self._receive_batch(message))
         return list(self._receive(jsonrpc.parse(message), None))
@@ -161,7 +161,7 @@ class Connection(Generic[Waiter]):
             case Failure(id, error):
                 return self._receive_answer(id, error.as_error())
             case Unreadable(id, reason, response) if response and self._refuses:
-                # With its id the refusal would pass for the answer to a request of the peer's own.
+                # With its id the refusal would look like the answer to one of the peer's own requests.
                 answered = () if id is None else self._receive_answer(id, reason)
                 return (*answered, *self._unusable(None, reason, batch))
             case Unreadable(id, reason):
@@ -193,7 +193,7 @@ class Connection(Generic[Waiter]):
             return (Answered(self._asked.pop(id), outcome),)
         if id is None and isinstance(outcome, RagMcpError):
             return (Unusable(outcome),)
-        return ()  # The answer to something we have cancelled.
+        return ()  # The answer to a request that we have cancelled.
 
     def _unusable(
         self, id: Id | None, error: RemoteProtocolError, batch: _Batch | None = None
@@ -209,18 +209,18 @@ class Connection(Generic[Waiter]):
     # Our answers
 
     def answer(self, id: Id, result: Any) -> bytes:
-        """The line that answers request `id`; b"" where none is to be sent (yet)."""
+        """The line that answers request `id`; b"" if none is to be sent (yet)."""
         try:
             return self._complete(id, jsonrpc.encode_success(id, result))
         except NotEncodable as error:
             return self.refuse(id, error)
 
     def refuse(self, id: Id, error: Exception) -> bytes:
-        """The line that refuses request `id`; b"" where none is to be sent (yet)."""
+        """The line that refuses request `id`; b"" if none is to be sent (yet)."""
         return self._complete(id, jsonrpc.encode_failure(id, error_object(error, id)))
 
     def forget(self, id: Id) -> bytes:
-        """Request `id` was cancelled and gets no answer; the rest of its batch may be complete now.
+        """Drop the cancelled request `id`; returns the line of its batch, if that is complete now.
 
         b"" for a request that is complete already: it may be cancelled twice.
         """
@@ -261,11 +261,11 @@ class Connection(Generic[Waiter]):
         return jsonrpc.encode_notification(CANCELLED, CancelledParams(request_id=id))
 
     def fail(self, id: Id, error: RagMcpError) -> Iterable[Event[Waiter]]:
-        """The event of our request `id`, which gets no answer."""
+        """The event that fails our request `id`, which will get no answer."""
         return self._receive_answer(id, error)
 
     def close(self) -> list[Waiter]:
-        """The waiters of all open requests, which get no answers."""
+        """The waiters of all open requests, which will get no answers."""
         waiters = list(self._asked.values())
         self._asked.clear()
         return waiters

@@ -1,4 +1,4 @@
-"""JSON into typed values, and msgspec's complaints into errors that name the field. Pure."""
+"""Decode JSON into typed values, and msgspec's errors into errors that name the field. Pure."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _ITEM = re.compile(r"\[[^]']*\]")
 
 
 def decode(decoder: msgspec.json.Decoder[T], text: Raw) -> T:
-    """The text in the type of the decoder. Raises InvalidParams.
+    """The value of a JSON text, in the type of the decoder. Raises InvalidParams.
 
-    "Any number with a zero fractional part" is an integer to JSON Schema, and language models do write 8.0;
-    msgspec calls it a float.
+    For JSON Schema "any number with a zero fractional part" is an integer, and language models write 8.0;
+    msgspec alone would refuse it.
     """
     tried = set[str]()
     while True:
@@ -45,7 +45,7 @@ def decode(decoder: msgspec.json.Decoder[T], text: Raw) -> T:
 
 
 def _with_integers(value: Any, steps: list[str]) -> Any:
-    """Make whole floats at the end of `steps` integers; `[]` means all items, a name that member."""
+    """Make whole floats at the end of `steps` integers. The step `[]` means all items, any other a member."""
     if not steps:
         return int(value) if isinstance(value, float) and value.is_integer() else value
     step, *rest = steps
@@ -59,7 +59,7 @@ def _with_integers(value: Any, steps: list[str]) -> Any:
 
 
 def invalid_params(error: Exception) -> InvalidParams:
-    """The error for a complaint of msgspec: the path of the offending field, and the reason."""
+    """The error for an error of msgspec: the path of the field, and the reason."""
     if isinstance(error, RecursionError):
         return InvalidParams("$", "it is nested too deeply")
     if isinstance(error, UnicodeDecodeError):

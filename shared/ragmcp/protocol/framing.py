@@ -1,6 +1,6 @@
-"""Pieces out of bytes: lines (stdio) and events (SSE). Pure, and linear in time and memory.
+"""Split bytes into pieces: lines (stdio) and events (SSE). Pure, and linear in time and memory.
 
-Not JSON: a piece may hold anything. An overlong one is not kept, only its two ends, which may name its id.
+A piece may hold anything. Of an overlong piece only the two ends are kept, because they may contain its id.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Line: TypeAlias = bytes | bytearray
 
 
 class Overlong(Struct, frozen=True):
-    """A piece that was skipped: its size in bytes without its end mark, its first and its last bytes."""
+    """A skipped piece: its size in bytes without its terminator, its first and its last bytes."""
 
     size: int
     head: bytes
@@ -23,11 +23,11 @@ class Overlong(Struct, frozen=True):
 
 
 class _Growing:
-    """What has come of a piece so far; beyond `limit` bytes only its two ends."""
+    """The piece received so far; beyond `limit` bytes only its two ends."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
-        # It grows in place and is handed on as it is: at 64 MiB every copy is felt.
+        # It grows in place and is returned without a copy: copying 64 MiB takes noticeable time.
         self.kept = bytearray()
         self.size = 0
         self._head = b""
@@ -46,14 +46,14 @@ class _Growing:
         self.kept[:] = part.tail
 
     def take(self) -> bytearray | Overlong:
-        """The whole piece; the next one begins."""
+        """The whole piece. The next `append` begins another one."""
         kept, size, head = self.kept, self.size, self._head
         self.kept, self.size, self._head = bytearray(), 0, b""
         return Overlong(size, head, bytes(kept)) if size > self.limit else kept
 
 
 class LineDecoder:
-    """Cuts a stream at newlines; `limit` is the longest line in bytes that is handed on."""
+    """Splits a stream at newlines. Longer lines than `limit` bytes become `Overlong`."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
@@ -94,16 +94,16 @@ class ServerEvent(Struct, frozen=True):
 
 
 class EventDecoder:
-    """Cuts an event stream (text/event-stream) into events; `limit` is the most data of one, in bytes.
+    """Splits an event stream (text/event-stream) into events; `limit` is the most bytes of data of one.
 
     Source: https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation
     """
 
     def __init__(self, limit: int, last_id: str = "", retry_ms: int | None = None) -> None:
         self.last_id = last_id
-        """From where a broken stream is to be resumed; "" where that cannot be."""
+        """The id to resume a broken stream from; "" if it cannot be resumed."""
         self.retry_ms = retry_ms
-        """How long the server wants to be left alone before that."""
+        """How long the server asks the client to wait before that."""
         self._line = _Growing(limit + END_BYTES)  # Room for the name of the field.
         self._data = _Growing(limit)
         self._has_data = False

@@ -69,7 +69,7 @@ def decode_value(header: str) -> str:
 
 
 def mismatch(header: str | None, expected: str) -> str | None:
-    """Why a header contradicts the body, which says `expected`; None where they agree."""
+    """Why a header contradicts the body, which says `expected`; None if they agree."""
     if header is None:
         return f"must be {expected!r} as in the body, but is missing"
     if header == expected and header.isascii() and not header.startswith("=?"):
@@ -82,7 +82,7 @@ def mismatch(header: str | None, expected: str) -> str | None:
 
 
 class HeaderParam(Struct, frozen=True):
-    """An argument of a tool that its calls repeat in a header; `path` leads to it within the arguments."""
+    """An argument of a tool that calls repeat in a header; `path` is its path within the arguments."""
 
     header: str
     path: tuple[str, ...]
@@ -95,7 +95,7 @@ class HeaderParam(Struct, frozen=True):
         return value
 
     def mismatch(self, header: str | None, arguments: Mapping[str, Any]) -> str | None:
-        """Why the header contradicts the arguments; None where they agree."""
+        """Why the header contradicts the arguments; None if they agree."""
         value = self.value(arguments)
         text = _as_text(value)
         if text is None:
@@ -130,7 +130,7 @@ def _same_number(header: str, value: Any) -> bool:
     return number is not None and type(value) in (int, float) and int(number[1]) == value
 
 
-# Which arguments a tool's schema wants in headers
+# Which arguments a tool's schema requires in headers
 
 
 def header_params(schema: Mapping[str, Any]) -> tuple[HeaderParam, ...]:
@@ -161,7 +161,7 @@ def _header_param(path: tuple[str, ...] | None, schema: Mapping[str, Any]) -> He
 def _annotated(
     schema: Mapping[str, Any],
 ) -> Iterator[tuple[tuple[str, ...] | None, Mapping[str, Any]]]:
-    """All annotated subschemas, each with its path of properties; None: not reached by properties alone."""
+    """All annotated subschemas with their paths of properties; None if other keywords lead to one."""
     todo: list[tuple[tuple[str, ...] | None, Any]] = [((), schema)]
     while todo:
         path, here = todo.pop()

@@ -1,6 +1,6 @@
-"""JSON Schemas of types, written out flat: no `$ref` unless a type holds itself. Pure.
+"""JSON Schemas of types, without `$ref` unless a type contains itself. Pure.
 
-Language models and simple hosts read a nested object better in place than through a reference.
+Language models and simple hosts read nested objects better in place than through references.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def flat_schema(type: type) -> Schema:
     """The JSON Schema (2020-12) of a msgspec type, with an object at its root."""
     root = msgspec.json.schema(type)
     definitions: dict[str, Schema] = root.pop("$defs", {})
-    if "$ref" in root:  # The root itself stands in place even where it is referred to from within.
+    if "$ref" in root:  # The root is in place even if something inside refers to it.
         root = definitions[root["$ref"].removeprefix(PREFIX)]
     recursive = {name for name in definitions if _holds(name, definitions[name], definitions, set())}
     schema: Schema = _inlined(root, definitions, recursive)

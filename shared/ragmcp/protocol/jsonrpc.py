@@ -1,6 +1,6 @@
-"""JSON-RPC 2.0: one line or one member of a batch ↔ one typed message. Pure; knows no MCP method.
+"""JSON-RPC 2.0: one line or one member of a batch ↔ one typed message. Pure; knows no MCP methods.
 
-Payloads (`params`, `result`) stay undecoded (`msgspec.Raw`): the code that knows their type decodes them.
+Payloads (`params`, `result`) stay undecoded (`msgspec.Raw`) until code that knows their types decodes them.
 """
 
 from __future__ import annotations
@@ -73,9 +73,9 @@ class Failure(Struct, frozen=True):
 
 
 class Unreadable(Struct, frozen=True):
-    """What came instead of a message, and the id it has (None: unknown).
+    """Something that is not a valid message, and its id (None: unknown).
 
-    `response` says that it was to be one: its id is then that of a request of ours, and no answer bears it.
+    If `response` is set, it was meant as a response: its id is that of one of our requests.
     """
 
     id: Id | None
@@ -94,7 +94,7 @@ Message: TypeAlias = Request | Notification | Success | Failure | Unreadable
 class _Envelope(Struct):
     """All members a message can have, typed as strictly as the specification says.
 
-    RequestId is `string | integer`: a float, a bool or null is no id.
+    RequestId is `string | integer`: floats, bools and null are not ids.
     """
 
     jsonrpc: str | UnsetType = UNSET
@@ -114,7 +114,7 @@ class _Response(Struct):
 
 class _Request(Struct, omit_defaults=True):
     jsonrpc: str
-    # The id stands near the head, where the receiver still finds it when the line as a whole is too long.
+    # The id comes early, so that the receiver finds it even if the line is too long to be read.
     id: int | str | UnsetType
     method: str
     params: Any = UNSET
@@ -130,12 +130,12 @@ _ARRAY = re.compile(rb"\s*\[")
 # The members of a batch are handled at the same time.
 MOST_IN_A_BATCH = 100
 
-# 2**63: beyond it other languages lose digits, and the answer would carry another id than the request.
+# 2**63: beyond it other languages lose digits, and the answer would have another id than the request.
 _ID_LIMIT = 2**63
 
 
 def parse(line: Line | Raw) -> Message:
-    """One message; what cannot be read comes back as `Unreadable`. Never raises."""
+    """One message, or `Unreadable`. Never raises."""
     try:
         message = _envelope.decode(line)
     except msgspec.ValidationError as error:
@@ -160,7 +160,7 @@ def parse_batch(line: Line) -> list[Message] | Unreadable:
 
 
 def asked_id(line: Line) -> Id | None:
-    """The id of an error that answers this line; None where it is no request, or has no id. Never raises."""
+    """The id for an error that answers this line; None if it is not a request or has no id. Never raises."""
     match parse(line):
         case Request(id) | Unreadable(id, _, False):
             return id
@@ -181,7 +181,7 @@ def _classify(message: _Envelope) -> Message:
     if message.method is not UNSET:
         if message.result is not UNSET or message.error is not UNSET:
             return _invalid(message, _known(id), "it is a request and a response at once")
-        # Null is no structured value, but some clients send it for "none".
+        # Null is not a structured value, but some clients send it to mean "none".
         params = NO_PARAMS if message.params in (UNSET, NULL) else message.params
         if bytes(memoryview(params)[:1]) != b"{":
             return _bad_params(id)
@@ -209,13 +209,13 @@ def _known(id: int | str | UnsetType) -> Id | None:
 
 
 def _misfit(line: Line | Raw, error: msgspec.ValidationError) -> Message:
-    """JSON of the wrong shape: find out whether its id, at least, is one."""
+    """Classify JSON of the wrong shape, with its id if that is valid."""
     try:
         members = _loose.decode(line)
     except DECODE_ERRORS:
         return Unreadable(None, InvalidRequest("it must be a JSON object"))
     if members.get("id") == Raw(b"null") and "error" in members:
-        # An error about a message whose id could not be read: legal, and the only null id that is.
+        # An error about a message whose id could not be read: the only valid use of a null id.
         members.pop("id")
         return parse(_encoder.encode(members))
     response = "method" not in members and not members.keys().isdisjoint(("result", "error"))
@@ -248,7 +248,7 @@ def _is_json(line: bytes) -> bool:
     return True
 
 
-# The id of a line that was not or could not be parsed as a whole, where it stands as first or last member.
+# The id of a line that was not parsed as a whole, if it is the first or last member.
 _ID = rb'(-?\d{1,18}|"[^"\\\x00-\x1f]{0,200}")'
 _HEAD_ID = re.compile(
     rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?(?:"method"\s*:\s*"[^"\\]*"\s*,\s*)?"id"\s*:\s*'
@@ -291,7 +291,7 @@ def encode_success(id: Id, result: Any) -> bytes:
 
 
 def encode_failure(id: Id | None, error: ErrorObject) -> bytes:
-    """The answer with an error; `data` is left out where it cannot be encoded."""
+    """The answer with an error; `data` is left out if it cannot be encoded."""
     try:
         return encode("The error", _Response(id, error=error))
     except NotEncodable as problem:
@@ -299,7 +299,7 @@ def encode_failure(id: Id | None, error: ErrorObject) -> bytes:
 
 
 def encode(what: str, message: Struct) -> bytes:
-    """The JSON of a message, or of a part of one. Raises NotEncodable, which calls it `what`."""
+    """The JSON of a message or a part of one. Raises NotEncodable, with `what` as its name."""
     try:
         return _encoder.encode(message)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:

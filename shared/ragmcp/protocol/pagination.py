@@ -22,13 +22,13 @@ def page(
     """The items of one page, and the cursor of the next. Raises InvalidParams."""
     start = offset(cursor)
     if start and start >= len(items):
-        raise InvalidParams("$.cursor", "there is nothing there any more; begin again without it")
+        raise InvalidParams("$.cursor", "the list no longer reaches this far; begin again without it")
     end = start + size
     return list(items[start:end]), cursor_to(end) if end < len(items) else UNSET
 
 
 def offset(cursor: str | UnsetType) -> int:
-    """Where a page begins. Raises InvalidParams for a cursor that is none of ours."""
+    """The offset at which a page begins. Raises InvalidParams for a cursor that we did not make."""
     if cursor is UNSET:
         return 0
     try:
@@ -36,7 +36,7 @@ def offset(cursor: str | UnsetType) -> int:
     except (ValueError, binascii.Error):
         start = -1
     if start < 1 or cursor_to(start) != cursor:
-        raise InvalidParams("$.cursor", "no list gave it")
+        raise InvalidParams("$.cursor", "no list returned this cursor")
     return start
 
 

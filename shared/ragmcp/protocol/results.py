@@ -1,4 +1,4 @@
-"""Answers as a client reads them: the typed result, or what the server needs first. Pure."""
+"""Answers as a client reads them: the typed result, or what the server requires first. Pure."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ class ToolCallResult(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, result: CallToolResult) -> ToolCallResult:
-        """Without the fields that only the wire needs."""
+        """The result without the fields that only the wire needs."""
         structured = None if result.structured_content is UNSET else result.structured_content
         return cls(result.content, structured, result.is_error)
 
 
 def complete(method: str, answer: Raw, type: type[R]) -> R | None:
-    """The result; None where the server needs input first, or starts a task. Raises UnreadableAnswer."""
+    """The result; None if the server needs input first or starts a task. Raises UnreadableAnswer."""
     result: R | None = None
     reason = ""
     try:
@@ -70,7 +70,7 @@ def decode_answer(method: str, answer: Raw, type: type[R]) -> R:
 
 
 def kind_of(answer: Raw) -> Any:
-    """The `resultType` of an answer; UNSET where it has none."""
+    """The `resultType` of an answer; UNSET if it has none."""
     try:
         return msgspec.json.decode(answer, type=Result).result_type
     except DECODE_ERRORS:
@@ -78,7 +78,7 @@ def kind_of(answer: Raw) -> Any:
 
 
 def server_info(result: Result) -> Implementation:
-    """The server that answered, where the result names it."""
+    """The server that answered, if the result names it."""
     if result.meta is UNSET:
         return UNKNOWN_SERVER
     try:

@@ -1,6 +1,6 @@
-"""A call: one request while it is handled, and the ways to talk back to its client meanwhile.
+"""A call: one request while it is handled, and the ways to reach its client meanwhile.
 
-Transports make calls through `Server.open_call`; handlers get them.
+Transports make calls with `Server.open_call`; handlers get them.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 P = TypeVar("P", bound=Params)
 
-# How long clients may keep lists that change with the program only: five minutes spare a host the question
-# without hiding an update.
+# How long clients may cache lists that change only with the program. Five minutes save requests and do not
+# hide an update for long.
 FRESH_MS = 300_000
 
 # The log level of a legacy client that has set none: the server "MAY decide".
@@ -45,14 +45,14 @@ Work: TypeAlias = Callable[[], Awaitable[Result]]
 
 
 class InputNeeded(Exception):
-    """Not an error: the call can go on once the client has answered `requests`."""
+    """Not an error: the call continues once the client has answered `requests`."""
 
     def __init__(self, requests: Mapping[str, InputRequest]) -> None:
         self.requests = requests
 
 
 class Call:
-    """One request, and the ways to talk back to its client while it is handled."""
+    """One request, and the ways to reach its client while it is handled."""
 
     __slots__ = ("_terms", "asker", "channel", "go_to_background", "id", "method", "params", "session")
 
@@ -60,15 +60,15 @@ class Call:
         self, id: Id, method: str, params: Params, terms: Terms, session: ConnectionState, channel: Channel
     ) -> None:
         self.id: Id | None = id
-        """None where the request has no id, which only the plain form allows."""
+        """None if the request has no id, which only the plain form allows."""
         self.method = method
         self.params = params
         self.session = session
         self.channel = channel
         self.asker: Asker | None = None
-        """Set for tasks and for legacy calls; other calls end with what they need, and are repeated."""
+        """Set for tasks and legacy calls; the client repeats other calls with the answers."""
         self.go_to_background: Callable[[], Awaitable[None]] | None = None
-        """Set where the call may become a task."""
+        """Set if the call may become a task."""
         self._terms = terms
 
     @property
@@ -87,7 +87,7 @@ class Call:
         return self._terms.client
 
     def supports(self, capability: str, part: str = "") -> bool:
-        """Whether the client has declared `capability` (`elicitation`, `sampling` …), or that part of it."""
+        """Whether the client has declared `capability` (`elicitation`, `sampling` …) or a part of it."""
         declared = self._terms.capabilities.get(capability)
         if not part or not isinstance(declared, dict):
             return declared is not None
@@ -102,7 +102,7 @@ class Call:
         return isinstance(extensions, dict) and name in extensions
 
     def require(self, capability: str, part: str = "") -> None:
-        """Raises MissingCapability (legacy: InvalidRequest) unless the client has declared that."""
+        """Raises MissingCapability (legacy: InvalidRequest) unless the client has declared the capability."""
         if self.supports(capability, part):
             return
         if self.era is Era.LEGACY:
@@ -132,7 +132,7 @@ class Call:
             await self.notify("notifications/progress", params)
 
     async def log(self, level: LogLevel, data: Any, logger: str | None = None) -> None:
-        """Send a log message to the client, if it wants those of this level (`info`, `error` …)."""
+        """Send a log message to the client, if it asked for messages of this level (`info`, `error` …)."""
         from ragmcp.protocol.schema.logging import LEVELS, LogMessage
 
         if self.era is Era.LEGACY:
@@ -145,7 +145,7 @@ class Call:
             await self.notify("notifications/message", message)
 
     async def background(self, *, required: bool = False) -> None:
-        """Go on as a task: the client gets the task's id as its answer now, and the result later.
+        """Become a task: the client gets the task's id as its answer now, and the result later.
 
         For tools made with `background=True`. Clients without tasks wait for the result as usual, unless the
         task is `required`: then this raises MissingCapability.
@@ -186,7 +186,7 @@ class Method(Struct, frozen=True):
     params: msgspec.json.Decoder[Any]
     handler: Callable[[Call, Any], Awaitable[Result]]
     eras: frozenset[Era]
-    # From the modern era on some results say how long they stay fresh, and for whom; None: neither is sent.
+    # In the modern era some results say how long they stay fresh, and for whom; None: neither is sent.
     fresh_ms: int | None
     cache_scope: str
 

@@ -1,7 +1,7 @@
-"""Calls that end with a question: the client repeats them with the answers (modern era).
+"""Calls that need input: they end with questions, and the client repeats them with the answers (modern era).
 
 The result `input_required` carries the answers so far as a signed `requestState`, because the server keeps
-nothing between calls. Source: basic/patterns/mrtr.
+no state between calls. Source: basic/patterns/mrtr.
 """
 
 from __future__ import annotations
@@ -69,13 +69,13 @@ class Rounds:
     def resume(self, method: str, params: T) -> T:
         """The parameters with the answers of earlier rounds.
 
-        Raises InvalidParams for a state that another server made, or for another request, or an hour ago.
+        Raises InvalidParams for a state that is forged, expired, or of another server or request.
         """
         assert params.request_state is not UNSET
         try:
             state = msgspec.json.decode(self._signer.verify(params.request_state), type=_State)
         except (ValueError, msgspec.DecodeError):
-            raise InvalidParams("$.requestState", "it is not as this server made it") from None
+            raise InvalidParams("$.requestState", "this server did not make it") from None
         if state.request != _digest(method, params):
             raise InvalidParams("$.requestState", "it belongs to another request")
         if state.expires < time.time():
@@ -84,7 +84,7 @@ class Rounds:
 
 
 def _digest(method: str, params: RetryableParams) -> str:
-    """A digest of what is asked, not of its JSON: a client may reorder arguments. Raises InvalidParams."""
+    """A digest of the decoded request: a client may reorder its JSON. Raises InvalidParams."""
     try:
         request = json.dumps([method, params.request_key()], sort_keys=True)
     except DECODE_ERRORS as error:

@@ -1,6 +1,6 @@
 """The server: a table of methods and their handlers. Every transport ends in `await server.handle(call)`.
 
-Features give their methods with handlers bound to what they need, and know nothing of the server.
+Each feature returns its methods, with handlers bound to what they need; it knows nothing of the server.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ CHANGES = {"listChanged": True}
 
 
 class Server:
-    """A server's features, and the answers to calls. It keeps no state between calls but its tasks."""
+    """A server's features, and the answers to calls. Between calls it keeps no state except tasks."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class Server:
             "server/discover": method(Params, self._discover, Era.MODERN, fresh_ms=FRESH_MS),
             **tool_methods(self.tools, self._run_in_background),
         }
-        # Features by the first word of their methods, imported when one of these is first asked for.
+        # Features by the first word of their methods; imported when one of these is first called.
         self._features: dict[str, Callable[[], Methods]] = {
             "subscriptions": self._subscription_methods,
             "legacy": self._legacy_methods,
@@ -102,7 +102,7 @@ class Server:
             self._features["completion"] = partial(_completion_methods, complete)
 
     def allow_tasks(self, group: TaskGroup) -> None:
-        """Let calls go on as tasks (SEP-2663) in `group`, until it ends."""
+        """Let calls become tasks (SEP-2663) in `group`, until it ends."""
         self._task_group = group
         self._features["tasks"] = lambda: self.tasks.methods()
         self.capabilities = msgspec.structs.replace(self.capabilities, extensions={TASKS_EXTENSION: {}})
@@ -133,7 +133,7 @@ class Server:
         self.broadcast.publish(change)
 
     def add_tool(self, tool: Tool) -> None:
-        """Offer one more tool from now on, or replace the tool of that name."""
+        """Offer another tool, or replace the tool of that name."""
         self.tools[tool.name] = tool
         self._tools_changed()
 
@@ -150,14 +150,14 @@ class Server:
     # Calls
 
     def find_method(self, name: str) -> Method | None:
-        """The method of that name; None where this server has none."""
+        """The method of that name; None if this server has none."""
         for feature in (name.partition("/")[0], "legacy"):
             if name not in self._methods and feature in self._features:
                 self._methods |= self._features.pop(feature)()
         return self._methods.get(name)
 
     def open_call(self, request: Request, session: ConnectionState, channel: Channel) -> Call:
-        """The call that a request makes. Raises RemoteProtocolError for a request that makes none."""
+        """The call of a request. Raises RemoteProtocolError for an invalid request."""
         method = self.find_method(request.method)
         try:
             params = (method.params if method else _any_params).decode(request.params)
@@ -174,7 +174,7 @@ class Server:
         return call
 
     async def handle(self, call: Call) -> Result:
-        """Answer one call. Raises RemoteProtocolError where the client is at fault."""
+        """Answer one call. Raises RemoteProtocolError if the client is at fault."""
         method = self._methods[call.method]
         try:
             params = call.params
@@ -257,18 +257,18 @@ async def serve(
     on_leaving: Callable[[], None] = lambda: None,
     in_progress: int = MOST_IN_PROGRESS,
 ) -> None:
-    """Answer everything that comes through `stream` until it ends.
+    """Answer all requests of `stream` until it ends.
 
-    `message_bytes` is the longest message read; `on_listening` runs beside, once the first answer has left,
-    and is cancelled at the end; `on_leaving` is called just before that; `in_progress` is how many requests
-    may be.
+    `message_bytes` is the longest message read; `on_listening` runs in the background after the first answer
+    and is cancelled at the end; `on_leaving` is called just before that; `in_progress` is the most requests
+    in progress.
     """
     session = ConnectionState()
     first, greeted, listening = anyio.Event(), anyio.Event(), anyio.Event()
 
     async def handle(request: Request) -> Result:
         first.set()
-        if greeted.is_set() and not listening.is_set():  # A client gets every change after its first list.
+        if greeted.is_set() and not listening.is_set():  # A client gets every change after a list.
             await listening.wait()
         call = server.open_call(request, session, peer)
         if (trace := call.params.meta.traceparent) is not UNSET:
@@ -281,7 +281,7 @@ async def serve(
 
     async def go_on() -> None:
         await first.wait()
-        await anyio.lowlevel.checkpoint()  # The answer itself leaves before anything else is done.
+        await anyio.lowlevel.checkpoint()  # The answer is sent before anything else is done.
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(forward, tasks)
             try:

@@ -23,9 +23,9 @@ class StateSigner:
     def verify(self, token: str) -> bytes:
         """The payload. Raises ValueError unless `sign` gave exactly this token."""
         payload = base64.b64decode(token, altchars=b"-_", validate=True)[MAC_BYTES:]
-        # Base64 has several spellings of the same bytes; only ours counts.
+        # Base64 can spell the same bytes in several ways; only our spelling is valid.
         if not hmac.compare_digest(self.sign(payload).encode(), token.encode()):
-            raise ValueError("the signature is broken")
+            raise ValueError("the signature is wrong")
         return payload
 
     def _mac(self, payload: bytes) -> bytes:

@@ -43,7 +43,7 @@ class Broadcast:
 
     @contextmanager
     def subscribed(self, wants: Callable[[Change], bool]) -> Iterator[ChangeQueue]:
-        """A queue of the changes from now on that `wants` accepts."""
+        """A queue of future changes that `wants` accepts."""
         queue: ChangeQueue = LatestQueue()
         self._subscribers[queue] = wants
         try:
@@ -64,7 +64,7 @@ def subscription_methods(
         if params.notifications.task_ids:
             call.require_extension(TASKS_EXTENSION)
         filter = _honoured(params.notifications, capabilities(), knows_task)
-        assert call.id is not None  # The plain form cannot listen.
+        assert call.id is not None  # Requests in the plain form cannot listen.
         meta = SubscriptionMeta(subscription_id=call.id)
         with broadcast.subscribed(accepts(filter)) as queue:
             await call.notify(ACKNOWLEDGED, Acknowledged(meta=meta, notifications=filter))

@@ -1,6 +1,6 @@
-"""The tasks extension: a tool call that goes on after its answer, and is asked about by its id.
+"""The tasks extension: a tool call that continues after its answer, and that the client polls by its id.
 
-A tool made with `background=True` calls `await call.background()`; what stands after that line is the task.
+A tool made with `background=True` calls `await call.background()`; the code after that line is the task.
 Source: SEP-2663, `io.modelcontextprotocol/tasks`.
 """
 
@@ -34,20 +34,20 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# How long a task can be asked about, from its creation; one that still runs then stays until it ends.
+# How long a task is kept, from its creation; one that still runs then is kept until it ends.
 TTL = timedelta(hours=1)
 POLL_MS = 500
-# Beyond this a call simply takes as long as it takes.
+# With this many tasks, further calls do not become tasks.
 MOST_TASKS = 1000
 
 
 class Task:
-    """A call of a background tool. Once it becomes a task, it is the channel and the asker of its call."""
+    """A call of a background tool. Once it is a task, it is also the channel and the asker of the call."""
 
     def __init__(
         self, call: Call, register: Callable[[Task], bool], publish: Callable[[Change], None]
     ) -> None:
-        """`register` makes it known to clients, unless there are too many."""
+        """`register` makes the task known to clients; it returns False if there are too many."""
         self.id = secrets.token_urlsafe(24)
         self.created_at = self._updated_at = datetime.now(UTC)
         self.closed = anyio.Event()
@@ -71,7 +71,7 @@ class Task:
 
     @property
     def ended(self) -> bool:
-        """Whether it has ended, in whatever way."""
+        """Whether it has completed, failed or been cancelled."""
         return self._status in TERMINAL
 
     def state(self) -> TaskState:
@@ -92,7 +92,7 @@ class Task:
     # Its work
 
     async def run(self, work: Work) -> None:
-        """Do the work until it ends or is cancelled."""
+        """Run the work until it ends or is cancelled."""
         try:
             with self.scope:
                 try:
@@ -157,13 +157,13 @@ class Task:
     # The way back to the client
 
     async def notify(self, _: str, params: Any) -> None:
-        """Progress becomes the status message; other notifications do not exist for tasks."""
+        """Make progress the status message; tasks have no other notifications."""
         if isinstance(params, ProgressParams):
             of = f" of {params.total:g}" if params.total else ""
             self._go_on(params.message or f"{params.progress:g}{of}")
 
     async def request(self, method: str, *_: Any, **__: Any) -> Raw:
-        """No client is connected to a task; `ask` waits until one looks."""
+        """Raises: no client is connected to a task. `ask` waits until one polls it."""
         raise ConnectionClosed(method)
 
     async def ask(self, requests: Mapping[str, InputRequest]) -> dict[str, Any]:
@@ -180,7 +180,7 @@ class Task:
         return {name: self._answers.pop(key) for name, key in keys.items()}
 
     def _withdraw(self, keys: Collection[str]) -> None:
-        """The handler waits no longer, though the task may go on."""
+        """Remove requests whose handler no longer waits; the task may continue."""
         for key in keys:
             self._requests.pop(key, None)
             self._answers.pop(key, None)
@@ -188,7 +188,7 @@ class Task:
             self._go_on()
 
     def _unused_key(self, name: str) -> str:
-        """A key is used once in a task's life."""
+        """A key that the task has not used before."""
         key, count = name, 1
         while key in self._used_keys:
             count += 1
@@ -197,7 +197,7 @@ class Task:
         return key
 
     def take_input(self, responses: Mapping[str, Raw]) -> None:
-        """Take answers to its requests; other keys are ignored. Raises InvalidParams for unusable ones."""
+        """Take the answers to its requests; ignores other keys. Raises InvalidParams for unusable answers."""
         answers = {
             key: decode_response(key, self._requests[key], response)
             for key, response in responses.items()
@@ -226,7 +226,7 @@ class Tasks:
         try:
             await task.answered.wait()
         finally:
-            # The client has cancelled a call that is no task yet: the result would reach no one.
+            # The client has cancelled a call that is not a task yet: stop its work.
             if not task.answered.is_set():
                 task.scope.cancel()
         if isinstance(task.answer, Exception):
@@ -273,7 +273,7 @@ class Tasks:
         call.require_extension(TASKS_EXTENSION)
         self._forget_old()
         if params.task_id not in self._tasks:
-            raise InvalidParams("$.taskId", f"there is no task {params.task_id!r}, or none any more")
+            raise InvalidParams("$.taskId", f"there is no task {params.task_id!r}, or it has expired")
         return self._tasks[params.task_id]
 
 

@@ -17,7 +17,7 @@ F_SETPIPE_SZ = 1031
 
 
 def widen(fd: int) -> None:
-    """Let a pipe hold 1 MiB instead of 64 KiB, where the platform can (32 MiB: 16 ms instead of 63)."""
+    """Let a pipe hold 1 MiB instead of 64 KiB, if the platform can (32 MiB take 16 ms instead of 63)."""
     if sys.platform == "linux":
         import fcntl
 
@@ -26,13 +26,13 @@ def widen(fd: int) -> None:
 
 
 def has_reader(write_fd: int) -> bool:
-    """Whether the other end of a pipe, socket or terminal is open; True where the platform cannot tell."""
+    """Whether the other end of a pipe, socket or terminal is open; True if the platform cannot tell."""
     # poll() reports errors and hang-ups even for an empty set of events.
     return not _polled(write_fd, 0)
 
 
 def has_writer(read_fd: int) -> bool:
-    """Whether more than the buffered bytes can come; True where the platform cannot tell."""
+    """Whether more than the buffered bytes can arrive; True if the platform cannot tell."""
     # Only Linux reports a socket whose other side has closed its writing half alone.
     return not _polled(read_fd, getattr(select, "POLLRDHUP", 0))
 
@@ -47,7 +47,7 @@ def _polled(fd: int, events: int) -> int:
 
 
 class Pipes(Stream, Protocol):
-    """A stream whose halves are closed separately."""
+    """A stream whose reading and writing halves are closed separately."""
 
     sent: int
     """Bytes written so far."""
@@ -59,7 +59,7 @@ class Pipes(Stream, Protocol):
     """Why writing failed; None while it works."""
 
     def end(self) -> None:
-        """Close the writing half: the other side reads the rest, then the end."""
+        """Close the writing half: the other side reads what was written, then the end."""
 
 
 def open_pipes(read_fd: int, write_fd: int) -> AbstractAsyncContextManager[Pipes]:
@@ -79,7 +79,7 @@ def _pollable(fd: int) -> bool:
     if sys.platform == "win32" or not _on_asyncio():
         return False
     mode = os.fstat(fd).st_mode
-    # Not files, which epoll refuses; not terminals, whose other users would find them non-blocking.
+    # Not files, which epoll refuses; not terminals, which would become non-blocking for other programs too.
     return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
 
 

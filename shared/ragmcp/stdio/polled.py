@@ -13,7 +13,7 @@ from ragmcp.streams import OutgoingQueue
 READ_BYTES = 2**16
 # After a read that filled its buffer: the rest of a large message follows.
 LARGE_READ_BYTES = 2**20
-# Up to here copying lines together is cheaper than a system call for each.
+# Up to this size, joining lines is cheaper than a system call for each.
 JOIN_BYTES = 2**18
 
 
@@ -75,7 +75,7 @@ class PolledPipes(OutgoingQueue):
             self._received = os.read(self._read_fd, self._read_bytes)
         except BlockingIOError:
             return
-        except OSError:  # A reset socket has ended.
+        except OSError:  # A reset socket counts as ended.
             self._received = b""
         if not self._received:
             self.ended = True
@@ -114,7 +114,7 @@ class PolledPipes(OutgoingQueue):
         except BlockingIOError:
             self._wait_until_writable()
         except OSError as error:
-            # A client notices the end of its reading half too, after the rest.
+            # The reading half ends by itself, after the data that is left.
             self.failure = error
             self.abandon()
         if not self._queue:
@@ -131,11 +131,11 @@ class PolledPipes(OutgoingQueue):
             self._loop.remove_writer(self._write_fd)
 
     def end(self) -> None:
-        """Close the writing half: the other side reads the rest, then the end."""
+        """Close the writing half: the other side reads what was written, then the end."""
         if self._write_fd >= 0:
             self._unblock()
             os.close(self._write_fd)
-            self._write_fd = -1  # The queue, and all later lines, are dropped by:
+            self._write_fd = -1  # Writing fails from now on, so `flush` drops the queue and all later lines.
             self.flush()
 
     def close(self) -> None:

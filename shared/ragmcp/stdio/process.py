@@ -19,11 +19,11 @@ from ragmcp.errors import ServerNotStarted
 from ragmcp.stdio.pipes import Pipes, open_pipes
 
 # How long a server may take to exit by itself, then after SIGTERM, then after SIGKILL. The specification asks
-# for "a reasonable time"; nothing waits for open requests here.
+# for "a reasonable time"; there are no open requests by now.
 LEAVE_SECONDS = 3.0
 TERMINATE_SECONDS = 2.0
 KILL_SECONDS = 2.0
-# How long the exit code may come after the end of stdout.
+# How long to wait for the exit code after the end of stdout.
 EXIT_CODE_SECONDS = 1.0
 
 LOG_TAIL_BYTES = 4096
@@ -47,7 +47,7 @@ class ServerProcess:
         env: Mapping[str, str] | None,
         cwd: Path | None,
     ) -> AsyncIterator[ServerProcess]:
-        """Run `command` in a session of its own, which Ctrl-C in ours does not reach.
+        """Run `command` in its own session, which a Ctrl-C in ours does not reach.
 
         Raises ServerNotStarted.
         """
@@ -61,13 +61,13 @@ class ServerProcess:
                 )
             except (OSError, ValueError) as error:
                 raise ServerNotStarted(command, _reason(error, command)) from None
-            ours.pop_all()  # The stream owns them from here on.
+            ours.pop_all()  # From here on the stream owns them.
         async with process, open_pipes(our_input, our_output) as stream:
             server = cls(process, stream, stderr)
             try:
                 yield server
             finally:
-                # Shielded, with bounded waits: a cancelled caller neither leaves the server behind nor hangs.
+                # Shielded, with bounded waits: a cancelled caller leaves no server behind and does not hang.
                 with anyio.CancelScope(shield=True):
                     await server._stop()
 
@@ -94,13 +94,13 @@ class ServerProcess:
     async def _stop(self) -> None:
         self.stream.end()
         try:
-            # A server in the middle of a long answer exits only when that is read.
+            # A server that is sending a long answer exits only when that has been read.
             async with beside(self._read_to_end):
                 if await self._exits_within(LEAVE_SECONDS):
                     return
                 self._signal("SIGTERM")
                 await self._exits_within(TERMINATE_SECONDS)
-        finally:  # Also after a second Ctrl-C, which no shield holds off.
+        finally:  # Also after a second Ctrl-C, which ignores the shield.
             if self._process.returncode is None:
                 self._signal("SIGKILL")
         await self._exits_within(KILL_SECONDS)

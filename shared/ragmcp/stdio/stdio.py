@@ -1,7 +1,7 @@
-"""MCP over a process's standard streams: the server's half guards them, the client's half owns the process.
+"""MCP over standard streams: the server's half reserves its own, the client's half starts a server.
 
-Both halves give a stream to `server.serve` or `client.connect`. Each imports its own dependencies when it is
-called: a server starts without the client's code, and the other way round.
+Both halves pass a stream to `server.serve` or `client.connect`. Each imports its dependencies when it is
+called, so that a server starts without the client's code and a client without the server's.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 WATCH_SECONDS = 0.2
-# How long a host that has closed stdin may leave answers unread: a server must end within a second.
+# How long a host that has closed stdin may leave answers unread. The server must exit within a second.
 UNREAD_SECONDS = 0.3
-# Errors of stdout when an ordinary host exits.
+# Errors of stdout after the host has exited normally.
 _HANGUPS = frozenset({errno.EPIPE, errno.ECONNRESET, errno.EIO})
 
 
@@ -44,11 +44,10 @@ async def serve_stdio(
     on_listening: Callable[[], Awaitable[None]] | None = None,
     on_leaving: Callable[[], None] = lambda: None,
 ) -> None:
-    """Serve on stdin and stdout until stdin ends and its requests are answered, or the host is gone.
+    """Serve on stdin and stdout until stdin ends and its requests are answered, or the host disappears.
 
     `message_bytes` is the longest message read; `on_listening` runs in the background after the first answer.
-    `on_leaving` is called after the last answer: threads that still run then cannot be cancelled, and this
-    returns only after them.
+    `on_leaving` is called after the last answer, before this waits for threads that cannot be cancelled.
     """
     from ragmcp.server.server import serve
 
@@ -60,9 +59,9 @@ async def serve_stdio(
 
 @asynccontextmanager
 async def standard_streams(on_gone: Callable[[], None]) -> AsyncIterator[Pipes]:
-    """Stdin and stdout as one stream for the protocol alone. The body is cancelled when the host is gone.
+    """Stdin and stdout as one stream, reserved for the protocol.
 
-    `on_gone` is called just before that.
+    When the host has disappeared, `on_gone` is called and the body cancelled.
     """
     parent = os.getppid()
     with anyio.CancelScope() as life:
@@ -72,7 +71,7 @@ async def standard_streams(on_gone: Callable[[], None]) -> AsyncIterator[Pipes]:
 
             async def watch() -> None:
                 reason = await host.gone()
-                log.info("The server ends: %s", reason)
+                log.info("The server exits: %s", reason)
                 on_gone()
                 life.cancel()
 
@@ -103,9 +102,9 @@ class _Host:
 
     It polls, because no event covers all cases. Stdin does not end with our parent if another process
     inherited its other end; Linux's PR_SET_PDEATHSIG is no substitute, since it fires when the *thread* that
-    started us ends. While answers wait, stdin is not read (backpressure), so its end goes unnoticed. On
-    Windows, which shows neither the parent nor the other end of a pipe, the end of stdin and a failed write
-    must do.
+    started us ends. While answers wait, stdin is not read (backpressure), so its end goes unnoticed.
+    Windows shows neither the parent nor the other end of a pipe: there the end of stdin and a failed write
+    are the only signs.
     """
 
     def __init__(self, parent: int, read_fd: int, write_fd: int, stream: Pipes) -> None:
@@ -113,12 +112,12 @@ class _Host:
         self._read_fd = read_fd
         self._write_fd = write_fd
         self._stream = stream
-        # When it last read an answer or had none to read; when it last did that or could still send requests.
+        # When the host last read an answer or had none to read; when it last did that or could send requests.
         self._took_at = self._busy_at = anyio.current_time()
         self._sent = 0
 
     async def gone(self) -> str:
-        """Wait until no answer can reach the host; gives the reason."""
+        """Wait until no answer can reach the host; returns the reason."""
         while not (reason := self._look(anyio.current_time())):  # noqa: ASYNC110 (see above)
             await anyio.sleep(WATCH_SECONDS)
         return reason
@@ -159,11 +158,11 @@ async def open_stdio(
     era: EraName | None = None,
     handlers: Handlers | None = None,
 ) -> AsyncIterator[Client]:
-    """Start a server and connect to it; the end of the body ends the server.
+    """Start a server and connect to it; the server is stopped at the end of the body.
 
     `stderr` is the file its log is appended to (None: our own stderr); `message_bytes` the longest message
-    read; `era` None: find out, "modern": our own kind of server, no probe, "legacy": handshake only;
-    `handlers` answer what the server asks of us.
+    read; `era` None: probe the server, "modern": no probe, "legacy": handshake only; `handlers` answer the
+    server's requests.
     Raises ServerNotStarted, and what `ragmcp.client.client.connect` raises.
     """
     from ragmcp.client.client import connect

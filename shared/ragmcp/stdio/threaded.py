@@ -1,4 +1,4 @@
-"""Descriptors of any kind through threads: on Windows, for files and terminals, on other event loops."""
+"""Read and write descriptors in threads: on Windows, for files and terminals, on other event loops."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _RETRY_SECONDS = 0.01
 
 
 class _Worker:
-    """A daemon thread: a blocked read cannot be cancelled.
+    """A daemon thread, because a blocked read cannot be cancelled.
 
-    The program waits for anyio's threads at its end: at a terminal, until somebody presses Enter.
+    A program waits for anyio's threads when it exits: at a terminal, until the user presses Enter.
     """
 
     def __init__(self) -> None:
@@ -66,7 +66,7 @@ async def open_threaded(read_fd: int, write_fd: int) -> AsyncIterator[ThreadedPi
 
 
 class ThreadedPipes(QueuedStream):
-    """A thread for each direction; the reading one is one piece ahead."""
+    """A thread for each direction; the reading thread reads one piece ahead."""
 
     def __init__(self, read_fd: int, write_fd: int) -> None:
         super().__init__()
@@ -77,7 +77,7 @@ class ThreadedPipes(QueuedStream):
         self.failure: OSError | None = None
 
     async def read_on(self) -> None:
-        """Keep reading, one piece ahead."""
+        """Read one piece ahead, until the end."""
         while data := await self._reader.do(self._read):
             self.feed(data)
             await self.wait_until_taken()
@@ -93,7 +93,7 @@ class ThreadedPipes(QueuedStream):
                 return b""
 
     async def write_on(self) -> None:
-        """Keep writing what is queued."""
+        """Write queued lines, until cancelled."""
         while True:
             data = b"".join(await self.take())
             await self._writer.do(partial(self._write, data))
@@ -121,6 +121,6 @@ class ThreadedPipes(QueuedStream):
         """Close both halves."""
         self.end()
         os.close(self._read_fd)
-        self._read_fd = -1  # The number may be given to another file.
+        self._read_fd = -1  # Another file may get this number.
         self._reader.stop()
         self._writer.stop()

@@ -71,11 +71,11 @@ async def test_the_list_has_pages(client: Client) -> None:
     assert (len(first.resources), first.next_cursor) == (PAGE_ITEMS, cursor_to(PAGE_ITEMS))
     assert {resource.uri for resource in await client.list_resources()} == uris
     beyond = ListParams(meta=client.meta(), cursor=cursor_to(PAGE_ITEMS + 1))
-    with pytest.raises(WireError, match="nothing there any more"):
+    with pytest.raises(WireError, match="no longer reaches this far"):
         await client.request("resources/list", beyond, ListResourcesResult, 10)
     for offset in (2**63, 10**4000):
         forged = ListParams(meta=client.meta(), cursor=cursor_to(offset))
-        with pytest.raises(WireError, match=r"\$\.cursor: no list gave it"):
+        with pytest.raises(WireError, match=r"\$\.cursor: no list returned this cursor"):
             await client.request("resources/list", forged, ListResourcesResult, 10)
 
 

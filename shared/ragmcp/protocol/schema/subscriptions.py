@@ -20,7 +20,7 @@ LIST_CHANGED = "/list_changed"
 class Change(Struct, frozen=True):
     """Something changed at the server: the notification's method and parameters.
 
-    `subject` tells changes of one method apart: the URI of the resource, the id of the task.
+    `subject` is what has changed: the URI of the resource, the id of the task; "" for lists.
     """
 
     method: str

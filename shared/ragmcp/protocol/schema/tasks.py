@@ -15,7 +15,7 @@ TERMINAL = frozenset({"completed", "cancelled", "failed"})
 
 
 class TaskState(Result, frozen=True, kw_only=True):
-    """A task with what belongs to its status; `ttl_ms` counts from its creation."""
+    """A task with the fields of its status; `ttl_ms` counts from its creation."""
 
     task_id: str
     status: Status
@@ -30,7 +30,7 @@ class TaskState(Result, frozen=True, kw_only=True):
 
     @property
     def ended(self) -> bool:
-        """Whether it has ended, in whatever way."""
+        """Whether it has completed, failed or been cancelled."""
         return self.status in TERMINAL
 
 
