@@ -27,6 +27,7 @@ from ragchat.turn.conversation import newest_that_fit, turn_tokens
 from ragchat.turn.limits import Budget, RetrievalLimits, TurnLimits
 from ragchat.turn.prompt import load_prompts
 from ragchat.turn.retrieval import Memory
+from ragchat.turn.scope import Scope
 from ragchat.turn.tools import Approve, Toolbox
 from ragchat.types import Emit, Notice, Session, Turn, ignore
 from ragconfig.settings import Settings
@@ -35,19 +36,22 @@ from ragconfig.settings import Settings
 class App:
     """`model` is the model in use, `session` the current session, `sessions` the store of all.
 
+    `scope` is the part of `memory` that is asked.
+
     The caller opens and closes `memory`. Raises SettingsError and PromptUnreadable for bad settings.
     """
 
     def __init__(self, settings: Settings, memory: Memory, environ: Mapping[str, str] = os.environ) -> None:
         self.settings = settings
         self.memory = memory
+        self.scope = Scope(memory)
         self.sessions = SessionStore(sessions_path(settings))
         self.session = _new_session()
         model, tools = settings.table("model", ModelSettings), settings.table("tools", ToolSettings)
         self.model = ModelSelection(model, environ)
         self._limits = _limits(model, settings.table("retrieval", RetrievalSettings), tools)
         self._prompts = load_prompts(settings)
-        self._toolbox = Toolbox(memory, tools.offered, tools.timeout_seconds)
+        self._toolbox = Toolbox(self.scope, tools.offered, tools.timeout_seconds)
         self._unanswered = ""  # the last question, when its turn failed or was stopped
 
     async def __aenter__(self) -> App:
@@ -147,7 +151,7 @@ class App:
                 question,
                 session_id=session.session_id,
                 history=history,
-                memory=self.memory,
+                memory=self.scope,
                 answerer=Answerer(model, self._prompts, self._toolbox, approve) if model else None,
                 limits=self._limits,
                 emit=emit,

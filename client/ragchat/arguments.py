@@ -106,7 +106,16 @@ MODEL_CHOICE = (
     _argument("--model", metavar="M", type=_text, default=None, help="the language model to ask"),
     _argument("--offline", action="store_true", default=False, help="answer without a language model"),
 )
+SCOPE = _argument(
+    "--in",
+    metavar="DOCUMENTS",
+    type=_text,
+    dest="scope",
+    default=None,
+    help="ask only these documents: a folder, a glob, a tag or a name",
+)
 CONVERSATION = (
+    SCOPE,
     _argument("--session", metavar="ID", type=_text, default=None, help="continue this session"),
     _argument(
         "-c",
@@ -139,7 +148,7 @@ COMMANDS = (
         "query",
         "query:query",
         "search memory without asking a question",
-        (_argument("text", nargs="+", help="what to search for, or - to read it from stdin"), K),
+        (_argument("text", nargs="+", help="what to search for, or - to read it from stdin"), K, SCOPE),
     ),
     Command(
         "run",
@@ -152,6 +161,12 @@ COMMANDS = (
         "memory:ls",
         "list the documents",
         (
+            _argument(
+                "documents",
+                nargs="?",
+                default="",
+                help="only these: a name or a part of it, a folder, a glob or a tag",
+            ),
             LIMIT,
             _argument(
                 "--uri", metavar="GLOB", type=_text, default=None, help="only documents whose URI matches"
@@ -309,6 +324,8 @@ def usage_error(arguments: argparse.Namespace) -> str:
         return "--model and --offline cannot be combined"
     if arguments.target == "inject:inject" and arguments.uri and "-" not in arguments.paths:
         return "--uri is the URI of the document from stdin: it needs the path -"
+    if arguments.target == "memory:ls" and arguments.uri and arguments.documents:
+        return "--uri and the names of documents cannot be combined"
     if arguments.target == "mcp:config" and arguments.token_file and not arguments.url:
         return "--token-file belongs to a running server: it needs --url"
     if arguments.target == "mcp:config" and arguments.url and not _is_address(arguments.url):

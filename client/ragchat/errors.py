@@ -111,6 +111,27 @@ class MemoryRefused(RagChatError):
     sentence = "{reason}"
 
 
+class NoDocumentMatches(RagChatError):
+    words: str
+    code = "DOCUMENT_NOT_FOUND"
+    sentence = "No document in memory matches {words}."
+    hint = "`ragchat memory ls` lists them; a folder, a glob, a tag or a part of a name will do."
+
+
+class SeveralDocumentsMatch(RagChatError):
+    words: str
+    document_ids: Sequence[str]
+    code = "DOCUMENT_AMBIGUOUS"
+    sentence = (
+        "The titles of {count} documents without a URI match {words}, but only one of them can be asked."
+    )
+    hint = "Say which one: {document_ids}."
+
+    @property
+    def count(self) -> int:
+        return len(self.document_ids)
+
+
 # Scripts
 
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from urllib.parse import unquote_to_bytes, urlsplit
+from urllib.parse import quote, unquote_to_bytes, urlsplit
 
 from ragchat.sanitize import one_line
 
 # Enough of a content hash to tell documents apart at a glance; commands take the whole URI or id.
 _HASH_DIGITS = 12
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")  # not the letter of a drive
+# Characters of globs and paths, which stay as they are when a glob is encoded like a file's URI.
+_SYNTAX = "/~*?[]^!-"
 
 
 def references(document: str) -> Sequence[str]:
@@ -21,6 +25,49 @@ def references(document: str) -> Sequence[str]:
     except (OSError, RuntimeError, ValueError):  # an unknown user's home, a circle of links, a NUL
         return (document,)
     return (document, path.as_uri())
+
+
+def exact_glob(uri: str) -> str:
+    """The glob that matches `uri` alone."""
+    return re.sub(r"[*?[]", r"[\g<0>]", uri)
+
+
+def is_glob(words: str) -> bool:
+    return any(character in words for character in "*?[")
+
+
+def folder_globs(words: str) -> Sequence[str]:
+    """The globs for what is under a folder, or under a URI that is written with a slash at its end."""
+    *_, uri = references(words)
+    if words.endswith("/") and _SCHEME.match(words):
+        uri = words
+    return [f"{exact_glob(uri).rstrip('/')}/*"]
+
+
+def path_globs(words: str) -> Sequence[str]:
+    """What a glob may match, the likeliest first: paths from here, the end of any path, URIs as they are.
+
+    One that begins with `*` matches URIs as they are.
+    """
+    if words.startswith("*") or _SCHEME.match(words):
+        return (words,)
+    parts = words.split("/")
+    wild = next(index for index, part in enumerate(parts) if is_glob(part))
+    *_, folder = references("/".join(parts[:wild]) or ("/" if wild else "."))
+    end = quote("/".join(parts[wild:]), safe=_SYNTAX)
+    return (f"{exact_glob(folder).rstrip('/')}/{end}", f"*/{quote(words, safe=_SYNTAX)}", words)
+
+
+def part_globs(words: str) -> Sequence[str]:
+    """The globs for a part of a URI in either case: as in a file's URI, and as it is."""
+    encoded = quote(words.replace("\\", "/"), safe=_SYNTAX)
+    return [f"*{''.join(map(_either_case, text))}*" for text in dict.fromkeys((encoded, words))]
+
+
+def _either_case(character: str) -> str:
+    if character.isascii() and character.isalpha():
+        return f"[{character.lower()}{character.upper()}]"
+    return exact_glob(character)
 
 
 def path_of(uri: str) -> Path:

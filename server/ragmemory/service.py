@@ -208,12 +208,13 @@ class MemoryService:
     # Read
 
     async def documents(
-        self, limit: int, offset: int = 0, uri_glob: str = "*"
+        self, limit: int, offset: int = 0, uri_glob: str = "*", tags: Sequence[str] = ()
     ) -> tuple[list[DocumentInfo], int]:
         """A page of the documents, ordered by uri, and how many match in all. Raises BadArgument."""
         check_uri("uri_glob", uri_glob)
+        condition = compile_filter({"uri": uri_glob, "tags": list(tags)})
         await self._open()
-        return await self._store.documents(limit, offset, uri_glob)
+        return await self._store.documents(limit, offset, condition)
 
     async def document(self, document: str) -> tuple[DocumentInfo, str]:
         """A document by its id or uri, and its text. Raises DocumentNotFound."""

@@ -64,6 +64,8 @@ def test_flags_of_a_conversation_stand_on_both_sides_too() -> None:
         ["query", "x", "-k", "many"],
         ["mcp", "config", "emacs"],
         ["ask", "x", "-c", "--session", "y"],
+        ["memory", "ls", "tea", "--uri", "*"],
+        ["ask", "x", "--in", ""],
         ["--model", "m", "ask", "x", "--offline"],
         ["inject", "file.md", "--uri", "note:1"],
         ["ask", "x", "--off"],

@@ -31,6 +31,16 @@ TABLE: list[tuple[RagChatError, str, str]] = [
     ),
     (errors.MemoryTimedOut("Query", 2.0), "Memory did not answer Query within 2 s.", ""),
     (errors.MemoryRefused("NOT_STORED", "No room.", "Make some."), "No room.", "Make some."),
+    (
+        errors.NoDocumentMatches("tea"),
+        "No document in memory matches tea.",
+        "`ragchat memory ls` lists them; a folder, a glob, a tag or a part of a name will do.",
+    ),
+    (
+        errors.SeveralDocumentsMatch("tea", ["12", "34"]),
+        "The titles of 2 documents without a URI match tea, but only one of them can be asked.",
+        "Say which one: 12, 34.",
+    ),
     (errors.ScriptInvalid("a.toml", "it is empty"), "The script a.toml cannot be used: it is empty.", ""),
     (
         errors.UnknownCommand("hepl", ["help"]),

@@ -117,6 +117,22 @@ def test_every_failing_command_prints_an_error_document(
     assert (error["code"], error["message"]) == (code, message)
 
 
+def test_only_some_documents_are_asked_searched_and_listed(ragchat: Program) -> None:
+    ragchat("inject", ".")
+    hits = ragchat("query", "nine bar or green tea", "--in", "coffee.md", "--json").json["hits"]
+    assert {Path(hit["uri"]).name for hit in hits} == {"coffee.md"}
+    answer = ragchat("ask", "How hot is green tea brewed?", "--in", "coff", "--json").json
+    assert "75" not in answer["answer"]
+    assert "75" in ragchat("ask", "How hot is green tea brewed?", "--in", ".", "--json").json["answer"]
+    assert "75" in ragchat("--in", "*.md", stdin="How hot is green tea brewed?\n").out
+    failed = ragchat("ask", "How hot is green tea brewed?", "--in", "milk")
+    assert (failed.code, failed.out) == (1, "")
+    assert failed.err.startswith("ragchat: No document in memory matches milk.\n")
+    assert "tea.md" not in ragchat("memory", "ls", "COFFEE").out
+    assert "coffee.md" in ragchat("memory", "ls", "COFFEE").out
+    assert ragchat("memory", "ls", "milk").err == "No document matches.\n"
+
+
 def test_memory_can_be_given_to_another_embedder(ragchat: Program) -> None:
     ragchat("inject", ".")
     path = ragchat("memory", "stats", "--json").json["path"]

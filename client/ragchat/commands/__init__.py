@@ -108,6 +108,8 @@ class Run:
         from ragchat.app import App
 
         async with self.memory() as memory, App(self.settings, memory=memory) as app:
+            if self.arguments.scope:
+                await app.scope.narrow(self.arguments.scope)
             yield app
 
 

@@ -7,6 +7,7 @@ from ragchat.commands.removal import remove_each
 from ragchat.console import Failure
 from ragchat.errors import MemoryRefused
 from ragchat.formatting import counted, local
+from ragchat.memory.matching import listed
 from ragchat.memory.types import Entry
 from ragchat.ui.render.progress import counting_bar
 from ragchat.uris import short_uri
@@ -15,11 +16,15 @@ from ragchat.uris import short_uri
 async def ls(run: Run) -> int:
     arguments = run.arguments
     async with run.memory() as memory:
-        page = await memory.documents(limit=arguments.limit, uri_glob=arguments.uri)
+        if arguments.uri is not None:
+            page = await memory.documents(arguments.limit, uri_glob=arguments.uri)
+        else:
+            page = await listed(memory, arguments.documents, arguments.limit)
     if run.console.json:
         run.console.document(page)
     elif not page.documents:
-        run.console.note("Memory is empty." if arguments.uri is None else "No document matches.")
+        is_whole = arguments.uri is None and not arguments.documents
+        run.console.note("Memory is empty." if is_whole else "No document matches.")
     else:
         rows = [
             (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ragchat.commands import Run
+from ragchat.memory.matching import filter_of
 from ragchat.offline.answer import EMPTY_MEMORY
 from ragchat.sanitize import one_line
 from ragchat.settings import RetrievalSettings
@@ -13,7 +14,8 @@ async def query(run: Run) -> int:
     text = run.words(run.arguments.text)
     top_k = run.settings.table("retrieval", RetrievalSettings).top_k
     async with run.memory() as memory:
-        found = await memory.query(text, top_k)
+        filter = await filter_of(memory, run.arguments.scope) if run.arguments.scope else None
+        found = await memory.query(text, top_k, filter)
     if found.notice:
         run.console.note(found.notice)
     if run.console.json:

@@ -77,10 +77,18 @@ class MemoryClient:
         """Store a document; returns once it is on disk. Without timeout: a large one may take minutes."""
         return await self._typed("Inject", {"text": text, "metadata": metadata or {}}, Injected, timeout=None)
 
-    async def documents(self, limit: int = 100, offset: int = 0, uri_glob: str | None = None) -> Documents:
+    async def documents(
+        self,
+        limit: int = 100,
+        offset: int = 0,
+        uri_glob: str | None = None,
+        tags: list[str] | None = None,
+    ) -> Documents:
         arguments: dict[str, Any] = {"limit": limit, "offset": offset}
         if uri_glob is not None:
             arguments["uri_glob"] = uri_glob
+        if tags is not None:
+            arguments["tags"] = tags
         return await self._typed("ListDocuments", arguments, Documents)
 
     async def show(self, document: str) -> DocumentText:

@@ -58,9 +58,10 @@ class ChatContext:
             self._view.pause()
 
     def update_session_status(self) -> None:
-        """Update the session and the model in the toolbar."""
+        """Update the session, the model and the scope in the toolbar."""
         app, status = self.app, self.status
         status.model = app.model.name
+        status.scope = app.scope.name
         turns = app.session.turns
         status.tokens = sum(sum(turn.usage.best) for turn in turns)
         status.tokens_reported = all(turn.usage.is_reported for turn in turns)

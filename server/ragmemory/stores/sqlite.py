@@ -226,14 +226,15 @@ class Store(MemoryFile):
 
     # Read
 
-    async def documents(self, limit: int, offset: int, uri_glob: str) -> tuple[list[DocumentInfo], int]:
-        """A page of the documents whose uri matches, ordered by uri, and how many match in all."""
+    async def documents(self, limit: int, offset: int, filter: Condition) -> tuple[list[DocumentInfo], int]:
+        """A page of the documents that match the filter, ordered by uri, and how many match in all."""
+        condition, parameters = filter
         rows = await self._read(
-            f"SELECT {_INFO} FROM documents WHERE hidden = 0 AND uri GLOB ? ORDER BY uri LIMIT ? OFFSET ?",
-            [uri_glob, limit, offset],
+            f"SELECT {_INFO} FROM documents WHERE hidden = 0 AND {condition} ORDER BY uri LIMIT ? OFFSET ?",
+            [*parameters, limit, offset],
         )
         [(total,)] = await self._read(
-            "SELECT count(*) FROM documents WHERE hidden = 0 AND uri GLOB ?", [uri_glob]
+            f"SELECT count(*) FROM documents WHERE hidden = 0 AND {condition}", parameters
         )
         return [DocumentInfo(*self._decoded(row)) for row in rows], total
 

@@ -27,6 +27,7 @@ from ragmemory.errors import (
 )
 from ragmemory.ingest.documents import complete, document_id
 from ragmemory.stores.connection import identity
+from ragmemory.stores.filters import compile_filter
 from ragmemory.stores.schema import MIGRATIONS
 from ragmemory.stores.sqlite import Store
 from ragmemory.types import Changes, Checkpoint, Chunk, Injected, Previous, Write
@@ -348,7 +349,9 @@ async def test_a_uri_with_a_nul_of_an_earlier_release_is_listed_updated_and_remo
         return Write(complete(text, {"uri": "a\0b"}), ORIGIN, chunks, [b"\0" * 4])
 
     await store.write([write("one")], EMBEDDER)
-    assert [document.uri for document in (await store.documents(10, 0, "*"))[0]] == ["a\0b"]
+    assert [document.uri for document in (await store.documents(10, 0, compile_filter({"uri": "*"})))[0]] == [
+        "a\0b"
+    ]
     [updated] = await store.write([write("two")], EMBEDDER)
     assert isinstance(updated, Injected)
     assert updated.status == "updated"
@@ -539,11 +542,11 @@ async def test_a_hit_that_cannot_be_read_is_left_out_with_a_warning_that_says_wh
 
 async def test_documents_are_listed_by_uri_in_pages(store: Store) -> None:
     await store.write([write_of("text", {"uri": f"file:///{name}"}) for name in "cab"], EMBEDDER)
-    page, total = await store.documents(2, 0, "*")
+    page, total = await store.documents(2, 0, compile_filter({"uri": "*"}))
     assert ([info.uri for info in page], total) == (["file:///a", "file:///b"], 3)
-    page, total = await store.documents(2, 2, "*")
+    page, total = await store.documents(2, 2, compile_filter({"uri": "*"}))
     assert ([info.uri for info in page], total) == (["file:///c"], 3)
-    assert await store.documents(9, 0, "http*") == ([], 0)
+    assert await store.documents(9, 0, compile_filter({"uri": "http*"})) == ([], 0)
 
 
 async def test_an_id_that_is_the_uri_of_another_document_names_the_document_with_the_id(

@@ -23,6 +23,7 @@ class Status:
     """None means not known yet. `tokens` are those of the session, `context` is in [0, 1]."""
 
     model: str = ""
+    scope: str = ""  # the documents that are asked; "": all
     documents: int | None = None
     chunks: int | None = None
     tokens: int | None = None
@@ -52,6 +53,8 @@ def _parts(status: Status) -> StyleAndTextTuples:
     if status.hint:
         parts.append(("class:bottom-toolbar.hint", status.hint))
     parts.append(("", one_line(status.model, 40) or "starting"))
+    if status.scope:
+        parts.append(("class:bottom-toolbar.hint", f"in {one_line(status.scope, 30)}"))
     if status.documents is not None and status.chunks is not None:
         parts.append(("", f"{counted(status.documents, 'document')}, {counted(status.chunks, 'chunk')}"))
     if status.context is not None:

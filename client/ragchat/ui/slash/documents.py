@@ -51,7 +51,7 @@ async def query(context: ChatContext, text: str) -> None:
 
     if not text:
         raise ArgumentMissing("query", "words to search for")
-    found = await context.memory.query(text)
+    found = await context.app.scope.query(text)
     for index, hit in enumerate(found.hits):
         context.screen.show(*([""] if index else []), *passage(hit))
     if found.notice:
@@ -60,14 +60,37 @@ async def query(context: ChatContext, text: str) -> None:
         context.screen.note("No passage matches.")
 
 
-async def show_memory(context: ChatContext, glob: str) -> None:
-    """List the documents, the last changed first, and the totals."""
+async def narrow(context: ChatContext, documents: str) -> None:
+    """Ask only some documents from now on; without an argument, show which."""
+    from ragchat.errors import NoDocumentMatches
+    from ragchat.memory.matching import match
+
+    scope = context.app.scope
+    if documents:
+        try:
+            await scope.narrow(documents)
+        except NoDocumentMatches as error:
+            error.hint = "/memory lists the documents; /in * asks all of them."
+            raise
+        context.update_session_status()
+    if not scope.name:
+        context.screen.note("All documents are asked. /in with a folder, glob, tag or name asks only some.")
+        return
+    found = await match(context.memory, scope.name)
+    context.screen.note(
+        f"Only {scope.name} is asked ({counted(found.total, 'document')}). /in * asks all documents again."
+    )
+
+
+async def show_memory(context: ChatContext, words: str) -> None:
+    """List the documents, all or those that `words` mean, and the totals."""
     from rich.table import Table
     from rich.text import Text
 
+    from ragchat.memory.matching import listed
     from ragchat.uris import short_uri
 
-    page = await context.memory.documents(limit=_SHOWN, uri_glob=glob or None)
+    page = await listed(context.memory, words, _SHOWN)
     table = Table.grid(padding=(0, 2))
     table.add_column(overflow="fold")
     table.add_column(justify="right", no_wrap=True)
@@ -77,10 +100,10 @@ async def show_memory(context: ChatContext, glob: str) -> None:
         table.add_row(name, f"{document.chunks:,}", Text(local(document.updated_at), "notice"))
     if page.documents:
         context.screen.show(table)
-    elif glob:
-        context.screen.note(f"No document matches {glob}.")
+    elif words:
+        context.screen.note(f"No document matches {words}.")
     if page.total > len(page.documents):
-        context.screen.note(f"… and {page.total - len(page.documents):,} more; /memory GLOB narrows it down.")
+        context.screen.note(f"… and {page.total - len(page.documents):,} more; /memory NAME narrows it down.")
     stats = await context.memory.stats()
     context.screen.note(
         f"{counted(stats.documents, 'document')}, {counted(stats.chunks, 'chunk')}, "

@@ -42,9 +42,16 @@ COMMANDS = (
         "inject", "PATH…|readme", "load files and folders", documents.inject, complete=completions.paths
     ),
     SlashCommand("query", "TEXT", "search memory without asking a question", documents.query),
+    SlashCommand(
+        "in",
+        "[DOCUMENTS]",
+        "ask only a folder, glob, tag or document; * asks all",
+        documents.narrow,
+        complete=completions.documents,
+    ),
     SlashCommand("sources", "[N]", "show the cited passages in full", answers.show_sources, _no_answer),
     SlashCommand("why", "", "show how the last answer was made", answers.show_why, _no_answer),
-    SlashCommand("memory", "[GLOB]", "list the documents in memory", documents.show_memory),
+    SlashCommand("memory", "[DOCUMENTS]", "list the documents in memory", documents.show_memory),
     SlashCommand(
         "forget",
         "DOCUMENT",

@@ -9,7 +9,7 @@ from msgspec.structs import asdict
 
 from ragmcp.server.call import Call
 from ragmcp.server.tools import Tool, tool
-from ragmemory.limits import LAST_OFFSET, LONGEST_URI
+from ragmemory.limits import LAST_OFFSET, LONGEST_URI, MOST_TAGS
 from ragmemory.mcp.errors import Memory, origin_of, wire_errors
 from ragmemory.types import DocumentInfo, Entry, Forgotten, Reembedded, Stats, Verified
 
@@ -20,6 +20,9 @@ Glob = Annotated[
     str,
     Meta(description="Only uris that match, such as file:///home/me/notes/*", max_length=LONGEST_URI),
 ]
+
+_Tags = Annotated[list[str], Meta(max_length=MOST_TAGS)]
+Tags = Annotated[_Tags | None, Meta(description="Only documents that have all of these tags.")]
 
 
 class DocumentList(Struct, frozen=True):
@@ -44,11 +47,11 @@ def document_tools(memory: Memory) -> list[Tool]:
 
     @tool(read_only=True)
     async def ListDocuments(
-        call: Call, limit: Limit = 100, offset: Offset = 0, uri_glob: Glob = "*"
+        call: Call, limit: Limit = 100, offset: Offset = 0, uri_glob: Glob = "*", tags: Tags = None
     ) -> DocumentList:
         """List the documents in memory by uri, without their texts."""
         with wire_errors():
-            return DocumentList(*await (await memory()).documents(limit, offset, uri_glob))
+            return DocumentList(*await (await memory()).documents(limit, offset, uri_glob, tags or []))
 
     @tool(read_only=True)
     async def ShowDocument(call: Call, document: Name) -> ShownDocument:

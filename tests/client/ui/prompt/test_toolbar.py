@@ -21,6 +21,10 @@ def test_tokens_that_the_server_did_not_count_are_about_so_many() -> None:
     assert shown(status) == " gpt-x · about 345 tokens"
 
 
+def test_the_toolbar_shows_which_documents_are_asked() -> None:
+    assert shown(Status("offline", scope="notes/")) == " offline · in notes/"
+
+
 def test_the_toolbar_shows_nothing_that_is_not_known_yet() -> None:
     assert shown(Status()) == " starting"
 

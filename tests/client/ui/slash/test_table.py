@@ -36,7 +36,7 @@ from tests.support.screens import piped_screen
 from tests.support.turns import settings_in
 
 NAMES = (
-    *("help", "inject", "query", "sources", "why", "memory", "forget", "undo", "model", "system"),
+    *("help", "inject", "query", "in", "sources", "why", "memory", "forget", "undo", "model", "system"),
     *("new", "sessions", "resume", "export", "retry", "copy", "clear", "quit"),
 )
 
@@ -135,6 +135,29 @@ async def test_two_slashes_send_text_that_begins_with_one(asked: Room) -> None:
     await asked.say("//tea is what?")
     assert asked.context.app.last_turn is not None
     assert asked.context.app.last_turn.question == "/tea is what?"
+
+
+async def test_only_some_documents_can_be_asked(asked: Room) -> None:
+    assert "All documents are asked." in await asked.run("/in")
+    shown = await asked.run("/in coffee")
+    assert shown == "Only coffee is asked (1 document). /in * asks all documents again.\n"
+    assert asked.context.status.scope == "coffee"
+    assert "Green tea" not in await asked.run("/query green tea")
+    await asked.say("How hot is green tea brewed?")
+    assert asked.context.app.last_turn is not None
+    uris = {candidate.hit.uri for candidate in asked.context.app.last_turn.trace.candidates}
+    assert not any("tea.md" in uri for uri in uris)
+    assert "No document in memory matches milk." in await asked.say("/in milk")
+    assert asked.context.status.scope == "coffee"
+    assert "All documents are asked." in await asked.run("/in *")
+    assert "Green tea" in await asked.run("/query green tea")
+
+
+@pytest.mark.parametrize("words", ["coffee", "my coffee.md", "*coffee*", "COFF"])
+async def test_documents_are_listed_by_the_names_that_are_shown(asked: Room, words: str) -> None:
+    shown = await asked.run(f"/memory {words}")
+    assert "my coffee.md" in shown
+    assert "tea.md" not in shown
 
 
 async def test_help_lists_every_command_or_explains_one(room: Room) -> None:

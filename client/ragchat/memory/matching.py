@@ -1,0 +1,96 @@
+"""Which documents a user's words mean: one document, a folder, a glob, a tag, or a part of a name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from msgspec import Struct
+
+from ragchat.errors import MemoryRefused, NoDocumentMatches, SeveralDocumentsMatch
+from ragchat.memory.client import DOCUMENT_NOT_FOUND, MemoryClient
+from ragchat.memory.types import DocumentInfo, Documents
+from ragchat.uris import exact_glob, folder_globs, is_glob, part_globs, path_globs, references
+
+DOCUMENT_ID = re.compile(r"[0-9a-f]{16}")
+# Documents without a URI of their own. They are shown by their titles; so many of them are looked at.
+UNNAMED, MOST_UNNAMED = "sha256:*", 10_000
+
+
+class Match(Struct, frozen=True):
+    """The documents that words mean: the first of them, how many there are, and the filter for a query.
+
+    `filter` is None if no filter can express it.
+    """
+
+    documents: list[DocumentInfo]
+    total: int
+    filter: dict[str, Any] | None
+
+
+async def match(memory: MemoryClient, words: str, limit: int = 1) -> Match:
+    """The documents that `words` mean, at most `limit` of them. Raises NoDocumentMatches.
+
+    The first meaning that any document fits counts: an id, a URI, the path of a file or folder, a glob, a
+    tag, a part of the name that is shown.
+    """
+    if DOCUMENT_ID.fullmatch(words) and (document := await _by_id(memory, words)):
+        return Match([document], 1, {"uri": exact_glob(document.uri)})
+    for filter in _meanings(words):
+        page = await memory.documents(limit, uri_glob=filter.get("uri"), tags=filter.get("tags"))
+        if page.total:
+            return Match(page.documents, page.total, filter)
+    unnamed = await memory.documents(MOST_UNNAMED, uri_glob=UNNAMED)
+    titled = [document for document in unnamed.documents if words.casefold() in document.title.casefold()]
+    if not titled:
+        raise NoDocumentMatches(words)
+    return Match(
+        titled[:limit], len(titled), {"uri": exact_glob(titled[0].uri)} if len(titled) == 1 else None
+    )
+
+
+async def listed(memory: MemoryClient, words: str, limit: int) -> Documents:
+    """The documents that `words` mean, all for "", at most `limit` of them; none if nothing matches."""
+    if not words:
+        return await memory.documents(limit)
+    try:
+        found = await match(memory, words, limit)
+    except NoDocumentMatches:
+        return Documents([], 0)
+    return Documents(found.documents, found.total)
+
+
+async def filter_of(memory: MemoryClient, words: str) -> dict[str, Any]:
+    """The filter of a query for the documents that `words` mean.
+
+    Raises NoDocumentMatches, SeveralDocumentsMatch.
+    """
+    found = await match(memory, words, limit=MOST_UNNAMED)
+    if found.filter is None:
+        raise SeveralDocumentsMatch(words, [document.document_id for document in found.documents])
+    return found.filter
+
+
+def _meanings(words: str) -> Iterator[dict[str, Any]]:
+    """Filters for what `words` may mean, the likeliest first."""
+    for reference in references(words):
+        yield {"uri": exact_glob(reference)}
+    for glob in folder_globs(words):
+        yield {"uri": glob}
+    if is_glob(words):
+        for glob in path_globs(words):
+            yield {"uri": glob}
+    yield {"tags": [words]}
+    if not is_glob(words):
+        for glob in part_globs(words):
+            yield {"uri": glob}
+
+
+async def _by_id(memory: MemoryClient, document_id: str) -> DocumentInfo | None:
+    try:
+        return await memory.show(document_id)
+    except MemoryRefused as error:
+        if error.word != DOCUMENT_NOT_FOUND:
+            raise
+        return None

@@ -1,0 +1,54 @@
+"""A memory of which only some documents are asked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from ragchat.memory.matching import filter_of
+from ragchat.turn.retrieval import Memory
+
+if TYPE_CHECKING:
+    from ragchat.memory.client import MemoryClient
+    from ragchat.memory.types import QueryResult, ToolResult
+    from ragmcp.protocol.schema.tools import ToolInfo
+
+# The tool that searches. It takes the same filter when a model calls it.
+QUERY = "Query"
+EVERYTHING = "*"
+
+
+class Scope:
+    """Passes calls on to `memory`, but searches only the documents that `narrow` chose; at first all.
+
+    `name` is what the user called them, "" for all.
+    """
+
+    def __init__(self, memory: Memory) -> None:
+        self.name = ""
+        self._memory = memory
+        self._filter: dict[str, Any] = {}
+
+    async def narrow(self, name: str) -> None:
+        """Search only the documents that `name` means; all for `*`.
+
+        Raises NoDocumentMatches, SeveralDocumentsMatch.
+        """
+        if name == EVERYTHING:
+            self.name, self._filter = "", {}
+            return
+        self._filter = await filter_of(cast("MemoryClient", self._memory), name)
+        self.name = name
+
+    async def query(self, text: str, top_k: int = 8, filter: dict[str, Any] | None = None) -> QueryResult:
+        return await self._memory.query(text, top_k, {**(filter or {}), **self._filter} or None)
+
+    async def tools(self) -> list[ToolInfo]:
+        return await self._memory.tools()
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
+        if name == QUERY and self._filter:
+            # A model may narrow the search down further, but not widen it.
+            chosen = arguments.get("filter")
+            own = chosen if isinstance(chosen, dict) else {}
+            arguments = {**arguments, "filter": {**own, **self._filter}}
+        return await self._memory.call(name, arguments)

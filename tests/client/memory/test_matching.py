@@ -1,0 +1,89 @@
+"""Which documents a user's words mean."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from ragchat.errors import NoDocumentMatches, SeveralDocumentsMatch
+from ragchat.memory.client import MemoryClient
+from ragchat.memory.matching import filter_of, match
+from tests.support.memory import memory_in
+
+NAMES = ("notes/flat.md", "notes/garden.md", "my [x] dir/Öl.md", "flat.txt")
+
+
+@asynccontextmanager
+async def loaded(folder: Path) -> AsyncIterator[MemoryClient]:
+    """Memory with four files of `folder`, one tagged, two documents without a URI, and one of the web."""
+    async with memory_in(folder) as memory:
+        for name in NAMES:
+            tags = ["home"] if name == "notes/flat.md" else []
+            await memory.inject(f"This is {name}.", {"uri": (folder / name).as_uri(), "tags": tags})
+        for number in (1, 2):
+            await memory.inject(f"Tea number {number}.", {"title": f"Tea {number}"})
+        await memory.inject("This is a page.", {"uri": "https://example.org/a?b=[1]"})
+        yield memory
+
+
+@pytest.mark.parametrize(
+    ("words", "names"),
+    [
+        ("notes/flat.md", ["notes/flat.md"]),
+        ("./notes/../notes/flat.md", ["notes/flat.md"]),
+        ("notes", ["notes/flat.md", "notes/garden.md"]),
+        ("notes/", ["notes/flat.md", "notes/garden.md"]),
+        ("my [x] dir", ["my [x] dir/Öl.md"]),
+        ("notes/*.md", ["notes/flat.md", "notes/garden.md"]),
+        ("flat.*", ["flat.txt"]),
+        ("*/flat.md", ["notes/flat.md"]),
+        ("*Ö*", []),
+        ("gard*", ["notes/garden.md"]),
+        ("home", ["notes/flat.md"]),
+        ("Öl", ["my [x] dir/Öl.md"]),
+        ("GARDEN", ["notes/garden.md"]),
+        ("https://example.org/a?b=[1]", ["https://example.org/a?b=[1]"]),
+        ("https://example.org/", ["https://example.org/a?b=[1]"]),
+        ("tea 2", ["Tea 2"]),
+        ("Tea", ["Tea 1", "Tea 2"]),
+        ("coffee", []),
+    ],
+)
+async def test_words_mean_a_document_a_folder_a_glob_a_tag_or_a_part_of_a_name(
+    words: str, names: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    async with loaded(tmp_path) as memory:
+        if not names:
+            with pytest.raises(NoDocumentMatches):
+                await match(memory, words)
+            return
+        found = await match(memory, words, limit=100)
+        shown = {(tmp_path / name).as_uri(): name for name in NAMES}
+        assert {shown.get(info.uri, info.title or info.uri) for info in found.documents} == set(names)
+        assert found.total == len(names)
+        assert (await match(memory, words)).total == len(names)
+
+
+async def test_a_document_is_found_by_its_id(tmp_path: Path) -> None:
+    async with loaded(tmp_path) as memory:
+        listed = (await memory.documents()).documents[0]
+        assert [info.uri for info in (await match(memory, listed.document_id)).documents] == [listed.uri]
+        with pytest.raises(NoDocumentMatches):
+            await match(memory, "0123456789abcdef")
+
+
+async def test_a_filter_finds_only_what_the_words_mean(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    async with loaded(tmp_path) as memory:
+        hits = (await memory.query("this", filter=await filter_of(memory, "my [x] dir"))).hits
+        assert [hit.uri for hit in hits] == [(tmp_path / "my [x] dir/Öl.md").as_uri()]
+        hits = (await memory.query("number", filter=await filter_of(memory, "tea 1"))).hits
+        assert [hit.title for hit in hits] == ["Tea 1"]
+        with pytest.raises(SeveralDocumentsMatch, match="The titles of 2 documents"):
+            await filter_of(memory, "Tea")

@@ -1,0 +1,32 @@
+"""A memory of which only some documents are asked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ragchat.errors import NoDocumentMatches
+from ragchat.turn.scope import Scope
+from tests.support.memory import memory_in
+
+
+async def test_searches_of_the_chat_and_of_a_model_are_limited_to_the_scope(tmp_path: Path) -> None:
+    async with memory_in(tmp_path) as memory:
+        for name in ("work", "home"):
+            await memory.inject(f"The {name} boiler needs 2 bar.", {"uri": f"note:{name}", "tags": [name]})
+        scope = Scope(memory)
+        assert len((await scope.query("boiler")).hits) == 2
+        await scope.narrow("home")
+        assert [hit.uri for hit in (await scope.query("boiler")).hits] == ["note:home"]
+        assert [hit.uri for hit in (await scope.query("boiler", filter={"uri": "note:work"})).hits] == []
+        for arguments in ({}, {"filter": None}, {"filter": {"tags": ["work"]}}):
+            result = await scope.call("Query", {"query": "boiler", **arguments})
+            assert [hit.uri for hit in result.hits] == ["note:home"]
+        assert scope.name == "home"
+        with pytest.raises(NoDocumentMatches):
+            await scope.narrow("garden")
+        assert scope.name == "home"
+        await scope.narrow("*")
+        assert scope.name == ""
+        assert len((await scope.query("boiler")).hits) == 2
