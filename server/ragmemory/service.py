@@ -202,7 +202,7 @@ class MemoryService:
         try:
             return await self._embedder.embed_query(text, self._indexing.word_weights)
         except EmbedderUnavailable as error:
-            notices.append(f"Searched by words alone. {error}")
+            notices.append(f"Searched by words alone. {error} {error.hint}")
             return None
 
     # Read

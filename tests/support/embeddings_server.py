@@ -24,10 +24,12 @@ class EmbeddingsServer:
 
     url: str = ""
     dimensions: int = 3
+    message: str = ""  # of errors
     script: list[int] = field(default_factory=list)
     requests: list[dict[str, Any]] = field(default_factory=list)
     keys: list[str] = field(default_factory=list)
     forgets_one: bool = False
+    per_token: bool = False  # a vector for each token, as a server without pooling sends
     hold_after: float = math.inf
     reached: threading.Event = field(default_factory=threading.Event)
     go: threading.Event = field(default_factory=threading.Event)
@@ -39,15 +41,11 @@ class EmbeddingsServer:
             self.go.wait(LONGEST_SECONDS)
         status = self.script.pop(0) if self.script else 200
         if status != 200:
-            return status, {"error": {"message": f"scripted {status}", "type": "scripted"}}
-        rows = [
-            {
-                "object": "embedding",
-                "index": n,
-                "embedding": [float(len(text)), *[1.0] * (self.dimensions - 1)],
-            }
-            for n, text in enumerate(body["input"])
-        ]
+            return status, {"error": {"message": self.message or f"scripted {status}", "type": "scripted"}}
+        vectors: list[Any] = [[float(len(text)), *[1.0] * (self.dimensions - 1)] for text in body["input"]]
+        if self.per_token:
+            vectors = [[vector] * 4 for vector in vectors]
+        rows = [{"object": "embedding", "index": n, "embedding": vector} for n, vector in enumerate(vectors)]
         # In any order: the index counts.
         rows.reverse()
         return 200, {
@@ -68,7 +66,7 @@ def embeddings_server() -> Iterator[EmbeddingsServer]:
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             told.keys.append(self.headers.get("Authorization", ""))
-            status, answer = told.answer(body)
+            status, answer = told.answer(body) if self.path.startswith("/v1/") else (404, {})
             data = json.dumps(answer).encode()
             self.send_response(status)
             self.send_header("Content-Type", "application/json")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import os
+import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from ragconfig.redaction import redacted
@@ -25,10 +26,24 @@ DEFAULT_URL = "https://api.openai.com/v1"
 BYTES_PER_TOKEN = 4
 # Statuses that blame the input: a text is too long, or cannot be embedded.
 REFUSED = (400, 413, 422)
+# A query does not wait longer: it can be answered by words alone, and the chat waits for 10 seconds.
+QUERY_SECONDS = 8.0
+# For so long after a failure that may pass, queries send no request.
+DOWN_SECONDS = 30.0
+
+PER_TOKEN = "it sends one vector for each token instead of one for each text (it does no pooling)"
+POOLING_HINT = (
+    "Start the server with pooling (llama.cpp: --pooling mean; llama-cpp-python: --pooling_type 1), "
+    "or with a model made for embeddings."
+)
 
 
 class OpenAIEmbedder:
-    """The client retries by itself, with backoff and Retry-After (429, 5xx, no response)."""
+    """For documents, the client retries by itself, with backoff and Retry-After (429, 5xx, no response).
+
+    After a failure that may pass, queries fail with the same error for a while, and documents are tried once
+    until a request succeeds.
+    """
 
     def __init__(self, settings: EmbedderSettings) -> None:
         self.settings = settings
@@ -36,6 +51,8 @@ class OpenAIEmbedder:
         self.base_url = settings.base_url or os.environ.get("OPENAI_BASE_URL") or DEFAULT_URL
         self.identity = f"openai:{urlsplit(self.base_url).netloc}:{settings.model}"
         self._client: AsyncOpenAI | None = None
+        self._down: EmbedderUnavailable | None = None
+        self._down_since = 0.0
 
     def warm_up(self) -> None:
         """There is nothing to load."""
@@ -52,7 +69,10 @@ class OpenAIEmbedder:
     async def embed_query(self, text: str, weights: WordWeights) -> NDArray[np.float32] | None:  # noqa: ARG002
         if not text.strip():
             return None
-        vector: NDArray[np.float32] = (await self._request([text]))[0]
+        if self._down is not None and time.monotonic() < self._down_since + DOWN_SECONDS:
+            raise EmbedderUnavailable(self.identity, self._down.reason, self._down.hint)
+        seconds = min(self.settings.timeout_seconds, QUERY_SECONDS)
+        vector: NDArray[np.float32] = (await self._request([text], retries=0, seconds=seconds))[0]
         return vector
 
     async def aclose(self) -> None:
@@ -74,20 +94,36 @@ class OpenAIEmbedder:
             )
         return self._client
 
-    async def _request(self, inputs: Sequence[str]) -> NDArray[np.float32]:
+    async def _request(
+        self, inputs: Sequence[str], retries: int | None = None, seconds: float | None = None
+    ) -> NDArray[np.float32]:
         """(n, d) float32, unit length, in the order of `inputs`."""
         import numpy as np
         from openai import OpenAIError
 
         from ragmemory.embedders.unit import unit
 
+        if retries is None:
+            retries = 0 if self._down else self.settings.retries
+        client = self._connected().with_options(
+            max_retries=retries, timeout=seconds or self.settings.timeout_seconds
+        )
         try:
-            answer = await self._connected().embeddings.create(
+            answer = await client.embeddings.create(
                 model=self.settings.model, input=list(inputs), encoding_format="float"
             )
         except OpenAIError as error:
-            raise unavailable(self.identity, self.base_url, error) from error
-        rows = [item.embedding for item in sorted(answer.data, key=lambda item: item.index)]
+            failure = unavailable(self.identity, self.base_url, error)
+            if may_pass(error):
+                self._down, self._down_since = failure, time.monotonic()
+            raise failure from error
+        self._down = None
+        rows = vectors_in(answer)
+        if rows is None:
+            hint = advice(self.base_url, "Check embedder.base_url.")
+            raise EmbedderUnavailable(self.identity, f"{self.base_url} sent no embeddings", hint)
+        if any(isinstance(row[0], list) for row in rows if row):
+            raise EmbedderUnavailable(self.identity, PER_TOKEN, POOLING_HINT)
         widths = {len(row) for row in rows} | ({self.dimensions} if self.dimensions else set())
         if len(rows) != len(inputs) or len(widths) != 1 or 0 in widths:
             reason = (
@@ -96,6 +132,26 @@ class OpenAIEmbedder:
             raise EmbedderUnavailable(self.identity, reason, "Check embedder.model and embedder.base_url.")
         self.dimensions = widths.pop()
         return unit(np.array(rows, np.float32))
+
+
+def vectors_in(answer: object) -> list[list[Any]] | None:
+    """The vectors of an answer in order; None if it is a web page, or has none."""
+    data = getattr(answer, "data", None)
+    if not isinstance(data, list) or not all(isinstance(item.embedding, list) for item in data):
+        return None
+    return [item.embedding for item in sorted(data, key=lambda item: item.index)]
+
+
+def may_pass(error: OpenAIError) -> bool:
+    """Whether the same request may succeed later."""
+    import openai
+
+    return isinstance(error, (openai.APIConnectionError, openai.RateLimitError, openai.InternalServerError))
+
+
+def advice(base_url: str, otherwise: str) -> str:
+    """Most servers have their API under /v1."""
+    return otherwise if "/v1" in urlsplit(base_url).path else f"Did you mean {base_url.rstrip('/')}/v1?"
 
 
 def unavailable(identity: str, base_url: str, error: OpenAIError) -> EmbedderUnavailable:
@@ -114,11 +170,15 @@ def unavailable(identity: str, base_url: str, error: OpenAIError) -> EmbedderUna
             return EmbedderUnavailable(identity, f"{base_url} refused the key", hint)
         case openai.NotFoundError():
             hint = "Check embedder.model and embedder.base_url; Ollama needs `ollama pull` first."
-            return EmbedderUnavailable(identity, f"{base_url} does not know the model", hint)
+            reason = f"{base_url} does not know the model"
+            return EmbedderUnavailable(identity, reason, advice(base_url, hint))
         case openai.RateLimitError():
             return EmbedderUnavailable(
                 identity, f"{base_url} asks for a slower pace or a paid plan", "Try again later."
             )
+        case openai.APIStatusError(message=message) if "pooling" in message.lower():
+            # llama.cpp, which sends one vector per token only outside of /v1.
+            return EmbedderUnavailable(identity, f"it does no pooling: {redacted(message)}", POOLING_HINT)
         case openai.APIStatusError(status_code=status, message=message):
             kind = TextRefused if status in REFUSED else EmbedderUnavailable
             return kind(identity, f"{base_url} answered {status}: {redacted(message)}")

@@ -105,6 +105,66 @@ async def test_a_silent_server_is_an_embedder_that_is_not_available() -> None:
         await embedder.aclose()
 
 
+async def test_a_vector_for_each_token_is_named_as_missing_pooling(
+    server: EmbeddingsServer, embedder: OpenAIEmbedder
+) -> None:
+    server.per_token = True
+    with pytest.raises(EmbedderUnavailable, match="no pooling") as caught:
+        await embedder.embed_documents(["one text"], [""])
+    assert "--pooling mean" in caught.value.hint
+
+
+async def test_a_server_that_refuses_to_embed_without_pooling_does_not_blame_the_text(
+    server: EmbeddingsServer, embedder: OpenAIEmbedder
+) -> None:
+    server.script, server.message = [400], "Pooling type 'none' is not OAI compatible."
+    with pytest.raises(EmbedderUnavailable) as caught:
+        await embedder.embed_documents(["one text"], [""])
+    assert not isinstance(caught.value, TextRefused)
+    assert "--pooling mean" in caught.value.hint
+
+
+async def test_after_a_failure_queries_send_no_request_for_a_while(
+    server: EmbeddingsServer, embedder: OpenAIEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.script = [503]
+    for _ in range(3):
+        with pytest.raises(EmbedderUnavailable, match="503"):
+            await embedder.embed_query("hello", alike)
+    assert len(server.requests) == 1
+    monkeypatch.setattr("ragmemory.embedders.openai.DOWN_SECONDS", 0.0)
+    assert await embedder.embed_query("hello", alike) is not None
+
+
+async def test_documents_are_tried_once_after_a_failure_and_their_success_ends_it(
+    server: EmbeddingsServer, embedder: OpenAIEmbedder
+) -> None:
+    server.script = [503, 503]
+    with pytest.raises(EmbedderUnavailable):
+        await embedder.embed_query("hello", alike)
+    with pytest.raises(EmbedderUnavailable):
+        await embedder.embed_documents(["a"], [""])
+    assert len(server.requests) == 2
+    await embedder.embed_documents(["a"], [""])
+    assert await embedder.embed_query("hello", alike) is not None
+
+
+async def test_a_wrong_model_is_not_remembered(server: EmbeddingsServer, embedder: OpenAIEmbedder) -> None:
+    server.script = [404]
+    with pytest.raises(EmbedderUnavailable):
+        await embedder.embed_query("hello", alike)
+    assert await embedder.embed_query("hello", alike) is not None
+
+
+async def test_a_base_url_without_its_v1_has_a_hint(server: EmbeddingsServer) -> None:
+    url = server.url.removesuffix("/v1")
+    embedder = OpenAIEmbedder(settings(url))
+    with pytest.raises(EmbedderUnavailable) as caught:
+        await embedder.embed_query("hello", alike)
+    assert caught.value.hint == f"Did you mean {url}/v1?"
+    await embedder.aclose()
+
+
 async def test_other_dimensions_than_before_are_refused(
     server: EmbeddingsServer, embedder: OpenAIEmbedder
 ) -> None:
