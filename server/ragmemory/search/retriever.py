@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ragmemory.search.index.ascending import distinct, is_among
 from ragmemory.search.ranking import Scored, fuse, pair_scores, relevance, without_duplicates
-from ragmemory.text.analysis import has_content_words, query_stems, stems, terms
+from ragmemory.text.analysis import has_content_words, query_stems, query_terms, stems, terms
 
 if TYPE_CHECKING:
     import numpy as np
@@ -56,7 +56,7 @@ class Retriever:
             excluded = np.union1d(
                 excluded, np.delete(np.arange(len(index.rows)), index.rows.with_ids(allowed))
             )
-        lexical = index.bm25.search(terms(query_stems(query.text)), excluded)
+        lexical = index.bm25.search(query_terms(query.text), excluded)
         similarity = None if vector is None else index.vectors.search(vector, excluded)
         halves = [half for half in (lexical, similarity) if half]
         first = self._boosted_rows(boosted, excluded, lexical)

@@ -191,3 +191,24 @@ def test_removed_chunks_are_never_found_again(rounds: int) -> None:
     assert all(
         hit.chunk_id < len(HOUSE) or hit.chunk_id == len(notes.texts) for hit in notes.ask("soup key car")
     )
+
+
+@pytest.mark.parametrize("question", ["retry_after", "retryAfter", "RetryAfter", "what is the retryAfter?"])
+def test_an_identifier_is_found_in_every_spelling_before_its_parts(question: str) -> None:
+    notes = Notes(
+        *KITCHEN,
+        *HOUSE,
+        "We retry a job when the queue is empty, and after lunch.",
+        "retry_after = 30\n",
+        "const retryAfter = 30;\n",
+        "class RetryAfter(Header): ...\n",
+    )
+    best = [found.chunk_id for found in notes.ask(question)[:4]]
+    first = len(KITCHEN) + len(HOUSE) + 1
+    assert set(best[:3]) == {first + 1, first + 2, first + 3}
+    assert best[3] == first
+
+
+def test_a_part_of_an_identifier_finds_it() -> None:
+    notes = Notes(*KITCHEN, *HOUSE, "def parseHttpResponse(data): ...\n")
+    assert notes.ask("which function handles a response?")[0].chunk_id == len(KITCHEN) + len(HOUSE) + 1

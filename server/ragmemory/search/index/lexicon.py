@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from ragmemory.text.analysis import folded, hashes, stemmer, terms
+from ragmemory.text.analysis import folded, hashes, identifier_words, stemmer, terms
 from ragmemory.text.growing_array import GrowingArray
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ class Terms(NamedTuple):
 
 
 class Analysed(NamedTuple):
-    """`stems` in the order of the texts; `terms` differ from them in scripts without spaces."""
+    """`stems` in the order of the texts; `terms` differ in scripts without spaces, and in identifiers."""
 
     stems: Terms
     terms: Terms
@@ -52,13 +52,25 @@ class Lexicon:
         split = [split_words(text) for text in texts]
         stems = self._numbered([words for words, _ in split])
         is_same = all(words is terms for words, terms in split)
-        return Analysed(stems, stems if is_same else self._numbered([terms for _, terms in split]))
+        terms = stems if is_same else self._numbered([terms for _, terms in split])
+        more = [identifier_words(text) for text in texts]
+        return Analysed(stems, joined(terms, self._numbered(more)) if any(more) else terms)
 
     def _numbered(self, texts: Sequence[bytes]) -> Terms:
         numbers, owners, new = self._vocabulary.look_up(texts)
         if new:
             self._names.append(hashes(stemmer().stemWords([word.decode() for word in new])))
         return Terms(self._names.rows, numbers, owners, len(texts))
+
+
+def joined(terms: Terms, more: Terms) -> Terms:
+    """All terms of the same texts. `more` was numbered later: it has the names of both."""
+    import numpy as np
+
+    return more._replace(
+        numbers=np.concatenate([terms.numbers, more.numbers]),
+        owners=np.concatenate([terms.owners, more.owners]),
+    )
 
 
 def split_words(text: str) -> tuple[bytes, bytes]:
