@@ -5,6 +5,8 @@ The ranges of the numbers are in `ragconfig/ranges.toml`: loading checks those o
 
 from __future__ import annotations
 
+from typing import Any
+
 from msgspec import Struct
 
 
@@ -19,6 +21,10 @@ class ModelSettings(Struct):
     ollama_seconds: float
     context_tokens: int
     answer_tokens: int
+    temperature: float
+    max_tokens: int
+    reasoning_effort: str
+    extra_body: dict[str, Any]
     timeout_seconds: float
     retries: int
 

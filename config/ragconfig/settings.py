@@ -24,7 +24,14 @@ T = TypeVar("T")
 
 Table = dict[str, Any]
 
-KINDS = {str: "text", int: "a whole number", float: "a number", bool: "true or false", list: "texts"}
+KINDS = {
+    str: "text",
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    list: "texts",
+    dict: "a table",
+}
 PACKAGED = ("memory.toml", "chat.toml")
 RANGES = "ranges.toml"
 USER_FILE = "config.toml"
@@ -229,14 +236,16 @@ def _key_of(variable: str, settings: Settings) -> str | None:
 
 
 def _typed(text: str, settings: Settings, key: str, variable: str) -> Any:
-    """A variable's text as the type its packaged value has; lists are separated by commas."""
+    """A variable's text as the type its packaged value has: a list with commas, a table as JSON."""
     table, _, name = key.partition(".")
     current = settings.tables[table][name]
     if isinstance(current, list):
         return [part.strip() for part in text.split(",") if part.strip()]
     try:
+        if isinstance(current, dict):
+            return msgspec.json.decode(text, type=dict)
         return msgspec.convert(text, type(current), strict=False)
-    except msgspec.ValidationError:
+    except msgspec.DecodeError:  # also the base of ValidationError
         reason = f"it takes {KINDS[type(current)]}, not {_shown(text)}"
         raise InvalidSetting(key, reason, f"the environment variable {variable}") from None
 

@@ -237,6 +237,16 @@ def test_both_ends_of_a_range_are_in_it(home: Path, table: str, name: str) -> No
         assert load(home).tables[table][name] == end
 
 
+def test_a_table_comes_from_a_file_or_as_json_from_the_environment(home: Path) -> None:
+    user_file(home, "[model.extra_body]\ntop_k = 40")
+    assert load(home).tables["model"]["extra_body"] == {"top_k": 40}
+    variable = "RAGCHAT_MODEL_EXTRA_BODY"
+    assert load(home, {variable: '{"seed": 1}'}).tables["model"]["extra_body"] == {"seed": 1}
+    for text in ("seed=1", "[1]"):
+        with pytest.raises(SettingsError, match=r"model\.extra_body is not usable: it takes a table"):
+            load(home, {variable: text})
+
+
 def test_the_file_to_start_from_shows_the_ranges() -> None:
     text = template()
     assert "\n#top_k = 8  # 1 to 100\n" in text

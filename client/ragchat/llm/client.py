@@ -30,6 +30,8 @@ CONNECT_SECONDS = 5.0
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 8.0
 # A server that asks for a longer pause gets no other attempt: the user decides.
 LONGEST_RETRY_AFTER = 120.0
+# Fields that are left out for servers that refuse them; for max_tokens there is another name.
+OPTIONAL = frozenset({"stream_options", "tools", "max_tokens"})
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 # Gets the error of a failed attempt, and the seconds until the next one.
@@ -57,7 +59,7 @@ class Model:
         self.place = place
         self.settings = settings
         self._client: openai.AsyncOpenAI | None = None
-        self._refused: set[str] = set()  # optional arguments that this server has refused
+        self._refused: set[str] = set()  # those of OPTIONAL that this server has refused
 
     @property
     def name(self) -> str:
@@ -169,19 +171,35 @@ class Model:
     ) -> Any:
         """Chunks if `stream`, else a ChatCompletion, or the text of an answer that is not JSON."""
         client = await self.load()
-        optional: dict[str, Any] = {"tools": list(tools)}
-        if stream:
-            optional["stream_options"] = {"include_usage": True}
         while True:
-            extra = {name: value for name, value in optional.items() if value and name not in self._refused}
+            fields = self._fields(tools, stream=stream)
             try:
                 create: Any = client.chat.completions.create
-                return await create(model=self.place.name, messages=list(messages), stream=stream, **extra)
+                return await create(model=self.place.name, messages=list(messages), stream=stream, **fields)
             except Exception as error:
-                refused = next((name for name in extra if _complains_of(error, name)), None)
+                refused = next(
+                    (name for name in OPTIONAL & fields.keys() if _complains_of(error, name)), None
+                )
                 if refused is None:
                     raise self._mapped(error, tokens) from error
                 self._refused.add(refused)
+
+    def _fields(self, tools: Sequence[dict[str, Any]], *, stream: bool) -> dict[str, Any]:
+        """The fields of a request besides the model and the messages."""
+        settings = self.settings
+        fields: dict[str, Any] = {
+            "stream_options": {"include_usage": True} if stream else None,
+            "tools": list(tools),
+            "max_tokens": settings.max_tokens,
+            "reasoning_effort": settings.reasoning_effort,
+            "extra_body": settings.extra_body,
+        }
+        fields = {name: value for name, value in fields.items() if value and name not in self._refused}
+        if settings.temperature >= 0:
+            fields["temperature"] = settings.temperature
+        if settings.max_tokens and "max_tokens" in self._refused:
+            fields["max_completion_tokens"] = settings.max_tokens
+        return fields
 
     def _mapped(self, error: Exception, tokens: int = 0, *, begun: bool = False) -> ModelError:
         return mapped(error, self.place, tokens=tokens, seconds=self.settings.timeout_seconds, begun=begun)

@@ -8,6 +8,7 @@ from functools import partial
 
 import anyio
 import pytest
+from msgspec.structs import replace
 
 from ragchat.llm import errors
 from ragchat.llm.client import Model
@@ -31,6 +32,10 @@ def settings(retries: int = 0, timeout: float = 10.0) -> ModelSettings:
         ollama_seconds=0.1,
         context_tokens=4096,
         answer_tokens=512,
+        temperature=-1.0,
+        max_tokens=0,
+        reasoning_effort="",
+        extra_body={},
         timeout_seconds=timeout,
         retries=retries,
     )
@@ -111,6 +116,39 @@ async def test_a_model_without_tools_is_asked_without_them() -> None:
     with OpenAIServer([refusal, Reply("Hi.")]) as server:
         assert (await answer(server.base_url)).text == "Hi."
     assert ["tools" in request for request in server.requests] == [True, False]
+
+
+async def test_fields_that_the_user_sets_are_sent_and_no_others() -> None:
+    chosen = replace(
+        settings(), temperature=0.0, max_tokens=99, reasoning_effort="low", extra_body={"top_k": 40}
+    )
+    with OpenAIServer() as server:
+        for each in (settings(), chosen):
+            async with model_at(server.base_url) as model:
+                model.settings = each
+                await model.complete(HELLO, on_text=ignore)
+    plain, with_fields = server.requests
+    fields = {"temperature": 0.0, "max_tokens": 99, "reasoning_effort": "low", "top_k": 40}
+    assert with_fields == plain | fields
+    assert not fields.keys() & plain.keys()
+
+
+async def test_a_model_that_does_not_take_max_tokens_gets_its_newer_name() -> None:
+    refusal = Reply(status=400, message="'max_tokens' is not supported. Use 'max_completion_tokens' instead.")
+    with OpenAIServer([refusal, Reply("Hi.")]) as server:
+        async with model_at(server.base_url) as model:
+            model.settings = replace(settings(), max_tokens=99)
+            assert (await model.complete(HELLO, on_text=ignore)).text == "Hi."
+    assert server.requests[1]["max_completion_tokens"] == 99
+    assert "max_tokens" not in server.requests[1]
+
+
+async def test_a_field_of_the_user_that_the_server_refuses_is_not_dropped() -> None:
+    with OpenAIServer([Reply(status=400, message="temperature must be 1"), Reply("Hi.")]) as server:
+        async with model_at(server.base_url) as model:
+            model.settings = replace(settings(), temperature=0.5)
+            with pytest.raises(errors.ModelRefused, match="temperature must be 1"):
+                await model.complete(HELLO, on_text=ignore)
 
 
 @pytest.mark.parametrize(
