@@ -10,6 +10,7 @@ import os
 import secrets
 from collections.abc import Mapping
 from dataclasses import replace
+from enum import Enum
 from importlib import import_module
 from types import TracebackType
 
@@ -33,10 +34,18 @@ from ragchat.types import Emit, Notice, Session, Turn, ignore
 from ragconfig.settings import Settings
 
 
+class Keeps(Enum):
+    """How the turns of an `App` are saved."""
+
+    CONVERSATION = "conversation"
+    ONE_SHOT = "one shot"  # a new session of theirs is not offered for continuing in the chat
+    NOTHING = "nothing"
+
+
 class App:
     """`model` is the model in use, `session` the current session, `sessions` the store of all.
 
-    `scope` is the part of `memory` that is asked.
+    `scope` is the part of `memory` that is asked, `keeps` how turns are saved.
 
     The caller opens and closes `memory`. Raises SettingsError and PromptUnreadable for bad settings.
     """
@@ -47,6 +56,7 @@ class App:
         self.scope = Scope(memory)
         self.sessions = SessionStore(sessions_path(settings))
         self.session = _new_session()
+        self.keeps = Keeps.CONVERSATION
         model, tools = settings.table("model", ModelSettings), settings.table("tools", ToolSettings)
         self.model = ModelSelection(model, environ)
         self._limits = _limits(model, settings.table("retrieval", RetrievalSettings), tools)
@@ -109,15 +119,21 @@ class App:
     async def resume(self, session_id: str | None = None) -> Session:
         """Continue a past session, given by a prefix of its id. Raises SessionError.
 
-        None: the session used last, apart from the current one.
+        None: the session used last, apart from the current one; a one-shot question only in a one-shot run.
         """
         store, here = self.sessions, self.session.session_id
-        self.session = await (store.load_last(but=here) if session_id is None else store.load(session_id))
+        if session_id is None:
+            self.session = await store.load_last(but=here, one_shots=self.keeps is Keeps.ONE_SHOT)
+        else:
+            self.session = await store.load(session_id)
         self._unanswered = ""
         return self.session
 
     async def ask(self, question: str, emit: Emit = ignore, approve: Approve | None = None) -> Turn:
-        """Answer a question; `emit` gets the events of the turn. The turn is saved. Raises RagChatError."""
+        """Answer a question; `emit` gets the events of the turn. The turn is saved as `keeps` says.
+
+        Raises RagChatError.
+        """
         return await self._take_turn(question, emit, approve, replaced=None)
 
     async def retry(self, emit: Emit = ignore, approve: Approve | None = None) -> Turn:
@@ -161,8 +177,14 @@ class App:
         session.turns = [*history, turn]
         session.title = session.title or session_title(turn.question)
         self._unanswered = ""
+        if self.keeps is Keeps.NOTHING:
+            return turn
         try:
-            await self.sessions.save_turn(turn, replaces=replaced.turn_id if replaced else None)
+            await self.sessions.save_turn(
+                turn,
+                replaces=replaced.turn_id if replaced else None,
+                one_shot=self.keeps is Keeps.ONE_SHOT,
+            )
         except SessionError as error:  # the answer is not withheld because the disk is full
             emit(Notice(f"This turn was not saved. {error}"))
         return turn

@@ -133,7 +133,22 @@ COMMANDS = (
         "ask",
         "ask:ask",
         "answer one question, with sources",
-        (_argument("question", nargs="+", help="the question, or - to read it from stdin"), K, *CONVERSATION),
+        (
+            _argument("question", nargs="+", help="the question, or - to read it from stdin"),
+            K,
+            _argument(
+                "-f",
+                "--file",
+                metavar="FILE",
+                type=_text,
+                action="append",
+                dest="files",
+                default=[],
+                help="ask about this file instead of memory; so is text on stdin",
+            ),
+            _argument("--no-session", action="store_true", help="do not save the question and its answer"),
+            *CONVERSATION,
+        ),
     ),
     Command(
         "inject",
@@ -322,6 +337,10 @@ def usage_error(arguments: argparse.Namespace) -> str:
         return "--session and -c cannot be combined"
     if arguments.model and arguments.offline:
         return "--model and --offline cannot be combined"
+    if arguments.target == "ask:ask" and arguments.no_session and (arguments.session or arguments.resume):
+        return "--no-session cannot be combined with --session and -c"
+    if arguments.target == "ask:ask" and arguments.files and arguments.scope:
+        return "--in chooses documents of memory: it cannot be combined with -f"
     if arguments.target == "inject:inject" and arguments.uri and "-" not in arguments.paths:
         return "--uri is the URI of the document from stdin: it needs the path -"
     if arguments.target == "memory:ls" and arguments.uri and arguments.documents:

@@ -132,6 +132,12 @@ class SeveralDocumentsMatch(RagChatError):
         return len(self.document_ids)
 
 
+class NothingToAskAbout(RagChatError):
+    reason: str
+    code = "NOTHING_TO_ASK_ABOUT"
+    sentence = "There is no text to ask about: {reason}"
+
+
 # Scripts
 
 

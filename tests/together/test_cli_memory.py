@@ -133,6 +133,49 @@ def test_only_some_documents_are_asked_searched_and_listed(ragchat: Program) -> 
     assert ragchat("memory", "ls", "milk").err == "No document matches.\n"
 
 
+LOG = "12:00 start\n12:01 the backup of the photos failed: disk full\n12:02 stop\n"
+
+
+def test_a_question_about_text_on_stdin_or_in_a_file_is_answered_from_it(ragchat: Program) -> None:
+    ragchat("inject", ".")
+    (ragchat.folder / "backup.log").write_text(LOG, encoding="utf-8")
+    piped = ragchat("ask", "What failed?", "--json", stdin=LOG).json
+    assert "backup of the photos failed" in piped["answer"]
+    assert {citation["uri"] for citation in piped["citations"]} == {"stdin"}
+    assert "backup of the photos failed" in ragchat("ask", "-f", "backup.log", "What failed?").out
+    assert "75" in ragchat("ask", "How hot is green tea brewed?", stdin=" \n").out
+    assert "75" in ragchat("ask", "--in", ".", "How hot is green tea brewed?", stdin=LOG).out
+    assert ragchat("memory", "stats", "--json").json["documents"] == 2
+    failed = ragchat("ask", "What failed?", "-f", "gone.log")
+    assert (failed.code, failed.out) == (1, "")
+    assert failed.err.startswith("ragchat: There is no text to ask about: gone.log does not exist.\n")
+    (ragchat.folder / "empty.log").touch()
+    failed = ragchat("ask", "What failed?", "-f", "empty.log", "--json")
+    assert (failed.code, failed.json["error"]["code"]) == (1, "NOTHING_TO_ASK_ABOUT")
+
+
+def test_an_open_stdin_without_text_does_not_hold_a_question_up(ragchat: Program) -> None:
+    ragchat("inject", ".")
+    with ragchat.started("ask", "How hot is green tea brewed?") as held:
+        assert held.stdout is not None
+        assert b"75" in held.stdout.read()
+
+
+def test_a_one_shot_question_is_continued_by_ask_but_not_by_the_chat(ragchat: Program) -> None:
+    ragchat("inject", ".")
+    first = ragchat(stdin="How hot is green tea brewed?\n")
+    assert first.code == 0
+    [conversation] = ragchat("session", "ls", "--json").json["sessions"]
+    once = ragchat("ask", "How is espresso pressed?", "--json").json["session_id"]
+    ragchat("ask", "How is espresso pressed?", "--no-session")
+    assert len(ragchat("session", "ls", "--json").json["sessions"]) == 2
+    assert "How is espresso pressed?" not in ragchat(stdin="/sessions\n").out
+    assert ragchat("-c", stdin="and for how long?\n").code == 0
+    assert len(ragchat("session", "show", conversation["session_id"], "--json").json["turns"]) == 2
+    assert ragchat("ask", "-c", "and for how long?", "--json").json["session_id"] != once
+    assert ragchat("ask", "--session", once, "and for how long?", "--json").json["session_id"] == once
+
+
 def test_memory_can_be_given_to_another_embedder(ragchat: Program) -> None:
     ragchat("inject", ".")
     path = ragchat("memory", "stats", "--json").json["path"]

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import argparse
 import logging
+import os
+import select
 import signal
+import stat
 import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -114,12 +117,14 @@ class Run:
 
 
 _PART_BYTES = 2**16
+# Some programs leave the stdin of what they start open and write nothing to it.
+_FIRST_BYTE_SECONDS = 3.0
 
 
-def read_stdin() -> str:
+def read_stdin(*, may_be_empty: bool = False) -> str:
     """All of stdin as text, decoded like a file. Raises StdinUnusable."""
     from ragchat.errors import StdinUnusable
-    from ragchat.ingest.decoding import LARGEST_BYTES, NotText, decode
+    from ragchat.ingest.decoding import LARGEST_BYTES, EmptyText, NotText, decode
 
     data = _stdin(LARGEST_BYTES + 1)
     if len(data) > LARGEST_BYTES:
@@ -127,7 +132,25 @@ def read_stdin() -> str:
     try:
         return decode(data)[0]
     except NotText as error:
+        if may_be_empty and isinstance(error, EmptyText):
+            return ""
         raise StdinUnusable(str(error)) from None
+
+
+def piped_text() -> str:
+    """The text on stdin, "" if stdin is neither a pipe nor a file, or a pipe without anything in it.
+
+    Raises StdinUnusable.
+    """
+    mode = os.fstat(sys.stdin.fileno()).st_mode
+    is_pipe = stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
+    if not (is_pipe or stat.S_ISREG(mode)):
+        return ""
+    if is_pipe and os.name == "posix":  # elsewhere, only sockets can be waited for
+        ready, _, _ = select.select([sys.stdin], [], [], _FIRST_BYTE_SECONDS)
+        if not ready:
+            return ""
+    return read_stdin(may_be_empty=True)
 
 
 def _stdin(most: int) -> bytes:

@@ -2,17 +2,43 @@
 
 from __future__ import annotations
 
+import tempfile
+from argparse import Namespace
+from dataclasses import replace
 from functools import partial
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
 
-from ragchat.app import App
-from ragchat.commands import Run
+from ragchat.app import App, Keeps
+from ragchat.commands import Run, piped_text
+from ragchat.errors import NothingToAskAbout
 from ragchat.types import Event, Notice
+
+if TYPE_CHECKING:
+    from ragchat.memory.client import MemoryClient
+
+STDIN_URI = "stdin"
+# Of a text that the user names, all passages are relevant; the budget of the prompt limits them.
+ALL_PASSAGES = {"retrieval.min_score": 0.0, "retrieval.top_k": 100}
 
 
 async def ask(run: Run) -> int:
+    """Answer from memory, or from the text on stdin and in the files of `-f`, which is not stored."""
     question = run.words(run.arguments.question)
+    has_no_text = run.arguments.question == ["-"] or run.arguments.scope
+    text = "" if has_no_text else piped_text()
+    if not text and not run.arguments.files:
+        return await _answer(run, question)
+    with tempfile.TemporaryDirectory(prefix="ragchat-ask-", ignore_cleanup_errors=True) as folder:
+        # A memory of its own searches the text like any other document.
+        arguments = Namespace(**{**vars(run.arguments), "memory": str(Path(folder) / "memory.db")})
+        return await _answer(replace(run, arguments=arguments, overrides=ALL_PASSAGES), question, text)
+
+
+async def _answer(run: Run, question: str, text: str = "") -> int:
     async with run.app() as app:
+        await _load(cast("MemoryClient", app.memory), text, run.arguments.files)
+        app.keeps = Keeps.NOTHING if run.arguments.no_session else Keeps.ONE_SHOT
         if run.arguments.session or run.arguments.resume:
             await app.resume(run.arguments.session)
         if run.console.json:
@@ -23,6 +49,23 @@ async def ask(run: Run) -> int:
 
             await AnswerView(Screen.open()).show(partial(app.ask, question))
     return 0
+
+
+async def _load(memory: MemoryClient, text: str, files: list[str]) -> None:
+    """Load the text to ask about. Raises NothingToAskAbout, and what loading raises."""
+    from ragchat.ingest.loading import load_files, load_text
+    from ragchat.ingest.report import InjectReport
+
+    report = InjectReport()
+    if text:
+        report.documents.append(await load_text(memory, text, {"uri": STDIN_URI}))
+    if files:
+        await load_files(memory, files, report=report)
+    for document in report.documents:
+        if document.error:
+            raise NothingToAskAbout(document.error)
+    if report.skipped and not report.documents:
+        raise NothingToAskAbout(f"{report.skipped[0].path} {report.skipped[0].reason}.")
 
 
 async def _as_json(run: Run, app: App, question: str) -> dict[str, Any]:

@@ -40,6 +40,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         """CREATE TRIGGER turn_words_follow AFTER DELETE ON turns
             BEGIN DELETE FROM turn_words WHERE rowid = old.seq; END""",
     ),
+    ("ALTER TABLE sessions ADD COLUMN one_shot INTEGER NOT NULL DEFAULT 0",),
 )
 
 

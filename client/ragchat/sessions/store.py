@@ -55,23 +55,27 @@ class SessionStore:
                 await asyncio.wait([self._saving])
             await self._database.aclose()
 
-    async def save_turn(self, turn: Turn, *, replaces: str | None = None) -> None:
+    async def save_turn(self, turn: Turn, *, replaces: str | None = None, one_shot: bool = False) -> None:
         """Add a turn, with the first one its session too; remove the turn with the id `replaces`.
+
+        `one_shot` marks a session of which no more turns are expected. With its second turn it is a
+        conversation like the others.
 
         A cancelled caller no longer waits, but the turn is saved: the user has seen it and may refer to it.
         """
-        self._saving = asyncio.create_task(self._save_turn(turn, replaces))
+        self._saving = asyncio.create_task(self._save_turn(turn, replaces, one_shot))
         await asyncio.shield(self._saving)
 
-    async def _save_turn(self, turn: Turn, replaces: str | None) -> None:
+    async def _save_turn(self, turn: Turn, replaces: str | None, one_shot: bool) -> None:
         async with self._database.transaction() as db:
             await db.execute(
-                """INSERT INTO sessions VALUES (:id, :title, :at, :at)
-                ON CONFLICT (session_id) DO UPDATE SET updated_at = excluded.updated_at""",
+                """INSERT INTO sessions VALUES (:id, :title, :at, :at, :one_shot)
+                ON CONFLICT (session_id) DO UPDATE SET updated_at = excluded.updated_at, one_shot = 0""",
                 {
                     "id": turn.session_id,
                     "title": session_title(turn.question),
                     "at": turn.created_at,
+                    "one_shot": one_shot,
                 },
             )
             if replaces is not None:
@@ -85,13 +89,13 @@ class SessionStore:
                 (cursor.lastrowid, searchable(turn.question), searchable(turn.answer)),
             )
 
-    async def list(self, limit: int | None = None) -> Sequence[SessionInfo]:
-        """The sessions, most recently used first."""
+    async def list(self, limit: int | None = None, *, one_shots: bool = True) -> Sequence[SessionInfo]:
+        """The sessions, most recently used first; with or without `one_shots`."""
         rows = await self._database.rows(
             """SELECT session_id, title, created_at, updated_at, count(turns.seq)
-            FROM sessions LEFT JOIN turns USING (session_id)
+            FROM sessions LEFT JOIN turns USING (session_id) WHERE one_shot <= ?
             GROUP BY session_id ORDER BY updated_at DESC, max(turns.seq) DESC LIMIT ?""",
-            (-1 if limit is None else limit,),
+            (one_shots, -1 if limit is None else limit),
         )
         return [SessionInfo(*row) for row in rows]
 
@@ -110,9 +114,13 @@ class SessionStore:
         rows = await self._database.rows("SELECT record FROM turns WHERE session_id = ? ORDER BY seq", (key,))
         return Session(key, title, created_at, [msgspec.json.decode(row[0], type=Turn) for row in rows])
 
-    async def load_last(self, but: str = "") -> Session:
-        """The session used last, except the one with the id `but`. Raises NoSession."""
-        others = [info.session_id for info in await self.list(limit=2) if info.session_id != but]
+    async def load_last(self, but: str = "", *, one_shots: bool = True) -> Session:
+        """The session used last, except the one with the id `but`; with or without `one_shots`.
+
+        Raises NoSession.
+        """
+        last = await self.list(limit=2, one_shots=one_shots)
+        others = [info.session_id for info in last if info.session_id != but]
         if not others:
             raise NoSession
         return await self.load(others[0])

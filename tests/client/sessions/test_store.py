@@ -81,6 +81,19 @@ async def test_the_session_used_last_comes_first(tmp_path: Path) -> None:
         assert (await store.load_last()).session_id == "a"
 
 
+async def test_one_shot_questions_do_not_hide_conversations(tmp_path: Path) -> None:
+    async with SessionStore(tmp_path / "sessions.db") as store:
+        await store.save_turn(turn("a?", turn_id="1", session_id="a", created_at="2026-01-01"))
+        await store.save_turn(turn("b?", turn_id="2", session_id="b", created_at="2026-01-02"), one_shot=True)
+        assert [info.session_id for info in await store.list()] == ["b", "a"]
+        assert [info.session_id for info in await store.list(one_shots=False)] == ["a"]
+        assert (await store.load_last()).session_id == "b"
+        assert (await store.load_last(one_shots=False)).session_id == "a"
+        # One that is continued is a conversation.
+        await store.save_turn(turn("b!", turn_id="3", session_id="b", created_at="2026-01-03"), one_shot=True)
+        assert (await store.load_last(one_shots=False)).session_id == "b"
+
+
 async def test_a_removed_session_is_gone_from_the_list_and_the_search(tmp_path: Path) -> None:
     async with store_in(tmp_path) as store:
         await store.save_turn(turn("What is tea?"))
@@ -233,7 +246,7 @@ async def test_migrations_leave_their_number_and_run_once(tmp_path: Path) -> Non
         async with store_in(tmp_path) as store:
             await store.list()
     with sqlite3.connect(tmp_path / "data" / "sessions.db") as db:
-        assert db.execute("PRAGMA user_version").fetchone() == (1,)
+        assert db.execute("PRAGMA user_version").fetchone() == (2,)
         assert db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
     db.close()
 

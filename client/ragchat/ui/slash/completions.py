@@ -52,7 +52,7 @@ async def models(context: ChatContext | None, argument: str) -> AsyncIterator[Co
 
 
 async def sessions(context: ChatContext | None, argument: str) -> AsyncIterator[Completion]:
-    infos = await context.app.sessions.list(limit=_OFFERED) if context else []
+    infos = await context.app.sessions.list(limit=_OFFERED, one_shots=False) if context else []
     for choice in _matching(argument, ((info.session_id, info.title) for info in infos)):
         yield choice
 

@@ -31,7 +31,7 @@ async def show_sessions(context: ChatContext, words: str) -> None:
             text = Text.assemble(one_line(match.question), "\n", (one_line(match.snippet), "notice"))
             table.add_row(Text(match.session_id, "name"), Text(local(match.created_at)), text)
     else:
-        for info in await store.list(limit=_SHOWN):
+        for info in await store.list(limit=_SHOWN, one_shots=False):
             mark = "*" if info.session_id == context.app.session.session_id else ""
             table.add_row(
                 Text(info.session_id + mark, "name"), Text(local(info.updated_at)), Text(one_line(info.title))
