@@ -45,7 +45,8 @@ def _home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(HOME_VARIABLE, str(tmp_path_factory.mktemp("home")))
         # The programs reject a variable that looks like a setting but is none.
-        for variable in ("RAGCHAT_MEMORY", PROFILE_VARIABLE):
+        # pytest-xdist sets a width for its workers, which programs would believe before their own terminal's.
+        for variable in ("RAGCHAT_MEMORY", PROFILE_VARIABLE, "COLUMNS", "LINES"):
             patch.delenv(variable, raising=False)
         yield
 
