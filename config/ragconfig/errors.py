@@ -55,7 +55,7 @@ class StructuredError(Exception):
 
 
 class SettingsError(StructuredError):
-    """The root of what is wrong with settings and with the files that they name."""
+    """The root of errors in settings and in the files that they name."""
 
     code = "SETTINGS_INVALID"
 

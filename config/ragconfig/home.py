@@ -1,6 +1,6 @@
-"""The folders of the program. Needed before the settings and on the way to the first prompt.
+"""The folders of the program.
 
-Therefore it imports neither msgspec nor TOML.
+The settings and the first prompt need them, so this imports neither msgspec nor TOML.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _EMPTY = "file::memory:"
 _COMPANIONS = ("-wal", "-journal")
-# A copy is made again when the file changed meanwhile.
+# The copy is repeated if the file changed meanwhile.
 _ATTEMPTS = 3
 # With less room than this SQLite cannot create the -shm (32 KiB) and the first pages of a -wal.
 _LEAST_BYTES = 1 << 17
@@ -66,7 +66,7 @@ class Readable:
 
 
 def readable(path: Path, version: int) -> Readable:
-    """The least demanding way to read `path`. Blocking. Raises sqlite3.Error, OSError.
+    """How `path` can be read with the fewest permissions. Blocking. Raises sqlite3.Error, OSError.
 
     A file with a `user_version` below `version` is copied, for the caller to bring its tables up to date.
     """
@@ -75,17 +75,17 @@ def readable(path: Path, version: int) -> Readable:
         return Readable(path, _EMPTY, state)
     if not os.access(path, os.R_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
-    way = Readable(path, f"{path.absolute().as_uri()}?mode=ro")
+    source = Readable(path, f"{path.absolute().as_uri()}?mode=ro")
     try:
-        found = _user_version(way.uri)
+        found = _user_version(source.uri)
     except sqlite3.OperationalError as error:
         if obstacle_of(error, path) is None:
             raise
         if any(state[1:]):
             return _copy(path)
-        way = Readable(path, f"{way.uri}&immutable=1", state)
-        found = _user_version(way.uri)
-    return way if found >= version else _copy(path)
+        source = Readable(path, f"{source.uri}&immutable=1", state)
+        found = _user_version(source.uri)
+    return source if found >= version else _copy(path)
 
 
 def _user_version(uri: str) -> int:
@@ -131,7 +131,7 @@ def _file_state(path: str) -> _FileState:
 
 
 def obstacle_of(error: Exception, path: Path) -> Obstacle | None:
-    """Why `path` cannot be written, if that is what the error means; `error` is SQLite's or an OSError."""
+    """Why `path` cannot be written, from SQLite's error or an OSError; None if that is not what it means."""
     if isinstance(error, OSError):
         return _OBSTACLES.get(error.errno or 0)
     code = getattr(error, "sqlite_errorcode", 0)
@@ -141,7 +141,7 @@ def obstacle_of(error: Exception, path: Path) -> Obstacle | None:
         case sqlite3.SQLITE_READONLY:
             return "read-only"
         case sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_IOERR:
-            # The code alone does not say whether -wal or -shm could not be created, or the disk is broken.
+            # The code alone does not say whether -wal or -shm could not be created or the disk is broken.
             if code == sqlite3.SQLITE_IOERR_SHMSIZE or is_full(_folder_of(path)):
                 return "full"
             if code & 0xFF == sqlite3.SQLITE_CANTOPEN and not may_write(path):

@@ -1,6 +1,6 @@
 """Read files from untrusted folders: regular files only, up to a size limit.
 
-Both programs read files that a user names or that lie in a folder. Light: the settings need it.
+Both programs read files that a user names or that are in a folder. Few imports: the settings need it.
 """
 
 from __future__ import annotations

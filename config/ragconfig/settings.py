@@ -44,7 +44,7 @@ MEMORY_VARIABLE = "RAGCHAT_MEMORY"
 # stored: a smaller memory.undo_depth, for example, deletes history.
 FROM_A_PROJECT = frozenset({"retrieval.top_k", "retrieval.min_score", "retrieval.passage_tokens"})
 
-# Of a settings file; the packaged ones have a twentieth of this.
+# The size limit of a settings file; the packaged ones have a twentieth of this.
 LARGEST_BYTES = 1 << 18
 LARGEST_SECRET = 1 << 14
 SHOWN_CHARACTERS = 80
@@ -68,7 +68,7 @@ class Settings(Struct):
             raise InvalidSetting(key, reason, origin) from None
 
     def path(self, key: str, default: str) -> Path:
-        """The file that the setting `key` names, absolute; where it names none, `default` in the data folder.
+        """The file that the setting `key` names, absolute; if it is empty, `default` in the data folder.
 
         Raises SettingsError.
         """
@@ -111,7 +111,7 @@ def load_settings(
     if not _merge_file(settings, user_file) and config_file is not None:
         hint = "`ragchat config init` makes one."
         raise UnreadableFile("settings file", str(config_file), "it does not exist", hint)
-    # Not made absolute: the working folder may have been deleted, and is then one without a project file.
+    # Not made absolute: the working folder may have been deleted, and then there is no project file.
     project_file = (folder or Path()) / PROJECT_FILE
     # A project's file that the user names with --config is the user's own choice, and is read once.
     if not _are_same(project_file, user_file):
@@ -126,7 +126,7 @@ def load_settings(
 
 
 def _packaged(name: str) -> Table:
-    # Not importlib.resources nor pkgutil: they take 5 to 10 ms to import, on the way to the first answer.
+    # Not importlib.resources or pkgutil: they take 5 to 10 ms to import, which delays the first answer.
     text = Path(ragconfig.__file__).with_name(name).read_text(encoding="utf-8")
     return msgspec.toml.decode(text, type=dict)
 
@@ -145,7 +145,7 @@ def _are_same(path: Path, other: Path) -> bool:
 
 
 def _merge_file(settings: Settings, path: Path, *, of_project: bool = False) -> bool:
-    """Whether there is such a file."""
+    """Returns whether the file exists."""
     try:
         content = read_regular(path, LARGEST_BYTES)
     except (FileNotFoundError, NotADirectoryError):
@@ -236,7 +236,7 @@ def _key_of(variable: str, settings: Settings) -> str | None:
 
 
 def _typed(text: str, settings: Settings, key: str, variable: str) -> Any:
-    """A variable's text as the type its packaged value has: a list with commas, a table as JSON."""
+    """A variable's text in the type of the packaged value: commas separate a list, a table is JSON."""
     table, _, name = key.partition(".")
     current = settings.tables[table][name]
     if isinstance(current, list):
@@ -259,8 +259,8 @@ def read_key(
 ) -> str:
     """The secret in `key_file`, else in the environment variable, else "". Raises SettingsError.
 
-    The file must be its owner's alone. No log line and no message will hold the secret. `kind` is what errors
-    call the file.
+    Only the owner may have access to the file. The secret is redacted in logs and messages. `kind` is what
+    errors call the file.
     """
     secret = _read_secret(key_file, kind) if key_file else environ.get(variable, "")
     add_secret(secret)

@@ -21,7 +21,7 @@ def searchable(text: str) -> str:
     FTS5's tokenizers take a whole run of such characters as one token, so a word inside it would never be
     found. Each character becomes a token of its own, and a word is searched as a phrase.
     """
-    # Compiled at the first text that needs it, which is not at the start.
+    # Compiled when a text first needs it, not at start-up.
     return text if text.isascii() else re.sub(f"([{UNSPACED}])", r" \1 ", text)
 
 

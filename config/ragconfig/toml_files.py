@@ -1,4 +1,4 @@
-"""TOML files of settings and scripts, read safely whatever is in them."""
+"""Read TOML files of settings and scripts safely, whatever they contain."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ def make_service(settings: Settings, embedder: Embedder | None = None) -> Memory
     memory = settings.table("memory", MemorySettings)
     store = Store(path, memory.busy_seconds, memory.undo_depth, read_only=memory.read_only)
     embedder = embedder or make_embedder(settings)
-    # The index lies beside the memory. It is derived, so deleting it costs only time.
+    # The index is in a folder beside the memory. It is derived, so deleting it costs only time.
     folder = path.with_name(path.name + "-index")
     indexing = IndexSync(store, embedder.identity, folder, ranking, read_only=memory.read_only)
     return MemoryService(store, embedder, indexing, settings.table("chunking", ChunkingSettings).max_tokens)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 # The threshold of the garbage collector. Imports create many objects and no garbage: with the default of 700,
 # collections take 6 % of the time to the first response.
 GC_THRESHOLD = 50_000
-# Only these words need the parsers of the commands, which take 0.8 ms to build.
+# Only these words require the parsers of the commands, which take 0.8 ms to build.
 COMMANDS = frozenset({"http", "bridge", "-h", "--help"})
 
 
@@ -72,7 +72,7 @@ def _report(error: StructuredError, *, as_json: bool) -> None:
         sys.stdout.write(json.dumps({"error": failure}) + "\n")
 
 
-# The commands. Each imports what it alone needs.
+# The commands. Each imports its own dependencies.
 
 
 def _serve_stdio(settings: Settings, _: argparse.Namespace) -> None:

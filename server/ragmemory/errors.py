@@ -1,4 +1,4 @@
-"""What can go wrong in the memory. `code` is the stable word of the wire's `errorCode`."""
+"""The errors of the memory. `code` is the `errorCode` on the wire."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class MemoryReadOnly(RagMemoryError):
 class MemoryDamaged(RagMemoryError):
     """The file, or what is stored in it, was changed or cut off by something other than this program.
 
-    `place` is such as "page 7 of the table chunks", "" where it is not known.
+    `place` is for example "page 7 of the table chunks"; "" if it is unknown.
     """
 
     path: str
@@ -59,7 +59,7 @@ class MemoryDamaged(RagMemoryError):
 
 
 class NotAMemory(RagMemoryError):
-    """The file is something else: not an SQLite database, or another program's."""
+    """The file is not an SQLite database, or it is another program's."""
 
     path: str
     reason: str
@@ -199,7 +199,7 @@ class NotStored(RagMemoryError):
 
 
 class AddressUnusable(RagMemoryError):
-    """The server cannot listen there."""
+    """The server cannot listen at this address."""
 
     host: str
     port: int

@@ -78,7 +78,7 @@ async def stdin_end(*, task_status: TaskStatus[None] = TASK_STATUS_IGNORED) -> N
     ended, token = anyio.Event(), current_token()
 
     def read_to_end() -> None:
-        with suppress(OSError):  # It is closed, or its terminal is gone.
+        with suppress(OSError):  # It is closed, or its terminal no longer exists.
             while os.read(0, 65_536):
                 pass
         with suppress(RuntimeError):  # The event loop has ended.

@@ -24,7 +24,7 @@ class Chunk(Struct, frozen=True):
 
 
 class Origin(Struct, frozen=True):
-    """Who wrote, for the journal."""
+    """The client of a write, for the journal."""
 
     client: str = ""
     session: str = ""
@@ -162,8 +162,8 @@ class Stats(Struct, frozen=True):
 class Checkpoint(Struct, frozen=True):
     """How far an index has followed the store: chunk ids and removal numbers only ever grow.
 
-    The last line of the journal then, by number and time, tells whether a store has come this way at all: one
-    restored from a copy has not, though it bears the same name.
+    It includes the number and time of the journal's last entry: a store without that entry, such as one that
+    was restored from an older copy, was never at this checkpoint.
     """
 
     chunk_id: int = 0
@@ -173,7 +173,7 @@ class Checkpoint(Struct, frozen=True):
 
 
 class Changes(Struct, frozen=True):
-    """What an index must take in to move from one checkpoint to another. The lists run side by side."""
+    """The changes between two checkpoints, for an index. The lists of chunks are parallel."""
 
     checkpoint: Checkpoint
     chunk_ids: list[int]

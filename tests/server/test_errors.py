@@ -30,7 +30,10 @@ SENTENCES = [
     (MemoryReadOnly("/m.db", "its disk is"), "The memory /m.db cannot be written: its disk is."),
     (MemoryDamaged("/m.db", "malformed"), "The memory /m.db is damaged: malformed."),
     (MemoryDamaged("/m.db", "malformed", "page 7"), "The memory /m.db is damaged at page 7: malformed."),
-    (NotAMemory("/m.db", "it is no SQLite database"), "/m.db is not a memory: it is no SQLite database."),
+    (
+        NotAMemory("/m.db", "it is not an SQLite database"),
+        "/m.db is not a memory: it is not an SQLite database.",
+    ),
     (
         NotAnIndex("/m.db-index", "photos"),
         "The folder /m.db-index is not a search index of this program: it holds photos.",

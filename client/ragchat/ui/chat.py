@@ -14,9 +14,10 @@ from prompt_toolkit.application import create_app_session, get_app_or_none
 from prompt_toolkit.utils import is_dumb_terminal
 
 from ragchat.ui.background import NO_PAST, Background, OpenApp, Past
-from ragchat.ui.interrupt import Interrupts, silent_keys
+from ragchat.ui.interrupt import Interrupts
 from ragchat.ui.prompt.session import above_prompt, make_prompt
 from ragchat.ui.prompt.toolbar import Status
+from ragchat.ui.prompt.type_ahead import silent_keys
 from ragchat.ui.slash.completer import SlashCompleter
 
 if TYPE_CHECKING:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import sys
 from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -56,21 +55,3 @@ def ignored_interrupts() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-@contextmanager
-def silent_keys() -> Iterator[None]:
-    """Do not echo what is typed while there is no prompt; the next prompt reads it."""
-    if sys.platform == "win32" or not sys.stdin.isatty():
-        yield
-        return
-    import termios
-
-    before = termios.tcgetattr(sys.stdin)
-    silent = termios.tcgetattr(sys.stdin)
-    silent[3] &= ~(termios.ECHO | termios.ICANON)
-    termios.tcsetattr(sys.stdin, termios.TCSANOW, silent)
-    try:
-        yield
-    finally:
-        termios.tcsetattr(sys.stdin, termios.TCSANOW, before)

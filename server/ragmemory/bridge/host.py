@@ -33,21 +33,21 @@ from ragmcp.streams import Stream
 
 log = logging.getLogger(__name__)
 
-# How long a request waits for a server that is away: less than FINISH_SECONDS, so that a host that has closed
-# stdin still gets the error.
-PATIENCE_SECONDS = 8.0
+# How long a request is retried while the server is away: less than FINISH_SECONDS, so that a host that has
+# closed stdin still gets the error.
+RETRY_SECONDS = 8.0
 # Not repeated after a lost connection: the server may have handled it.
 NOT_REPEATABLE = "tools/call"
-# Ends only by the host or the server.
+# Only the host or the server ends it.
 LISTEN = "subscriptions/listen"
 TOO_MANY_REQUESTS = 429
 
-# Runs before the next attempt.
-Revive = Callable[[RagMcpError], Awaitable[None]]
+# Awaited before the next attempt.
+BeforeRetry = Callable[[RagMcpError], Awaitable[None]]
 
 
 class Running(Struct):
-    """A request of the host that is under way."""
+    """An open request of the host."""
 
     method: str
     modern: bool
@@ -57,11 +57,11 @@ class Running(Struct):
 class Bridge:
     """Passes on each message of the host, and writes back what the server sends."""
 
-    def __init__(self, stream: Stream, http: Http, tasks: TaskGroup, revive: Revive) -> None:
+    def __init__(self, stream: Stream, http: Http, tasks: TaskGroup, before_retry: BeforeRetry) -> None:
         self._stream = stream
         self._http = http
         self._tasks = tasks
-        self._revive = revive
+        self._before_retry = before_retry
         self._session = open_session(http, tasks, self._write)
         self._running: dict[Id, Running] = {}
         self._idle = anyio.Event()
@@ -122,7 +122,7 @@ class Bridge:
 
         with scope:
             try:
-                await self._patiently(attempt, repeatable=request.method != NOT_REPEATABLE)
+                await self._retry(attempt, repeatable=request.method != NOT_REPEATABLE)
             except RagMcpError as error:
                 self._refuse(request.id, error)
         self._running.pop(request.id, None)
@@ -144,7 +144,7 @@ class Bridge:
                 await self._session.say(method, line)
 
         try:
-            await self._patiently(attempt, repeatable=True)
+            await self._retry(attempt, repeatable=True)
         except RagMcpError as error:
             log.warning("%s did not reach the server: %s", method, error)
 
@@ -158,9 +158,9 @@ class Bridge:
                 await self._say(CANCELLED, params, line)
             running.scope.cancel()  # This closes the response, which is how a modern request is cancelled.
 
-    async def _patiently(self, attempt: Callable[[], Awaitable[None]], *, repeatable: bool) -> None:
-        """Repeat until it succeeds or PATIENCE_SECONDS are over. Raises the error of the last attempt."""
-        deadline = anyio.current_time() + PATIENCE_SECONDS
+    async def _retry(self, attempt: Callable[[], Awaitable[None]], *, repeatable: bool) -> None:
+        """Repeat until it succeeds or RETRY_SECONDS are over. Raises the error of the last attempt."""
+        deadline = anyio.current_time() + RETRY_SECONDS
         while True:
             began = anyio.current_time()
             try:
@@ -169,14 +169,14 @@ class Bridge:
                 if isinstance(error, ConnectionClosed):
                     if not repeatable:
                         raise
-                    if anyio.current_time() - began > PATIENCE_SECONDS:  # It worked for a long time.
-                        deadline = anyio.current_time() + PATIENCE_SECONDS
+                    if anyio.current_time() - began > RETRY_SECONDS:  # It worked for a long time.
+                        deadline = anyio.current_time() + RETRY_SECONDS
                 if isinstance(error, HttpRefused) and error.status != TOO_MANY_REQUESTS:
                     raise
                 if anyio.current_time() >= deadline:
                     raise
                 with anyio.move_on_after(deadline - anyio.current_time()):
-                    await self._revive(error)
+                    await self._before_retry(error)
 
     async def _write(self, message: Line) -> None:
         self._stream.write(bytes(message).replace(b"\n", b" "))
@@ -189,7 +189,7 @@ class Bridge:
 
 
 def _error_object(error: RagMcpError, id: Id | None) -> ErrorObject:
-    if isinstance(error, WireError):  # The server's own; an HTTP refusal may lack the id.
+    if isinstance(error, WireError):  # The server's own error. Over HTTP it may lack the id.
         sent = UNSET if error.data is None else error.data
         if isinstance(sent, dict) and "requestId" in sent:
             sent = {**sent, "requestId": id}

@@ -1,4 +1,4 @@
-"""`ragmemory bridge URL`: from stdio to HTTP, with a server of our own where none answers."""
+"""`ragmemory bridge URL`: from stdio to HTTP, starting a server if none answers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ragconfig.settings import Settings
 from ragmcp.errors import RagMcpError, ServerUnreachable
 from ragmcp.http.client import is_loopback, open_client
 from ragmcp.stdio.stdio import standard_streams
-from ragmemory.bridge.host import Bridge, Revive
+from ragmemory.bridge.host import BeforeRetry, Bridge
 from ragmemory.bridge.spawned import Spawned
 from ragmemory.http.bearer import find_token
 from ragmemory.settings import LimitSettings
@@ -31,7 +31,7 @@ class InvalidAddress(SettingsError):
 
 class SpawnElsewhere(SettingsError):
     host: str
-    sentence = "--spawn starts a server on this machine, but {host} is another."
+    sentence = "--spawn starts a server on this machine, but {host} is another machine."
 
 
 def run(settings: Settings, url: str, token_file: str, spawn: Sequence[str] | None) -> None:
@@ -66,13 +66,13 @@ async def _serve(url: str, token: str | None, message_bytes: int, command: list[
         open_client(url, message_bytes, token, None) as http,
         anyio.create_task_group() as tasks,
     ):
-        revive: Revive = _pause
+        before_retry: BeforeRetry = _pause
         if command is not None:
             spawned = Spawned(command)
             tasks.start_soon(spawned.run)
-            revive = _starting(spawned)
+            before_retry = _starting(spawned)
         tasks.start_soon(_end_on_signal, tasks.cancel_scope)
-        await Bridge(stream, http, tasks, revive).run()
+        await Bridge(stream, http, tasks, before_retry).run()
         exit_within()
         tasks.cancel_scope.cancel()
 
@@ -81,13 +81,13 @@ async def _pause(_: RagMcpError) -> None:
     await anyio.sleep(PAUSE_SECONDS)
 
 
-def _starting(spawned: Spawned) -> Revive:
-    async def revive(error: RagMcpError) -> None:
+def _starting(spawned: Spawned) -> BeforeRetry:
+    async def start(error: RagMcpError) -> None:
         if isinstance(error, ServerUnreachable):
             await spawned.start()
         await _pause(error)
 
-    return revive
+    return start
 
 
 async def _end_on_signal(scope: anyio.CancelScope) -> None:

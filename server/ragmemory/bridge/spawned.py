@@ -1,4 +1,4 @@
-"""A server of our own, started on demand: `ragmemory http` as a child process that ends with ours."""
+"""A server started on demand: `ragmemory http` as a child process that ends with the bridge."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ log = logging.getLogger(__name__)
 
 
 class Spawned:
-    """Runs `command` on each `start`; it prints a line once it listens, and ends when its stdin ends."""
+    """Runs `command` on each `start`. The server prints a line once it listens, and ends when stdin ends."""
 
     def __init__(self, command: Sequence[str]) -> None:
         self._command = command
@@ -22,7 +22,7 @@ class Spawned:
         self._started = anyio.Event()
 
     async def start(self) -> None:
-        """Return when it listens or has ended: another server may have the port already."""
+        """Return when the server listens or has ended: another server may have the port already."""
         self._wanted.set()
         await self._started.wait()
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from ragmemory.types import Embedding
 
-# The weight of each of some words in this memory: rare words weigh more.
+# Returns the weight of each word in this memory; rare words have a higher weight.
 WordWeights = Callable[[list[str]], Sequence[float]]
 
 
@@ -53,7 +53,7 @@ class Embedder(Protocol):
         """One embedding for each text, given the title (and headings) above it."""
 
     async def embed_query(self, text: str, weights: WordWeights) -> NDArray[np.float32] | None:
-        """(d,) float32, unit length; None if the text has nothing that can be embedded.
+        """(d,) float32, unit length; None if nothing in the text can be embedded.
 
         `weights` may be called from a worker thread, or not at all.
         """

@@ -1,8 +1,8 @@
 """Byte pair encoding of single words, for the few words of a query. For many, `tokenizers` is faster.
 
-But `tokenizers` takes 0.1 s to load, half of the time of a first query. The vocabulary alone takes 15 ms, and
-is enough: of all neighbouring pieces that join to a known piece, the pair whose piece has the lowest token id
-is joined first; a character that is no piece is written as its bytes (SentencePiece's byte fallback).
+`tokenizers` takes 0.1 s to load, half of the time of a first query. The vocabulary alone takes 15 ms and is
+enough. Neighbouring pieces are joined while they form a known piece, the lowest token id first. A character
+that is not a piece is encoded as its bytes (SentencePiece's byte fallback).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import msgspec
 
 # SentencePiece's mark for a space; it begins every piece that begins a word.
 SPACE_MARK = "▁"
-# Longer words are cut into parts of so many characters: joining takes quadratic time.
+# Longer words are cut into parts of this many characters: joining takes quadratic time.
 MAX_WORD = 64
 # Words whose tokens are cached.
 CACHED_WORDS = 10_000

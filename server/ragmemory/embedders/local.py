@@ -1,4 +1,4 @@
-"""The built-in embedder: wordllama's static token vectors, read straight from the two files of its wheel.
+"""The built-in embedder: wordllama's static token vectors, read directly from the two files of its wheel.
 
 wordllama's own API is not used: it takes 0.4 s to load, looks for its tokenizer on the network, embeds an
 empty text as NaN, and pools by the plain mean.
@@ -32,11 +32,11 @@ DIMENSIONS = 256
 WEIGHTS = "weights/l2_supercat_256.safetensors"
 MATRIX = "embedding.weight"
 TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
-# Shorter queries, in characters, are embedded faster than a thread could be woken.
+# Shorter queries, in characters, are embedded in less time than waking a thread takes.
 SHORT_QUERY = 500
 # https://huggingface.co/docs/safetensors: the size of the header, the header as JSON, then all tensors.
 SIZE_BYTES = 8
-# The most that is read as a header, whatever size a damaged file claims.
+# The most bytes read as a header; a damaged file may state any size.
 MAX_HEADER_BYTES = 1 << 20
 
 

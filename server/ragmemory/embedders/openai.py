@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ragmemory.embedders import EmbedderSettings, WordWeights
 
 DEFAULT_URL = "https://api.openai.com/v1"
-# A rough count is enough to size chunks, and an endpoint offers no exact one.
+# A rough count is enough to size chunks; endpoints offer no exact one.
 BYTES_PER_TOKEN = 4
 # Statuses that blame the input: a text is too long, or cannot be embedded.
 REFUSED = (400, 413, 422)
@@ -174,7 +174,7 @@ def unavailable(identity: str, base_url: str, error: OpenAIError) -> EmbedderUna
             return EmbedderUnavailable(identity, reason, advice(base_url, hint))
         case openai.RateLimitError():
             return EmbedderUnavailable(
-                identity, f"{base_url} asks for a slower pace or a paid plan", "Try again later."
+                identity, f"{base_url} limits requests, or the quota is used up", "Try again later."
             )
         case openai.APIStatusError(message=message) if "pooling" in message.lower():
             # llama.cpp, which sends one vector per token only outside of /v1.

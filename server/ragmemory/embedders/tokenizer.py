@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     Integers = NDArray[np.int64]
 
-# No token crosses a space or touches a digit, and none has both ASCII letters and ASCII punctuation: so such
-# parts can be tokenized apart from each other, with the same result.
+# No token crosses a space or includes a digit with other characters, and none has both ASCII letters and
+# ASCII punctuation. So a text can be split there, and its parts tokenized separately with the same result.
 SEPARATE, LETTER, PUNCTUATION = 0, 1, 2
 BONDS = bytes(
     SEPARATE if chr(i).isdigit() or chr(i).isspace() else LETTER if chr(i).isalpha() else PUNCTUATION
@@ -29,7 +29,7 @@ BONDS = bytes(
 ).ljust(256, bytes([LETTER | PUNCTUATION]))
 # ASCII in lower case, and all its white space as spaces.
 LOWER = bytes(ord(" " if chr(i).isspace() else chr(i).lower()) if i < 128 else i for i in range(256))
-# Parts per call of the tokenizer, one a line: three times as fast as one call for each.
+# Parts per call of the tokenizer, one on each line: three times as fast as one call for each.
 PARTS_PER_CALL = 300
 END = "\n"
 
@@ -54,7 +54,7 @@ class CachingTokenizer:
     """Safe for several threads. It changes the tokenizer, which must not be used elsewhere."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
-        # "</s>" in a text is plain text. `_learn` writes SPACE_MARK itself, and only where words begin.
+        # "</s>" in a text is plain text. `_learn` writes SPACE_MARK itself, at the beginning of words only.
         tokenizer.encode_special_tokens = True
         tokenizer.normalizer = normalizers.Sequence([])
         self._tokenizer = tokenizer
@@ -98,7 +98,7 @@ class CachingTokenizer:
         self._tokens = GrowingArray(np.empty(0, np.int32))
 
     def _learn(self, new: Sequence[bytes]) -> None:
-        """Tokenize parts that just got their numbers. Arrays that other threads still read do not change."""
+        """Tokenize parts that have just been numbered. Arrays that other threads still read do not change."""
         lines = [part.decode().replace(" ", SPACE_MARK) + END for part in new]
         texts = ["".join(lines[i : i + PARTS_PER_CALL]) for i in range(0, len(lines), PARTS_PER_CALL)]
         encodings = self._tokenizer.encode_batch_fast(texts, add_special_tokens=False)
@@ -109,7 +109,7 @@ class CachingTokenizer:
 
 
 def lower(text: str) -> bytes:
-    """The text in lower case, since case says more about style than about meaning; white space as spaces."""
+    """The text in lower case, because case carries little meaning, and with white space as spaces."""
     if text.isascii():
         return text.encode().translate(LOWER)
     return " ".join(text.lower().replace(SPACE_MARK, " ").split()).encode()

@@ -1,1 +1,4 @@
-"""The memory over HTTP: a program around `ragmcp`'s endpoint. Imported by `ragmemory http` alone."""
+"""The memory over HTTP, around `ragmcp`'s endpoint. Only `ragmemory http` imports it.
+
+Start with `serving`; `routes` lists the paths, `listening` limits connections, `page` is for browsers.
+"""

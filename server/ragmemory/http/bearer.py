@@ -1,4 +1,4 @@
-"""The bearer token: read, or created once and stored. It appears on no command line and in no log."""
+"""The bearer token: read from a file, or created once and stored. Never on a command line or in a log."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TOKEN = re.compile(r"[\x21-\x7e]+")
 class NoToken(SettingsError):
     origin: str
     sentence = "There is no bearer token in {origin}."
-    hint = "It is one line of ASCII letters, digits and signs."
+    hint = "A token is one line of ASCII letters, digits and signs."
 
 
 def find_token(token_file: str) -> str | None:
@@ -37,10 +37,10 @@ def find_token(token_file: str) -> str | None:
 
 
 def stored_token(home: Home) -> str:
-    """This user's own token; the first time it is created and printed on stderr. Raises SettingsError."""
+    """This user's own token, created and printed on stderr the first time. Raises SettingsError."""
     path = private_folder(home.data) / TOKEN_FILE
     with suppress(FileExistsError):
-        # Unreadable for others from the start.
+        # Other users must not be able to read it at any time.
         file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         token = secrets.token_urlsafe(32)
         with os.fdopen(file, "w", encoding="ascii") as opened:

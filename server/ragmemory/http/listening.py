@@ -1,4 +1,4 @@
-"""The listening socket, and uvicorn on it, with a bound on what each connection may take."""
+"""The listening socket, and uvicorn on it, with limits on each connection."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _BACKLOG = 2048
 _DESCRIPTORS = 65_536
 
 
-class Patience(Struct, frozen=True):
+class ConnectionLimits(Struct, frozen=True):
     """How long a connection may take, in seconds, and how large a request's head may be, in bytes."""
 
     head_seconds: float
@@ -35,19 +35,20 @@ class Patience(Struct, frozen=True):
     idle_seconds: int
     """Between two requests."""
     finish_seconds: int
-    """For open requests when the server stops."""
+    """For open requests after the server was asked to stop."""
 
 
 def bound(host: str, port: int) -> socket.socket:
     """A socket that listens there; port 0 takes any free one. Raises AddressUnusable."""
-    if not host:  # A socket would take it for every address.
-        raise AddressUnusable(host, port, "it is no name or address")
+    if not host:  # A socket would take "" for every address.
+        raise AddressUnusable(host, port, "it is not a name or an address")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         # Its error for an unknown name is clearer than that of create_server.
         socket.getaddrinfo(host, port, family)
         listening = socket.create_server((host, port), family=family, backlog=_BACKLOG)
-        # asyncio sets this on its own sockets only. Without it a body waits 40 ms for the head's receipt.
+        # asyncio sets this on its own sockets only. Without it a body waits 40 ms until the head is
+        # acknowledged.
         listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return listening
     except socket.gaierror as error:
@@ -63,7 +64,7 @@ def is_loopback(listening: socket.socket) -> bool:
 
 
 def raise_descriptor_limit() -> None:
-    """Raise the limit of open descriptors as far as allowed, where there is one."""
+    """Raise the limit of open descriptors as far as allowed, if there is one."""
     try:
         import resource
     except ImportError:  # Windows
@@ -75,10 +76,10 @@ def raise_descriptor_limit() -> None:
 
 
 class Listener(uvicorn.Server):
-    """Serves `app` on a socket. Signals are the owner's concern, which calls `stop`."""
+    """Serves `app` on a socket. It handles no signals; its owner calls `stop`."""
 
-    def __init__(self, app: ASGIApp, patience: Patience) -> None:
-        super().__init__(_config(app, patience))
+    def __init__(self, app: ASGIApp, limits: ConnectionLimits) -> None:
+        super().__init__(_config(app, limits))
         self.started_listening = anyio.Event()
         self.stopped = anyio.Event()
 
@@ -100,10 +101,10 @@ class Listener(uvicorn.Server):
         self.started_listening.set()
 
 
-def _config(app: ASGIApp, patience: Patience) -> uvicorn.Config:
+def _config(app: ASGIApp, limits: ConnectionLimits) -> uvicorn.Config:
     return uvicorn.Config(
         app,
-        http=partial(_Connection, patience),  # type: ignore[arg-type]  # Any callable that makes a protocol.
+        http=partial(_Connection, limits),  # type: ignore[arg-type]  # Any callable that makes a protocol.
         ws="none",
         lifespan="off",
         # Requests are counted, not logged: their addresses and headers are private. Warnings about malformed
@@ -112,10 +113,10 @@ def _config(app: ASGIApp, patience: Patience) -> uvicorn.Config:
         log_level="error",
         access_log=False,
         server_header=False,
-        # A client could claim any address, and with it another client's share of the rate.
+        # A client could claim any address and use up another client's rate.
         proxy_headers=False,
-        timeout_keep_alive=patience.idle_seconds,
-        timeout_graceful_shutdown=patience.finish_seconds,
+        timeout_keep_alive=limits.idle_seconds,
+        timeout_graceful_shutdown=limits.finish_seconds,
     )
 
 
@@ -140,9 +141,9 @@ class _Connection(HttpToolsProtocol):
 
     _deadline: asyncio.TimerHandle | None = None
 
-    def __init__(self, patience: Patience, *arguments: Any, **named: Any) -> None:
+    def __init__(self, limits: ConnectionLimits, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
-        self._patience = patience
+        self._limits = limits
         self._head_bytes = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -157,7 +158,7 @@ class _Connection(HttpToolsProtocol):
         super().data_received(data)
         if self._deadline is not None:
             self._head_bytes += len(data)
-            if self._head_bytes > self._patience.head_bytes:
+            if self._head_bytes > self._limits.head_bytes:
                 self.transport.close()
 
     def on_message_begin(self) -> None:
@@ -174,7 +175,7 @@ class _Connection(HttpToolsProtocol):
     def _await_head(self) -> None:
         if self._deadline is None:
             self._head_bytes = 0
-            self._deadline = self.loop.call_later(self._patience.head_seconds, self._give_up)
+            self._deadline = self.loop.call_later(self._limits.head_seconds, self._give_up)
 
     def _stop_waiting(self) -> None:
         if self._deadline is not None:

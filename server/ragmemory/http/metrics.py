@@ -43,7 +43,7 @@ class Metrics:
         self._documents = Gauge("ragmemory_documents", "Documents in memory", registry=registry)
         self._chunks = Gauge("ragmemory_chunks", "Chunks in memory", registry=registry)
         self._waiting = Gauge(
-            "ragmemory_intake_waiting", "Documents on their way into memory", registry=registry
+            "ragmemory_intake_waiting", "Documents that wait to be written", registry=registry
         )
 
     def count(self, record: RequestRecord) -> None:

@@ -1,7 +1,7 @@
 """The plain form, for scripts: {"method": "Query", "params": {…}} in, {"result": …} or {"error": …} out.
 
-Older servers of this kind had it. The method is the name of a tool, or an MCP method, and the params are the
-arguments. An `id` is optional, and is repeated in the answer.
+Older servers of this kind used it. The method is the name of a tool, with its arguments as params, or an MCP
+method. An `id` is optional, and is repeated in the answer.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ _body = msgspec.json.Decoder(_Body)
 
 
 class PlainRequest:
-    """One request in the plain form, and the encoder of its answer: with the request's id, or with none."""
+    """One request in the plain form, and the encoder of its answer, which repeats the id if there is one."""
 
     def __init__(self, server: Server, id: Id | None, method: str, params: Raw) -> None:
         self._server = server
         self._id = id
-        # A request needs an id elsewhere; this 0 is never sent.
+        # Other code needs an id; this 0 is never sent.
         self.message = Request(0 if id is None else id, method, params)
 
     def open(self, channel: Channel) -> Call:

@@ -31,8 +31,8 @@ def make_app(
 ) -> ASGIApp:
     """The whole application.
 
-    The page and `/health` need no token: they say only what this program's README says, and neither a browser
-    nor a supervisor has one. All other paths need it, also paths that do not exist.
+    The page and `/health` need no token: they contain nothing private, and neither a browser nor a supervisor
+    has a token. All other paths need it, even paths that do not exist.
     """
     views = _Views(endpoint, server, metrics, command, needs_token=access.token is not None)
     private = guarded(
@@ -61,7 +61,7 @@ def _by_path(apps: dict[str, ASGIApp], other: ASGIApp) -> ASGIApp:
 
 
 class _Views:
-    """The answers to all requests but MCP's own."""
+    """The answers to all requests that are not MCP."""
 
     def __init__(
         self, endpoint: Endpoint, server: Server, metrics: Metrics, command: Command, *, needs_token: bool
@@ -107,7 +107,7 @@ class _Views:
         }
 
     async def health(self, _: Request) -> Response:
-        """A sign of life."""
+        """Whether the server runs."""
         info = self._server.info
         return JSONResponse({"status": "ok", "name": info.name, "version": info.version})
 
@@ -117,7 +117,7 @@ class _Views:
 
 
 def _url(request: Request, path: str) -> str:
-    """The address as the client wrote it: this server may have many names."""
+    """The address as the client wrote it, because this server may have many names."""
     # Not `request.url`, which fails for an invalid host: with a token any host is allowed.
     host = request.headers.get("host") or "{}:{}".format(*request.scope["server"])
     return f"{request.scope['scheme']}://{host}{path}"

@@ -21,7 +21,7 @@ from ragmcp.http.access import ANY, Access
 from ragmcp.http.asgi import Endpoint, HttpLimits
 from ragmemory.http import plain
 from ragmemory.http.bearer import find_token, stored_token
-from ragmemory.http.listening import Listener, Patience, bound, is_loopback, raise_descriptor_limit
+from ragmemory.http.listening import ConnectionLimits, Listener, bound, is_loopback, raise_descriptor_limit
 from ragmemory.http.metrics import Metrics
 from ragmemory.http.routes import MCP, make_app
 from ragmemory.mcp.server import OnDemand, make_server
@@ -54,8 +54,8 @@ def run(settings: Settings, *, as_json: bool, end_with_stdin: bool) -> None:
         exposed = not is_loopback(listening)
         # Before stdout is redirected, so that errors reach it.
         token = find_token(table.token_file) or (stored_token(settings.home) if exposed else None)
-        tell = partial(_announce_as_json, _own_stdout()) if as_json else _announce
-        anyio.run(_serve, settings, table, listening, token, tell, end_with_stdin)
+        announce = partial(_announce_as_json, _own_stdout()) if as_json else _announce
+        anyio.run(_serve, settings, table, listening, token, announce, end_with_stdin)
 
 
 async def _serve(
@@ -63,7 +63,7 @@ async def _serve(
     table: HttpSettings,
     listening: socket.socket,
     token: str | None,
-    tell: Callable[[dict[str, Any]], None],
+    announce: Callable[[dict[str, Any]], None],
     end_with_stdin: bool,
 ) -> None:
     limits = settings.table("http", HttpLimits)
@@ -75,11 +75,11 @@ async def _serve(
     # The page must not show paths of this machine to others.
     command = server_command() if is_loopback(listening) else [SERVER_NAME]
     app = make_app(endpoint, server, metrics, _access(table, token), command)
-    patience = _patience(table, limits)
-    listener = Listener(app, patience)
+    connection_limits = _connection_limits(table, limits)
+    listener = Listener(app, connection_limits)
     stop = anyio.Event()
     # Open requests may run in threads, which cannot be cancelled.
-    leave = partial(exit_within, patience.finish_seconds + 2 * CLOSE_SECONDS)
+    leave = partial(exit_within, connection_limits.finish_seconds + 2 * CLOSE_SECONDS)
     async with anyio.create_task_group() as tasks:
         memory.tasks = tasks
         server.allow_tasks(tasks)
@@ -89,7 +89,7 @@ async def _serve(
         async with endpoint:
             tasks.start_soon(listener.run_on, listening)
             await listener.started_listening.wait()
-            tell(_description(listening, server.tools, token))
+            announce(_description(listening, server.tools, token))
             tasks.start_soon(memory.warm_up)
             await stop.wait()
             leave()
@@ -100,7 +100,7 @@ async def _serve(
 
 
 def _access(table: HttpSettings, token: str | None) -> Access:
-    # DNS rebinding does not help a page without the token: where one is required, any name is allowed.
+    # Without the token DNS rebinding does not help a web page, so if one is required, any name is allowed.
     hosts = table.allowed_hosts or ([ANY] if token else [])
     return Access(
         allowed_hosts=frozenset(name.lower() for name in hosts),
@@ -111,8 +111,8 @@ def _access(table: HttpSettings, token: str | None) -> Access:
     )
 
 
-def _patience(table: HttpSettings, limits: HttpLimits) -> Patience:
-    return Patience(
+def _connection_limits(table: HttpSettings, limits: HttpLimits) -> ConnectionLimits:
+    return ConnectionLimits(
         head_seconds=table.head_seconds,
         head_bytes=limits.header_bytes,
         idle_seconds=table.idle_seconds,
@@ -128,7 +128,7 @@ async def _set_after(
 
 
 def _own_stdout() -> int:
-    """A descriptor of stdout for us alone: other output goes to stderr from now on."""
+    """Reserve stdout: returns a new descriptor of it, and sends other output to stderr from now on."""
     sys.stdout.flush()
     ours = os.dup(1)
     os.dup2(2, 1)
@@ -153,7 +153,7 @@ def _announce(description: dict[str, Any]) -> None:
 
 
 def _announce_as_json(stdout: int, description: dict[str, Any]) -> None:
-    # The descriptor stays open: the parent process sees our end there.
+    # The descriptor stays open: its end shows the parent process that this one has ended.
     try:
         os.write(stdout, json.dumps(description).encode() + b"\n")
     except OSError as error:

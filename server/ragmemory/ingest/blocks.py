@@ -1,6 +1,6 @@
-"""Split a text into blocks, which should not be cut. Pure; the blocks join to the whole text.
+"""Split a text into blocks, which chunking avoids cutting. Pure; the blocks join to the whole text.
 
-Not a Markdown parser: it recognises headings, fences, tables, list items and blank lines, line by line.
+This is not a Markdown parser: it recognises headings, fences, tables, list items and blank lines by line.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from msgspec import Struct
 HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+|$)(.*)")
 # At least three characters: "-- " is the line above a signature.
 UNDERLINE = re.compile(r" {0,3}(?:={3,}|-{3,})$")
-# A line that an underline makes a heading: it has a letter or digit and is no code, quotation or table.
+# A line that an underline turns into a heading: it has a letter or digit and is not code, quotation or table.
 TITLE = re.compile(r" {0,3}(?![ \t>|]).*?[^\W_]")
-# A longer line is no heading: every chunk below would repeat it.
+# A longer line is not a heading: every chunk below would repeat it.
 LONGEST_HEADING = 300
 # A longer path of headings loses its outer headings.
 LONGEST_PATH = 600
-# A longer block is cut, so that the caller regains control after so many characters.
+# A longer block is cut, so that the caller regains control after this many characters.
 LONGEST_BLOCK = 250_000
 FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 ITEM = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s")

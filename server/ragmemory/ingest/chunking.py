@@ -1,4 +1,4 @@
-"""Cut texts into chunks, which join to the whole text and are sized in the embedder's tokens. Pure.
+"""Split texts into chunks, which join to the whole text and are sized in the embedder's tokens. Pure.
 
 A text is split into blocks (`blocks`); blocks that are too long are cut after sentences, lines or words; then
 neighbours of one section are packed into chunks. The tokens of several texts are counted in one call.
@@ -94,7 +94,7 @@ def split(
 ) -> Iterator[list[tuple[int, Chunk]]]:
     """The chunks in order, each with the number of its text. An empty text has none.
 
-    They come in lists, each of which takes some 0.1 s, however long the texts are.
+    They come in lists that each take about 0.1 s, however long the texts are.
     """
     fragment = fragments(max_tokens)
     for group in groups(runs(sources)):
@@ -159,7 +159,7 @@ def grouped(blocks: Iterable[Block]) -> Iterator[list[Block]]:
 
 
 def counted(ranges: list[tuple[Run, Block, int, int]], max_tokens: int, count: TokenCounter) -> list[Piece]:
-    """Count all tokens in one call; the size is infinite for what is too long in any case."""
+    """The ranges with their tokens, counted in one call; infinite for ranges that are certainly too long."""
     longest = MOST_CHARACTERS * max_tokens
     sizes = iter(count([run.text[start:end] for run, _, start, end in ranges if end - start <= longest]))
     return [
@@ -199,7 +199,7 @@ def cut_long(
 
 
 def rooms(pieces: list[Piece], max_tokens: int) -> Iterator[tuple[Piece, float]]:
-    """Each piece with the tokens it may have: what the headings above it leave, but at least half."""
+    """Each piece with the tokens it may have: the limit less those of the headings above, at least half."""
     above, run = 0.0, -1
     for piece in pieces:
         if piece.run.number != run:
@@ -230,7 +230,7 @@ def packed(pieces: Iterable[Piece], max_tokens: int) -> Iterator[list[Piece]]:
 
 
 def evenly(pieces: list[Piece], max_tokens: int) -> Iterator[list[Piece]]:
-    """As few groups as possible, of about the same size: a short remainder would hardly be found."""
+    """As few groups as possible, of about equal size: a short remainder would hardly be found."""
     total = sum(piece.tokens for piece in pieces)
     quota = total / max(1, math.ceil(total / max_tokens))
     longest = MOST_CHARACTERS * max_tokens

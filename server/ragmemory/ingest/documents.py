@@ -1,4 +1,4 @@
-"""Text and metadata from a client become a validated Document. Pure."""
+"""Make a validated Document of the text and metadata from a client. Pure."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from ragmemory.types import Document, Metadata
 # Characters that are searched for a title: a later heading belongs to a section, not to the document.
 _BEGINNING = 100_000
 
-# File types in which "#" at the start of a line is no heading. All others are read as Markdown, which plain
-# prose is as well.
+# File types in which "#" at the start of a line is not a heading. All others are read as Markdown: plain
+# prose is valid Markdown.
 # fmt: off
 _PLAIN = frozenset((
     "txt", "text", "log", "csv", "tsv", "json", "jsonl", "xml", "html", "htm", "yaml", "yml", "toml",

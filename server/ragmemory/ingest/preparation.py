@@ -21,7 +21,7 @@ from ragmemory.types import Chunk, Embedding, Injected, StagedDocument, Write
 
 # Chunks that are prepared together and committed in one transaction.
 _BATCH = 1_000
-# A longer text practically always has more chunks than a batch.
+# A longer text almost certainly has more chunks than a batch.
 _LONG_CHARACTERS = 1_000_000
 
 Page = tuple[list[Chunk], list[Embedding]]
@@ -30,8 +30,8 @@ Page = tuple[list[Chunk], list[Embedding]]
 class Preparation:
     """`max_tokens` is the longest chunk, in the embedder's tokens.
 
-    `on_page` is awaited with the number of chunks after each page of a long document that was written;
-    `on_abandoned` is called when hidden chunks were left to be swept.
+    `on_page` is awaited with the number of chunks after each page of a long document;
+    `on_abandoned` is called when hidden chunks must be swept.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class Preparation:
         """For each document: its outcome if nothing is new, its error, or the write to commit.
 
         None if the batch is full; LONG if the document alone exceeds a batch. A document whose text is stored
-        already needs no embedder, and does not fail with it.
+        already needs no embedder, and does not fail if the embedder does.
         """
         known = await self._store.find([write.document.uri for write in writes])
         outcomes: list[Prepared] = []

@@ -1,4 +1,4 @@
-"""Remove hidden documents in the background: old versions of long ones, and what a killed process left."""
+"""Remove hidden documents in the background: old versions of long ones, and those of killed processes."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _PAUSE = 0.05
 
 
 class Sweeper:
-    """Sweeps when it is woken: after the memory was opened, after each write, and after an abandoned one."""
+    """Sweeps when woken: after the memory is opened, after each write, and after an abandoned write."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._woken = anyio.Event()
 
     def wake(self) -> None:
-        """There may be something to remove."""
+        """Sweep soon: there may be something to remove."""
         self._woken.set()
 
     async def run(self) -> None:

@@ -22,7 +22,7 @@ from ragmemory.types import Injected, StagedDocument, Write
 
 logger = logging.getLogger(__name__)
 
-# Limits of a batch: they bound how long its first document waits, and how much memory it takes.
+# Limits of a batch: they bound the wait of its first document, and its memory.
 _DOCUMENTS = 256
 _CHARACTERS = 2_000_000
 
@@ -105,7 +105,7 @@ class WriteQueue:
                 return outcome
 
     def _withdraw(self, job: _Job) -> None:
-        """The caller was cancelled: stop the work that is done for this job alone."""
+        """The caller was cancelled: stop work that serves only this job."""
         job.done.set()
         if job in self._waiting:
             self._waiting.remove(job)

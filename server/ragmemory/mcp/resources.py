@@ -91,7 +91,7 @@ class Documents:
 
 
 def announce(server: Server, document_id: str, change: Change) -> None:
-    """Notify the clients that subscribed."""
+    """Notify the subscribed clients of a change."""
     from ragmcp.protocol.schema.subscriptions import list_changed, resource_updated
 
     server.announce(resource_updated(_uri(document_id)))

@@ -79,7 +79,7 @@ def make_server(settings: Settings, memory: OnDemand) -> Server:
 
 
 class OnDemand:
-    """The memory, imported and built at first use, in a thread: half of all imports belong to it."""
+    """The memory, imported and built at first use, in a thread: it needs half of all imports."""
 
     tasks: TaskGroup
     on_change: Callable[[str, Change], None]

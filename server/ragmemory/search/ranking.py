@@ -1,4 +1,4 @@
-"""Fuse the scores of two indexes, and estimate a relevance that is comparable between questions. Pure."""
+"""The score of a hit: fuse BM25 and cosine, and estimate a relevance comparable between questions. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     Pairs = NDArray[np.uint32]
 
 
-# Pairs of a passage that are compared first.
+# How many pairs of a passage are compared first.
 SAMPLE = 8
 
 
@@ -44,7 +44,7 @@ class Scored(Struct, frozen=True):
 def fuse(cosines: Floats, bm25: Floats, alpha: float) -> Floats:
     """Convex combination of both, each min-max normalised over the candidates (Bruch et al. 2023).
 
-    Better than reciprocal rank fusion on every collection we measured: ranks forget by how much.
+    Better than reciprocal rank fusion on every collection we measured: ranks ignore differences of scores.
     """
     fused: Floats = alpha * normalised(cosines) + (1 - alpha) * normalised(bm25)
     return fused
@@ -107,7 +107,7 @@ def logistic(x: NDArray[np.floating[Any]]) -> Floats:
 
 
 def without_duplicates(passages: Iterable[tuple[int, Pairs]], overlap: float, wanted: int) -> list[int]:
-    """The first `wanted` passages that are no near-duplicate of an earlier one (Broder 1997).
+    """The first `wanted` passages that are not near-duplicates of an earlier one (Broder 1997).
 
     A passage is a number and the distinct hashes of its pairs of neighbouring words, ascending. The Jaccard
     similarity of near-duplicates is at least `overlap`. Vectors cannot measure this: two invoices that differ

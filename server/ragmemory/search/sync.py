@@ -37,7 +37,7 @@ logger = logging.getLogger(__name__)
 
 # Chunks that are read from the store at a time: a query that arrives meanwhile waits for one page only.
 _PAGE = 2_000
-# Chunks by which the index may lag before a large write waits for it: this bounds what the next start has to
+# How many chunks the index may lag before a large write waits for it: this bounds what the next start must
 # read.
 _MAX_BEHIND = 2_500
 # Seconds without a change after which segments are merged further.
@@ -46,7 +46,7 @@ _QUIET = 2.0
 # reads the rest.
 _WRITES_FIRST_SECONDS = 0.5
 _LAST_UPDATE_SECONDS = 0.25
-# Rows in memory above which reading from the store waits for files: more than arrive during a large merge.
+# Rows in memory above which reading waits until files are written: more than arrive during a large merge.
 _MAX_UNSAVED = 8 * FLUSHED_ROWS
 # Differs from every version of a store.
 _UNKNOWN = (0, 0)
@@ -72,7 +72,7 @@ class IndexSync:
         self._progress = anyio.Event()
         self._changed = anyio.Event()
         self._behind = 0  # chunks written by this process that the index does not hold yet
-        self._has_written = False  # a process that only reads ends at once
+        self._has_written = False  # a process that only reads exits at once
         self._is_stopped = Event()
         self._warned = ""
 
@@ -81,7 +81,7 @@ class IndexSync:
         self._folder.check()
 
     def note_write(self, chunks: int = 0) -> None:
-        """Something was committed, which `follow` will read."""
+        """Note a commit, which `follow` will read."""
         self._has_written = True
         self._behind += chunks
         self._written.set()

@@ -1,7 +1,7 @@
 """The memory's file: checking and making it, and the mapping of sqlite3's errors.
 
-Rows are sent together (`executemany` over a generator), never one by one: a hop to aiosqlite's thread costs
-about as much as ten rows.
+Statements on many rows use `executemany` with a generator: a switch to aiosqlite's thread costs about as much
+as ten rows.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _UNREADABLE = frozenset(
 )
 
 
-# SQLite gives up with SQLITE_NOMEM, which Python raises as MemoryError, on the length in a damaged page.
+# A length in a damaged page makes SQLite fail with SQLITE_NOMEM, which Python raises as MemoryError.
 OUT_OF_BOUNDS = "a stored length is larger than the computer's memory"
 
 
@@ -75,12 +75,12 @@ def _from_sqlite_error(error: sqlite3.Error, path: Path, busy_seconds: float) ->
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
             return MemoryBusy(str(path), busy_seconds)
         case sqlite3.SQLITE_NOTADB:
-            return NotAMemory(str(path), "it is no SQLite database")
+            return NotAMemory(str(path), "it is not an SQLite database")
         case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_CONSTRAINT:
-            # No statement breaks a constraint of a sound file.
+            # In an intact file no statement violates a constraint.
             return MemoryDamaged(str(path), str(error))
     if code in _UNREADABLE:
-        return MemoryDamaged(str(path), f"the disk does not give it back ({error})")
+        return MemoryDamaged(str(path), f"the disk did not return what was written ({error})")
     if not code and str(error).startswith("Could not decode"):
         # The rest of the message is the text itself.
         return MemoryDamaged(str(path), "a stored text is not UTF-8")

@@ -1,4 +1,4 @@
-"""The memory's open file: its connections, who may use them when, and where it is damaged.
+"""The memory's open file: its connections, access to them, and the place of damage in it.
 
 Two connections: a long write never keeps a query waiting (WAL: readers see the last commit). Any number of
 processes may have the same file open.
@@ -62,8 +62,8 @@ class ReadersWriterLock:
 class MemoryFile:
     """Every method raises MemoryUnusable, MemoryBusy, MemoryDamaged or NotAMemory if the file does not work.
 
-    A file that cannot be written because the disk is full or read-only is opened for reading alone. A write
-    then tries to open it again, and raises MemoryFull or MemoryReadOnly. `read_only`: nothing is written.
+    If the disk is full or read-only, the file is opened for reading only. A write then tries to open it
+    again, and raises MemoryFull or MemoryReadOnly. `read_only`: nothing is ever written.
     """
 
     def __init__(self, path: Path, busy_seconds: float, *, read_only: bool = False) -> None:
@@ -76,7 +76,7 @@ class MemoryFile:
         self._use = ReadersWriterLock()
         self._identity: connections.Identity | None = None
         self._companions: dict[Path, connections.Identity | None] = {}
-        # Without a writer the file is open for reading alone, in the way that `_readable` describes.
+        # Without a writer the file is open for reading only, as `_readable` describes.
         self._writer: aiosqlite.Connection | None = None
         self._reader: aiosqlite.Connection
         self._readable: Readable | None = None
@@ -100,7 +100,7 @@ class MemoryFile:
             await self._open_to_write()
         except (MemoryFull, MemoryReadOnly) as error:
             await self._open_to_read()
-            logger.warning("%s It is opened for reading alone.", error)
+            logger.warning("%s It is opened for reading only.", error)
 
     async def _open_to_write(self) -> None:
         with self._mapped():
@@ -116,22 +116,25 @@ class MemoryFile:
     async def _open_to_read(self) -> None:
         async with AsyncExitStack() as undo:
             with self._mapped():
-                way = await to_thread.run_sync(readable, self.path, len(MIGRATIONS))
-                undo.callback(way.close)
-                reader = await wal.connect(way.uri, self._busy_seconds)
+                source = await to_thread.run_sync(readable, self.path, len(MIGRATIONS))
+                undo.callback(source.close)
+                reader = await wal.connect(source.uri, self._busy_seconds)
                 undo.push_async_callback(reader.close)
-                if way.is_private:
+                if source.is_private:
                     await connections.prepare(reader, self.path, self._busy_seconds)
                 else:
                     await connections.check(reader, self.path)
                 await reader.execute("PRAGMA query_only = ON")
             undo.pop_all()
-        self._opened(reader, None, way)
+        self._opened(reader, None, source)
 
     def _opened(
-        self, reader: aiosqlite.Connection, writer: aiosqlite.Connection | None, way: Readable | None = None
+        self,
+        reader: aiosqlite.Connection,
+        writer: aiosqlite.Connection | None,
+        source: Readable | None = None,
     ) -> None:
-        self._reader, self._writer, self._readable = reader, writer, way
+        self._reader, self._writer, self._readable = reader, writer, source
         self._identity = connections.identity(self.path)
         self._companions = connections.companions(self.path)
         self._openings += 1
@@ -154,7 +157,7 @@ class MemoryFile:
 
     @property
     def is_writable(self) -> bool:
-        """False while the file is open for reading alone."""
+        """False while the file is open for reading only."""
         return self._writer is not None
 
     def is_replaced(self) -> bool:
@@ -175,19 +178,19 @@ class MemoryFile:
             await self.open()
 
     async def _ensure_writer(self) -> None:
-        """Open the file for writing if it was opened for reading alone. Raises MemoryFull, MemoryReadOnly."""
+        """Open the file for writing if it was opened for reading only. Raises MemoryFull, MemoryReadOnly."""
         if self._writer is not None or not self._is_open:
             return
         if self._read_only:
             raise MemoryReadOnly(str(self.path), "memory.read_only is set")
         async with self._use.exclusive():
             if self._is_open and self._writer is None:
-                reader, way = self._reader, self._readable
+                reader, source = self._reader, self._readable
                 with anyio.CancelScope(shield=True):
                     await self._open_to_write()
                     await wal.close(reader)
-                    if way is not None:
-                        way.close()
+                    if source is not None:
+                        source.close()
 
     def _mapped(self) -> AbstractContextManager[None]:
         return connections.mapped_errors(self.path, self._busy_seconds)
@@ -212,15 +215,15 @@ class MemoryFile:
         await self._ensure_writer()
         async with self._using(), self._write_lock:
             if self._writer is None:  # reopened meanwhile
-                raise MemoryUnusable(str(self.path), "it was opened again for reading alone")
+                raise MemoryUnusable(str(self.path), "it was opened again, for reading only")
             yield self._writer
 
     @asynccontextmanager
     async def _using(self) -> AsyncIterator[None]:
-        """The file is neither closed nor reopened during one use; between two uses it may be."""
+        """One use of the file, during which it is neither closed nor reopened."""
         async with self._use.shared():
             if not self._is_open:
-                raise MemoryUnusable(str(self.path), "what lies there now could not be opened")
+                raise MemoryUnusable(str(self.path), "the file that is there now could not be opened")
             try:
                 with self._mapped():
                     yield

@@ -26,8 +26,8 @@ from ragmemory.types import Chunk, Document, Embedding, StagedDocument
 if TYPE_CHECKING:
     import aiosqlite
 
-# A staged document that has not grown for so long belongs to a process that was killed: no live one needs so
-# long for a page.
+# A staged document that has not grown for this long belongs to a killed process: no running one needs so long
+# for a page.
 _ABANDONED = timedelta(hours=1)
 # What a sweep removes: pages with full text and embeddings, or chunks that undo does not need.
 _GARBAGE = (

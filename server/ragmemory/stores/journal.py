@@ -1,4 +1,4 @@
-"""The journal: one entry for every document written, by whom, and what undo needs to restore it."""
+"""The journal: one entry for each write to a document, with the client and the data that undo needs."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ async def mark_undone(connection: aiosqlite.Connection, seq: int) -> None:
 
 
 async def is_last_write(connection: aiosqlite.Connection, seq: int) -> bool:
-    """Whether this is still the entry that an undo would undo."""
+    """Whether this is still the entry that the next undo would undo."""
     last = await last_write(connection)
     return last is not None and last[0].seq == seq
 

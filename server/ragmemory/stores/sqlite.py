@@ -1,6 +1,6 @@
 """The store: one SQLite file with documents, chunks, embeddings, full text and journal.
 
-Each method is one transaction, or one read, of `MemoryFile`; the statements are in the modules beside it.
+Each method is one transaction or one read of `MemoryFile`; the statements are in the other modules here.
 Scores and ranks are computed elsewhere.
 """
 
@@ -147,7 +147,7 @@ class Store(MemoryFile):
     # Follow
 
     async def version(self) -> tuple[int, int]:
-        """Differs from the last one when anything was committed since, by whomever."""
+        """A version of the file's content, which every commit of any process changes."""
         async with self._reading() as connection:
             return self._openings, await wal.pragma(connection, "data_version")
 
@@ -166,7 +166,7 @@ class Store(MemoryFile):
 
         Fewer chunks than `limit` mean that there are no more.
         """
-        # In one use of the file: between two, another file may have taken its place.
+        # One use of the file: between two uses the file may be replaced.
         async with self._reading() as connection:
             return await changes.since(connection, checkpoint, limit, upto)
 

@@ -1,4 +1,4 @@
-"""Validate metadata, filters and texts: what can be stored and found again. Pure."""
+"""Validate metadata, filters and texts: only values that can be stored and found are accepted. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The check of a whole memory file. Made for damaged files: each check fails alone.
+"""Check a whole memory file for damage. If one check fails, the others still run.
 
 It uses its own connection, because the store may be unable to open the file. It only reads.
 """
@@ -34,7 +34,7 @@ _PAGE = 100
 # Seconds that an error waits until the damage is located: a check reads a few hundred MB in that time.
 _LOCATING_SECONDS = 1.0
 
-# What reading a damaged file raises; MemoryError where a page states a length that is out of all bounds.
+# What reading a damaged file raises; MemoryError if a page states an impossible length.
 _DAMAGE = (sqlite3.Error, UnicodeDecodeError, MemoryError)
 
 _BACKUP = "Put a backup of the file in its place."
@@ -71,7 +71,7 @@ async def verify(path: Path, busy_seconds: float, on_progress: OnProgress) -> Ve
 
 
 async def place_of_damage(path: Path) -> str:
-    """Such as "page 7 of the table chunks"; "" if the damage is not found within a second."""
+    """For example "page 7 of the table chunks"; "" if the damage is not found within a second."""
     with suppress(*_DAMAGE, OSError), anyio.move_on_after(_LOCATING_SECONDS):
         async with _opened(path, _LOCATING_SECONDS) as connection:
             async for table, finding in _damaged_tables(connection, "quick_check"):
@@ -82,9 +82,9 @@ async def place_of_damage(path: Path) -> str:
 
 @asynccontextmanager
 async def _opened(path: Path, busy_seconds: float) -> AsyncIterator[aiosqlite.Connection]:
-    way = await to_thread.run_sync(readable, path, 0)
+    source = await to_thread.run_sync(readable, path, 0)
     try:
-        connection = await wal.connect(way.uri, busy_seconds)
+        connection = await wal.connect(source.uri, busy_seconds)
         try:
             # A text that is not UTF-8 is a problem to report, not an error.
             connection.text_factory = bytes
@@ -94,7 +94,7 @@ async def _opened(path: Path, busy_seconds: float) -> AsyncIterator[aiosqlite.Co
             await connection.interrupt()
             await wal.close(connection)
     finally:
-        way.close()
+        source.close()
 
 
 # Each check reports what it finds; an error that it raises is one more problem.
@@ -145,7 +145,7 @@ async def _references(connection: aiosqlite.Connection, report: _Report) -> None
     for row in await connection.execute_fetchall("PRAGMA foreign_key_check"):
         lost[_text(row[0])] = lost.get(_text(row[0]), 0) + 1
     for table, count in lost.items():
-        report(f"{count:,} rows of the table {table} belong to nothing. {_BACKUP}")
+        report(f"{count:,} rows of the table {table} refer to rows that do not exist. {_BACKUP}")
 
 
 async def _fulltext(connection: aiosqlite.Connection, _: _Report) -> None:
@@ -248,8 +248,8 @@ async def _embeddings(connection: aiosqlite.Connection, report: _Report) -> None
     )
     if count:
         report(
-            f"{count:,} embeddings are missing or of a wrong length; their passages are found by their words "
-            "alone. `ragchat memory reembed` makes them again."
+            f"{count:,} embeddings are missing or of a wrong length; their passages are found only by "
+            "their words. `ragchat memory reembed` makes them again."
         )
 
 

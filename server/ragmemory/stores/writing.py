@@ -68,7 +68,7 @@ async def find(connection: aiosqlite.Connection, uris: Sequence[str]) -> dict[st
 def difference(
     document: Document, stored: StoredDocument | None
 ) -> Literal["everything", "metadata", "nothing"]:
-    """What of a document is not stored yet. The title counts as text: it is embedded and indexed."""
+    """Which part of a document is not stored yet. The title counts as text: it is embedded and indexed."""
     if stored is None or stored.digest != document.digest or stored.title != document.title:
         return "everything"
     return "nothing" if stored.metadata == document.metadata else "metadata"
@@ -124,7 +124,7 @@ async def write_each(
 def concerns_the_file(error: Exception) -> bool:
     """Whether the error is about the file or the disk, so that no other write would succeed."""
     if isinstance(error, MemoryError):
-        return True  # a damaged page states a length that is out of all bounds
+        return True  # a damaged page states an impossible length
     # The low byte is the primary code: https://www.sqlite.org/rescode.html
     return isinstance(error, sqlite3.Error) and getattr(error, "sqlite_errorcode", 0) & 0xFF in _OF_THE_FILE
 
@@ -178,7 +178,7 @@ async def write_batch(
 async def _has_chunks(connection: aiosqlite.Connection, write: Write) -> bool:
     if write.staged is None:
         return write.chunks is not None
-    # It no longer exists if the file was replaced, or if a sweep took it for a killed process's.
+    # It no longer exists if the file was replaced, or if a sweep considered its process killed.
     return bool(
         await connection.execute_fetchall(
             f"SELECT 1 FROM documents WHERE number = ? AND uri = ? AND hidden = {STAGED}",

@@ -1,6 +1,6 @@
 """Numbers for the words of many texts, found and hashed in numpy: three times as fast as a loop in Python.
 
-A table of bytes says what a word is. Callers keep what they know about each word by its number.
+A table of bytes defines words. Callers store their data about each word by its number.
 """
 
 from __future__ import annotations

@@ -79,7 +79,7 @@ class Stdio:
 def bridge_command(folder: Path, url: str, *arguments: str, patience: float = LONGEST_SECONDS) -> list[str]:
     """A bridge that waits `patience` seconds for a server; usually as long as one may take to start."""
     python, _, _, *words = memory_command(folder, "bridge", url, *arguments)
-    set_patience = f"from ragmemory.bridge import host; host.PATIENCE_SECONDS = {patience}"
+    set_patience = f"from ragmemory.bridge import host; host.RETRY_SECONDS = {patience}"
     return [python, "-c", f"{set_patience}; from ragmemory.cli import main; raise SystemExit(main())", *words]
 
 

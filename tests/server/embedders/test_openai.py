@@ -71,7 +71,7 @@ async def test_what_may_pass_is_tried_again(
     [
         (401, "refused the key"),
         (404, "does not know the model"),
-        (429, "slower pace"),
+        (429, "limits requests"),
         (500, "answered 500"),
         (400, "answered 400"),
     ],

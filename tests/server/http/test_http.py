@@ -263,7 +263,7 @@ def test_a_port_in_use_is_a_sentence(tmp_path: Path, server: HttpMemory) -> None
     ("arguments", "variables", "sentence"),
     [
         (["--host", "no.such.host.invalid"], {}, "cannot listen at no.such.host.invalid"),
-        (["--host", ""], {}, "it is no name or address"),
+        (["--host", ""], {}, "it is not a name or an address"),
         (
             ["--token-file", "nowhere"],
             {},

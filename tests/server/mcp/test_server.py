@@ -51,7 +51,7 @@ async def test_calls_at_once_are_all_answered(tmp_path: Path) -> None:
         (
             lambda path: path.write_text("no database " * 99, encoding="utf-8"),
             "NOT_A_MEMORY",
-            "no SQLite database",
+            "not an SQLite database",
         ),
         (lambda path: path.mkdir(), "MEMORY_UNUSABLE", "it is a folder"),
     ],

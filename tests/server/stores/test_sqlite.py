@@ -109,7 +109,7 @@ async def test_a_file_that_is_no_database_is_refused_and_left_as_it_was(tmp_path
     path = tmp_path / "notes.txt"
     path.write_text("These are my notes. " * 100, encoding="utf-8")
     before = path.read_bytes()
-    with pytest.raises(NotAMemory, match="no SQLite database"):
+    with pytest.raises(NotAMemory, match="not an SQLite database"):
         await Store(path, 5, 100).open()
     assert path.read_bytes() == before
 

@@ -91,12 +91,12 @@ async def test_a_memory_that_is_not_there_has_no_problems_and_stays_away(tmp_pat
         ),
         (
             "DELETE FROM embeddings WHERE chunk_id <= 2",
-            "2 embeddings are missing or of a wrong length; their passages are found by their words alone."
+            "2 embeddings are missing or of a wrong length; their passages are found only by their words."
             " `ragchat memory reembed` makes them again.",
         ),
         (
             "UPDATE embeddings SET vector = x'00' WHERE chunk_id = 9",
-            "1 embeddings are missing or of a wrong length; their passages are found by their words alone."
+            "1 embeddings are missing or of a wrong length; their passages are found only by their words."
             " `ragchat memory reembed` makes them again.",
         ),
         (
@@ -105,7 +105,8 @@ async def test_a_memory_that_is_not_there_has_no_problems_and_stays_away(tmp_pat
         ),
         (
             "DELETE FROM documents WHERE uri = 'u5'",  # without foreign keys, its chunks stay
-            "5 rows of the table chunks belong to nothing. Put a backup of the file in its place.",
+            "5 rows of the table chunks refer to rows that do not exist."
+            " Put a backup of the file in its place.",
         ),
     ],
 )

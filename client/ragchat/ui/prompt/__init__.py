@@ -1,4 +1,4 @@
-"""The line where the user types: keys and toolbar.
+"""The line where the user types: keys, toolbar, and what is typed while an answer streams.
 
-Start with `session`. Imports prompt_toolkit.
+Start with `session`; `type_ahead` keeps early keys for the next prompt. Imports prompt_toolkit.
 """

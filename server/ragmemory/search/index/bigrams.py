@@ -1,4 +1,4 @@
-"""The words of each chunk in order, to count neighbouring words of a question in it.
+"""The words of each chunk in order, to count the neighbouring words of a question in it.
 
 This is the ordered half of the sequential dependence model (Metzler and Croft 2005). A word is stored as 16
 bits of its hash: a pair has 32 bits, so collisions are rare, and a chunk of 130 words takes 260 bytes.

@@ -1,4 +1,4 @@
-"""One bit a dimension: which vectors lie on the same sides of the axes as a query. A sieve, not a score.
+"""One bit for each dimension of a vector, its sign: a fast filter for vectors that may be near a query.
 
 100,000 vectors of 256 dimensions are 3 MB of codes instead of 50 MB of floats, whose scan is bound by the
 speed of memory.
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     Distances = NDArray[np.unsignedinteger[Any]]
 
-# Rows at a time: what is computed from them stays in the processor's cache.
+# Rows compared at a time: intermediate arrays stay in the processor's cache.
 BLOCK = 1 << 15
 # Rows that half of the bits select in a larger index. Of a million chunks, the top 8 of a whole search agree
 # with an exact search as often (97.7 %) as when all bits of all rows are compared, in half the time.
@@ -27,7 +27,7 @@ SHORTLIST = 20_000
 
 
 def nearest(rows: Rows, query: NDArray[np.float32], k: int, excluded: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The k rows that differ from the query in the fewest bits, ascending; more where several tie.
+    """The k rows that differ from the query in the fewest bits, ascending; more if several tie.
 
     In a large index these are the k nearest of the SHORTLIST rows that are nearest by half of the bits.
     """
@@ -67,7 +67,7 @@ def _add_differences(distances: Distances, codes: NDArray[np.uint64], words: NDA
 
 
 def _lowest(distances: Distances, k: int, bits: int) -> NDArray[np.int64]:
-    """Where the k lowest distances in so many bits are, ascending; more where several tie."""
+    """The indices of the k lowest distances, ascending; more if several tie. `bits` bounds the distances."""
     import numpy as np
 
     # There are few different distances: bisecting them is faster than counting, sorting or partitioning.

@@ -1,7 +1,7 @@
-"""Cosine similarity over all vectors: exact while they are few, else exact for what the codes let through.
+"""Cosine similarity over all vectors: exact while they are few, else exact for those that the codes select.
 
-Windows of a text beside its whole vector were tried: with the words in the score they add nothing that can be
-measured (+.0005 nDCG@10), for four times the memory.
+Vectors of windows of a text in addition to that of the whole text were tried: with words in the score they
+add nothing measurable (+.0005 nDCG@10) and take four times the memory.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from ragmemory.search.index.rows import Rows
     from ragmemory.search.index.scores import Scores
 
-# Rows that the codes let through: with the words beside them, 98.6 % of the final top 10 of 100,000 chunks
-# are those of an exact search. And up to how many rows the codes would save no time.
+# Rows that the codes select: together with words, 98.6 % of the final top 10 of 100,000 chunks are those of
+# an exact search. And the number of rows up to which the codes would save no time.
 RESCORED = 1_000
 ALL_EXACT = 16_000
 
@@ -32,14 +32,14 @@ class VectorIndex:
         self._rows = rows
 
     def search(self, query: NDArray[np.float32], excluded: NDArray[np.int64]) -> Scores:
-        """`query` is (d,) float32 of unit length; `excluded` rows are not to be among the best."""
+        """`query` is (d,) float32 of unit length; `excluded` rows are never among the best."""
         import numpy as np
 
         if not len(self._rows):
             return DenseScores(np.empty(0, np.float32))
         if len(self._rows) > ALL_EXACT:
-            return SievedCosines(self, query, nearest(self._rows, query, RESCORED, excluded))
-        # Three times the speed of `vectors @ query`, which is made for more than one column.
+            return ShortlistCosines(self, query, nearest(self._rows, query, RESCORED, excluded))
+        # Three times as fast as `vectors @ query`, which is made for more than one column.
         cosines = np.vecdot(self._all, query)
         cosines[excluded] = 0
         return DenseScores(cosines)
@@ -52,7 +52,7 @@ class VectorIndex:
         return np.concatenate([segment.vectors.all for segment, _ in self._rows], dtype=np.float32)
 
     def cosines(self, rows: NDArray[np.int64], query: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Of some rows, exact."""
+        """The exact cosines of some rows."""
         import numpy as np
 
         vectors = self._rows.take(rows, lambda segment: segment.vectors)
@@ -65,8 +65,8 @@ class VectorIndex:
         return total / max(1, len(self._rows))
 
 
-class SievedCosines:
-    """Scores of which only those of the nearest rows are known beforehand."""
+class ShortlistCosines:
+    """Scores that are computed in advance for the nearest rows only."""
 
     def __init__(self, index: VectorIndex, query: NDArray[np.float32], near: NDArray[np.int64]) -> None:
         self._index = index
