@@ -157,6 +157,11 @@ COMMANDS = (
         (
             _argument("paths", nargs="+", metavar="PATH", help="a file or folder, or - to read stdin"),
             _argument("--uri", type=_text, default=None, help="the URI of the document from stdin"),
+            _argument(
+                "--prune",
+                action="store_true",
+                help="remove documents whose files are gone from the folders",
+            ),
         ),
     ),
     Command(
@@ -193,7 +198,12 @@ COMMANDS = (
         "memory rm",
         "memory:rm",
         "remove documents from memory",
-        (_argument("documents", nargs="+", metavar="document", help=DOCUMENT.options["help"]),),
+        (
+            _argument(
+                "documents", nargs="+", metavar="document", help=f"{DOCUMENT.options['help']}, or a glob"
+            ),
+            _argument("--yes", action="store_true", help="remove all that a glob matches without asking"),
+        ),
     ),
     Command("memory log", "memory:log", "list the last changes of memory", (LIMIT,)),
     Command("memory undo", "memory:undo", "undo the last change of memory"),

@@ -132,6 +132,14 @@ class SeveralDocumentsMatch(RagChatError):
         return len(self.document_ids)
 
 
+class NotConfirmed(RagChatError):
+    number: int
+    words: str
+    code = "NOT_CONFIRMED"
+    sentence = "{number:,} documents match {words}. They are not removed without confirmation."
+    hint = "`ragchat memory rm --yes` removes them."
+
+
 class NothingToAskAbout(RagChatError):
     reason: str
     code = "NOTHING_TO_ASK_ABOUT"

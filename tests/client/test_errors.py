@@ -41,6 +41,11 @@ TABLE: list[tuple[RagChatError, str, str]] = [
         "The titles of 2 documents without a URI match tea, but only one of them can be asked.",
         "Say which one: 12, 34.",
     ),
+    (
+        errors.NotConfirmed(1204, "*.md"),
+        "1,204 documents match *.md. They are not removed without confirmation.",
+        "`ragchat memory rm --yes` removes them.",
+    ),
     (errors.NothingToAskAbout("a.md is empty."), "There is no text to ask about: a.md is empty.", ""),
     (errors.ScriptInvalid("a.toml", "it is empty"), "The script a.toml cannot be used: it is empty.", ""),
     (

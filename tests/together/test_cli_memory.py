@@ -176,6 +176,35 @@ def test_a_one_shot_question_is_continued_by_ask_but_not_by_the_chat(ragchat: Pr
     assert ragchat("ask", "--session", once, "and for how long?", "--json").json["session_id"] == once
 
 
+def test_a_glob_removes_several_documents_if_that_is_confirmed(ragchat: Program) -> None:
+    ragchat("inject", ".")
+    refused = ragchat("memory", "rm", "*.md", "--json")
+    assert (refused.code, refused.json["error"]["code"]) == (1, "NOT_CONFIRMED")
+    assert ragchat("memory", "stats", "--json").json["documents"] == 2
+    assert ragchat("memory", "rm", "t*.md").out == "Removed tea.md (1 chunk).\n"
+    ragchat("memory", "undo")
+    removed = ragchat("memory", "rm", "*.md", "tea.md", "--yes", "--json").json["removed"]
+    assert {Path(document["uri"]).name for document in removed} == {"tea.md", "coffee.md"}
+    failed = ragchat("memory", "rm", "*.md", "--yes")
+    assert (failed.code, failed.err.splitlines()[0]) == (1, "ragchat: No document in memory matches *.md.")
+
+
+def test_documents_of_files_that_are_gone_can_be_pruned(ragchat: Program) -> None:
+    ragchat("inject", ".")
+    (ragchat.folder / "tea.md").unlink()
+    kept = ragchat("inject", ".")
+    assert "--prune removes it." in kept.err
+    pruned = ragchat("inject", ".", "--prune", "--json").json
+    assert [Path(uri).name for uri in pruned["pruned"]] == ["tea.md"]
+    assert pruned["gone"] == []
+    assert "coffee.md" in ragchat("memory", "ls").out
+    assert "tea.md" not in ragchat("memory", "ls").out
+    (ragchat.folder / "coffee.md").unlink()
+    empty = ragchat("inject", ".", "--prune")
+    assert "Is the disk mounted?" in empty.err
+    assert "coffee.md" in ragchat("memory", "ls").out
+
+
 def test_memory_can_be_given_to_another_embedder(ragchat: Program) -> None:
     ragchat("inject", ".")
     path = ragchat("memory", "stats", "--json").json["path"]

@@ -12,8 +12,8 @@ import select
 import signal
 import stat
 import sys
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -147,20 +147,36 @@ def piped_text() -> str:
     if not (is_pipe or stat.S_ISREG(mode)):
         return ""
     if is_pipe and os.name == "posix":  # elsewhere, only sockets can be waited for
-        ready, _, _ = select.select([sys.stdin], [], [], _FIRST_BYTE_SECONDS)
+        with _interruptible():
+            ready, _, _ = select.select([sys.stdin], [], [], _FIRST_BYTE_SECONDS)
         if not ready:
             return ""
     return read_stdin(may_be_empty=True)
 
 
+def ask_user(question: str) -> str:
+    """What the user types in answer to a question on stderr."""
+    sys.stderr.write(question)
+    sys.stderr.flush()
+    with _interruptible():
+        return sys.stdin.readline().strip()
+
+
 def _stdin(most: int) -> bytes:
-    """Up to `most` bytes. Ctrl-C interrupts the read, which blocks the event loop and its own handler."""
-    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+    """Up to `most` bytes."""
     data, stdin = bytearray(), cast("BufferedReader", sys.stdin.buffer)
-    try:
+    with _interruptible():
         # In parts: one `read` of all would run no handler for a signal that comes between two parts.
         while part := stdin.read1(min(_PART_BYTES, most - len(data))):
             data += part
-        return bytes(data)
+    return bytes(data)
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Let Ctrl-C interrupt a read of stdin, which blocks the event loop and its own handler."""
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
     finally:
         signal.signal(signal.SIGINT, handler)

@@ -10,7 +10,7 @@ from ragchat.commands import Run, read_stdin
 from ragchat.console import Failure, describe
 from ragchat.errors import RagChatError, StdinUnusable
 from ragchat.formatting import counted
-from ragchat.ingest.loading import failed, load_files, load_text
+from ragchat.ingest.loading import failed, load_files, load_text, prune
 from ragchat.ingest.report import InjectReport
 from ragchat.ui.render.progress import loading_bar
 
@@ -45,6 +45,8 @@ async def _inject(run: Run, memory: MemoryClient, report: InjectReport) -> None:
         await _inject_stdin(memory, run.arguments.uri, report)
     with loading_bar(run.console.stderr, shown=not run.console.json) as on_progress:
         await load_files(memory, [path for path in paths if path != "-"], on_progress, report)
+    if run.arguments.prune:
+        await prune(memory, report)
 
 
 async def _inject_stdin(memory: MemoryClient, uri: str | None, report: InjectReport) -> None:
@@ -76,7 +78,7 @@ def _show(run: Run, report: InjectReport, stopped: str = "", failure: Failure | 
         return
     lines = [
         *report.failures(LISTED, failure.message if failure else ""),
-        *report.remarks(LISTED, "`ragchat memory rm`"),
+        *report.remarks(LISTED, "--prune"),
     ]
     for line in lines:
         run.console.note(line)

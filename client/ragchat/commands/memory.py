@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from ragchat.commands import Run
+import sys
+
+from ragchat.commands import Run, ask_user
 from ragchat.commands.removal import remove_each
 from ragchat.console import Failure
-from ragchat.errors import MemoryRefused
+from ragchat.errors import MemoryRefused, NotConfirmed
 from ragchat.formatting import counted, local
-from ragchat.memory.matching import listed
+from ragchat.memory.matching import listed, to_remove
 from ragchat.memory.types import Entry
+from ragchat.ui.messages import YES
 from ragchat.ui.render.progress import counting_bar
 from ragchat.uris import short_uri
 
@@ -53,10 +56,14 @@ async def show(run: Run) -> int:
 
 
 async def rm(run: Run) -> int:
+    """Remove documents. Before it removes what a glob matches, it asks, unless it is one document."""
     async with run.memory() as memory:
+        names: list[str] = []
+        for words in run.arguments.documents:
+            names += _confirmed(run, words, await to_remove(memory, words))
         return await remove_each(
             run,
-            run.arguments.documents,
+            list(dict.fromkeys(names)),
             memory.forget,
             kind="document",
             expected=(MemoryRefused,),
@@ -65,6 +72,16 @@ async def rm(run: Run) -> int:
             ),
             hint="`ragchat memory undo` restores the last one.",
         )
+
+
+def _confirmed(run: Run, words: str, names: list[str]) -> list[str]:
+    """The names, none if the user refuses. Raises NotConfirmed without a terminal."""
+    if len(names) == 1 or run.arguments.yes:
+        return names
+    if run.console.json or not (sys.stdin.isatty() and run.console.stderr.isatty()):
+        raise NotConfirmed(len(names), words)
+    reply = ask_user(f"Remove {len(names):,} documents? [y/N] ")
+    return names if reply.lower() in YES else []
 
 
 async def log(run: Run) -> int:

@@ -19,7 +19,8 @@ from ragchat.errors import MemoryRefused, RagChatError
 from ragchat.ingest.decoding import GUESSED, EmptyText, NotText, Text, read_text, title_of
 from ragchat.ingest.report import Document, InjectReport, Skipped
 from ragchat.ingest.walking import Found, Refusal, Source, find_files, is_missing, reason_of
-from ragchat.memory.types import Documents, Injected
+from ragchat.memory.client import DOCUMENT_NOT_FOUND
+from ragchat.memory.types import Documents, Forgotten, Injected
 from ragchat.uris import short_path
 
 # Enough to fill the server's batches: one is embedded while another is committed. With 64, batches are so
@@ -43,6 +44,12 @@ class Memory(Protocol):
 
     async def inject(self, text: str, metadata: dict[str, Any] | None = None) -> Injected: ...
     async def documents(self, limit: int, offset: int = 0, uri_glob: str | None = None) -> Documents: ...
+
+
+class PrunableMemory(Protocol):
+    """What pruning needs of `MemoryClient`."""
+
+    async def forget(self, document: str) -> Forgotten: ...
 
 
 class Progress(Struct):
@@ -225,6 +232,23 @@ def _refuse(report: InjectReport, refusal: Refusal) -> None:
         report.documents.append(Document(refusal.uri, None, "failed", error=error))
     else:
         report.skipped.append(Skipped(refusal.name, refusal.reason))
+
+
+async def prune(memory: PrunableMemory, report: InjectReport) -> None:
+    """Remove the missing documents of a finished load from memory. Raises RagChatError.
+
+    Not if the folders hold no file at all: then a disk is probably not mounted.
+    """
+    if report.missing and not report.files:
+        report.notes.append("The folders hold no files, so nothing is removed. Is the disk mounted?")
+        return
+    while report.missing:
+        try:
+            await memory.forget(report.missing[0])
+        except MemoryRefused as error:
+            if error.word != DOCUMENT_NOT_FOUND:  # else another program has removed it
+                raise
+        report.pruned.append(report.missing.pop(0))
 
 
 async def _missing(memory: Memory, found: Found) -> list[str]:

@@ -33,7 +33,8 @@ class Skipped(Struct, frozen=True):
 class InjectReport(Struct):
     """The outcome, in the order of the files.
 
-    `missing`: URIs in memory of files that are no longer in the loaded folders. `files` is the number of
+    `missing`: URIs in memory of files that are no longer in the loaded folders; `pruned`: those that were
+    removed from memory for that reason. `files` is the number of
     files to load, of which `begun` were started and `done` have an outcome.
     """
 
@@ -41,6 +42,7 @@ class InjectReport(Struct):
     skipped: list[Skipped] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
+    pruned: list[str] = field(default_factory=list)
     begun: int = 0
     done: int = 0
     files: int = 0
@@ -59,6 +61,7 @@ class InjectReport(Struct):
             **{status: self.count(status) for status in STATUSES},
             "skipped": self.skipped,
             "gone": self.missing,
+            "pruned": self.pruned,
             "notes": self.notes,
         }
 
@@ -103,6 +106,7 @@ class InjectReport(Struct):
             most,
         )
         yield from _first("note", self.notes, most)
+        yield from _first("removed", [short_uri(uri) for uri in self.pruned], most)
         if self.missing:
             files, them = counted(len(self.missing), "file"), "it" if len(self.missing) == 1 else "them"
             yield (

@@ -16,6 +16,7 @@ from ragchat.uris import exact_glob, folder_globs, is_glob, part_globs, path_glo
 DOCUMENT_ID = re.compile(r"[0-9a-f]{16}")
 # Documents without a URI of their own. They are shown by their titles; so many of them are looked at.
 UNNAMED, MOST_UNNAMED = "sha256:*", 10_000
+PAGE = 1_000
 
 
 class Match(Struct, frozen=True):
@@ -48,6 +49,23 @@ async def match(memory: MemoryClient, words: str, limit: int = 1) -> Match:
     return Match(
         titled[:limit], len(titled), {"uri": exact_glob(titled[0].uri)} if len(titled) == 1 else None
     )
+
+
+async def to_remove(memory: MemoryClient, words: str) -> list[str]:
+    """The URIs that a glob matches; `words` themselves if they name one document or are no glob.
+
+    Parts of names and tags do not count here: removal takes what was named and nothing more. Raises
+    NoDocumentMatches.
+    """
+    if not is_glob(words):
+        return [words]
+    for glob in [*map(exact_glob, references(words)), *path_globs(words)]:
+        uris: list[str] = []
+        while page := (await memory.documents(PAGE, len(uris), uri_glob=glob)).documents:
+            uris += [document.uri for document in page]
+        if uris:
+            return uris
+    raise NoDocumentMatches(words)
 
 
 async def listed(memory: MemoryClient, words: str, limit: int) -> Documents:

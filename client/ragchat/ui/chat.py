@@ -118,6 +118,7 @@ class Chat:
                 return await PromptSession[str]().prompt_async(question)
             return ""
 
+        context.ask = ask
         context.approve = Approvals(self._state, ask).approve
         return context
 

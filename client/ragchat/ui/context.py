@@ -25,6 +25,7 @@ class ChatContext:
     status: Status
     interactive: bool = False
     approve: Approve | None = None
+    ask: Callable[[str], Awaitable[str]] | None = None  # ask the user; None without a terminal
     readme_offered: bool = False
     leaving: bool = False
     failures: int = field(default=0, init=False)

@@ -112,15 +112,20 @@ async def show_memory(context: ChatContext, words: str) -> None:
 
 
 async def forget(context: ChatContext, document: str) -> None:
-    """Remove a document without asking for confirmation: /undo restores it."""
+    """Remove a document without asking for confirmation: /undo restores it. Several are confirmed first."""
     from ragchat.errors import ArgumentMissing, MemoryRefused
     from ragchat.memory.client import DOCUMENT_NOT_FOUND
+    from ragchat.memory.matching import to_remove
     from ragchat.uris import short_uri
 
     if not document:
-        raise ArgumentMissing("forget", "a document: its path, URI or id")
+        raise ArgumentMissing("forget", "a document: its path, URI or id, or a glob")
     try:
-        removed = await context.memory.forget(document)
+        names = await to_remove(context.memory, document)
+        if len(names) > 1:
+            await _forget_all(context, document, names)
+            return
+        removed = await context.memory.forget(names[0])
     except MemoryRefused as error:
         if error.word == DOCUMENT_NOT_FOUND:
             error.hint = "/memory lists the documents."
@@ -128,6 +133,23 @@ async def forget(context: ChatContext, document: str) -> None:
     context.screen.note(
         f"Removed {short_uri(removed.uri)} ({counted(removed.chunks, 'chunk')}). /undo restores it.", "done"
     )
+    await context.update_memory_status()
+
+
+async def _forget_all(context: ChatContext, words: str, names: list[str]) -> None:
+    """Remove the documents that a glob matches, if the user confirms it. Raises NotConfirmed."""
+    from ragchat.errors import NotConfirmed
+    from ragchat.ui.messages import YES
+
+    if context.ask is None:
+        raise NotConfirmed(len(names), words)
+    reply = await context.ask(f"Remove {len(names):,} documents? [y/N] ")
+    if reply.strip().lower() not in YES:
+        context.screen.note("Nothing is removed.")
+        return
+    for name in names:
+        await context.memory.forget(name)
+    context.screen.note(f"Removed {len(names):,} documents. /undo restores them one by one.", "done")
     await context.update_memory_status()
 
 

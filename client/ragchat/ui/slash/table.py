@@ -55,7 +55,7 @@ COMMANDS = (
     SlashCommand(
         "forget",
         "DOCUMENT",
-        "remove a document from memory",
+        "remove a document from memory, or all that a glob matches",
         documents.forget,
         complete=completions.documents,
     ),

@@ -160,6 +160,22 @@ async def test_documents_are_listed_by_the_names_that_are_shown(asked: Room, wor
     assert "tea.md" not in shown
 
 
+async def test_a_glob_forgets_several_documents_if_that_is_confirmed(asked: Room) -> None:
+    questions: list[str] = []
+    replies = ["n", "y"]
+
+    async def ask(question: str) -> str:
+        questions.append(question)
+        return replies.pop(0)
+
+    assert "2 documents match *.md." in await asked.say("/forget *.md")
+    asked.context.ask = ask
+    assert await asked.run("/forget *.md") == "Nothing is removed.\n"
+    assert await asked.run("/forget *.md") == "Removed 2 documents. /undo restores them one by one.\n"
+    assert questions == ["Remove 2 documents? [y/N] "] * 2
+    assert asked.context.status.documents == 0
+
+
 async def test_help_lists_every_command_or_explains_one(room: Room) -> None:
     shown = await room.run("/help")
     assert all(f"/{name}" in shown for name in NAMES)
