@@ -258,6 +258,12 @@ class Delta(Struct, frozen=True):
     text: str
 
 
+class Reasoning(Struct, frozen=True):
+    """The next piece of what the model thinks before it answers."""
+
+    text: str
+
+
 class ToolStarted(Struct, frozen=True):
     name: str
     arguments: dict[str, Any]
@@ -275,7 +281,7 @@ class Notice(Struct, frozen=True):
     text: str
 
 
-Event = Retrieving | Retrieved | Delta | ToolStarted | ToolFinished | Notice
+Event = Retrieving | Retrieved | Reasoning | Delta | ToolStarted | ToolFinished | Notice
 Emit = Callable[[Event], None]
 
 

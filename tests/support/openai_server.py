@@ -51,6 +51,7 @@ class Reply:
     """
 
     text: str = ""
+    reasoning: str = ""  # in the field `reasoning_content`
     tool_calls: Sequence[tuple[str, Mapping[str, Any] | str]] = ()
     status: int = 200
     code: str = ""
@@ -235,6 +236,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _whole(self, body: dict[str, Any], reply: Reply) -> None:
         message: dict[str, Any] = {"role": "assistant", "content": reply.text or None}
+        if reply.reasoning:
+            message["reasoning_content"] = reply.reasoning
         if reply.tool_calls:
             message["tool_calls"] = tool_calls(reply)
         choice = {"index": 0, "message": message, "finish_reason": finish_reason(reply)}
@@ -275,7 +278,9 @@ class _Handler(BaseHTTPRequestHandler):
 def deltas(reply: Reply) -> Iterator[dict[str, Any]]:
     """The pieces of a streamed answer: word by word, tool calls with their arguments in two halves."""
     yield {"role": "assistant", "content": ""}
-    for piece in re.findall(r"\s*\S+\s*$|\s*\S+", reply.text):
+    for piece in pieces(reply.reasoning):
+        yield {"reasoning_content": piece}
+    for piece in pieces(reply.text):
         yield {"content": piece}
     for index, call in enumerate(tool_calls(reply)):
         function = call["function"]
@@ -283,6 +288,10 @@ def deltas(reply: Reply) -> Iterator[dict[str, Any]]:
         first = {"name": function["name"], "arguments": text[:half]}
         yield {"tool_calls": [{"index": index, "id": call["id"], "type": "function", "function": first}]}
         yield {"tool_calls": [{"index": index, "function": {"arguments": text[half:]}}]}
+
+
+def pieces(text: str) -> list[str]:
+    return re.findall(r"\s*\S+\s*$|\s*\S+", text)
 
 
 def tool_calls(reply: Reply) -> list[dict[str, Any]]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 
-import anyio
 import pyte
 from rich.console import Console
 
@@ -20,22 +20,26 @@ class PyteFile(io.StringIO):
         super().__init__()
         self.screen = pyte.HistoryScreen(columns, rows, history=1000)
         self._stream = pyte.Stream(self.screen)
-        self._written: anyio.Event | None = None
+        self._written: asyncio.Event | None = None
+        self._loop: asyncio.AbstractEventLoop
 
     def isatty(self) -> bool:
         return True
 
     def write(self, text: str) -> int:
         self._stream.feed(text.replace("\n", "\r\n"))
-        if self._written is not None:
-            self._written.set()
+        if self._written is not None:  # a spinner writes from a thread of its own
+            self._loop.call_soon_threadsafe(self._written.set)
         return super().write(text)
 
     async def until(self, text: str) -> None:
         """Wait for it on the screen. A loop that looks again and again would take Python from all threads."""
+        self._loop = asyncio.get_running_loop()
+        self._written = asyncio.Event()
         while text not in self.shown:
-            self._written = anyio.Event()
             await self._written.wait()
+            self._written.clear()
+        self._written = None
 
     @property
     def shown(self) -> str:

@@ -13,7 +13,7 @@ import anyio
 import msgspec
 from msgspec import Struct
 
-from ragchat.llm.completion import Assembly, Completion
+from ragchat.llm.completion import Assembly, Completion, OnText
 from ragchat.llm.errors import BrokenStream, ModelError, NoApi, mapped, message_in, not_json
 from ragchat.settings import ModelSettings
 from ragchat.types import Message, ModelPlace
@@ -36,6 +36,10 @@ LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 # Gets the error of a failed attempt, and the seconds until the next one.
 OnRetry = Callable[[ModelError, float], None]
+
+
+def ignore_text(text: str) -> None:
+    """An `OnText` for callers that do not show it."""
 
 
 def ignore_retry(error: ModelError, seconds: float) -> None:
@@ -94,11 +98,12 @@ class Model:
         messages: Sequence[Message],
         tools: Sequence[dict[str, Any]] = (),
         *,
-        on_text: Callable[[str], None],
+        on_text: OnText,
+        on_reasoning: OnText = ignore_text,
         on_retry: OnRetry = ignore_retry,
         tokens: int = 0,
     ) -> Completion:
-        """Request an answer. `on_text` gets its text in pieces, as they arrive.
+        """Request an answer. `on_text` and `on_reasoning` get their pieces as they arrive.
 
         `tokens` is the estimated size of the prompt, for the sentence of ContextOverflow. A request that
         fails before the first piece is repeated if that may help: `on_retry` gets the error and the seconds
@@ -108,7 +113,7 @@ class Model:
         backoff.next()
         retries = self.settings.retries
         while True:
-            assembly = Assembly(on_text)
+            assembly = Assembly(on_text, on_reasoning)
             try:
                 await self._receive(messages, tools, assembly, tokens)
                 return assembly.completion()

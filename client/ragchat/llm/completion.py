@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from ragchat.llm.reasoning import WithoutReasoning
+from ragchat.llm.reasoning import ReasoningSplitter
 from ragchat.types import NOT_REPORTED, ToolRequest, Usage
 
 if TYPE_CHECKING:
     from openai.types import CompletionUsage
-    from openai.types.chat import ChatCompletion, ChatCompletionChunk
-    from openai.types.chat.chat_completion_chunk import ChoiceDeltaToolCall
+    from openai.types.chat import ChatCompletion, ChatCompletionChunk, ChatCompletionMessage
+    from openai.types.chat.chat_completion_chunk import ChoiceDelta, ChoiceDeltaToolCall
+
+OnText = Callable[[str], None]
 
 # The notice for an incomplete answer, by the finish_reason of the API.
 CUT_OFF = {
@@ -32,14 +34,16 @@ class Completion(Struct, frozen=True):
 
 
 class Assembly:
-    """Takes the chunks of one stream, and passes the text of the answer to `on_text` as it arrives."""
+    """Takes the chunks of one stream, and passes on the text and the reasoning as they arrive."""
 
-    def __init__(self, on_text: Callable[[str], None]) -> None:
+    def __init__(self, on_text: OnText, on_reasoning: OnText) -> None:
         self.begun = False  # whether `on_text` was called
         self.finish_reason: str | None = None  # None: the answer has not ended
         self._on_text = on_text
+        self._on_reasoning = on_reasoning
+        self._reasoned = False  # whether `on_reasoning` was called
         self._texts: list[str] = []
-        self._reasoning = WithoutReasoning()
+        self._splitter = ReasoningSplitter()
         self._calls: dict[int, list[str]] = {}  # index -> id, name, arguments
         self._usage = NOT_REPORTED
 
@@ -48,7 +52,7 @@ class Assembly:
             self._usage = _usage(chunk.usage)
         for choice in chunk.choices[:1]:
             self.finish_reason = self.finish_reason or choice.finish_reason
-            self._say(self._reasoning.feed(choice.delta.content or ""))
+            self._add_text(choice.delta)
             self._add_calls(choice.delta.tool_calls or ())
 
     def add_whole(self, answer: ChatCompletion) -> None:
@@ -57,19 +61,19 @@ class Assembly:
             self._usage = _usage(answer.usage)
         for choice in answer.choices[:1]:
             self.finish_reason = choice.finish_reason or "stop"
-            self._say(self._reasoning.feed(choice.message.content or ""))
+            self._add_text(choice.message)
             for index, call in enumerate(choice.message.tool_calls or ()):
                 if call.type == "function":
                     self._calls[index] = [call.id, call.function.name, call.function.arguments]
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing has arrived: no text, no call, no end."""
-        return not (self.begun or self._calls or self.finish_reason)
+        """Whether nothing has arrived: no text, no reasoning, no call, no end."""
+        return not (self.begun or self._reasoned or self._calls or self.finish_reason)
 
     def completion(self) -> Completion:
         """The completion, once the stream has ended."""
-        self._say(self._reasoning.finish())
+        self._say(*self._splitter.finish())
         requests = [
             ToolRequest(id or f"call_{index}", name, arguments)
             for index, (id, name, arguments) in sorted(self._calls.items())
@@ -77,7 +81,18 @@ class Assembly:
         cut_off = CUT_OFF.get(self.finish_reason or "", "")
         return Completion("".join(self._texts), requests, self._usage, cut_off)
 
-    def _say(self, text: str) -> None:
+    def _add_text(self, message: ChoiceDelta | ChatCompletionMessage) -> None:
+        # Fields beyond OpenAI's: of DeepSeek, vLLM and llama.cpp; of Ollama and OpenRouter.
+        for name in ("reasoning_content", "reasoning"):
+            if isinstance(reasoning := getattr(message, name, None), str):
+                self._say(reasoning, "")
+                break
+        self._say(*self._splitter.feed(message.content or ""))
+
+    def _say(self, reasoning: str, text: str) -> None:
+        if reasoning:
+            self._reasoned = True
+            self._on_reasoning(reasoning)
         if text:
             self.begun = True
             self._texts.append(text)

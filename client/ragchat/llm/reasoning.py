@@ -1,36 +1,66 @@
-"""Removes the reasoning of a model from its answer. Pure.
+"""Separates the reasoning of a model from its answer. Pure.
 
 Some local servers send it as the beginning of the answer's own text, between <think> and </think> (Ollama,
-llama.cpp and vLLM without a reasoning parser). It is neither shown, nor saved, nor checked for citations.
+llama.cpp and vLLM without a reasoning parser). It is neither saved nor checked for citations, and shown only
+if the user wants it.
 """
 
 from __future__ import annotations
 
+from enum import Enum, auto
+
 BEGIN, END = "<think>", "</think>"
 
 
-class WithoutReasoning:
-    """Takes the pieces of one answer and returns those that are for the user."""
+class _Phase(Enum):
+    BEGINNING = auto()  # nothing is certain yet
+    REASONING = auto()
+    REASONED = auto()  # before the first word of the answer
+    ANSWERING = auto()
+
+
+class ReasoningSplitter:
+    """Takes the text of one answer in pieces."""
 
     def __init__(self) -> None:
-        self._buffer = ""  # may still turn out to be reasoning
-        self._answering = False
+        self._phase = _Phase.BEGINNING
+        self._buffer = ""
 
-    def feed(self, text: str) -> str:
-        """The part of the answer that is certain by now not to be reasoning."""
-        if self._answering:
-            return text
+    def feed(self, text: str) -> tuple[str, str]:
+        """What is certain by now to be reasoning, and what is certain to be the answer."""
         self._buffer += text
+        reasoning = answer = ""
+        if self._phase is _Phase.BEGINNING:
+            self._begin()
+        if self._phase is _Phase.REASONING:
+            reasoning = self._reason()
+        if self._phase is _Phase.REASONED:
+            self._buffer = self._buffer.lstrip()
+            if self._buffer:
+                self._phase = _Phase.ANSWERING
+        if self._phase is _Phase.ANSWERING:
+            answer, self._buffer = self._buffer, ""
+        return reasoning, answer
+
+    def finish(self) -> tuple[str, str]:
+        """The rest: a very short answer, or the end of reasoning that was cut off."""
+        if self._phase is _Phase.REASONING:
+            return self._buffer, ""
+        return "", self._buffer
+
+    def _begin(self) -> None:
         begun = self._buffer.lstrip()
         if begun.startswith(BEGIN):
-            _, end, answer = begun.partition(END)
-            return self._answer(answer.lstrip()) if end and answer.strip() else ""
-        return "" if BEGIN.startswith(begun) else self._answer(self._buffer)
+            self._phase, self._buffer = _Phase.REASONING, begun.removeprefix(BEGIN)
+        elif not BEGIN.startswith(begun):
+            self._phase = _Phase.ANSWERING
 
-    def finish(self) -> str:
-        """The rest of the buffer if it is not reasoning: all of a very short answer."""
-        return "" if self._buffer.lstrip().startswith(BEGIN) else self._buffer
-
-    def _answer(self, text: str) -> str:
-        self._answering, self._buffer = True, ""
-        return text
+    def _reason(self) -> str:
+        reasoning, end, rest = self._buffer.partition(END)
+        if end:
+            self._phase, self._buffer = _Phase.REASONED, rest
+            return reasoning
+        # The buffer may end with the beginning of END.
+        held = next(size for size in range(len(END), -1, -1) if reasoning.endswith(END[:size]))
+        self._buffer = reasoning[len(reasoning) - held :]
+        return reasoning[: len(reasoning) - held]

@@ -26,6 +26,7 @@ from ragchat.types import (
     Emit,
     Message,
     Notice,
+    Reasoning,
     Retrieved,
     ToolFinished,
     ToolRequest,
@@ -185,7 +186,14 @@ async def _complete(
             emit(Notice(f"{error} Trying again in {pause:.0f} s."))
 
     size = tokens.prompt_at_most(messages)
-    completion = await model.complete(messages, tools, tokens=size, on_text=show, on_retry=wait)
+    completion = await model.complete(
+        messages,
+        tools,
+        tokens=size,
+        on_text=show,
+        on_reasoning=lambda text: emit(Reasoning(text)),
+        on_retry=wait,
+    )
     if text := _truncated(completion.usage, messages, model.name):
         emit(Notice(text))
     if completion.cut_off:

@@ -28,6 +28,7 @@ class ChatContext:
     ask: Callable[[str], Awaitable[str]] | None = None  # ask the user; None without a terminal
     readme_offered: bool = False
     leaving: bool = False
+    shows_reasoning: bool = False
     failures: int = field(default=0, init=False)
     first_system_prompt: str = field(init=False)
     _view: AnswerView | None = field(default=None, init=False)
@@ -45,13 +46,18 @@ class ChatContext:
         from ragchat.llm.errors import ModelError
         from ragchat.ui.render.answer import AnswerView
 
-        self._view = AnswerView(self.screen)
+        self._view = AnswerView(self.screen, shows_reasoning=self.shows_reasoning)
         try:
             await self._view.show(take_turn)
         except ModelError as error:
             error.hint = error.chat_hint or error.hint
             raise
         self.update_session_status()
+
+    @property
+    def reasoning(self) -> str:
+        """What the model thought before its last answer, "" if it did not say."""
+        return self._view.reasoning if self._view is not None else ""
 
     def pause(self) -> None:
         """Stop drawing, so that the user can be asked."""

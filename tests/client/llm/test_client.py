@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
@@ -71,6 +72,18 @@ async def answer(
 async def test_the_reasoning_of_a_model_is_not_its_answer() -> None:
     with OpenAIServer([Reply("<think>\nWhat is asked? Tea.\n</think>\n\nTea is hot.")]) as server:
         assert (await answer(server.base_url)).text == "Tea is hot."
+
+
+@pytest.mark.parametrize("whole", [False, True])
+@pytest.mark.parametrize(
+    "reply", [Reply("Tea.", reasoning="What is asked?"), Reply("<think>What is asked?</think>Tea.")]
+)
+async def test_reasoning_is_passed_on_apart_from_the_answer(reply: Reply, whole: bool) -> None:
+    reasoning: list[str] = []
+    with OpenAIServer([dataclasses.replace(reply, whole=whole)]) as server:
+        async with model_at(server.base_url) as model:
+            completion = await model.complete(HELLO, on_text=ignore, on_reasoning=reasoning.append)
+    assert (completion.text, "".join(reasoning)) == ("Tea.", "What is asked?")
 
 
 async def test_an_answer_comes_in_pieces_and_ends_with_its_usage() -> None:

@@ -7,12 +7,14 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragchat.llm.reasoning import WithoutReasoning
+from ragchat.llm.reasoning import ReasoningSplitter
 
 
-def answer_of(pieces: list[str]) -> str:
-    answer = WithoutReasoning()
-    return "".join([*map(answer.feed, pieces), answer.finish()])
+def split(pieces: list[str]) -> tuple[str, str]:
+    """The reasoning and the answer."""
+    splitter = ReasoningSplitter()
+    parts = [*map(splitter.feed, pieces), splitter.finish()]
+    return "".join(part for part, _ in parts), "".join(part for _, part in parts)
 
 
 @given(st.lists(st.integers(0, 60)), st.sampled_from(["", "\n", "  \n"]))
@@ -20,18 +22,18 @@ def test_reasoning_is_removed_wherever_the_pieces_are_cut(cuts: list[int], befor
     text = f"{before}<think>\nTea? [3] <b>\n</think>\n\nIt is 70 degrees [1]."
     places = sorted({0, len(text), *(cut for cut in cuts if cut < len(text))})
     pieces = [text[start:end] for start, end in pairwise(places)]
-    assert answer_of(pieces) == "It is 70 degrees [1]."
+    assert split(pieces) == ("\nTea? [3] <b>\n", "It is 70 degrees [1].")
 
 
 @given(st.text(alphabet="<think>/ a\n"), st.integers(0, 20))
 def test_any_other_answer_stays_as_it_is(text: str, cut: int) -> None:
     if not text.lstrip().startswith("<think>"):
-        assert answer_of([text[:cut], text[cut:]]) == text
+        assert split([text[:cut], text[cut:]]) == ("", text)
 
 
 def test_an_answer_is_not_held_back() -> None:
-    answer = WithoutReasoning()
-    assert [answer.feed(piece) for piece in ("<th", "e tea>", " is", " <think>")] == [
+    splitter = ReasoningSplitter()
+    assert [splitter.feed(piece)[1] for piece in ("<th", "e tea>", " is", " <think>")] == [
         "",
         "<the tea>",
         " is",
@@ -39,5 +41,11 @@ def test_an_answer_is_not_held_back() -> None:
     ]
 
 
+def test_reasoning_is_not_held_back_either() -> None:
+    splitter = ReasoningSplitter()
+    fed = [splitter.feed(piece)[0] for piece in ("<think>Hm", ", tea </", "b> ", "</thin", "k> Tea")]
+    assert fed == ["Hm", ", tea ", "</b> ", "", ""]
+
+
 def test_reasoning_without_an_end_is_no_answer() -> None:
-    assert answer_of(["<think>", "Hm, tea", " …"]) == ""
+    assert split(["<think>", "Hm, tea", " …"]) == ("Hm, tea …", "")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ragchat.console import is_styled
@@ -15,6 +17,7 @@ from ragchat.types import (
     Emit,
     Event,
     Notice,
+    Reasoning,
     Retrieved,
     Retrieving,
     ToolFinished,
@@ -27,6 +30,7 @@ from ragchat.ui.render.stream import AnswerStream
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.status import Status
+    from rich.text import Text
 
     from ragchat.ui.render.screen import Screen
 
@@ -35,9 +39,15 @@ SPINNER_SECONDS = 0.25
 
 
 class AnswerView:
-    """Shows the events of a turn. What is on the screen stays there if the turn is stopped."""
+    """Shows the events of a turn. What is on the screen stays there if the turn is stopped.
 
-    def __init__(self, screen: Screen) -> None:
+    `reasoning` is what the model thought; with `shows_reasoning` it is shown line by line as it arrives.
+    """
+
+    def __init__(self, screen: Screen, *, shows_reasoning: bool = False) -> None:
+        self.reasoning = ""
+        self._shown_reasoning = 0  # characters of it that are on the screen
+        self._shows_reasoning = shows_reasoning
         self._screen = screen
         self._spinner = _Spinner(screen.err)
         self._stream = AnswerStream(screen.out, animated=screen.animated)
@@ -54,6 +64,14 @@ class AnswerView:
         """Stop drawing, so that something else can write to the screen or ask the user."""
         self._spinner.stop()
         self._stream.finish()
+        self._show_reasoning(len(self.reasoning))
+
+    def _show_reasoning(self, end: int) -> None:
+        """Show the reasoning up to the character `end`."""
+        text = self.reasoning[self._shown_reasoning : end].strip("\n")
+        if self._shows_reasoning and text.strip():
+            self._screen.note(text)
+        self._shown_reasoning = max(self._shown_reasoning, end)
 
     def _show_event(self, event: Event) -> None:
         match event:
@@ -61,8 +79,12 @@ class AnswerView:
                 self._spinner.wait("Looking in memory")
             case Retrieved():
                 self._spinner.wait("Thinking")
+            case Reasoning(text):
+                self.reasoning += text
+                self._show_reasoning(self.reasoning.rfind("\n") + 1)
             case Delta(text):
                 self._spinner.stop()
+                self._show_reasoning(len(self.reasoning))
                 self._stream.feed(text)
             case ToolStarted(name):
                 self.pause()
@@ -72,8 +94,8 @@ class AnswerView:
                 self._screen.note(f"{name}: {one_line(summary)}", "notice" if ok else "warning")
                 self._spinner.wait("Thinking")
             case Notice(text):
-                self.pause()
-                self._screen.note(text)
+                self._stream.finish()
+                self._screen.note(text)  # above the spinner, which goes on
 
     def _show_end(self, turn: Turn) -> None:
         if not self._screen.out.is_terminal:
@@ -97,6 +119,20 @@ def summary(turn: Turn) -> str:
     return " · ".join(parts)
 
 
+@dataclass(frozen=True)
+class _Wait:
+    """`Thinking 12 s`, with the seconds since `started` whenever it is drawn."""
+
+    what: str
+    started: float
+
+    def __rich__(self) -> Text:
+        from rich.text import Text
+
+        passed = int(time.monotonic() - self.started)
+        return Text(f"{self.what} {passed} s" if passed else self.what, "notice")
+
+
 class _Spinner:
     """Shows on stderr what the user waits for, until `stop`. Silent unless stderr can be redrawn."""
 
@@ -109,7 +145,8 @@ class _Spinner:
     def wait(self, what: str) -> None:
         self.stop()
         if self._animated:
-            self._timer = asyncio.get_running_loop().call_later(SPINNER_SECONDS, self._start, one_line(what))
+            wait = _Wait(one_line(what), time.monotonic())
+            self._timer = asyncio.get_running_loop().call_later(SPINNER_SECONDS, self._start, wait)
 
     def stop(self) -> None:
         if self._timer is not None:
@@ -119,10 +156,9 @@ class _Spinner:
             self._status.stop()
             self._status = None
 
-    def _start(self, what: str) -> None:
+    def _start(self, wait: _Wait) -> None:
         from rich.status import Status
-        from rich.text import Text
 
         self._timer = None
-        self._status = Status(Text(what, "notice"), console=self._console, spinner="dots")
+        self._status = Status(wait, console=self._console, spinner="dots", spinner_style="notice")
         self._status.start()

@@ -1,4 +1,4 @@
-"""/sources, /why, /retry, /copy: the last answer."""
+"""/sources, /why, /reasoning, /retry, /copy: the last answer."""
 
 from __future__ import annotations
 
@@ -35,6 +35,23 @@ async def show_why(context: ChatContext, _: str) -> None:
     from ragchat.ui.render.why import why
 
     context.screen.show(*why(_last(context)))
+
+
+async def reasoning(context: ChatContext, argument: str) -> None:
+    """Show the reasoning behind the last answer, or switch whether it is shown as it arrives."""
+    from ragchat.errors import CommandNotPossible
+
+    if argument in ("on", "off"):
+        context.shows_reasoning = argument == "on"
+        context.screen.note(
+            f"The reasoning of the model is {'' if argument == 'on' else 'not '}shown from now on."
+        )
+    elif argument:
+        raise CommandNotPossible("reasoning", "it takes on, off or nothing")
+    elif not context.reasoning.strip():
+        raise CommandNotPossible("reasoning", "no reasoning came with the last answer")
+    else:
+        context.screen.show(context.reasoning.strip())
 
 
 async def retry(context: ChatContext, _: str) -> None:

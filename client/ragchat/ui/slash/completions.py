@@ -63,6 +63,11 @@ async def system_words(_: ChatContext | None, argument: str) -> AsyncIterator[Co
         yield choice
 
 
+async def reasoning_words(_: ChatContext | None, argument: str) -> AsyncIterator[Completion]:
+    for choice in _matching(argument, (("on", "show it as it arrives"), ("off", "do not show it"))):
+        yield choice
+
+
 def _matching(argument: str, choices: Iterable[tuple[str, str]]) -> Iterable[Completion]:
     for text, meaning in choices:
         if text.startswith(argument):

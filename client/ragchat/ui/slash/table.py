@@ -51,6 +51,13 @@ COMMANDS = (
     ),
     SlashCommand("sources", "[N]", "show the cited passages in full", answers.show_sources, _no_answer),
     SlashCommand("why", "", "show how the last answer was made", answers.show_why, _no_answer),
+    SlashCommand(
+        "reasoning",
+        "[on|off]",
+        "show the model's reasoning: of the last answer, or from now on",
+        answers.reasoning,
+        complete=completions.reasoning_words,
+    ),
     SlashCommand("memory", "[DOCUMENTS]", "list the documents in memory", documents.show_memory),
     SlashCommand(
         "forget",

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from types import SimpleNamespace
 
+import anyio
 import pytest
 from msgspec import structs
 
@@ -17,6 +19,7 @@ from ragchat.types import (
     Event,
     Hit,
     Notice,
+    Reasoning,
     Retrieved,
     Retrieving,
     ToolFinished,
@@ -153,6 +156,42 @@ async def test_on_a_pipe_the_answer_is_plain_and_only_the_answer_is_on_stdout() 
         "At 75 degrees [1].\n\n[1] /notes/1.md:1  Tea > Green  0.91  (a quotation was not found there)\n"
     )
     assert err.getvalue() == "Words alone.\n"
+
+
+REASONING = (Retrieved([]), Reasoning("Hot?\nMaybe "), Reasoning("75."), Delta("At 75 degrees."))
+
+
+@pytest.mark.parametrize("shown", [True, False])
+async def test_reasoning_is_shown_before_the_answer_if_the_user_wants_it(shown: bool) -> None:
+    screen, out, err = piped_screen()
+    view = AnswerView(screen, shows_reasoning=shown)
+    await view.show(taking(turn("q"), *REASONING))
+    assert view.reasoning == "Hot?\nMaybe 75."
+    assert out.getvalue() == "At 75 degrees.\n"
+    assert err.getvalue() == ("Hot?\nMaybe 75.\n" if shown else "")
+
+
+async def test_the_spinner_shows_seconds_and_goes_on_after_a_notice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ragchat.ui.render.answer.SPINNER_SECONDS", 0.0)
+    out, _ = terminal(80)
+    err, file = terminal(80)
+    now = 0.0
+    monkeypatch.setattr("ragchat.ui.render.answer.time", SimpleNamespace(monotonic=lambda: now))
+
+    async def wait(emit: Emit) -> Turn:
+        nonlocal now
+        emit(Retrieved([]))
+        await file.until("Thinking")
+        now += 12
+        await file.until("Thinking 12 s")
+        emit(Notice("Trying again in 60 s."))
+        now += 1
+        await file.until("Thinking 13 s")
+        return TURN
+
+    with anyio.fail_after(60):
+        await AnswerView(Screen(out, err, animated=True)).show(wait)
+    assert "Trying again in 60 s." in file.shown
 
 
 async def test_what_was_said_before_a_failure_stays_on_the_screen() -> None:

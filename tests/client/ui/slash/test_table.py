@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 
@@ -25,18 +26,34 @@ from ragchat.errors import (
     UnexpectedArgument,
     UnknownCommand,
 )
+from ragchat.llm.selection import ModelSelection
 from ragchat.ui.context import ChatContext
 from ragchat.ui.messages import handle
 from ragchat.ui.prompt.toolbar import Status
 from ragchat.ui.slash import table as slash
 from ragchat.ui.slash.completer import SlashCompleter
 from ragchat.ui.slash.documents import split_paths
+from tests.client.llm.test_client import settings as model_settings
 from tests.support.memory import memory_in
+from tests.support.openai_server import OpenAIServer, Reply
 from tests.support.screens import piped_screen
 from tests.support.turns import settings_in
 
 NAMES = (
-    *("help", "inject", "query", "in", "sources", "why", "memory", "forget", "undo", "model", "system"),
+    *(
+        "help",
+        "inject",
+        "query",
+        "in",
+        "sources",
+        "why",
+        "reasoning",
+        "memory",
+        "forget",
+        "undo",
+        "model",
+        "system",
+    ),
     *("new", "sessions", "resume", "export", "retry", "copy", "clear", "quit"),
 )
 
@@ -405,6 +422,24 @@ async def test_quit_leaves(room: Room, name: str) -> None:
 async def test_paths_are_taken_as_a_shell_takes_them(room: Room, argument: str, paths: list[str]) -> None:
     assert room is not None
     assert split_paths(argument) == paths
+
+
+async def test_reasoning_is_shown_for_the_last_answer_or_from_now_on(room: Room) -> None:
+    with pytest.raises(CommandNotPossible, match="no reasoning came"):
+        await room.run("/reasoning")
+    with pytest.raises(CommandNotPossible, match="on, off or nothing"):
+        await room.run("/reasoning maybe")
+    with OpenAIServer([Reply("Tea is hot.", reasoning="What is asked?")]) as server:
+        room.context.app.model = ModelSelection(
+            replace(model_settings(), name="test-model", base_url=server.base_url), {}
+        )
+        assert "What is asked?" not in await room.say("How hot?")
+        assert await room.run("/reasoning") == "What is asked?\n"
+        assert "shown from now on" in await room.run("/reasoning on")
+        assert "What is asked?" in await room.say("How hot?")
+        assert "not shown" in await room.run("/reasoning off")
+        assert "What is asked?" not in await room.say("How hot?")
+        await room.context.app.model.aclose()
 
 
 @pytest.mark.parametrize("line", ["/undo 2", "/new now", "/quit please"])
