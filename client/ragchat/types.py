@@ -36,6 +36,12 @@ class Hit(Struct, frozen=True):
     end_line: int  # inclusive
     text: str
     metadata: dict[str, Any] = field(default_factory=dict)
+    context: str = ""  # the header of the table that `text` continues; "" if it needs none
+
+    @property
+    def full_text(self) -> str:
+        """The text with what it needs to be understood."""
+        return self.context + self.text
 
 
 class Citation(Struct, frozen=True):

@@ -21,6 +21,7 @@ class Chunk(Struct, frozen=True):
     start_line: int  # 1-based
     end_line: int  # 1-based, inclusive
     heading: str  # the path of headings above it, joined by " > "; "" if there are none
+    context: str = ""  # the header of the table that it continues: a part of an earlier chunk, repeated
 
 
 class Origin(Struct, frozen=True):
@@ -85,6 +86,7 @@ class Hit(Struct, frozen=True):
     end_line: int
     text: str
     metadata: Metadata
+    context: str = ""  # the header of the table that `text` continues; "" if it needs none
 
 
 class QueryResult(Struct, frozen=True):

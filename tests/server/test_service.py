@@ -99,6 +99,43 @@ async def test_what_was_injected_is_found_with_its_source(memory: MemoryService)
     assert 0 < hit.score <= 1
 
 
+LAMPS = "lamp,watts,bought in\n" + "".join(
+    f"lamp{number},{number % 9},{1900 + number}\n" for number in range(300)
+)
+
+
+async def test_a_row_of_a_long_table_is_found_by_its_column_and_shown_with_the_header(tmp_path: Path) -> None:
+    async with service_for(tmp_path) as memory:
+        injected = await put(memory, LAMPS, uri="file:///lamps.csv")
+        assert injected.chunks > 3
+        for _ in range(2):
+            hit = (await memory.query("watts of lamp250", 3)).hits[0]
+            assert "lamp250," in hit.text
+            assert not hit.text.startswith("lamp,")
+            assert hit.context == "lamp,watts,bought in\n"
+            assert (await memory.document(injected.document_id))[1] == LAMPS
+            await memory.reembed(_nothing)
+        assert (await memory.verify(_nothing)).ok
+
+
+async def _nothing(*_: object) -> None:
+    """Reports no progress."""
+
+
+async def test_a_memory_from_before_tables_repeated_their_header_opens_and_changes_with_its_documents(
+    tmp_path: Path,
+) -> None:
+    async with service_for(tmp_path) as memory:
+        await put(memory, LAMPS, uri="file:///lamps.csv")
+    with closing(sqlite3.connect(tmp_path / "memory.db", isolation_level=None)) as old:
+        old.execute("ALTER TABLE chunks DROP COLUMN context")
+        old.execute("PRAGMA user_version = 2")
+    async with service_for(tmp_path) as memory:
+        assert {hit.context for hit in (await memory.query("lamp250", 3)).hits} == {""}
+        await put(memory, LAMPS + "lamp300,1,2200\n", uri="file:///lamps.csv")
+        assert (await memory.query("lamp250", 3)).hits[0].context == "lamp,watts,bought in\n"
+
+
 async def test_the_same_text_again_changes_nothing_and_costs_no_embedding(
     memory: MemoryService, embedder: SwitchableEmbedder
 ) -> None:

@@ -21,6 +21,7 @@ HIT = {
     "end_line": int,
     "text": str,
     "metadata": dict,
+    "context": str,
 }
 CITATION = {
     "n": int,

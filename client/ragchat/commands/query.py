@@ -28,5 +28,5 @@ async def query(run: Run) -> int:
         heading = f"  {one_line(hit.heading)}" if hit.heading else ""
         where = location(hit.uri, hit.start_line, hit.end_line, hit.title)
         run.console.print(f"[{hit.rank}] {where}{heading}  {hit.score:.2f}")
-        run.console.print("\n".join(f"    {line}" for line in hit.text.strip("\n").splitlines()) + "\n")
+        run.console.print("\n".join(f"    {line}" for line in hit.full_text.strip("\n").splitlines()) + "\n")
     return 0

@@ -143,7 +143,7 @@ def _attributed(
     if not numbers:
         return None
     for number in numbers:
-        if is_verbatim(quotation.text, passages[number].text):
+        if is_verbatim(quotation.text, passages[number].full_text):
             return number, True
     return numbers[0], False
 

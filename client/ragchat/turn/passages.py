@@ -59,9 +59,9 @@ def number(candidates: Iterable[Candidate], budget: int, first: int = 1) -> Pass
 
 def quote(hits: dict[int, Hit]) -> str:
     """Numbered passages between tags that their text cannot forge."""
-    word = _random_word("".join(hit.text + hit.title + hit.heading + hit.uri for hit in hits.values()))
+    word = _random_word("".join(hit.full_text + hit.title + hit.heading + hit.uri for hit in hits.values()))
     return "\n\n".join(
-        f"<passage {n} {word} from {_source(hit)}>\n{hit.text.strip()}\n</passage {n} {word}>"
+        f"<passage {n} {word} from {_source(hit)}>\n{hit.full_text.strip()}\n</passage {n} {word}>"
         for n, hit in hits.items()
     )
 

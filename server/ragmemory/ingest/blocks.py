@@ -23,6 +23,11 @@ LONGEST_PATH = 600
 LONGEST_BLOCK = 250_000
 FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 ITEM = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s")
+NUMBER = re.compile(r"[\s\"']*[-+]?\d[\d.]*[\s\"']*")
+# The line below the header of a table consists of these.
+TABLE_RULE = frozenset("|:- \t\r\n")
+# A longer header of a table is not repeated: it would take the place of the rows.
+LONGEST_HEADER = 300
 BLANK_LINES = re.compile(r"\n[ \t\r\n]*\n")
 # Characters that are split into lines at a time: a list of all lines would take more memory than the text.
 WINDOW = 64_000
@@ -37,6 +42,7 @@ class Block(Struct, frozen=True, gc=False):
     heading: str = ""  # the path of headings above, joined by " > "
     is_heading: bool = False
     is_code: bool = False  # or a table: it is cut between lines
+    header: tuple[int, int] = (0, 0)  # where the header of the table is that it is a part of, if it has one
 
 
 def paragraphs(text: str) -> Iterator[Block]:
@@ -49,6 +55,15 @@ def paragraphs(text: str) -> Iterator[Block]:
         yield Block(start, len(text))
 
 
+def csv_blocks(text: str) -> Iterator[Block]:
+    """One block, cut between lines. The first line is its header, unless a cell of it is a number."""
+    end = text.find("\n") + 1
+    cells = re.split(r"[,;\t]", text[:end]) if 0 < end <= LONGEST_HEADER else []
+    is_header = len(cells) > 1 and not any(NUMBER.fullmatch(cell) for cell in cells)
+    if text:
+        yield Block(0, len(text), is_code=True, header=(0, end) if is_header else (0, 0))
+
+
 def markdown_blocks(text: str) -> Iterator[Block]:
     """The headings, list items, tables, code fences and paragraphs, each with the blank lines after it."""
     path: list[tuple[int, str]] = []
@@ -56,9 +71,10 @@ def markdown_blocks(text: str) -> Iterator[Block]:
     start = offset = 0
     fence = above = ""  # `above`: the only line of the block so far
     is_new = is_code = False  # the next non-blank line begins a block; the block is code or a table
+    header = (0, 0)
 
     def block(end: int, *, is_heading: bool = False) -> Block:
-        return Block(start, end, section, heading, is_heading, is_code)
+        return Block(start, end, section, heading, is_heading, is_code, header)
 
     for line in lines(text):
         begin, offset = offset, offset + len(line)
@@ -81,7 +97,9 @@ def markdown_blocks(text: str) -> Iterator[Block]:
         begins = is_new or title or opening or is_row != is_code or is_item
         if begins and start < begin and not underlined:
             yield block(begin)
-            start = begin
+            start, header = begin, (0, 0)
+        elif is_row and above and is_table_rule(line) and offset - start <= LONGEST_HEADER:
+            header = (start, offset)
         above = line if start == begin else ""
         is_new, is_code = False, is_row or bool(opening)
         if opening:
@@ -126,6 +144,11 @@ def setext_heading(above: str, line: str) -> tuple[int, str] | None:
         return None
     is_title = TITLE.match(above) and not ITEM.match(above)
     return (1 if "=" in line else 2, above.strip()) if is_title else None
+
+
+def is_table_rule(line: str) -> bool:
+    """Whether a line separates the header of a table from its rows."""
+    return "-" in line and TABLE_RULE.issuperset(line)
 
 
 def closes(line: str, fence: str) -> bool:

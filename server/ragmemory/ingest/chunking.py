@@ -15,7 +15,7 @@ from itertools import groupby, pairwise
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ragmemory.ingest.blocks import Block, markdown_blocks, paragraphs
+from ragmemory.ingest.blocks import Block, csv_blocks, markdown_blocks, paragraphs
 from ragmemory.types import Chunk
 
 TokenCounter = Callable[[list[str]], list[int]]
@@ -48,10 +48,17 @@ class ChunkingSettings(Struct, frozen=True):
 
 
 class Source(Struct, frozen=True):
-    """A text, and whether it is read as Markdown or as paragraphs."""
+    """A text, and whether it is read as Markdown, as one table, or as paragraphs."""
 
     text: str
     is_markdown: bool
+    is_csv: bool = False
+
+    def blocks(self) -> Iterator[Block]:
+        """Its blocks, in order."""
+        if self.is_csv:
+            return csv_blocks(self.text)
+        return markdown_blocks(self.text) if self.is_markdown else paragraphs(self.text)
 
 
 class LineNumbers:
@@ -128,11 +135,10 @@ def groups(runs: Iterable[Run]) -> Iterator[list[Run]]:
 def runs(sources: Iterable[Source]) -> Iterator[Run]:
     """The blocks of each text, in runs that are packed at a time."""
     number = counter()
-    for source, (text, is_markdown) in enumerate((source.text, source.is_markdown) for source in sources):
-        lines = LineNumbers(text)
-        blocks = markdown_blocks(text) if is_markdown else paragraphs(text)
-        for neighbours in grouped(part for block in blocks for part in parts_of(text, block)):
-            yield Run(next(number), source, text, lines, neighbours)
+    for place, source in enumerate(sources):
+        text, lines = source.text, LineNumbers(source.text)
+        for neighbours in grouped(part for block in source.blocks() for part in parts_of(text, block)):
+            yield Run(next(number), place, text, lines, neighbours)
 
 
 def parts_of(text: str, block: Block) -> Iterator[Block]:
@@ -271,7 +277,10 @@ def is_cut_in_a_word(packet: list[Piece]) -> bool:
 
 
 def chunk_of(group: list[Piece]) -> Chunk:
-    """The chunk of a packet; its lines are those of the text without surrounding white space."""
+    """The chunk of a packet; its lines are those of the text without surrounding white space.
+
+    If it begins inside a table, the table's header is its context.
+    """
     text, lines = group[0].run.text, group[0].run.lines
     start, end = group[0].start, group[-1].end
     inner = text[start:end]
@@ -279,4 +288,6 @@ def chunk_of(group: list[Piece]) -> Chunk:
     last = start + len(inner.rstrip())
     if first >= last:
         first, last = start, end
-    return Chunk(start, end, lines.at(first), lines.at(last - 1), group[-1].block.heading)
+    header_start, header_end = group[0].block.header
+    context = text[header_start:header_end] if start >= header_end else ""
+    return Chunk(start, end, lines.at(first), lines.at(last - 1), group[-1].block.heading, context)

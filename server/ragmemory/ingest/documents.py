@@ -92,6 +92,11 @@ def is_markdown(uri: str) -> bool:
     return _extension(uri) not in _PLAIN
 
 
+def is_csv(uri: str) -> bool:
+    """Whether a document is a table of comma- or tab-separated values."""
+    return _extension(uri) in ("csv", "tsv")
+
+
 def media_type(uri: str) -> str:
     """The MIME type of a document's text: by its extension, Markdown without one, else plain text.
 

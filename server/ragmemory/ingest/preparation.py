@@ -13,7 +13,7 @@ from ragconfig.text_rules import passage_names
 from ragmemory.embedders import Embedder
 from ragmemory.errors import EmbedderMismatch, RagMemoryError, TextRefused
 from ragmemory.ingest.chunking import Source, split
-from ragmemory.ingest.documents import is_markdown
+from ragmemory.ingest.documents import is_csv, is_markdown
 from ragmemory.ingest.write_queue import LONG, Prepared
 from ragmemory.stores.sqlite import Store
 from ragmemory.stores.writing import PAGE, difference
@@ -158,7 +158,7 @@ class Preparation:
 
     async def _embed(self, chunks: Sequence[tuple[Write, Chunk]]) -> list[Embedding]:
         return await self._embedder.embed_documents(
-            [write.document.text[chunk.start : chunk.end] for write, chunk in chunks],
+            [chunk.context + write.document.text[chunk.start : chunk.end] for write, chunk in chunks],
             [context(write.document.title, chunk.heading) for write, chunk in chunks],
         )
 
@@ -169,7 +169,8 @@ class Preparation:
             raise EmbedderMismatch(*stored, self._embedder.identity, self._embedder.dimensions)
 
     def _split(self, writes: Sequence[Write]) -> Iterator[list[tuple[int, Chunk]]]:
-        sources = (Source(write.document.text, is_markdown(write.document.uri)) for write in writes)
+        documents = [write.document for write in writes]
+        sources = (Source(one.text, is_markdown(one.uri), is_csv(one.uri)) for one in documents)
         return split(sources, max_tokens=self._max_tokens, count=self._embedder.count_tokens)
 
 

@@ -31,7 +31,8 @@ async def since(connection: aiosqlite.Connection, checkpoint: Checkpoint, limit:
     # Chunks are read before removals: a chunk removed in between is in both lists, and ends up removed.
     rows = list(
         await connection.execute_fetchall(
-            "SELECT chunk_id, title, heading, text, vector"
+            # Searched and embedded with its context.
+            "SELECT chunk_id, title, heading, context || text, vector"
             " FROM chunks JOIN documents ON number = document LEFT JOIN embeddings USING(chunk_id)"
             " WHERE chunk_id > ? AND chunk_id <= ? AND (hidden = 0 OR vector IS NOT NULL)"
             " ORDER BY chunk_id LIMIT ?",

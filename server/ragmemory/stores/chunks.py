@@ -39,7 +39,8 @@ async def insert(connection: aiosqlite.Connection, parts: Sequence[DocumentChunk
         for first, part in zip(firsts, parts, strict=False):
             for chunk_id, chunk in enumerate(part.chunks, first):
                 text = part.document.text[chunk.start : chunk.end]
-                yield chunk_id, part.number, chunk.heading, chunk.start_line, chunk.end_line, text
+                lines = chunk.start_line, chunk.end_line
+                yield chunk_id, part.number, chunk.heading, *lines, text, chunk.context
 
     def fulltext_rows() -> Iterator[tuple[object, ...]]:
         for first, part in zip(firsts, parts, strict=False):
@@ -48,7 +49,11 @@ async def insert(connection: aiosqlite.Connection, parts: Sequence[DocumentChunk
                 yield chunk_id, title, searchable(chunk.heading), searchable(text[chunk.start : chunk.end])
 
     embeddings = (embedding for part in parts for embedding in part.embeddings)
-    await connection.executemany("INSERT INTO chunks VALUES(?, ?, ?, ?, ?, ?)", chunk_rows())
+    await connection.executemany(
+        "INSERT INTO chunks(chunk_id, document, heading, start_line, end_line, text, context)"
+        " VALUES(?, ?, ?, ?, ?, ?, ?)",
+        chunk_rows(),
+    )
     await connection.executemany(
         "INSERT INTO embeddings VALUES(?, ?)",
         enumerate(embeddings, last_id + 1),

@@ -96,4 +96,7 @@ _HIDDEN = (
     "CREATE INDEX journal_documents ON journal(before_document) WHERE before_document IS NOT NULL",
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _HIDDEN)
+# See `Chunk.context`. Chunks of earlier releases have none until their document changes.
+_CONTEXT = ("ALTER TABLE chunks ADD COLUMN context TEXT NOT NULL DEFAULT ''",)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _HIDDEN, _CONTEXT)

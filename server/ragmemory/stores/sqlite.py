@@ -215,14 +215,14 @@ class Store(MemoryFile):
     async def _passages(self, scores: dict[int, float]) -> list[list[Any]]:
         """The fields of a hit without its rank, for each chunk that is found."""
         rows = await self._read(
-            "SELECT chunk_id, document_id, uri, title, heading, start_line, end_line, text, metadata"
+            "SELECT chunk_id, document_id, uri, title, heading, start_line, end_line, text, metadata, context"
             " FROM chunks JOIN documents ON number = document"
             " WHERE chunk_id IN (SELECT value FROM json_each(?)) AND hidden = 0",
             [msgspec.json.encode(list(scores)).decode()],
         )
         found = {row[0]: row for row in rows}
         present = [found[chunk_id] for chunk_id in scores if chunk_id in found]
-        return [[scores[row[0]], *self._decoded(row)] for row in present]
+        return [[scores[row[0]], *self._decoded(row[:-1]), row[-1]] for row in present]
 
     # Read
 
@@ -312,7 +312,7 @@ class Store(MemoryFile):
         async with self._reading() as connection:
             return list(await connection.execute_fetchall(sql, parameters))
 
-    def _decoded(self, row: sqlite3.Row) -> list[Any]:
+    def _decoded(self, row: Sequence[Any]) -> list[Any]:
         """The row with its last column, the metadata, read from JSON. Raises MemoryDamaged."""
         return [*row[:-1], self._metadata(row[-1], "the metadata of a document")]
 

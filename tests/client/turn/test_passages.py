@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from msgspec.structs import replace
 
 from ragchat.turn.passages import judge, number, quote
 from tests.support.turns import hit
@@ -29,6 +30,11 @@ def test_a_passage_is_named_by_its_title_heading_and_place() -> None:
     assert " from Flat > Boiler (file:///notes/1.md:1)>" in quote(
         {1: hit("x", title="Flat", heading="Flat > Boiler")}
     )
+
+
+def test_rows_from_inside_a_table_are_quoted_with_its_header() -> None:
+    row = replace(hit("| oak | 3 |"), context="| tree | age |\n|---|---|\n")
+    assert quote({1: row}).splitlines()[1:-1] == ["| tree | age |", "|---|---|", "| oak | 3 |"]
 
 
 def test_a_title_with_line_breaks_stays_on_its_line() -> None:

@@ -335,3 +335,68 @@ def test_very_many_sections_with_little_text_are_packed_together() -> None:
     section = "# a\nb\n"
     assert len(cut(section * 1_000)) == 1_000
     assert len(cut(section * 20_000)) < 10_000
+
+
+def rows_of(count: int) -> str:
+    return "".join(f"| lamp {number} | {number} watts |\n" for number in range(count))
+
+
+HEADER = "| name | power |\n|---|---|\n"
+
+
+def test_each_chunk_that_continues_a_table_has_its_header_as_context() -> None:
+    text = f"# Lamps\n\nAll of them:\n\n{HEADER}{rows_of(60)}\nThat is all.\n"
+    chunks = cut(text)
+    assert len(chunks) > 10
+    assert "".join(texts(text, chunks)) == text
+    end = text.index(HEADER) + len(HEADER)
+    for chunk in chunks:
+        continues = chunk.start >= end and text[chunk.start] == "|"
+        assert chunk.context == (HEADER if continues else ""), texts(text, [chunk])
+
+
+def test_a_table_of_any_length_keeps_its_header() -> None:
+    text = f"{HEADER}{rows_of(30_000)}"
+    chunks = cut(text, 2_000)
+    assert len(text) > 3 * RUN
+    assert {chunk.context for chunk in chunks[1:]} == {HEADER}
+    assert chunks[0].context == ""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        rows_of(40),
+        f"```\n{HEADER}{rows_of(40)}```\n",
+        f"| {'name ' * 80}|\n|---|\n{rows_of(40)}",
+        "word " * 200,
+    ],
+    ids=["no header", "code", "a header that is too long", "prose"],
+)
+def test_nothing_else_has_a_context(text: str) -> None:
+    chunks = cut(text)
+    assert len(chunks) > 1
+    assert {chunk.context for chunk in chunks} == {""}
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_each_chunk_of_a_csv_file_has_the_first_line_as_context(separator: str) -> None:
+    lines = [separator.join(["name", "power in watts"])]
+    lines += [separator.join([f"lamp {number}", str(number)]) for number in range(60)]
+    text = "".join(f"{line}\n" for line in lines)
+    chunks = flat(split([Source(text, False, is_csv=True)], max_tokens=20, count=count_words))
+    found = texts(text, chunks)
+    assert len(found) > 5
+    assert "".join(found) == text
+    assert all(part.endswith("\n") for part in found)
+    assert [chunk.context for chunk in chunks] == ["", *[f"{lines[0]}\n"] * (len(chunks) - 1)]
+
+
+@pytest.mark.parametrize("first", ["lamp,40\n", "a line without cells\n", "", f"{'name,' * 100}\n"])
+def test_a_first_line_that_is_no_header_is_not_repeated(first: str) -> None:
+    text = first + "lamp,40\n" * 60
+    chunks = flat(
+        split([Source(text, False, is_csv=True)], max_tokens=20, count=lambda all: [len(one) for one in all])
+    )
+    assert {chunk.context for chunk in chunks} == {""}
+    assert "".join(texts(text, chunks)) == text

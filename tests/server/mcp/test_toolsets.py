@@ -91,7 +91,7 @@ async def test_the_shapes_are_those_of_the_contract(client: Client) -> None:
     [hit] = found.structured["hits"]
     assert list(hit) == [
         *("rank", "score", "chunk_id", "document_id", "uri", "title", "heading"),
-        *("start_line", "end_line", "text", "metadata"),
+        *("start_line", "end_line", "text", "metadata", "context"),
     ]
     assert hit["metadata"] == metadata
     assert found.text.startswith("[1] Title (file:///a.md:1-3, score ")
@@ -138,6 +138,12 @@ async def test_a_notice_stands_above_the_hits(client: Client, embedder: Switchab
     found = await attempt(client, "Query", query="foxes")
     assert found.structured["notice"].startswith("Searched by words alone.")
     assert found.text.startswith(found.structured["notice"])
+
+
+def test_a_passage_from_inside_a_table_is_shown_with_its_header() -> None:
+    hit = Hit(1, 0.5, 1, "id", "uri", "", "", 3, 4, "| oak | 3 |\n", {}, "| tree | age |\n|---|---|\n")
+    shown = readable(QueryResult([hit], empty=False)).splitlines()[1:]
+    assert shown == ["> | tree | age |", "> |---|---|", "> | oak | 3 |"]
 
 
 def test_a_heading_is_not_written_twice() -> None:

@@ -46,7 +46,7 @@ def passage(hit: Hit, n: int | None = None) -> Iterator[Text]:
     head.append_text(_place_text(hit))
     head.append(f"  {hit.score:.2f}", "score")
     yield head
-    yield Text(sanitize(hit.text).strip("\n"))
+    yield Text(sanitize(hit.full_text).strip("\n"))
 
 
 def scores(turn: Turn) -> dict[int, float]:

@@ -128,7 +128,7 @@ def _passage(hit: Hit) -> str:
         _one_line(" > ".join(passage_names(hit.title, hit.heading))),
         f"({source}, score {hit.score:.2f})",
     ]
-    quoted = [f"> {line}".rstrip() for line in hit.text.strip().splitlines()]
+    quoted = [f"> {line}".rstrip() for line in (hit.context + hit.text).strip().splitlines()]
     return "\n".join([" ".join(head for head in heads if head), *quoted])
 
 
