@@ -1,7 +1,7 @@
 """The conversation behind every front end: interactive, piped, `ask`, `run`.
 
-It holds the current session, the model and the system prompt, and takes one turn for each question. The
-model's client and the sessions are opened at first use, so that entering it costs nothing.
+It holds the current session, the model and the system prompt, and takes one turn for each question. It opens
+the model's client and the sessions at first use, so that start-up is fast.
 """
 
 from __future__ import annotations
@@ -139,8 +139,8 @@ class App:
     async def retry(self, emit: Emit = ignore, approve: Approve | None = None) -> Turn:
         """Ask the last question again. Raises NothingToRetry, and what `ask` raises.
 
-        An answered question gets another answer in place of the first; one whose turn failed or was stopped
-        is asked as if for the first time.
+        The new answer replaces the first one. A question whose turn failed or was stopped is simply asked: it
+        has no answer.
         """
         question, replaced = self._unanswered, None
         if not question and self.last_turn:

@@ -1,4 +1,4 @@
-"""The log files. Tracebacks go there and never to the screen."""
+"""The log files. Tracebacks are logged, and never printed on the screen."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def start_log(folder: Path, *, verbose: bool) -> Path | None:
         return None
     handler.setFormatter(RedactingFormatter("%(asctime)s %(levelname)s %(process)d %(name)s: %(message)s"))
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
-    # Only our loggers: at this level, clients of a model log what they send, with its headers.
+    # Only our loggers: at this level the openai package logs requests with their headers.
     for name in ("ragchat", "ragmcp"):
         logging.getLogger(name).setLevel(logging.DEBUG if verbose else logging.INFO)
     return path

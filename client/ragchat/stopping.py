@@ -45,7 +45,7 @@ async def until_stopped(command: Coroutine[Any, Any, int]) -> int:
         if stopped:
             raise Stopped from None
         raise
-    finally:  # no handler could run while Python exits
+    finally:  # no handler can run while Python exits
         _handle(handled, signal.SIG_DFL)
 
 

@@ -1,4 +1,4 @@
-"""URIs of documents: what a user's word may mean, the path behind a URI, and its short form on the screen."""
+"""URIs of documents: the URIs that a user's word may mean, the path in a URI, its short form."""
 
 from __future__ import annotations
 

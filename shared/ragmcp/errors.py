@@ -1,4 +1,4 @@
-"""What can go wrong in MCP, and which side is at fault.
+"""The errors of MCP, and which side is at fault.
 
 A subclass of RagMcpError declares its fields and a `sentence` over them. `code` is the stable word of the
 wire's `errorCode`, `rpc_code` the JSON-RPC number, `hint` what the user can do ("" where nothing).
@@ -21,7 +21,7 @@ class _Values:
         return ", ".join(value) or "none" if isinstance(value, (list, tuple)) else value
 
 
-# Not dataclasses: with them the import takes 25 ms instead of 11, on the way to the first answer.
+# Not dataclasses: they make the import take 25 ms instead of 11, which delays the first answer.
 @dataclass_transform(eq_default=False)
 class RagMcpError(Exception):
     """The root. A subclass's annotations are its fields, as in a dataclass.
@@ -107,7 +107,7 @@ class NotJson(RemoteProtocolError):
 
 
 class MessageTooLarge(RemoteProtocolError):
-    """A line longer than `limit` bytes; it was skipped and the connection lives on."""
+    """A line longer than `limit` bytes. It was skipped; the connection continues."""
 
     size: int
     limit: int
@@ -173,7 +173,7 @@ class ResourceNotFound(RemoteProtocolError):
 
 
 class LegacyResourceNotFound(ResourceNotFound):
-    """The same before 2026-07-28, which dropped the number."""
+    """The same with the number that revisions before 2026-07-28 use."""
 
     rpc_code = -32002
 
@@ -220,7 +220,7 @@ class UnreadableAnswer(RemoteProtocolError):
 class WireError(RagMcpError):
     """The peer answered with a JSON-RPC error: `code` is its number, `error_code` the stable word.
 
-    `http_status` is 0 where it did not come over HTTP.
+    `http_status` is 0 if it did not come over HTTP.
     """
 
     code: int
@@ -247,7 +247,7 @@ class ToolError(RagMcpError):
 
 
 class ConnectionClosed(RagMcpError):
-    """The peer is gone; pending requests stay unanswered."""
+    """The connection has ended; pending requests get no answer."""
 
     method: str = ""
     reason: str = ""
@@ -269,7 +269,7 @@ class RequestTimedOut(RagMcpError):
 
 
 class TaskCancelled(RagMcpError):
-    """The server cancelled the task that a call had become."""
+    """The server cancelled the task of a call."""
 
     method: str
     reason: str = ""

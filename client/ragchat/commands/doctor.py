@@ -41,9 +41,9 @@ OLDEST_PYTHON = (3, 11)
 PROJECT_NAME = re.compile(r"[\w.-]+")  # the `anyio` of `anyio>=4.9`
 # Bytes. During a large load the write-ahead log grows to about 100 MB before a checkpoint.
 LEAST_ROOM = 200_000_000
-# A slow server is not a fault, one that does not answer for this long is.
+# A slow server is not a fault; a server that does not answer for this long is one.
 SERVER_SECONDS = 60.0
-PROBE = "A sentence of the doctor's."
+PROBE = "A sentence that `ragchat doctor` stores and finds."
 
 
 class Check(Struct, frozen=True):

@@ -26,7 +26,7 @@ GUESSED = ("cp1252", "latin-1")
 SNIFFED_BYTES = 8192
 CONTROL_CHARACTERS = bytes(set(range(32)) - set(b"\t\n\f\r\x1b"))
 HEADING = re.compile(r"^#{1,6}[ \t]+(.*)", re.MULTILINE)
-# A longer line is no title: memory keeps the title with every chunk.
+# A longer line is not a title: memory stores the title with every chunk.
 LONGEST_TITLE = 300
 CLOSING = re.compile(r"(?:^|[ \t])#+$")
 
@@ -54,7 +54,7 @@ def read_text(path: Path) -> Text:
 def decode(data: bytes) -> Text:
     """UTF-8 and, with a byte order mark, UTF-16 and UTF-32; else Windows-1252; else Latin-1.
 
-    Raises NotText, and EmptyText where there is nothing but white space.
+    Raises NotText, and EmptyText if there is only white space.
     """
     text, encoding = _decode(data)
     if not text.strip():

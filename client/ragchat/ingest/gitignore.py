@@ -1,9 +1,9 @@
-"""What .gitignore files leave out of a folder, as git would have it.
+"""Which files of a folder .gitignore files exclude, by git's rules.
 
-All patterns of one file are one automaton, in which a bit of an integer stands for a place in a pattern. It
-reads a path once, byte by byte, so the time is bounded by length of the path times size of the file, whatever
-the patterns are. Regular expressions, which `pathspec` makes of them, backtrack: `*a*a*a*a*b` takes minutes.
-Sources: gitignore(5), and dir.c and wildmatch.c of git for what that page leaves open.
+All patterns of one file form a nondeterministic automaton. Its states are places in the patterns, one bit
+each in an integer. It reads a path once, byte by byte, so the time is at most proportional to the length of
+the path times the size of the file. Regular expressions, which `pathspec` uses, backtrack: `*a*a*a*a*b` takes
+minutes. Sources: gitignore(5); dir.c and wildmatch.c of git for cases that page does not define.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ NAME = ".gitignore"
 LARGEST_BYTES = 1 << 18
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
-# What a place in a pattern accepts: a set of byte values, as the bits of an integer.
+# A place in a pattern accepts a set of byte values, stored as the bits of an integer.
 ANY = (1 << 256) - 1
 NOT_SLASH = ANY ^ (1 << ord("/"))
 NOTHING = 0
@@ -45,12 +45,12 @@ CLASSES = {
 
 
 class Malformed(Exception):
-    """A pattern that matches nothing; git skips it without a word."""
+    """A pattern that matches nothing; git skips it silently."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """One step of a pattern: a byte of `accepts`; with `repeats`, any number of them, also none.
+    """One step of a pattern: one byte of `accepts`; with `repeats`, any number of them, even none.
 
     `skips`: this place and the next one together may be left out, as in `**/`.
     """
@@ -64,7 +64,7 @@ LITERALS = [Place(1 << byte) for byte in range(256)]
 SLASH = LITERALS[ord("/")]
 STAR = Place(NOT_SLASH, repeats=True)
 STARS = Place(ANY, repeats=True)
-# Any number of folders, also none: `**/`, and what stands before a pattern without a slash.
+# Any number of folders, even none: for `**/`, and before a pattern without a slash.
 FOLDERS = (Place(ANY, repeats=True, skips=True), SLASH)
 
 
@@ -73,7 +73,7 @@ class Patterns:
 
     def __init__(self, content: bytes) -> None:
         places: list[Place] = []
-        # Bits: where patterns begin; where they end, for files and for folders; which of the ends take back.
+        # Bits: where patterns begin; where they end, for files and for folders; which ends are negated.
         self._starts = self._file_ends = self._folder_ends = self._negated = 0
         for line in lines(content):
             try:
@@ -108,9 +108,10 @@ class Patterns:
         return not last & self._negated if last else None
 
     def _arrived(self, new: int, old: int) -> int:
-        """The places `new` and `old`, and those that are reached from them without a byte.
+        """The places `new` and `old`, and those reachable from them without reading a byte.
 
-        Folders are left out on arrival, or not at all. Neither they nor repetitions follow each other.
+        One step is enough: FOLDERS never follow FOLDERS, and repeated places never follow each other. FOLDERS
+        can be skipped only on arrival.
         """
         new |= (new & self._skips) << 2
         state = new | old
@@ -139,14 +140,14 @@ def lines(content: bytes) -> Iterator[bytes]:
 
 
 def without_trailing_spaces(line: bytes) -> bytes:
-    """A space after a backslash stays; after a lone backslash at the end, so do all."""
+    """The line without trailing spaces; a space after a backslash is kept."""
     bare = line.rstrip(b" ")
     backslashes = len(bare) - len(bare.rstrip(b"\\"))
     return line[: len(bare) + 1] if backslashes % 2 else bare
 
 
 def parse(line: bytes) -> tuple[list[Place], bool, bool]:
-    """A line as places, whether it takes back (`!`), and whether it is for folders only (`/` at its end).
+    """The places of a line, whether it is negated (`!`), and whether it is for folders only (a final `/`).
 
     Raises Malformed.
     """
@@ -159,14 +160,17 @@ def parse(line: bytes) -> tuple[list[Place], bool, bool]:
     if b"/" not in pattern:
         return [*FOLDERS, *places_of(pattern, in_path=False)], negated, only_folders
     pattern = pattern.removeprefix(b"/")
-    # Git compares what comes before the first wildcard as it is, and takes the rest for a pattern of its own.
+    # Git compares the text before the first wildcard literally, and treats the rest as a separate pattern.
     plain = next((index for index, byte in enumerate(pattern) if byte in b"*?[\\"), len(pattern))
     literal = [LITERALS[byte] for byte in pattern[:plain]]
     return [*literal, *places_of(pattern[plain:], in_path=True)], negated, only_folders
 
 
 def places_of(pattern: bytes, *, in_path: bool) -> list[Place]:
-    """`in_path`: two stars between slashes stand for folders; else they are like one. Raises Malformed."""
+    """The places of a pattern. `in_path`: `**` between slashes means folders; otherwise it is like `*`.
+
+    Raises Malformed.
+    """
     places: list[Place] = []
     at = 0
     while at < len(pattern):
@@ -199,7 +203,7 @@ def places_of(pattern: bytes, *, in_path: bool) -> list[Place]:
 
 
 def bracket(pattern: bytes, at: int) -> tuple[int, int]:
-    """What a bracket expression accepts, and the index after it; `at` is the one after `[`.
+    """The bytes that a bracket expression accepts, and the index after it; `at` is the index after `[`.
 
     Raises Malformed.
     """
@@ -232,9 +236,9 @@ def bracket(pattern: bytes, at: int) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class Gitignore:
-    """The .gitignore files that hold for a folder, outermost first; a deeper one has the last word.
+    """The .gitignore files that apply to a folder, outermost first; deeper files take precedence.
 
-    `unreadable`: those that could not be read on the last step, with the reason.
+    `unreadable`: the errors of those that could not be read in the last step.
     """
 
     files: tuple[tuple[Path, Patterns], ...] = ()
@@ -242,7 +246,7 @@ class Gitignore:
 
     @classmethod
     def above(cls, root: Path) -> Gitignore:
-        """Those between the repository's top and `root`; none if they ignore `root` itself: it was named."""
+        """The files from the repository's top to `root`; none if they ignore `root`, which the user named."""
         parents = list(root.parents)
         top = next((index for index, folder in enumerate(parents) if (folder / ".git").exists()), None)
         if top is None or (root / ".git").exists():
@@ -255,7 +259,7 @@ class Gitignore:
         return cls(files, tuple(unreadable))
 
     def inside(self, folder: Path) -> Gitignore:
-        """With the one of `folder`, if there is one."""
+        """These files and that of `folder`, if there is one."""
         try:
             content = read_regular(folder / NAME, LARGEST_BYTES)
         except FileNotFoundError:

@@ -1,6 +1,6 @@
 """Walking folders: which files the user's paths name or contain.
 
-A path that the user names is taken as it is, even if it is hidden or ignored. Inside a folder, hidden entries
+A path that the user names is always loaded, even if it is hidden or ignored. Inside a folder, hidden entries
 and those that .gitignore excludes are left out silently; any other file that cannot be loaded is reported
 with the reason. A link inside a folder is followed only if it leads to a place in the same folder: a cloned
 repository must not bring the user's private files into memory.

@@ -1,4 +1,4 @@
-"""Typed calls to the memory server. Errors of the protocol and of tools are mapped to ours here, only."""
+"""Typed calls to the memory server. The one place that maps errors of MCP and of tools to ours."""
 
 from __future__ import annotations
 
@@ -198,7 +198,7 @@ def _refusal(result: ToolCallResult) -> MemoryRefused:
 async def open_memory(
     settings: Settings, config_file: Path | None = None, *, verbose: bool = False
 ) -> AsyncIterator[MemoryClient]:
-    """Memory with its own server, which starts in the background and ends with the block."""
+    """Memory with its own server, which starts in the background and stops at the end of the block."""
     from ragchat.memory.process import supervised
 
     async with supervised(settings, config_file, verbose=verbose) as server:

@@ -50,7 +50,7 @@ OPENAI_KEY = "OPENAI_API_KEY"
 
 def program(settings: Settings, config_file: Path | None, verbose: bool) -> list[str]:
     """`ragmemory` on this memory, with the settings of this run."""
-    # -P: a file of the working folder must not stand in for a module of the server.
+    # -P: a file in the working folder must not shadow a module of the server.
     words = [sys.executable, "-P", "-X", "utf8", "-m", "ragmemory", "--memory", str(settings.memory_path)]
     words += ["--config", str(config_file)] if config_file else []
     return [*words, "-v"] if verbose else words
@@ -76,7 +76,7 @@ def environment(settings: Settings, environ: Mapping[str, str] = os.environ) -> 
 
 
 def supervised(settings: Settings, config_file: Path | None, *, verbose: bool) -> Supervised:
-    """The server: entered, it starts in the background, and again when it dies."""
+    """The server. Entering starts it in the background; it is restarted when it dies."""
     from ragmcp.client.supervisor import Supervised
     from ragmcp.stdio.stdio import open_stdio
 

@@ -13,7 +13,7 @@ from typing import Any
 class Interrupts:
     """While entered, Ctrl-C cancels the running work; if none is running, it does nothing.
 
-    It is entered for the whole chat, because users press Ctrl-C twice, or just as an answer ends. Signals
+    It is entered for the whole chat: users may press Ctrl-C twice, or just when an answer ends. Signals
     arrive on the main thread, so it must be used there.
     """
 

@@ -63,7 +63,7 @@ class JsonRpcEncoder:
         return jsonrpc.encode_failure(id, error_object(error, id))
 
 
-def status_of(error: Exception | None) -> int:
+def response_status(error: Exception | None) -> int:
     """The HTTP status of a modern answer. The specification has none for internal errors."""
     if isinstance(error, HttpError):
         return error.status
@@ -157,7 +157,7 @@ class Dispatcher:
 
     async def refuse(self, exchange: Exchange, error: RemoteProtocolError) -> None:
         """Answer a request that never became a call."""
-        await exchange.refuse(error, status_of(error))
+        await exchange.refuse(error, response_status(error))
         self._report(exchange, "", None, error.code, 0.0)
 
     def _failed(self, method: str, error: Exception) -> str:

@@ -17,7 +17,7 @@ import msgspec
 from msgspec import UNSET, Raw
 
 from ragmcp.errors import InvalidRequest, MethodNotFound, UnsupportedRevision
-from ragmcp.http.dispatch import AnswerEncoder, ClientWatch, Dispatcher, JsonRpcEncoder, status_of
+from ragmcp.http.dispatch import AnswerEncoder, ClientWatch, Dispatcher, JsonRpcEncoder, response_status
 from ragmcp.http.errors import HeaderMismatch
 from ragmcp.http.exchange import ClientGone, Exchange, event
 from ragmcp.peer import Channel
@@ -103,7 +103,7 @@ class ModernRequests:
         if exchange.streaming:
             await exchange.write(event(line), last=True)
         else:
-            await exchange.answer(status_of(error), line)
+            await exchange.answer(response_status(error), line)
 
     def _open(self, exchange: Exchange, request: Request, revision: str, channel: Channel) -> Call:
         if revision not in MODERN_REVISIONS:

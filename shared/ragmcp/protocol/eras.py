@@ -1,8 +1,8 @@
-"""Five revisions in two eras: which one a request belongs to, and what a probe says about a server. Pure.
+"""Five revisions in two eras: the era of a request, and the era of a server from its answer to a probe. Pure.
 
-Modern (2026-07-28): stateless, every request brings its revision, client and capabilities in `_meta`.
-Legacy: `initialize` settles them for the connection. The legacy part is small on purpose and can be removed:
-`ConnectionState`, `negotiate`, and the branches that name LEGACY.
+Modern (2026-07-28): stateless; every request has its revision, client and capabilities in `_meta`.
+Legacy: `initialize` negotiates them for the connection. The legacy part is small on purpose and can be
+removed: `ConnectionState`, `negotiate`, and the branches that name LEGACY.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ UNKNOWN_CLIENT = Implementation(name="unknown", version="unknown")
 
 
 class Era(StrEnum):
-    """How a request says what it means."""
+    """Whether each request or the connection has the revision, client and capabilities."""
 
     MODERN = "modern"
     LEGACY = "legacy"
 
 
 class Terms(Struct, frozen=True):
-    """Under which conditions a request is to be answered."""
+    """The revision, client and capabilities under which a request is answered."""
 
     era: Era
     revision: str
@@ -64,12 +64,12 @@ class Terms(Struct, frozen=True):
 
 
 def negotiate(requested: str) -> str:
-    """The revision a legacy client gets: the one it asked for, else the latest, which it may refuse."""
+    """The revision for a legacy client: the requested one if we support it, else the latest legacy one."""
     return requested if requested in LEGACY_REVISIONS else LATEST_LEGACY
 
 
 class ConnectionState:
-    """What one legacy connection agreed on: the only state that outlives a request."""
+    """The negotiated terms of one legacy connection: the only state that outlives a request."""
 
     def __init__(self) -> None:
         self.terms: Terms | None = None
@@ -137,7 +137,7 @@ def verdict(answer: Raw | WireError | None) -> str | None:
         offered = msgspec.json.decode(answer, type=DiscoverResult).supported_versions
     except DECODE_ERRORS:
         return None
-    # A server that discovers but speaks only handshake revisions has said that it is legacy.
+    # A server that answers the probe but lists only handshake revisions is a legacy server.
     return None if not set(offered) - set(LEGACY_REVISIONS) else _mutual(offered)
 
 

@@ -1,4 +1,4 @@
-"""What is printed: streaming answers, Markdown, sources, /why, progress bars.
+"""Printing: streaming answers, Markdown, sources, /why, progress bars.
 
 Start with `answer`. Imports rich.
 """
