@@ -11,7 +11,7 @@ from ragchat.errors import MemoryRefused, NotConfirmed
 from ragchat.formatting import counted, local
 from ragchat.memory.matching import listed, to_remove
 from ragchat.memory.types import Entry
-from ragchat.ui.messages import YES
+from ragchat.ui.context import YES
 from ragchat.ui.render.progress import counting_bar
 from ragchat.uris import short_uri
 

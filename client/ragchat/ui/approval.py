@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ragchat.sanitize import one_line
-from ragchat.ui.messages import YES
+from ragchat.ui.context import YES
 from ragconfig.home import private_folder
 from ragconfig.regular_files import read_regular
 

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from ragchat.ui.render.answer import AnswerView
     from ragchat.ui.render.screen import Screen
 
+# Replies that confirm.
+YES = frozenset({"y", "yes"})
+
 
 @dataclass
 class ChatContext:

@@ -6,6 +6,7 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING
 
+from ragchat.ui.context import YES
 from ragchat.ui.slash import table
 from ragchat.ui.welcome import load_readme
 
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("ragchat")
 
-YES = frozenset({"y", "yes"})
 NO = frozenset({"n", "no"})
 
 

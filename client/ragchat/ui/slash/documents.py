@@ -139,7 +139,7 @@ async def forget(context: ChatContext, document: str) -> None:
 async def _forget_all(context: ChatContext, words: str, names: list[str]) -> None:
     """Remove the documents that a glob matches, if the user confirms it. Raises NotConfirmed."""
     from ragchat.errors import NotConfirmed
-    from ragchat.ui.messages import YES
+    from ragchat.ui.context import YES
 
     if context.ask is None:
         raise NotConfirmed(len(names), words)
