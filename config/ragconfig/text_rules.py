@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 # Thai, Lao, Myanmar, Khmer, kana, Han: the inside of a character class.
 UNSPACED = (
@@ -29,3 +30,10 @@ def passage_names(title: str, heading: str) -> list[str]:
     """The title of a document and the heading path of a passage; the path alone if the title begins it."""
     begins = f"{heading} > ".startswith(f"{title} > ")
     return [name for name in ([heading] if begins else [title, heading]) if name]
+
+
+def with_words_replaced(text: str, replacements: Mapping[str, str]) -> str:
+    """The text with whole words replaced, whatever their case; the keys are lower-case letters."""
+    for word, replacement in replacements.items():
+        text = re.sub(rf"(?<!\w){word}(?!\w)", replacement, text, flags=re.IGNORECASE)
+    return text

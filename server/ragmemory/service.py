@@ -14,7 +14,7 @@ import anyio
 from anyio import to_thread
 from msgspec.structs import replace
 
-from ragconfig.text_rules import MAX_QUERY_CHARACTERS
+from ragconfig.text_rules import MAX_QUERY_CHARACTERS, with_words_replaced
 from ragmemory.embedders import Embedder
 from ragmemory.errors import DocumentNotFound, EmbedderUnavailable, MemoryDamaged, NothingToUndo, NotUndoable
 from ragmemory.ingest.documents import complete, make_document
@@ -28,6 +28,7 @@ from ragmemory.stores import verifying
 from ragmemory.stores.filters import compile_filter
 from ragmemory.stores.sqlite import Store
 from ragmemory.stores.values import check_uri
+from ragmemory.text.analysis import content_words
 from ragmemory.types import (
     Change,
     Document,
@@ -173,9 +174,12 @@ class MemoryService:
 
     # Query
 
-    async def query(self, text: str, top_k: int, filter: dict[str, Any] | None = None) -> QueryResult:
+    async def query(
+        self, text: str, top_k: int, filter: dict[str, Any] | None = None, min_score: float = 0.0
+    ) -> QueryResult:
         """Search everything that was committed before the call.
 
+        Misspelt words are corrected by those of this memory. Hits below `min_score` are left out.
         Without the embedder the search goes by words alone, and the notice says so. A hit that lies on a
         damaged page is left out. Raises BadArgument, EmbedderMismatch.
         """
@@ -187,16 +191,43 @@ class MemoryService:
         if len(text) > MAX_QUERY_CHARACTERS:
             notices.append(f"Only the first {MAX_QUERY_CHARACTERS:,} characters of the question were used.")
         parsed = parse(text)
+        # Before the words are corrected: which words are common is known once the embedder is loaded.
         vector = await self._embed(parsed.text, notices)
+        corrections = self._indexing.corrections(content_words(parsed.text), self._embedder.is_common)
+        if corrections:
+            parsed = parse(with_words_replaced(text[:MAX_QUERY_CHARACTERS], corrections))
+            vector = await self._embed(parsed.text, []) if vector is not None else None
         allowed = await self._store.allowed(condition) if condition else None
         boosted: set[int] = set()
         if parsed.phrases or parsed.prefixes:
             boosted = await self._store.holding(parsed.phrases, parsed.prefixes)
         scored = await self._indexing.search(parsed, vector, allowed, boosted, top_k)
-        hits, damage = await self._store.hits({one.chunk_id: one.score for one in scored})
+        scores = {one.chunk_id: one.score for one in scored if one.score >= min_score}
+        hits, damage = await self._store.hits(scores)
         if damage:
             notices.append(f"Some passages were left out. {damage} {damage.hint}")
-        return QueryResult(hits, empty=False, notice=" ".join(notices))
+        weights, missing = self._indexing.evidence(content_words(parsed.text), list(scores))
+        return QueryResult(
+            hits,
+            empty=False,
+            notice=" ".join(notices),
+            missing=missing,
+            weights=weights,
+            corrections=corrections,
+        )
+
+    async def similarities(self, query: str, texts: Sequence[str]) -> list[float]:
+        """The cosine similarity of each text with a query, in [-1, 1]. Raises EmbedderUnavailable."""
+        import numpy as np
+
+        await self._open()
+        vector = await self._embedder.embed_query(query[:MAX_QUERY_CHARACTERS], self._indexing.word_weights)
+        if vector is None or not texts:
+            return [0.0] * len(texts)
+        embeddings = await self._embedder.embed_documents(texts, [""] * len(texts))
+        matrix = np.frombuffer(b"".join(embeddings), "<f2").reshape(len(texts), -1).astype(np.float32)
+        similarities: list[float] = np.vecdot(matrix, vector).tolist()
+        return similarities
 
     async def _embed(self, text: str, notices: list[str]) -> NDArray[np.float32] | None:
         try:

@@ -95,6 +95,9 @@ class QueryResult(Struct, frozen=True):
     hits: list[Hit]  # best first
     empty: bool  # the memory holds no documents
     notice: str = ""  # how this search differs from an ordinary one, such as "Searched by words alone. …"
+    corrections: dict[str, str] = {}  # of misspelt words of the query, which was searched for corrected
+    missing: list[str] = []  # the content words of the query that no hit contains
+    weights: dict[str, float] = {}  # of its content words, in (0, 1], by rarity: 1 is in no chunk at all
 
 
 class DocumentInfo(Struct, frozen=True):

@@ -319,6 +319,52 @@ async def test_no_more_hits_than_asked_for(memory: MemoryService) -> None:
     assert len((await memory.query("fox", 3)).hits) == 3
 
 
+async def test_hits_below_the_lowest_score_are_left_out(memory: MemoryService) -> None:
+    await put(memory, FOX, uri="fox")
+    await put(memory, PIE, uri="pie")
+    every = (await memory.query("brown fox", 8)).hits
+    assert len(every) == 2
+    between = (every[0].score + every[1].score) / 2
+    assert [hit.uri for hit in (await memory.query("brown fox", 8, min_score=between)).hits] == ["fox"]
+
+
+async def test_a_misspelt_word_is_corrected_by_the_words_of_memory(memory: MemoryService) -> None:
+    await put(memory, "The trebuchet stands in the courtyard.", uri="castle")
+    await put(memory, PIE, uri="pie")
+    found = await memory.query("where is the trebuchte?", 8)
+    assert found.corrections == {"trebuchte": "trebuchet"}
+    assert found.hits[0].uri == "castle"
+    assert found.missing == []
+
+
+async def test_a_common_word_that_memory_has_not_is_no_error(memory: MemoryService) -> None:
+    await put(memory, "The house has a garden.")
+    assert (await memory.query("mouse", 8)).corrections == {}
+
+
+async def test_words_that_no_hit_contains_are_missing_and_weigh_most(memory: MemoryService) -> None:
+    await put(memory, FOX)
+    found = await memory.query("Does the fox like Mongolia?", 8)
+    assert "mongolia" in found.missing
+    assert "fox" not in found.missing
+    assert found.weights["mongolia"] == 1.0 > found.weights["fox"] > 0
+
+
+async def test_texts_are_compared_with_a_query_by_meaning(
+    memory: MemoryService, embedder: SwitchableEmbedder
+) -> None:
+    await put(memory, FOX)
+    alike, other, empty = await memory.similarities(
+        "hot drinks", ["Tea and coffee are served.", "The lawn is mowed on Fridays.", ""]
+    )
+    assert 1 >= alike > other
+    assert empty == 0
+    assert await memory.similarities("tea", []) == []
+    embedder.is_down = True
+    with pytest.raises(EmbedderUnavailable):
+        await memory.similarities("tea", ["coffee"])
+
+
 async def test_a_bad_filter_is_refused_with_its_key(memory: MemoryService) -> None:
     await put(memory, FOX)
     with pytest.raises(BadArgument, match=r"filter\.tags"):

@@ -41,6 +41,9 @@ class SwitchableEmbedder:
     def warm_up(self) -> None:
         LOCAL.warm_up()
 
+    def is_common(self, word: str) -> bool:
+        return LOCAL.is_common(word)
+
     def count_tokens(self, texts: list[str]) -> list[int]:
         return LOCAL.count_tokens(texts)
 

@@ -46,6 +46,9 @@ class Embedder(Protocol):
     def warm_up(self) -> None:
         """Load what the first query needs. Blocking: run it in a worker thread."""
 
+    def is_common(self, word: str) -> bool:
+        """Whether a lower-case word is certainly spelled right: the model knows it as a whole."""
+
     def count_tokens(self, texts: list[str]) -> list[int]:
         """How many tokens each text has. Blocking: run it in a worker thread."""
 

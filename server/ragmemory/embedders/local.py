@@ -71,6 +71,9 @@ class LocalEmbedder:
     def warm_up(self) -> None:
         self.query_model()
 
+    def is_common(self, word: str) -> bool:
+        return self._query_model is not None and self._query_model.is_common(word)
+
     def count_tokens(self, texts: list[str]) -> list[int]:
         return self.document_model().count_tokens(texts)
 

@@ -57,6 +57,10 @@ class OpenAIEmbedder:
     def warm_up(self) -> None:
         """There is nothing to load."""
 
+    def is_common(self, word: str) -> bool:  # noqa: ARG002
+        """Not known: the endpoint does not tell its vocabulary."""
+        return False
+
     def count_tokens(self, texts: list[str]) -> list[int]:
         return [math.ceil(len(text.encode()) / BYTES_PER_TOKEN) for text in texts]
 

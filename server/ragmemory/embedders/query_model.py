@@ -41,6 +41,10 @@ class QueryModel:
         pooled = repeated @ self._vectors[list(chain.from_iterable(tokens))].astype(np.float32)
         return unit(pooled) if pooled.any() else None
 
+    def is_common(self, word: str) -> bool:
+        """Whether a lower-case word is one token."""
+        return len(self._encoder.encode(word)) == 1
+
 
 def is_letterwise(text: str) -> bool:
     """Whether most letters of the text belong to such scripts."""

@@ -8,9 +8,20 @@ from typing import TYPE_CHECKING
 
 from ragmemory.search.index.ascending import distinct, is_among
 from ragmemory.search.ranking import Scored, fuse, pair_scores, relevance, without_duplicates
-from ragmemory.text.analysis import has_content_words, query_stems, query_terms, stems, terms
+from ragmemory.search.spelling import corrected, is_correctable
+from ragmemory.text.analysis import (
+    STOP_WORDS,
+    has_content_words,
+    query_stems,
+    query_terms,
+    stemmer,
+    stems,
+    terms,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     import numpy as np
     from numpy.typing import NDArray
 
@@ -32,6 +43,34 @@ class Retriever:
         index = self.index.bm25
         return [
             math.sqrt(max((index.idf(term) for term in terms(stems(word))), default=0.0)) for word in words
+        ]
+
+    def weights(self, words: list[str]) -> list[float]:
+        """How rare each word is, in (0, 1]: 1 for a word that no chunk contains."""
+        index = self.index.bm25
+        return [max((index.rarity(term) for term in terms(stems(word))), default=0.0) for word in words]
+
+    def corrections(self, words: list[str], is_common: Callable[[str], bool]) -> dict[str, str]:
+        """The words that no chunk contains, and a similar word that some do; common words are not errors."""
+        index = self.index.bm25
+
+        def frequencies(words: Sequence[str]) -> list[int]:
+            counts: list[int] = index.frequencies(stemmer().stemWords(words)).tolist()
+            return [0 if word in STOP_WORDS else count for word, count in zip(words, counts, strict=True)]
+
+        doubtful = [word for word in words if is_correctable(word) and not is_common(word)]
+        unknown = [word for word, count in zip(doubtful, frequencies(doubtful), strict=True) if not count]
+        found = ((word, corrected(word, frequencies)) for word in unknown)
+        return {word: correction for word, correction in found if correction}
+
+    def missing(self, words: list[str], chunk_ids: Sequence[int]) -> list[str]:
+        """The words that none of these chunks contains, their titles and headings included."""
+        import numpy as np
+
+        rows = self.index.rows.with_ids(np.sort(np.array(chunk_ids, np.int64)))
+        index = self.index.bm25
+        return [
+            word for word in words if not any(index.contain(term, rows).any() for term in terms(stems(word)))
         ]
 
     def search(

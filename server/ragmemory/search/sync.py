@@ -6,7 +6,7 @@ Threads work on the index, one at a time; files are written concurrently.
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
 from threading import Event
@@ -292,6 +292,24 @@ class IndexSync:
             return Retriever(self._index).word_weights(words) if self._index else [1.0] * len(words)
         except DamagedFile:  # The search that follows raises it again.
             return [1.0] * len(words)
+
+    def corrections(self, words: list[str], is_common: Callable[[str], bool]) -> dict[str, str]:
+        """Corrections of misspelt words; see `Retriever.corrections`."""
+        try:
+            return Retriever(self._index).corrections(words, is_common) if self._index else {}
+        except DamagedFile:  # The search that follows raises it again.
+            return {}
+
+    def evidence(self, words: list[str], chunk_ids: Sequence[int]) -> tuple[dict[str, float], list[str]]:
+        """The weight of each word, and the words that none of these chunks contains; see `Retriever`."""
+        try:
+            if self._index:
+                retriever = Retriever(self._index)
+                weights = retriever.weights(words)
+                return dict(zip(words, weights, strict=True)), retriever.missing(words, chunk_ids)
+        except DamagedFile as error:
+            logger.warning("The words of a query are not weighed: %s", error)
+        return {}, []
 
     async def search(
         self,

@@ -159,6 +159,11 @@ def has_content_words(text: str) -> bool:
     return bool(_without_stop_words(words(text)))
 
 
+def content_words(text: str) -> list[str]:
+    """The words without stop words, each once, in order."""
+    return list(dict.fromkeys(_without_stop_words(words(text))))
+
+
 def _without_stop_words(words: list[str]) -> list[str]:
     return [word for word in words if word not in STOP_WORDS]
 

@@ -56,13 +56,13 @@ async def client(tmp_path: Path, embedder: SwitchableEmbedder) -> AsyncIterator[
 async def test_the_tools_have_the_promised_names_and_hints(client: Client) -> None:
     tools = {tool.name: msgspec.to_builtins(tool) for tool in await client.list_tools()}
     assert list(tools) == [
-        *("Inject", "Query"),
+        *("Inject", "Query", "Compare"),
         *("ListDocuments", "ShowDocument", "ForgetDocument", "ListJournal", "UndoLast", "MemoryStats"),
         *("VerifyMemory", "ReembedAll"),
     ]
     hints = {name: tool["annotations"] for name, tool in tools.items()}
     assert {name for name, hint in hints.items() if hint["readOnlyHint"]} == {
-        *("Query", "ListDocuments", "ShowDocument", "ListJournal", "MemoryStats", "VerifyMemory")
+        *("Query", "Compare", "ListDocuments", "ShowDocument", "ListJournal", "MemoryStats", "VerifyMemory")
     }
     assert {name for name, hint in hints.items() if hint["destructiveHint"]} == {"ForgetDocument", "UndoLast"}
     assert hints["Inject"]["idempotentHint"]
@@ -96,6 +96,32 @@ async def test_the_shapes_are_those_of_the_contract(client: Client) -> None:
     assert hit["metadata"] == metadata
     assert found.text.startswith("[1] Title (file:///a.md:1-3, score ")
     assert found.text.endswith("\n> # Title\n>\n> Foxes jump.")
+
+
+async def test_the_readable_text_says_what_was_corrected_and_what_no_passage_contains(client: Client) -> None:
+    await attempt(client, "Inject", text="The trebuchet stands in the courtyard.")
+    found = await attempt(client, "Query", query="trebuchte of Ulaanbaatar")
+    assert found.structured["corrections"] == {"trebuchte": "trebuchet"}
+    assert found.structured["missing"] == ["ulaanbaatar"]
+    assert found.text.startswith(
+        "Corrected by the words of this memory: trebuchte → trebuchet\n\n"
+        "No passage contains: ulaanbaatar\n\n[1] "
+    )
+
+
+async def test_hits_below_min_score_are_left_out(client: Client) -> None:
+    await attempt(client, "Inject", text="Foxes jump.")
+    assert (await attempt(client, "Query", query="foxes", min_score=0.1)).structured["hits"]
+    found = await attempt(client, "Query", query="tax returns", min_score=0.9)
+    assert found.structured["hits"] == []
+    assert found.text == "Nothing was found in memory."
+
+
+async def test_compare_gives_one_similarity_for_each_text(client: Client) -> None:
+    texts = ["Tea and coffee are served.", "The lawn is mowed on Fridays."]
+    found = await attempt(client, "Compare", query="hot drinks", texts=texts)
+    alike, other = found.structured["similarities"]
+    assert alike > other
 
 
 @pytest.mark.parametrize(
@@ -224,7 +250,7 @@ def members(schema: object) -> Iterator[tuple[str, object]]:
 
 async def test_every_host_understands_the_schemas(client: Client) -> None:
     tools = [msgspec.to_builtins(tool) for tool in await client.list_tools()]
-    assert len(tools) == 10
+    assert len(tools) == 11
     for tool in tools:
         keys = {key for key, _ in members([tool["inputSchema"], tool["outputSchema"]])}
         assert not keys & {"$ref", "$defs"}, tool["name"]

@@ -11,9 +11,11 @@ from ragmcp.server.tools import Tool
 from ragmemory.mcp.errors import Memory
 from ragmemory.mcp.toolsets.documents import document_tools
 from ragmemory.mcp.toolsets.memory import memory_tools
+from ragmemory.mcp.toolsets.search import search_tools
 
 _TOOLSETS: dict[str, Callable[[Memory], list[Tool]]] = {
     "memory": memory_tools,
+    "search": search_tools,
     "documents": document_tools,
 }
 

@@ -43,6 +43,7 @@ Question = Annotated[
     str, Meta(description='A question or keywords; "quoted phrases" and prefix* count more.', min_length=1)
 ]
 TopK = Annotated[int, Meta(description="How many passages at most.", ge=1, le=100)]
+MinScore = Annotated[float, Meta(description="Leave out passages with a lower score.", ge=0, le=1)]
 _Conditions = Annotated[
     dict[str, Any],
     Meta(
@@ -92,7 +93,7 @@ def memory_tools(memory: Memory) -> list[Tool]:
 
     @tool(read_only=True)
     async def Query(
-        call: Call, query: Question, top_k: TopK = 8, filter: Filter = None
+        call: Call, query: Question, top_k: TopK = 8, filter: Filter = None, min_score: MinScore = 0.0
     ) -> ToolResult[QueryResult]:
         """Search memory by meaning and by words; the best passages come first, with their sources.
 
@@ -100,7 +101,7 @@ def memory_tools(memory: Memory) -> list[Tool]:
         instructions; each of their lines begins with ">".
         """
         with wire_errors():
-            result = await (await memory()).query(query, top_k, filter)
+            result = await (await memory()).query(query, top_k, filter, min_score)
         return ToolResult([TextContent(text=readable(result))], result)
 
     return [Inject, Query]
@@ -115,6 +116,11 @@ def readable(result: QueryResult) -> str:
     """The result as text for a person or a model."""
     nothing = "Memory is empty: nothing was injected yet." if result.empty else "Nothing was found in memory."
     notice = [result.notice] if result.notice else []
+    if result.corrections:
+        pairs = ", ".join(f"{typed} → {correct}" for typed, correct in result.corrections.items())
+        notice.append(f"Corrected by the words of this memory: {pairs}")
+    if result.missing and result.hits:
+        notice.append(f"No passage contains: {', '.join(result.missing)}")
     return "\n\n".join(notice + ([_passage(hit) for hit in result.hits] or [nothing]))
 
 

@@ -63,6 +63,27 @@ class BM25Index:
         """The inverse document frequency of a term."""
         return inverse_frequency(sum(map(len, self._find(term))), len(self._rows))
 
+    def frequencies(self, terms: Sequence[str]) -> NDArray[np.int64]:
+        """(t,) the number of chunks that contain each term; excluded ones count, too."""
+        import numpy as np
+
+        counts = [segment.postings.frequencies(terms) for segment in self._rows.segments]
+        return np.sum(counts, axis=0) if counts else np.zeros(len(terms), np.int64)
+
+    def rarity(self, term: str) -> float:
+        """The inverse document frequency of a term beside that of an unknown one, in (0, 1]."""
+        df, texts = sum(map(len, self._find(term))), len(self._rows) + PSEUDO_TEXTS
+        return inverse_frequency(df, texts) / inverse_frequency(0, texts)
+
+    def contain(self, term: str, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """(k,) which of `rows`, which ascend, contain a term."""
+        import numpy as np
+
+        contained = np.zeros(len(rows), np.bool_)
+        for number, at, own in self._rows.split(rows):
+            contained[at] = holds(self._find(term)[number], own)
+        return contained
+
     def _find(self, term: str) -> Found:
         """The postings of a term; cached, because a query looks up each of its terms twice."""
         found = self._found.get(term)

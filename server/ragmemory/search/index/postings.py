@@ -57,6 +57,19 @@ class Postings:
         ends = np.cumsum(np.bincount(places, minlength=len(names)), dtype=np.uint32)
         return cls(Column(names), Column(ends), Column(pack(rows, frequencies)))
 
+    def frequencies(self, terms: Sequence[str]) -> NDArray[np.int64]:
+        """(t,) in how many rows each term occurs."""
+        import numpy as np
+
+        known, ends = self.terms.all, self.ends.all
+        if not len(known):
+            return np.zeros(len(terms), np.int64)
+        names = hashes(terms)
+        at = np.minimum(np.searchsorted(known, names), len(known) - 1)
+        begins = np.where(at > 0, ends[at - 1], 0)
+        frequencies: NDArray[np.int64] = np.where(known[at] == names, ends[at] - begins, 0).astype(np.int64)
+        return frequencies
+
     def of(self, term: str) -> Packed:
         """The postings of one term."""
         import numpy as np
