@@ -131,11 +131,18 @@ class Candidate(Struct, frozen=True):
 
 
 class Answer(Struct, frozen=True):
-    """An answer and how it was made, by a model or offline."""
+    """An answer and how it was made, by a model or offline.
+
+    `nearest` are passages on the topic, where none holds what is asked for. `missing` are the words of the
+    question that neither the quoted text nor its headings hold.
+    """
 
     text: str
     citations: list[Citation]
     candidates: list[Candidate]
+    grounded: bool
+    nearest: list[Citation] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
     model: str = OFFLINE
     usage: Usage = Usage()
     passages_tokens: int = 0  # our estimate
@@ -162,7 +169,7 @@ class Trace(Struct, frozen=True):
 class Turn(Struct, frozen=True):
     """One question and its answer.
 
-    `grounded`: at least one relevant passage of memory was in the prompt, or quoted offline.
+    `grounded`: the quoted text holds what the question asks for. `nearest` and `missing`: see `Answer`.
     `timings` are seconds: `retrieval`, `first_token` (of the model), `total`.
     """
 
@@ -177,6 +184,13 @@ class Turn(Struct, frozen=True):
     timings: dict[str, float]
     created_at: str  # ISO 8601, UTC
     trace: Trace
+    nearest: list[Citation] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+
+    @property
+    def sources(self) -> list[Citation]:
+        """The passages that the answer shows: the cited ones, or the nearest."""
+        return [*self.citations, *self.nearest]
 
     def public(self) -> dict[str, Any]:
         """The JSON of `ragchat ask --json`."""
@@ -185,6 +199,8 @@ class Turn(Struct, frozen=True):
             "answer": self.answer,
             "grounded": self.grounded,
             "citations": msgspec.to_builtins(self.citations),
+            "nearest": msgspec.to_builtins(self.nearest),
+            "missing": self.missing,
             "model": self.model,
             "usage": msgspec.to_builtins(self.usage),
             "timings": self.timings,

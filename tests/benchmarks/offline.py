@@ -19,10 +19,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from ragchat.offline.answer import compose
 from ragchat.turn.limits import RetrievalLimits
+from ragchat.turn.quotation import answer_offline
 from ragchat.turn.retrieval import Retrieval, retrieve
-from ragchat.types import Citation
+from ragchat.types import Answer
 from tests.benchmarks.ndcg import FOLDER
 from tests.benchmarks.report import table
 from tests.support.memory import memory_in
@@ -59,11 +59,11 @@ class _Tally:
         self.seconds: list[float] = []
         self.foreign: list[bool] = []
 
-    def add(self, retrieval: Retrieval, quoted: Sequence[Citation], answers: Sequence[str]) -> None:
-        quotes = [citation.quote for citation in quoted]
+    def add(self, retrieval: Retrieval, answer: Answer, answers: Sequence[str]) -> None:
+        quotes = [citation.quote for citation in (*answer.citations, *answer.nearest)]
         self.answered.append(_contains(quotes, answers))
         self.reachable.append(_contains([found.hit.text for found in retrieval.candidates], answers))
-        self.grounded.append(bool(quotes))
+        self.grounded.append(answer.grounded)
         self.sizes.append((len(quotes), sum(map(len, quotes))))
 
     def row(self, name: str) -> list[str]:
@@ -91,12 +91,13 @@ async def measure(name: str) -> list[str]:
             for question in _rows(FOLDER / name / "queries.jsonl"):
                 began = time.perf_counter()
                 retrieval = await retrieve(memory, question["text"], LIMITS)
-                quoted = compose(question["text"], retrieval.candidates)
+                answer = await answer_offline(question["text"], question["text"], retrieval, memory, LIMITS)
                 tally.seconds.append(time.perf_counter() - began)
-                tally.add(retrieval, quoted.citations, question["answers"])
+                tally.add(retrieval, answer, question["answers"])
             for text in _foreign_questions():
                 retrieval = await retrieve(memory, text, LIMITS)
-                tally.foreign.append(bool(compose(text, retrieval.candidates).citations))
+                answer = await answer_offline(text, text, retrieval, memory, LIMITS)
+                tally.foreign.append(answer.grounded)
     return tally.row(name)
 
 

@@ -16,6 +16,8 @@ def test_the_public_form_of_a_turn_is_the_contract_of_ask_json() -> None:
         "answer",
         "grounded",
         "citations",
+        "nearest",
+        "missing",
         "model",
         "usage",
         "timings",

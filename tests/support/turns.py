@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -79,6 +79,8 @@ class ListMemory:
         hang: bool = False,
         tools: Sequence[ToolInfo] = (),
         answers: Sequence[Hit] = (),
+        corrections: Mapping[str, str] | None = None,
+        weights: Mapping[str, float] | None = None,
     ) -> None:
         self.hits = list(hits)
         self.notice = notice
@@ -87,7 +89,10 @@ class ListMemory:
         self.hang = hang
         self.offered = list(tools)
         self.answers = list(answers)  # what the tool Query finds
+        self.corrections = dict(corrections or {})
+        self.weights = dict(weights or {})
         self.asked: list[str] = []
+        self.compared = 0
         self.called: list[tuple[str, dict[str, Any]]] = []
         self.at_once = 0
         self.most_at_once = 0
@@ -99,7 +104,13 @@ class ListMemory:
             raise self.error
         if self.hang:
             await anyio.sleep_forever()
-        return QueryResult(self.hits[:top_k], self.empty, self.notice)
+        return QueryResult(self.hits[:top_k], self.empty, self.notice, self.corrections, self.weights)
+
+    async def similarities(self, query: str, texts: Sequence[str]) -> list[float]:
+        """The share of the query's words that each text has."""
+        self.compared += 1
+        words = set(query.lower().strip("?").split())
+        return [len(words & set(text.lower().split())) / len(words) for text in texts]
 
     async def tools(self) -> list[ToolInfo]:
         return self.offered

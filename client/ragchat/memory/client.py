@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -19,6 +19,7 @@ from ragchat.memory.types import (
     Journal,
     QueryResult,
     Reembedded,
+    Similarities,
     Stats,
     ToolFailure,
     ToolResult,
@@ -72,6 +73,11 @@ class MemoryClient:
         if filter:
             arguments["filter"] = filter
         return await self._typed("Query", arguments, QueryResult)
+
+    async def similarities(self, query: str, texts: Sequence[str]) -> list[float]:
+        """The cosine similarity of each text with a query, in [-1, 1]."""
+        compared = await self._typed("Compare", {"query": query, "texts": texts}, Similarities)
+        return compared.similarities
 
     async def inject(self, text: str, metadata: dict[str, Any] | None = None) -> Injected:
         """Store a document; returns once it is on disk. Without timeout: a large one may take minutes."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 CLIENT_NAME = "ragchat"
 STDERR_FILE = "ragmemory.log"
-TOOLSETS = "memory,documents"
+TOOLSETS = "memory,documents,search"
 # Calls that are sent again when the server dies: reading changes nothing, and Inject is an upsert.
 REPEATABLE = frozenset(
     {"Query", "Inject", "ListDocuments", "ShowDocument", "ListJournal", "MemoryStats", "VerifyMemory"}

@@ -13,6 +13,12 @@ class QueryResult(Struct, frozen=True):
     hits: list[Hit]
     empty: bool  # memory has no documents
     notice: str = ""  # how this search differs from an ordinary one, such as a search by words alone
+    corrections: dict[str, str] = {}  # of misspelt words of the query, which was searched for corrected
+    weights: dict[str, float] = {}  # of its content words, in (0, 1], by rarity: 1 is in no chunk at all
+
+
+class Similarities(Struct, frozen=True):
+    similarities: list[float]  # cosines in [-1, 1]
 
 
 class ToolResult(Struct, frozen=True):

@@ -1,46 +1,160 @@
-"""The type of answer that a question asks for: a number, a date, a name, a place. Pure."""
+"""What a question expects of its answer: a price, a duration, a date, a name, a place. Pure."""
 
 from __future__ import annotations
 
 import re
-
-_HOW_MANY = (
-    r"\bhow (?:many|much|long|far|old|tall|big|large|high|often)\b|\bwhat (?:percent|number|amount)"
-    r"|\bwie ?viele?\b|\bwie (?:lange|hoch|groß|alt|weit|oft)\b|\bcombien\b|\bcuánt[oa]s?\b|\bquant[oie]\b"
-    r"|多少|几[个年次]|多[大长久高远]"
-)
-_NUMBER = (
-    r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|twelve|hundred|thousand|million|billion|half|third"
-    r"|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|hundert|tausend|millionen|hälfte)\b|[一二三四五六七八九十百千万亿]"
-)
-_WHEN = (
-    r"\bwhen\b|\b(?:what|which) (?:year|date|day|month|century|decade)\b|\bin welchem jahr\b|\bwann\b"
-    r"|\bquand\b|\bcuándo\b|\bquando\b|什么时候|哪一?年|何时|几月|哪个世纪|いつ"
-)
-_DATE = (
-    r"\b[12]\d{3}\b|\b\d{1,2}(?:st|nd|rd|th)\b|\b(?:century|jahrhundert|siglo|siècle)"
-    r"|\b(?:january|february|march|april|june|july|august|september|october|november|december)\b"
-    r"|\b(?:januar|februar|märz|juni|juli|oktober|dezember)\b|\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b"
-    r"|\d+\s*[年月日]|世纪"
-)
-_WHO = r"\b(?:who|whom|whose|wer|wem|wen|wessen|qui|quién|chi|quem)\b|谁|哪位|誰"
-_WHERE = r"\b(?:where|wo|woher|wohin|où|dónde|dove|onde)\b|哪里|哪儿|何处|どこ"
-
-# Names and places are recognised by capital letters, so these two patterns respect case.
-_NAME = r"(?<=[a-zäöüß,] )[A-ZÄÖÜ][\w'’.-]+ (?:(?:von|van|de|der|al|of) )?[A-ZÄÖÜ]|·"
-_PLACE = (
-    r"\b(?:in|at|near|from|on|to|im|am|aus|bei|nach|à|en|a) (?:the |der |dem |la |el )?[A-ZÄÖÜÉ]"
-    r"|[市省国州县区岛镇]"
-)
-
-_KINDS = (
-    (re.compile(_HOW_MANY, re.IGNORECASE), re.compile(_NUMBER, re.IGNORECASE)),
-    (re.compile(_WHEN, re.IGNORECASE), re.compile(_DATE, re.IGNORECASE)),
-    (re.compile(_WHO, re.IGNORECASE), re.compile(_NAME)),
-    (re.compile(_WHERE, re.IGNORECASE), re.compile(_PLACE)),
-)
+from dataclasses import dataclass
 
 
-def answer_type(question: str) -> re.Pattern[str] | None:
-    """The pattern that an answer to the question should contain; None for a question of no known type."""
-    return next((has for asks, has in _KINDS if asks.search(question)), None)
+@dataclass(frozen=True)
+class AnswerType:
+    """`asks` finds in a question what makes it one of this type, `has` in a text a value of the type.
+
+    `weight` compares with that of a rare word of the question: 1 for what can hardly be put otherwise.
+    """
+
+    name: str
+    asks: re.Pattern[str]
+    has: re.Pattern[str]
+    weight: float
+
+
+def _any(*patterns: str) -> str:
+    """What matches where one of the patterns does, one a language or a form."""
+    return "|".join(patterns)
+
+
+def _words(*alternatives: str) -> str:
+    """What matches one of these whole words."""
+    return rf"\b(?:{'|'.join(alternatives)})\b"
+
+
+_NUMBER_WORD = _any(
+    "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|forty|fifty|sixty|seventy",
+    "eighty|ninety|hundred|thousand|million|billion|half|third|quarter|dozen|once|twice",
+    "zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|elf|zwölf|zwanzig|dreißig|hundert|tausend|hälfte",
+    "einmal|zweimal|deux|trois|quatre|cinq|sept|huit|neuf|dix|onze|douze|vingt|trente|cent|mille|moitié",
+    "dos|tres|cuatro|cinco|seis|siete|ocho|nueve|diez|once|doce|veinte|treinta|cien|mil|mitad",
+)
+_NUMBER = rf"\d|\b(?:{_NUMBER_WORD})\b|[一二三四五六七八九十百千万亿两]"
+_ARTICLE = "a|an|ein|eine|einen|un|une|una|uno"
+_AMOUNT = rf"(?:[\d.,½¼¾]+|\b(?:{_NUMBER_WORD}|{_ARTICLE})|[一二三四五六七八九十百千万两半]+)"
+_UNITS = _any(
+    "s|sec(?:ond)?s?|min(?:ute)?s?|h|hours?|days?|nights?|weeks?|months?|years?|decades?|centuries",
+    "sekunden?|minuten?|stunden?|tage?n?|wochen?|monaten?|monate|jahren?|jahre",
+    "secondes?|heures?|jours?|semaines?|mois|ans?|années?",
+    "segundos?|minutos?|horas?|días?|semanas?|meses|años?",
+    "metres?|meters?|feet|miles|km|cm|mm|m",  # "How long is the rope?"
+)
+_MONTHS = _any(
+    r"(?:jan|feb|mar|apr|may|jun|jul|aug|sept?|oct|nov|dec|januar|februar|märz|mai|juni|juli|oktober|dezember)\w*",
+    "janvier|février|mars|avril|juin|juillet|août|septembre|octobre|novembre|décembre",
+    "enero|febrero|marzo|abril|mayo|junio|julio|agosto|septiembre|octubre|noviembre|diciembre",
+)
+_DAYS = _any(
+    r"(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?s?",
+    "(?:montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonntag)s?",
+)
+# Where a question word opens a question, it asks for the thing itself.
+_OPENS = r"^\W*(?:and |so |und )?"
+
+
+def _type(name: str, asks: str, has: str, weight: float, *, cased: bool = False) -> AnswerType:
+    return AnswerType(
+        name, re.compile(asks, re.IGNORECASE), re.compile(has, 0 if cased else re.IGNORECASE), weight
+    )
+
+
+TYPES = (
+    _type(
+        "price",
+        _any(
+            r"\bhow (?:much|expensive)\b(?=.*\b(?:costs?|pa(?:y|id)|charged?|earn)\b)",
+            _words("costs?", "prices?", "fees?", "fares?", "charged?", "wages?", "salary", "pay", "paid"),
+            _words("earn(?:ed)?", "koste(?:t|n|te|ten)", "preise?", "gebühr(?:en)?"),
+            _words("co[uû]t(?:e|ent|é|er)?", "prix", "tarifs?"),
+            _words("cuestan?", "costó", "precios?", "pagan?", "costa(?:no)?", "prezz[oi]"),
+            "多少钱|价格|费用",
+        ),
+        _any(
+            r"[£$€¥₹]|\d\s?[kp]\b|\d[.,]\d\d\b|[元块钱]",
+            _words("pounds?", "pence", "euros?", "dollars?", "cents?", "francs?", "crowns?", "guilders?"),
+            _words("eur", "usd", "gbp", "chf", "free", "pfund", "franken", "kronen", "kostenlos", "umsonst"),
+            _words("frei", "gratuit", "livres?", "gratis", "libras?", "dólares?", "pesos", "céntimos?"),
+        ),
+        1.0,
+    ),
+    _type(
+        "duration",
+        _any(
+            r"\bhow (?:long|soon|often)\b|\bwie (?:lange|oft)\b",
+            r"\bcombien de temps\b|\bcu[aá]nto tiempo\b|多久|多长时间",
+        ),
+        _any(
+            rf"{_AMOUNT}[\s-]*(?:{_UNITS})(?![^\W\d_])|[一二三四五六七八九十百千两半\d]+(?:个)?[秒分时天日周月年]",
+            _words("daily", "weekly", "monthly", "yearly", "always", "never", "ever", "until", "since"),
+            _words("once", "twice", "every", "täglich", "wöchentlich", "jährlich", "bis"),
+        ),
+        0.7,
+    ),
+    _type(
+        "number",
+        _any(
+            r"\bhow (?:many|much|far|old|tall|high|deep|wide|large|big)\b",
+            r"\bhow (?:heavy|fast|hot|warm|cold|thick|accurate)\b",
+            r"\b(?:what|which) (?:\w+ )?(?:percent(?:age)?|number|amount|size|speed|value|sum|majority)\b",
+            _words("temperature", "weight", "size", "height", "depth", "width", "length", "speed"),
+            _words("capacity", "percentage", "distance"),
+            r"\bwie ?(?:viele?|hoch|groß|alt|weit|tief|breit|schwer|schnell|warm|heiß)\b",
+            r"\bcombien\b|\bcu[aá]nt[oa]s?\b|\bquant[oaie]\b|多少|几[个年次岁只]|多[大高远重深]",
+        ),
+        _NUMBER,
+        0.7,
+    ),
+    _type(
+        "date",
+        _any(
+            _OPENS + r"(?:when|since when|until when)\b|\bat what time\b|\bopening (?:hours|times)\b",
+            r"\b(?:what|which) (?:\w+ )?(?:year|date|day|month|time|century|decade)\b",
+            r"\bin welchem jahr\b|\b(?:seit |ab |bis )?wann\b|\bquand\b|\bà quelle heure\b",
+            r"\bcu[aá]ndo\b|\ba qu[eé] hora\b|\bquando\b|什么时候|哪一?年|何时|几月|几点|哪天|いつ",
+        ),
+        _any(
+            r"\b[12]\d{3}\b|\b\d{1,2}(?:st|nd|rd|th)\b|\b\d{1,2}[:.]\d{2}\b|\b\d{1,2}\s?(?:am|pm|uhr|h)\b",
+            r"\b\d{1,2}[./]\d{1,2}\b|[\d一二三四五六七八九十]+\s*[年月日点号]|世纪|周[一二三四五六日]",
+            _words("century", "jahrhundert", "siglo", "siècle", "noon", "midnight", "today", "tomorrow"),
+            _words("yesterday", "christmas", "easter", "spring", "summer", "autumn", "winter", "mittag"),
+            _words(_MONTHS, _DAYS),
+            _words("after", "before", "until", "since", "once", "as soon as", "within", "when"),
+            _words("nach", "vor", "wenn", "sobald", "après", "avant", "quand", "después", "antes"),
+        ),
+        0.7,
+    ),
+    # Names are recognized by their capitals, which are no sure sign.
+    _type(
+        "name",
+        _OPENS
+        + r"(?:who|whom|whose|by whom|wer|wem|wen|wessen|qui|à qui|qui[eé]n(?:es)?|chi|quem)\b|谁|哪位|誰",
+        r"(?<=[^.!?:]\s)[A-ZÄÖÜÉ][\w'’.-]+|·|\b[A-Z][\w'’-]+ [A-Z][\w'’-]+",
+        0.2,
+        cased=True,
+    ),
+    _type(
+        "place",
+        _OPENS + r"(?:where|wohin|woher|wo|où|d[oó]nde|adónde|dove|onde)\b|哪里|哪儿|何处|どこ",
+        _any(
+            _words("in", "at", "near", "from", "on", "to", "behind", "under", "above", "beside", "next"),
+            _words("opposite", "between", "outside", "inside", "im", "am", "an", "aus", "bei", "nach"),
+            _words(
+                "hinter", "neben", "à", "en", "dans", "sur", "chez", "sous", "derrière", "sobre", "detrás"
+            ),
+            "[市省国州县区岛镇里上下边旁]",
+        ),
+        0.2,
+    ),
+)
+
+
+def answer_type(question: str) -> AnswerType | None:
+    """The type of value that an answer has; None where the question asks for no particular type."""
+    return next((kind for kind in TYPES if kind.asks.search(question)), None)

@@ -7,7 +7,9 @@ as dropping a word there loses it for good.
 from __future__ import annotations
 
 import functools
+import math
 import re
+import unicodedata
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any
@@ -29,32 +31,32 @@ shall she should show so some such tell than that that's the their theirs them t
 there's these they this those through to too under until up us very was wasn't we were what what's when
 where where's which while who who's whom whose why will with within without would you your yours exactly
 say says said does anything something kind type called
-wann aber alle allem allen aller alles als also am an ander andere anderen auch auf aus bei beim bin bis
+wann aber alle allem allen aller alles als also am an ander andere anderen auch auf aus bei beim bis
 bist da dabei dadurch dafür damit danach dann daran darauf daraus darin darum darüber das dass davon dazu
-dem den denen denn der deren des dessen dich die dies diese diesem diesen dieser dieses dir doch dort du
+dem denen denn der deren des dessen dich diese diesem diesen dieser dieses dir doch dort du
 durch ein eine einem einen einer eines er es etwas euch euer für gab gegen genau gibt gewesen hab habe
-haben hat hatte hatten hier hin ich ihm ihn ihnen ihr ihre ihrem ihren ihrer im in indem ins ist ja jede
-jedem jeden jeder jedes jener kann kein keine können könnte man mehr mein meine mich mir mit muss nach
+haben hatte hatten hier hin ich ihm ihn ihnen ihr ihre ihrem ihren ihrer im in indem ins ist ja jede
+jedem jeden jeder jedes jener kann kein keine können könnte mehr mein meine mich mir mit muss nach
 nicht nichts noch nun nur ob oder ohne sehr sein seine seinem seinen seiner seit sich sie sind so solche
-soll sollte sondern sonst sowie um und uns unser unter viel viele vielen vom von vor war waren warum was
+soll sollte sondern sonst sowie um und uns unser unter viel viele vielen vom von vor waren warum was
 weil welche welchem welchen welcher welches wem wen wenn wer werde werden wessen weshalb wie wieder wieso
 wieviel will wir wird wo wobei wodurch wofür woher wohin womit woran worauf woraus worin wurde wurden
 während zu zum zur zwar zwischen über bitte nenne sag zeig
 à au aux avec ce ceci cela celle celles celui ces cet cette comment dans de des donc dont du elle elles en
-est et eu eux il ils j je l la le les leur leurs lui là ma mais me mes moi mon même ne ni nos notre nous n
-on ont ou où par pas pour pourquoi qu quand que quel quelle quelles quels qui quoi sa sans se ses si son
-sont sur ta te tes toi ton tu un une vos votre vous y ça c d s t m était étaient être a-t-il combien
+est et eu eux il ils j je l la le les leur leurs lui là ma mais mes moi mon même ne ni nos notre nous n
+ont ou où par pas pourquoi qu quand que quel quelle quelles quels qui quoi sa sans se ses si
+sont sur ta te tes toi tu un une vos votre vous y ça c d s t m était étaient être a-t-il combien
 al algo algunos ante antes como con contra cual cuál cuáles cuando cuándo cuánto cuántos cuánta de del
-desde donde dónde durante el él ella ellas ellos en entre era eran es esa ese eso esta está este esto
+desde donde dónde durante el él ella ellas ellos en entre eran es esa ese eso esta está este esto
 estos fue fueron ha había hay la las le les lo los más mi mis muy nada ni no nos o otro para pero por
-porque qué que quien quién quiénes se ser si sí sin sobre son su sus también te tiene todo tu un una uno
+porque qué que quien quién quiénes se ser si sí sin sobre su sus también te tiene todo tu un una uno
 unos y ya
-ai alla anche che chi ci come con cosa cui da dal dalla degli dei del della delle di dove e ed era erano
-fu gli ha hanno i il in io l la le lei lo loro ma mi nel nella non o per perché più quale quali quando
-quanti quanto questa questo se si sono sta su sua sue sui sul sulla suo tra un una uno
-aan als bij dan dat de deze die dit door een en er het hij hoe hun ik in is je kan maar met naar niet of
-om ook op over te tot uit van voor waar waarom wanneer wat we welke werd wie wordt ze zijn zij
-ao aos com como da das de do dos e é ela ele eles em entre era foi foram isso isto mais mas na nas no nos
+ai alla anche che chi ci con cosa cui da dal dalla degli dei del della delle di dove e ed erano
+fu gli ha hanno i il in io l la le lei lo loro ma mi nel nella non o perché più quale quali quando
+quanti quanto questa questo se si sono sta su sua sue sul sulla suo tra un una uno
+aan als bij dan dat de deze dit een en er het hij hoe hun ik in is je kan maar naar niet of
+om ook op te tot uit voor waar waarom wanneer wat we welke werd wie wordt ze zijn zij
+ao aos com como da das de do dos e é ela ele eles em entre foi foram isso isto mais mas na nas no nos
 não o os ou para pela pelo por qual quais quando quantos que quem se sem ser seu sua são também um uma
 """
 
@@ -68,6 +70,20 @@ _FUNCTION_RUN_PARTS = """
 还有 但是 因为 所以 如果 です ます した する ある いる から まで より だれ どこ いつ
 なに 何 どの どう なぜ は が を に で と の も へ や か
 """
+
+# Content words that say little of what is asked: an answer puts them otherwise, or leaves them out.
+_GENERAL_WORDS = """
+use used using take takes taken took get getting go goes going gone went make makes made making need
+needs needed want wants wanted wish happen happens happened come comes came coming become becomes became
+put keep keeps kept name names named call called way thing stand stands look looks find found tell told
+know known think thought work works according really already currently present presently actually today
+new mean means meant show shows beginning begin began start started let set possible able kind sort type
+list give gives belong include included apply deal two first last
+heißt nennt machen macht gemacht gehen geht ging kommen kommt kam bedeutet zeigt zeigen braucht brauchen
+neue neuer neues neuen gewählt genannt aktuell eigentlich bekommen bekommt
+appelle veut dire faire fait faut mettre va aller vient signifie nouveau nouvelle
+llama hacer hace hizo significa quiere decir nuevo nueva poner están
+"""
 _FUNCTION_RUNS = re.compile("|".join(sorted(_FUNCTION_RUN_PARTS.split(), key=len, reverse=True)))
 _STOP = frozenset(_FUNCTION_WORDS.split())
 
@@ -75,6 +91,13 @@ _STOP = frozenset(_FUNCTION_WORDS.split())
 def words(text: str) -> list[str]:
     """All words in lower case. A run of characters of a script without spaces is one word."""
     return [word.lower().replace("’", "'") for word in _WORD.findall(text)]
+
+
+def word_count(text: str) -> int:
+    """The number of words; a word of a script without spaces has about two characters."""
+    return sum(
+        math.ceil(len(word) / 2) if _UNSPACED_RUN.fullmatch(word) else 1 for word in _WORD.findall(text)
+    )
 
 
 def content_words(text: str) -> list[str]:
@@ -96,8 +119,26 @@ def index_terms(text: str) -> list[str]:
         if _UNSPACED_RUN.fullmatch(word):
             found += [word[i : i + 2] for i in range(len(word) - 1)] or [word]
         else:
-            found.append(stem(word.lower().removesuffix("'s").removesuffix("’s")))
+            found.append(stem(_folded(word).removesuffix("'s")))
     return found
+
+
+def _folded(word: str) -> str:
+    """In lower case and without accents: people leave them out."""
+    word = word.lower().replace("’", "'")
+    if word.isascii():
+        return word
+    return "".join(sign for sign in unicodedata.normalize("NFKD", word) if not unicodedata.combining(sign))
+
+
+def is_general(word: str) -> bool:
+    """Whether a word says little of what a question asks for."""
+    return not _general_terms().isdisjoint(index_terms(word))
+
+
+@functools.cache
+def _general_terms() -> frozenset[str]:
+    return frozenset(index_terms(_GENERAL_WORDS))
 
 
 def is_unspaced(text: str) -> bool:

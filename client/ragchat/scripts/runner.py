@@ -111,7 +111,7 @@ async def _inject(step: InjectStep, folder: Path, memory: Memory) -> StepResult:
 
 async def _ask(question: str, app: App) -> StepResult:
     turn = await app.ask(question)
-    return StepResult(turn.answer, [citation.uri for citation in turn.citations], turn.grounded)
+    return StepResult(turn.answer, [citation.uri for citation in turn.sources], turn.grounded)
 
 
 async def _query(text: str, app: App) -> StepResult:

@@ -37,7 +37,7 @@ def _markdown(session: Session) -> Iterator[str]:
 
 def _sources(turn: Turn) -> Iterator[str]:
     """Each cited passage once."""
-    cited = {citation.n: citation for citation in reversed(turn.citations)}
+    cited = {citation.n: citation for citation in reversed(turn.sources)}
     for n, citation in sorted(cited.items()):
         yield f"- [{n}] {_place(citation)}"
     if cited:

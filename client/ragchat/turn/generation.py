@@ -88,6 +88,7 @@ async def generate(
         exchange.text + ungrounded,
         checked.citations,
         exchange.passages.candidates,
+        grounded=bool(hits),
         model=answerer.model.name,
         usage=exchange.usage,
         passages_tokens=exchange.passages.tokens,

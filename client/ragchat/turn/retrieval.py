@@ -5,7 +5,8 @@ Memory that is down, slow or empty is a state here, not an error: a model can an
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 import anyio
@@ -26,6 +27,7 @@ class Memory(Protocol):
     async def query(
         self, text: str, top_k: int = ..., filter: dict[str, Any] | None = ...
     ) -> QueryResult: ...
+    async def similarities(self, query: str, texts: Sequence[str]) -> list[float]: ...
     async def tools(self) -> list[ToolInfo]: ...
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult: ...
 
@@ -37,6 +39,8 @@ class Retrieval:
     candidates: list[Candidate]
     notice: str = ""
     empty: bool = False  # memory has no documents
+    corrections: Mapping[str, str] = field(default_factory=dict)  # of misspelt words of the query
+    weights: Mapping[str, float] = field(default_factory=dict)  # of its content words, by rarity in memory
     failure: RagChatError | None = None  # why memory did not answer
 
 
@@ -50,7 +54,7 @@ async def retrieve(memory: Memory, query: str, limits: RetrievalLimits) -> Retri
     except RagChatError as error:
         return _failed(error)
     candidates = [judge(hit, limits.min_score) for hit in found.hits]
-    return Retrieval(candidates, found.notice, found.empty)
+    return Retrieval(candidates, found.notice, found.empty, found.corrections, found.weights)
 
 
 def _failed(error: RagChatError) -> Retrieval:

@@ -8,6 +8,8 @@ from ragchat.memory.matching import filter_of
 from ragchat.turn.retrieval import Memory
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ragchat.memory.client import MemoryClient
     from ragchat.memory.types import QueryResult, ToolResult
     from ragmcp.protocol.schema.tools import ToolInfo
@@ -41,6 +43,9 @@ class Scope:
 
     async def query(self, text: str, top_k: int = 8, filter: dict[str, Any] | None = None) -> QueryResult:
         return await self._memory.query(text, top_k, {**(filter or {}), **self._filter} or None)
+
+    async def similarities(self, query: str, texts: Sequence[str]) -> list[float]:
+        return await self._memory.similarities(query, texts)
 
     async def tools(self) -> list[ToolInfo]:
         return await self._memory.tools()

@@ -1,7 +1,7 @@
 """One turn, from the question to the finished answer.
 
 Memory is queried once; then a model answers (`generation`), or without a model the answer is quoted from
-memory (`offline.answer`). The caller keeps the conversation and saves the turn.
+memory (`quotation`). The caller keeps the conversation and saves the turn.
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ import time
 from collections.abc import Sequence
 
 from ragchat.formatting import utc_now
-from ragchat.offline.answer import compose
 from ragchat.turn.followup import search_text
 from ragchat.turn.generation import Answerer, generate
 from ragchat.turn.limits import TurnLimits
+from ragchat.turn.quotation import answer_offline
 from ragchat.turn.retrieval import Memory, retrieve
 from ragchat.types import Delta, Emit, Event, Notice, Retrieved, Retrieving, Trace, Turn
+from ragconfig.text_rules import with_words_replaced
 
 
 async def take_turn(
@@ -41,10 +42,12 @@ async def take_turn(
     record.time("retrieval")
     if retrieval.failure and answerer is None:
         raise retrieval.failure
+    if retrieval.corrections:
+        record.emit(Notice(f"Searched for: {with_words_replaced(question, retrieval.corrections)}"))
     if retrieval.notice:
         record.emit(Notice(retrieval.notice))
     if answerer is None:
-        answer = compose(question, retrieval.candidates, query=query, empty=retrieval.empty)
+        answer = await answer_offline(question, query, retrieval, memory, limits.retrieval)
         record.emit(Retrieved(answer.candidates))
         record.emit(Delta(answer.text))
     else:
@@ -55,8 +58,10 @@ async def take_turn(
         session_id=session_id,
         question=question,
         answer=answer.text,
-        grounded=any(candidate.n for candidate in answer.candidates),
+        grounded=answer.grounded,
         citations=answer.citations,
+        nearest=answer.nearest,
+        missing=answer.missing,
         model=answer.model,
         usage=answer.usage,
         timings=record.timings,

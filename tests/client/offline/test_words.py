@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ragchat.offline.words import content_words, index_terms, is_unspaced
+from ragchat.offline.words import content_words, index_terms, is_general, is_unspaced, word_count
 
 
 @pytest.mark.parametrize(
@@ -37,3 +37,17 @@ def test_unspaced_text_is_compared_by_pairs() -> None:
 def test_scripts_without_spaces_are_recognised() -> None:
     assert is_unspaced("2019年呢?")
     assert not is_unspaced("What does 首都 mean in English?")
+
+
+def test_accents_and_case_make_no_difference() -> None:
+    assert index_terms("Élevé") == index_terms("eleve")
+
+
+def test_general_words_are_known_in_all_their_forms() -> None:
+    assert is_general("making")
+    assert not is_general("boiler")
+
+
+def test_words_are_counted_in_scripts_without_spaces_too() -> None:
+    assert word_count("two words") == 2
+    assert word_count("中国的首都") == 3

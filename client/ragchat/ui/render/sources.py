@@ -58,7 +58,7 @@ def _rows(turn: Turn) -> Iterator[tuple[Citation, float | None, bool]]:
     """Each cited passage once: a citation of it, its score, whether a quotation is not in the passage."""
     known = scores(turn)
     by_number: dict[int, list[Citation]] = {}
-    for citation in turn.citations:
+    for citation in turn.sources:
         by_number.setdefault(citation.n, []).append(citation)
     for _, same in sorted(by_number.items()):
         unverified = any(citation.quote and not citation.verified for citation in same)

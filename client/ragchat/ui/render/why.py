@@ -38,7 +38,7 @@ def why(turn: Turn) -> Iterator[RenderableType]:
         yield _line("Tokens", _tokens(turn))
     yield _line("Times", times(turn.timings))
     if not turn.grounded:
-        yield _line("Grounded", "no: memory held nothing relevant")
+        yield _line("Grounded", f"no: {_lacking(turn)}")
     for n in trace.unknown_citations:
         yield _line("Citation", f"[{n}] is not a passage")
     for citation in turn.citations:
@@ -46,6 +46,12 @@ def why(turn: Turn) -> Iterator[RenderableType]:
             yield _line("Quotation", f"[{citation.n}] does not contain “{one_line(citation.quote, 60)}”")
     for notice in trace.notices:
         yield _line("Notice", notice)
+
+
+def _lacking(turn: Turn) -> str:
+    if turn.missing:
+        return f"the nearest passages do not mention {', '.join(turn.missing)}"
+    return "no passage clearly holds what is asked" if turn.sources else "memory has nothing on the topic"
 
 
 def times(timings: dict[str, float]) -> str:

@@ -16,7 +16,7 @@ async def show_sources(context: ChatContext, argument: str) -> None:
     from ragchat.ui.render.sources import passage
 
     turn = _last(context)
-    cited = {citation.chunk_id: citation.n for citation in turn.citations}
+    cited = {citation.chunk_id: citation.n for citation in turn.sources}
     shown = [
         (candidate.hit, candidate.n or cited.get(candidate.hit.chunk_id, 0))
         for candidate in turn.trace.candidates

@@ -1,0 +1,239 @@
+"""Windows of passages: neighbouring units that are judged, and quoted, together. Pure.
+
+The sentence that answers often stands beside the one that has the words of the question.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
+from urllib.parse import unquote, urlsplit
+
+from ragchat.offline.evidence import Question, share
+from ragchat.offline.layout import is_code_file
+from ragchat.offline.structure import Kind, Unit, is_question, units
+from ragchat.offline.words import index_terms, word_count
+from ragchat.types import Hit
+
+MAX_WORDS = 60
+MAX_UNITS = 6
+MAX_CODE_LINES = 3
+# Words of a quotation, if its block has as many; half of that of a further one.
+USUAL_WORDS = 40
+MAX_QUOTATIONS = 3
+# A further quotation must be this good beside the best; a further row or item of one block, nearly as good.
+WORTH = 0.75
+WORTH_BESIDE = 0.95
+# Units of a window that is compared by its meaning. Fewer say too little, more say too many things.
+NEAREST_UNITS = 4
+MAX_NEAREST = 4
+# A further one of the nearest must be this similar beside the most similar.
+WORTH_NEAREST = 0.8
+# Two windows that share this part of their terms say the same, as in two versions of a document.
+SAME = 0.8
+
+# What makes a window good, beside the share of the question's words that it holds (1).
+W_CONTEXT = 0.7  # of words that only its context holds
+W_HEADING = 0.5  # of words that only the title or the headings of its passage hold
+W_CARRIED = 0.6
+W_PASSAGE = 0.3
+W_EXPECTED = 0.2
+# A window with fewer terms beyond those of the question, and no number, is a title, or asks the same.
+NEW_TERMS = 2
+W_EMPTY = -0.5
+# Code within prose is often an example.
+W_EXAMPLE = -0.15
+# For each word: of two windows that hold as much, the shorter one is better.
+W_LENGTH = -0.002
+
+# Units that can be understood without their neighbours.
+_APART = (Kind.ROW, Kind.ITEM)
+
+
+@dataclass(frozen=True)
+class Window:
+    """The units from `first` to `last` (inclusive) of all `units` of the passage `hit`."""
+
+    hit: Hit
+    units: Sequence[Unit]
+    first: int
+    last: int
+    score: float = 0.0
+
+    @property
+    def text(self) -> str:
+        """As it stands in the passage."""
+        return self.hit.text[self.units[self.first].start : self.units[self.last].end]
+
+    @property
+    def kind(self) -> Kind:
+        return self.units[self.first].kind
+
+    @property
+    def block(self) -> int:
+        return self.units[self.first].block
+
+    @property
+    def named_text(self) -> str:
+        """The text after all that names it: title, headings, and the context of its units."""
+        own = self.units[self.first : self.last + 1]
+        context = " ".join(dict.fromkeys(unit.context for unit in own if unit.context))
+        return f"{_names(self.hit)} {context}. {self.text}"
+
+    @property
+    def terms(self) -> frozenset[str]:
+        """Those of the text and of all that names it."""
+        return _terms(self.named_text)
+
+    def overlaps(self, other: Window) -> bool:
+        same = self.hit.chunk_id == other.hit.chunk_id
+        return same and self.first <= other.last and other.first <= self.last
+
+
+def best_windows(question: Question, hits: Sequence[Hit]) -> list[Window]:
+    """The windows to quote: the best passage first, and in each passage in the order of the text."""
+    best_hit = max((hit.score for hit in hits), default=1.0) or 1.0
+    scored = (window for hit in hits for window in _scored(question, hit, hit.score / best_hit))
+    ranked = sorted(scored, key=lambda window: -window.score)
+    chosen: list[Window] = []
+    for window in ranked:
+        if len(chosen) == MAX_QUOTATIONS or window.score < WORTH * ranked[0].score:
+            break
+        if any(_is_needless(window, other, ranked[0].score) for other in chosen):
+            continue
+        extended = _extended(window, USUAL_WORDS // 2 if chosen else USUAL_WORDS)
+        if not any(extended.overlaps(other) for other in chosen):
+            chosen.append(extended)
+    passages = list(dict.fromkeys(window.hit.chunk_id for window in chosen))
+    return sorted(chosen, key=lambda window: (passages.index(window.hit.chunk_id), window.first))
+
+
+def windows_to_compare(hits: Sequence[Hit]) -> list[Window]:
+    """All windows of NEAREST_UNITS units, or of all units of a shorter passage, without the labels above."""
+    found: dict[tuple[int, int, int], Window] = {}
+    for hit in hits:
+        every = units(hit.text, hit.uri)
+        for start in range(max(1, len(every) - NEAREST_UNITS + 1)):
+            last = min(start + NEAREST_UNITS, len(every)) - 1
+            telling = [place for place in range(start, last + 1) if not _only_names(every[place])]
+            if telling:
+                window = Window(hit, every, telling[0], telling[-1])
+                found.setdefault((hit.chunk_id, window.first, window.last), window)
+    return list(found.values())
+
+
+def nearest_windows(windows: Sequence[Window], similarities: Sequence[float]) -> list[Window]:
+    """The windows with the highest similarities that do not overlap, at most MAX_NEAREST."""
+    ranked = sorted(zip(windows, similarities, strict=True), key=lambda pair: -pair[1])
+    chosen: list[Window] = []
+    for window, similarity in ranked:
+        if len(chosen) == MAX_NEAREST or similarity < WORTH_NEAREST * ranked[0][1]:
+            break
+        if not any(window.overlaps(other) for other in chosen):
+            chosen.append(replace(window, score=similarity))
+    return chosen
+
+
+def _names(hit: Hit) -> str:
+    """The title and the headings of a passage, and the name of its file."""
+    file = re.sub(r"[\W_]+", " ", PurePosixPath(unquote(urlsplit(hit.uri).path)).stem)
+    return f"{hit.title} {hit.heading} {file}"
+
+
+def _terms(text: str) -> frozenset[str]:
+    return frozenset(index_terms(text))
+
+
+def _scored(question: Question, hit: Hit, standing: float) -> Iterator[Window]:
+    """All windows of a passage; `standing` is its own score, in [0, 1], beside that of the best one."""
+    every = units(hit.text, hit.uri)
+    own = [_terms("" if _only_names(unit) else unit.text) for unit in every]
+    around = [_terms(_named_by(unit)) for unit in every]
+    heading = _terms(_names(hit))
+    for first, last in _runs(every):
+        run = slice(first, last + 1)
+        terms = frozenset[str]().union(*own[run])
+        context = frozenset[str]().union(*around[run])
+        if not terms:
+            continue
+        window = Window(hit, every, first, last)
+        score = (
+            share(question.words, terms)
+            + W_CONTEXT * share(question.words, context - terms)
+            + W_HEADING * share(question.words, heading - context - terms)
+            + W_CARRIED * share(question.carried, terms | context | heading)
+            + W_PASSAGE * standing
+            + W_EXPECTED * (question.type is not None and question.is_expected(window.text))
+            + W_EMPTY * (not _says_something(terms - question.terms))
+            + W_EXAMPLE * (window.kind is Kind.CODE and not is_code_file(hit.uri))
+            + W_LENGTH * word_count(window.text)
+        )
+        yield replace(window, score=score)
+
+
+def _named_by(unit: Unit) -> str:
+    """What names a unit and its neighbours. A question in code is an example, which nothing answers."""
+    return unit.context if unit.kind is Kind.CODE else f"{unit.context} {unit.text}"
+
+
+def _only_names(unit: Unit) -> bool:
+    """Whether a unit says what others are about, but nothing itself: a label, or a question."""
+    return unit.kind is Kind.LABEL or is_question(unit.text)
+
+
+def _says_something(new: frozenset[str]) -> bool:
+    """Whether the `new` terms of a window, beyond those of the question, can be an answer."""
+    return len(new) >= NEW_TERMS or any(sign.isdigit() for term in new for sign in term)
+
+
+def _runs(every: Sequence[Unit]) -> Iterator[tuple[int, int]]:
+    """Neighbouring units of one block that are short enough together; each unit, and each row, by itself."""
+    for first, unit in enumerate(every):
+        words = 0
+        most = MAX_CODE_LINES if unit.kind is Kind.CODE else MAX_UNITS
+        for last in range(first, min(first + most, len(every))):
+            words += word_count(every[last].text)
+            is_apart = every[last].block != unit.block or unit.kind is Kind.ROW
+            if last > first and (is_apart or words > MAX_WORDS):
+                break
+            yield first, last
+
+
+def _extended(window: Window, usual: int) -> Window:
+    """With its neighbours in the block, up to `usual` words: what is needed to understand it."""
+    if window.kind in _APART:
+        return window
+    return _grown(_grown(window, usual, 1), usual, -1)
+
+
+def _grown(window: Window, usual: int, step: int) -> Window:
+    """With the units behind it (`step` 1) or before it (-1). A question takes its answer in."""
+    every, first, last = window.units, window.first, window.last
+    words = word_count(window.text)
+    place = last + 1 if step > 0 else first - 1
+    while 0 <= place < len(every) and _belongs(every[place], every[first]):
+        asks = every[last].kind is Kind.LINE and is_question(every[last].text)
+        words_then = words + word_count(every[place].text)
+        if words_then > MAX_WORDS or not (words < usual or asks):
+            break
+        words, first, last = words_then, min(first, place), max(last, place)
+        place += step
+    return replace(window, first=first, last=last)
+
+
+def _belongs(unit: Unit, first: Unit) -> bool:
+    """Whether a unit helps to understand the first of a window; in code, only its body does."""
+    return unit.block == first.block and (unit.kind is not Kind.CODE or unit.indent > first.indent)
+
+
+def _is_needless(window: Window, chosen: Window, best: float) -> bool:
+    """Whether a window adds nothing to one that is quoted already."""
+    beside = window.hit is chosen.hit and window.block == chosen.block and window.kind in _APART
+    return window.overlaps(chosen) or _same(window, chosen) or (beside and window.score < WORTH_BESIDE * best)
+
+
+def _same(one: Window, other: Window) -> bool:
+    mine, theirs = _terms(one.text), _terms(other.text)
+    return len(mine & theirs) > SAME * max(1, min(len(mine), len(theirs)))

@@ -1,0 +1,86 @@
+"""Windows of passages: which are quoted, and how far they reach."""
+
+from __future__ import annotations
+
+from ragchat.offline.evidence import Question
+from ragchat.offline.windows import (
+    MAX_NEAREST,
+    NEAREST_UNITS,
+    best_windows,
+    nearest_windows,
+    windows_to_compare,
+)
+from ragchat.types import Hit
+from tests.support.turns import hit
+
+
+def quotes(question: str, *hits: Hit) -> list[str]:
+    return [window.text for window in best_windows(Question.of(question), hits)]
+
+
+def test_the_sentence_beside_the_one_with_the_words_is_quoted_with_it() -> None:
+    passage = hit("The council has refused the mast. It would disturb the radio beacon.")
+    assert quotes("Why was the mast refused by the council?", passage) == [passage.text]
+
+
+def test_titles_headings_and_mail_headers_are_never_quoted_alone() -> None:
+    passage = hit(
+        "# Boiler pressure\n\nFrom: Ann\nSubject: boiler pressure\n\nBoiler pressure\n\n"
+        "Keep it between 1.2 and 1.8 bar."
+    )
+    assert quotes("What is the boiler pressure?", passage) == ["Keep it between 1.2 and 1.8 bar."]
+    assert quotes("What is the boiler pressure?", hit("# Boiler pressure\n\n---\n")) == []
+
+
+def test_of_two_passages_the_better_one_comes_first_unless_the_words_say_otherwise() -> None:
+    first = hit("The boiler is serviced in March, by Carl.", chunk_id=1, score=0.9)
+    second = hit("The boiler is serviced in June, each year.", chunk_id=2, score=0.5)
+    third = hit("The old boiler needs 1.2 bar.", chunk_id=3, score=0.3)
+    assert quotes("When is the boiler serviced?", second, first)[0] == first.text
+    assert quotes("How many bar does the old boiler need?", first, third)[0] == third.text
+
+
+def test_words_of_the_heading_count_but_less_than_those_of_the_text() -> None:
+    under = hit("It must stay above 1.2 bar.", chunk_id=1, heading="Flat > Boiler")
+    beside = hit("It must stay above 3 bar.", chunk_id=2, heading="Car > Tyres")
+    said = hit("The boiler must stay above 1.4 bar.", chunk_id=3, heading="Old")
+    assert quotes("How many bar does the boiler need?", beside, under)[0] == under.text
+    assert quotes("How many bar does the boiler need?", under, said)[0] == said.text
+
+
+def test_one_row_of_a_table_is_quoted() -> None:
+    rows = "\n".join(f"| skis {days} days | {days * 9} euros |" for days in range(1, 6))
+    passage = hit(f"| gear | price |\n|---|---|\n{rows}")
+    assert quotes("What do skis for 3 days cost?", passage)[0] == "| skis 3 days | 27 euros |"
+
+
+def test_a_quotation_is_no_longer_than_is_needed() -> None:
+    sentences = " ".join(f"Sentence {number} says something about the garden." for number in range(30))
+    passage = hit(f"The boiler needs 1.2 bar. {sentences}")
+    (quote,) = quotes("How many bar does the boiler need?", passage)
+    assert quote.startswith("The boiler needs 1.2 bar.")
+    assert len(quote.split()) <= 60
+
+
+def test_windows_to_compare_are_short_runs_of_units() -> None:
+    passage = hit(" ".join(f"Sentence {number} is here." for number in range(6)))
+    windows = windows_to_compare([passage, hit("# Only a heading"), hit("One sentence stands alone here.")])
+    assert [(window.first, window.last) for window in windows] == [(0, 3), (1, 4), (2, 5), (0, 0)]
+    assert windows[0].last - windows[0].first + 1 == NEAREST_UNITS
+
+
+def test_the_nearest_windows_do_not_overlap_and_keep_their_similarity() -> None:
+    passages = [
+        hit(" ".join(f"Sentence {n} is here." for n in range(12)), chunk_id=chunk) for chunk in (1, 2, 3)
+    ]
+    windows = windows_to_compare(passages)
+    similarities = [1 - place / 1000 for place in range(len(windows))]
+    nearest = nearest_windows(windows, similarities)
+    assert [(window.hit.chunk_id, window.first) for window in nearest] == [(1, 0), (1, 4), (1, 8), (2, 0)]
+    assert len(nearest) == MAX_NEAREST
+    assert nearest[0].score == 1.0
+
+
+def test_what_is_much_less_similar_than_the_nearest_is_left_out() -> None:
+    windows = windows_to_compare([hit("Tea is hot today."), hit("Dogs bark at night.", chunk_id=2)])
+    assert [window.hit.chunk_id for window in nearest_windows(windows, [0.1, 0.5])] == [2]
