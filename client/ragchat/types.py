@@ -11,6 +11,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct, field
 
+from ragchat.quotes import quoted_lines
+
 OFFLINE = "offline"
 
 # Appended to a model's answer if memory had nothing relevant: models do not reliably say so. Stored sessions
@@ -47,8 +49,8 @@ class Hit(Struct, frozen=True):
 class Citation(Struct, frozen=True):
     """A reference of an answer to passage `n`. A passage that is quoted twice has two.
 
-    `quote` is what the answer quotes from it, "" if it quotes nothing. `verified` is false if the passage
-    does not contain the quotation.
+    `quote` is what the answer quotes from it, "" if it quotes nothing. `verified` says whether the passage
+    contains the quotation, None if there is none. The lines of the quotation are None if it was not found.
     """
 
     n: int
@@ -60,11 +62,15 @@ class Citation(Struct, frozen=True):
     start_line: int
     end_line: int
     quote: str
-    verified: bool
+    verified: bool | None
+    quote_start_line: int | None = None
+    quote_end_line: int | None = None
 
     @classmethod
     def of(cls, n: int, hit: Hit, quote: str, verified: bool = True) -> Citation:
         """A citation of the passage `hit`, which has the number `n`."""
+        lines = quoted_lines(quote, hit.text, hit.start_line) if quote else None
+        first, last = lines or (None, None)
         return cls(
             n=n,
             chunk_id=hit.chunk_id,
@@ -75,7 +81,9 @@ class Citation(Struct, frozen=True):
             start_line=hit.start_line,
             end_line=hit.end_line,
             quote=quote,
-            verified=verified,
+            verified=verified if quote else None,
+            quote_start_line=first,
+            quote_end_line=last,
         )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from urllib.parse import quote, unquote_to_bytes, urlsplit
@@ -91,8 +91,13 @@ def short_uri(uri: str, title: str = "") -> str:
 
 def location(uri: str, start_line: int, end_line: int, title: str = "") -> str:
     """`notes/rag.md:12–18`."""
-    lines = f"{start_line}" if start_line == end_line else f"{start_line}–{end_line}"
-    return f"{short_uri(uri, title)}:{lines}"
+    return exact_location(uri, [(start_line, end_line)], title)
+
+
+def exact_location(uri: str, lines: Iterable[tuple[int, int]], title: str = "") -> str:
+    """`notes/rag.md:12–18, 30` for several ranges of lines."""
+    ranges = (f"{start}" if start == end else f"{start}–{end}" for start, end in sorted(set(lines)))
+    return f"{short_uri(uri, title)}:{', '.join(ranges)}"
 
 
 def short_path(path: Path) -> str:

@@ -37,6 +37,8 @@ def test_the_public_form_of_a_turn_is_the_contract_of_ask_json() -> None:
             "end_line": 1,
             "quote": "That.",
             "verified": True,
+            "quote_start_line": 1,
+            "quote_end_line": 1,
         }
     ]
     assert public["model"] == "offline"

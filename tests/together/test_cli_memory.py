@@ -37,6 +37,8 @@ CITATION = {
     "start_line",
     "end_line",
     "quote",
+    "quote_start_line",
+    "quote_end_line",
     "verified",
 }
 TURN = {

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from ragchat.quotes import ELLIPSIS
 from ragchat.types import Citation, Hit
 
 # [1], [1, 2], [1-3], and the brackets of Chinese models; not [1](a link).
@@ -20,7 +21,6 @@ _QUOTED = re.compile(
 )
 _BLOCK_QUOTE = re.compile(r"(?:^[ \t]*>[^\n]*(?:\n|\Z))+", re.MULTILINE)
 _PARAGRAPH_END = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*+]|\d+[.)])\s)")
-_ELLIPSIS = re.compile(r"\s*[\[(]?(?:…|\.\.\.)[\])]?\s*")
 
 _EQUIVALENT = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "„": '"', "–": "-", "—": "-", "‑": "-"})
 _EMPHASIS = re.compile(r"[*_`]+")
@@ -80,7 +80,7 @@ def check(answer: str, passages: Mapping[int, Hit]) -> Checked:
 def is_verbatim(quote: str, text: str) -> bool:
     """Whether a quotation occurs in a text; the parts around an ellipsis in their order."""
     position, text = 0, _normalized(text)
-    for part in _ELLIPSIS.split(quote):
+    for part in ELLIPSIS.split(quote):
         wanted = _normalized(part).strip(_STOPS)
         if not wanted:
             continue

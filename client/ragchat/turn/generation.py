@@ -112,7 +112,7 @@ def _flaws(checked: Checked) -> Iterator[str]:
     """A notice for unknown citations, and one for wrong quotations."""
     if checked.unknown:
         yield f"The answer cites {_markers(checked.unknown)}, but no such passage was given."
-    if wrong := sorted({citation.n for citation in checked.citations if not citation.verified}):
+    if wrong := sorted({citation.n for citation in checked.citations if citation.verified is False}):
         yield f"A quotation attributed to {_markers(wrong)} is not in it word for word."
 
 

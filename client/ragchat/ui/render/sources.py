@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from rich.style import Style
@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ragchat.sanitize import one_line, sanitize
-from ragchat.uris import location
+from ragchat.uris import exact_location
 
 if TYPE_CHECKING:
     from ragchat.types import Citation, Hit, Turn
@@ -27,23 +27,23 @@ def sources(turn: Turn) -> Table | None:
     table.add_column(justify="right", no_wrap=True)
     # Folded: a cut path is useless.
     table.add_column(overflow="fold")
-    for citation, score, unverified in rows:
-        table.add_row(Text(f"[{citation.n}]", "citation"), _described(citation, score, unverified))
+    for citations, score, unverified in rows:
+        table.add_row(Text(f"[{citations[0].n}]", "citation"), _described(citations, score, unverified))
     return table
 
 
 def plain_sources(turn: Turn) -> list[str]:
     """The same as plain lines, for a pipe."""
     return [
-        f"[{citation.n}] {_described(citation, score, unverified).plain}"
-        for citation, score, unverified in _rows(turn)
+        f"[{citations[0].n}] {_described(citations, score, unverified).plain}"
+        for citations, score, unverified in _rows(turn)
     ]
 
 
 def passage(hit: Hit, n: int | None = None) -> Iterator[Text]:
     """A hit with its text, as /sources and /query show it."""
     head = Text(f"[{n or hit.rank}] ", "citation")
-    head.append_text(_place_text(hit))
+    head.append_text(_place_text(hit, [(hit.start_line, hit.end_line)]))
     head.append(f"  {hit.score:.2f}", "score")
     yield head
     yield Text(sanitize(hit.full_text).strip("\n"))
@@ -54,19 +54,29 @@ def scores(turn: Turn) -> dict[int, float]:
     return {candidate.hit.chunk_id: candidate.hit.score for candidate in turn.trace.candidates}
 
 
-def _rows(turn: Turn) -> Iterator[tuple[Citation, float | None, bool]]:
-    """Each cited passage once: a citation of it, its score, whether a quotation is not in the passage."""
+def quoted_ranges(citations: Sequence[Citation]) -> list[tuple[int, int]]:
+    """The lines of the quotations; the lines of the passage if none is quoted."""
+    found = [
+        (citation.quote_start_line, citation.quote_end_line)
+        for citation in citations
+        if citation.quote_start_line is not None and citation.quote_end_line is not None
+    ]
+    return found or [(citations[0].start_line, citations[0].end_line)]
+
+
+def _rows(turn: Turn) -> Iterator[tuple[Sequence[Citation], float | None, bool]]:
+    """For each cited passage, its citations, its score, and whether it does not hold a quotation."""
     known = scores(turn)
     by_number: dict[int, list[Citation]] = {}
     for citation in turn.sources:
         by_number.setdefault(citation.n, []).append(citation)
     for _, same in sorted(by_number.items()):
-        unverified = any(citation.quote and not citation.verified for citation in same)
-        yield same[0], known.get(same[0].chunk_id), unverified
+        unverified = any(citation.verified is False for citation in same)
+        yield same, known.get(same[0].chunk_id), unverified
 
 
-def _described(citation: Citation, score: float | None, unverified: bool) -> Text:
-    text = _place_text(citation)
+def _described(citations: Sequence[Citation], score: float | None, unverified: bool) -> Text:
+    text = _place_text(citations[0], quoted_ranges(citations))
     if score is not None:
         text.append(f"  {score:.2f}", "score")
     if unverified:
@@ -74,8 +84,8 @@ def _described(citation: Citation, score: float | None, unverified: bool) -> Tex
     return text
 
 
-def _place_text(where: Citation | Hit) -> Text:
-    written = location(where.uri, where.start_line, where.end_line, where.title)
+def _place_text(where: Citation | Hit, lines: Sequence[tuple[int, int]]) -> Text:
+    written = exact_location(where.uri, lines, where.title)
     text = Text.assemble((written, Style(link=where.uri) if _is_link(where.uri) else ""))
     if where.heading:
         text.append("  " + one_line(where.heading, _HEADING_CHARACTERS), "heading")

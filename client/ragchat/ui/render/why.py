@@ -42,7 +42,7 @@ def why(turn: Turn) -> Iterator[RenderableType]:
     for n in trace.unknown_citations:
         yield _line("Citation", f"[{n}] is not a passage")
     for citation in turn.citations:
-        if citation.quote and not citation.verified:
+        if citation.verified is False:
             yield _line("Quotation", f"[{citation.n}] does not contain “{one_line(citation.quote, 60)}”")
     for notice in trace.notices:
         yield _line("Notice", notice)

@@ -1,0 +1,26 @@
+"""Where a quotation stands in a text. Pure."""
+
+from __future__ import annotations
+
+import re
+
+ELLIPSIS = re.compile(r"\s*[\[(]?(?:…|\.\.\.)[\])]?\s*")
+_WORD = re.compile(r"\w+")
+
+
+def quoted_lines(quote: str, text: str, first_line: int = 1) -> tuple[int, int] | None:
+    """The first and the last line of a quotation in `text`, whose first line is `first_line`.
+
+    Only its words count, in their order; an ellipsis leaves words out. None if `text` does not hold it.
+    """
+    start = end = -1
+    for part in ELLIPSIS.split(quote):
+        if words := _WORD.findall(part):
+            pattern = r"[\W_]+".join(map(re.escape, words))
+            found = re.compile(pattern, re.IGNORECASE).search(text, max(end, 0))
+            if found is None:
+                return None
+            start, end = (found.start() if start < 0 else start), found.end()
+    if start < 0:
+        return None
+    return first_line + text.count("\n", 0, start), first_line + text.count("\n", 0, end)
