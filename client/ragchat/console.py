@@ -74,7 +74,7 @@ def _described(error: BaseException) -> Failure:
 
 
 def _code_of(error: Exception) -> str:
-    """The word of what went wrong: the server's own word where it sent one."""
+    """The code of an error: the server's code if it sent one."""
     return (
         getattr(error, "word", "")
         or getattr(error, "error_code", "")

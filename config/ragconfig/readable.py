@@ -35,7 +35,7 @@ _LEAST_BYTES = 1 << 17
 
 Obstacle: TypeAlias = Literal["full", "read-only"]
 _FileState: TypeAlias = tuple[int, int, int] | None
-# The file, its -wal, its -journal: (inode, bytes, time of the last change); None where there is no content.
+# The file, its -wal, its -journal: (inode, bytes, time of the last change); None for a file without content.
 State: TypeAlias = tuple[_FileState, ...]
 
 

@@ -81,7 +81,7 @@ def _show(run: Run, check: Check) -> None:
 
 
 async def examine(settings: Settings, config_file: Path | None) -> AsyncIterator[Check]:
-    """Run every check, one after the other."""
+    """Run all checks in sequence."""
     yield python()
     yield packages()
     yield sqlite()

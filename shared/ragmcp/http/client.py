@@ -266,7 +266,7 @@ async def open_client(
     try:
         address = httpx2.URL(url)
     except httpx2.InvalidURL as error:
-        # An address that cannot be parsed may hold secrets as well.
+        # An address that cannot be parsed may hold secrets too.
         safe = re.sub(r"//[^/?#]*@", "//", url).partition("?")[0]
         raise ServerUnreachable(safe, _reason(error), ADDRESS_HINT) from None
     headers = {"accept": ACCEPT, "accept-encoding": "identity", "cache-control": "no-store"}

@@ -50,7 +50,7 @@ _DATA = frozenset({"const", "default", "enum", "examples"})
 
 
 def encode_value(value: str) -> str:
-    """The value of a header, in base64 where a header cannot hold it as it is. Raises UnicodeEncodeError."""
+    """The value of a header, in base64 if a header cannot hold it literally. Raises UnicodeEncodeError."""
     if _PLAIN.fullmatch(value) and value == value.strip() and not _ENCODED.fullmatch(value):
         return value
     return f"=?base64?{base64.b64encode(value.encode()).decode()}?="
@@ -88,7 +88,7 @@ class HeaderParam(Struct, frozen=True):
     path: tuple[str, ...]
 
     def value(self, arguments: Mapping[str, Any]) -> Any:
-        """The argument; None where it is absent."""
+        """The argument; None if it is absent."""
         value: Any = arguments
         for name in self.path:
             value = value.get(name) if isinstance(value, Mapping) else None

@@ -63,7 +63,7 @@ class Tool(Struct, frozen=True):
         return self.info.name
 
     async def run(self, call: Call, arguments: Raw) -> ToolResult[Any]:
-        """Call the function; `structured` is UNSET where it returned text only.
+        """Call the function; `structured` is UNSET if it returned text only.
 
         Raises InvalidArguments for arguments that do not fit the schema, and what the function raises.
         """

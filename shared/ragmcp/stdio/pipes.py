@@ -1,4 +1,4 @@
-"""Two file descriptors as one stream: through the event loop where it can poll them, else through threads."""
+"""Two file descriptors as one stream: through the event loop if it can poll them, else through threads."""
 
 from __future__ import annotations
 
