@@ -47,9 +47,14 @@ class ChatContext:
     async def answer(self, take_turn: Callable[[Emit], Awaitable[Turn]]) -> None:
         """Take a turn and show it. Raises what the turn raises."""
         from ragchat.llm.errors import ModelError
+        from ragchat.offline.answer import NO_MODEL
         from ragchat.ui.render.answer import AnswerView
 
-        self._view = AnswerView(self.screen, shows_reasoning=self.shows_reasoning)
+        # The line that no model is configured is shown once a conversation.
+        is_known = any(NO_MODEL in turn.answer for turn in self.app.session.turns)
+        self._view = AnswerView(
+            self.screen, shows_reasoning=self.shows_reasoning, omitted=NO_MODEL if is_known else ""
+        )
         try:
             await self._view.show(take_turn)
         except ModelError as error:

@@ -41,10 +41,12 @@ SPINNER_SECONDS = 0.25
 class AnswerView:
     """Shows the events of a turn. What is on the screen stays there if the turn is stopped.
 
+    `omitted` is left out at the end of an answer.
     `reasoning` is what the model thought; with `shows_reasoning` it is shown line by line as it arrives.
     """
 
-    def __init__(self, screen: Screen, *, shows_reasoning: bool = False) -> None:
+    def __init__(self, screen: Screen, *, shows_reasoning: bool = False, omitted: str = "") -> None:
+        self._omitted = omitted
         self.reasoning = ""
         self._shown_reasoning = 0  # characters of it that are on the screen
         self._shows_reasoning = shows_reasoning
@@ -85,7 +87,7 @@ class AnswerView:
             case Delta(text):
                 self._spinner.stop()
                 self._show_reasoning(len(self.reasoning))
-                self._stream.feed(text)
+                self._stream.feed(text.removesuffix(self._omitted))
             case ToolStarted(name):
                 self.pause()
                 self._spinner.wait(f"Calling {name}")

@@ -50,6 +50,13 @@ COMMANDS = (
         complete=completions.documents,
     ),
     SlashCommand("sources", "[N]", "show the cited passages in full", answers.show_sources, _no_answer),
+    SlashCommand(
+        "open",
+        "[N]",
+        "open the place of a citation in your editor",
+        answers.open_source,
+        lambda context: _no_terminal(context) or _no_answer(context),
+    ),
     SlashCommand("why", "", "show how the last answer was made", answers.show_why, _no_answer),
     SlashCommand(
         "reasoning",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -46,6 +47,7 @@ NAMES = (
         "query",
         "in",
         "sources",
+        "open",
         "why",
         "reasoning",
         "memory",
@@ -191,6 +193,29 @@ async def test_a_glob_forgets_several_documents_if_that_is_confirmed(asked: Room
     assert await asked.run("/forget *.md") == "Removed 2 documents. /undo restores them one by one.\n"
     assert questions == ["Remove 2 documents? [y/N] "] * 2
     assert asked.context.status.documents == 0
+
+
+@pytest.mark.skipif(os.name == "nt", reason="paths and quoting of POSIX")
+async def test_a_citation_opens_in_the_editor_at_its_line(
+    asked: Room, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = tmp_path / "vim"
+    script.write_text(f'#!/bin/sh\nprintf "%s|" "$@" > {tmp_path}/opened\n', encoding="utf-8")
+    script.chmod(0o755)
+    monkeypatch.setenv("VISUAL", str(script))
+    assert "it needs a terminal" in await asked.say("/open")
+    asked.context.interactive = True
+    assert await asked.run("/open 1") == ""
+    assert (tmp_path / "opened").read_text("utf-8") == f"+3|{tmp_path / 'tea.md'}|"
+    assert "the last answer has no citation 9" in await asked.say("/open 9")
+    (tmp_path / "tea.md").unlink()
+    assert "tea.md no longer exists" in await asked.say("/open [1]")
+
+
+async def test_the_line_about_the_missing_model_is_shown_once_a_conversation(asked: Room) -> None:
+    assert "No language model" not in await asked.say("How hot is green tea brewed?")
+    await asked.run("/new")
+    assert "No language model" in await asked.say("How hot is green tea brewed?")
 
 
 async def test_help_lists_every_command_or_explains_one(room: Room) -> None:
