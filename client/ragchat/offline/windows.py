@@ -114,7 +114,7 @@ def windows_to_compare(hits: Sequence[Hit]) -> list[Window]:
     """All windows of NEAREST_UNITS units, or of all units of a shorter passage, without the labels above."""
     found: dict[tuple[int, int, int], Window] = {}
     for hit in hits:
-        every = units(hit.text, hit.uri)
+        every = _units(hit)
         for start in range(max(1, len(every) - NEAREST_UNITS + 1)):
             last = min(start + NEAREST_UNITS, len(every)) - 1
             telling = [place for place in range(start, last + 1) if not _only_names(every[place])]
@@ -136,6 +136,13 @@ def nearest_windows(windows: Sequence[Window], similarities: Sequence[float]) ->
     return chosen
 
 
+def _units(hit: Hit) -> list[Unit]:
+    """The units of a passage, in places of its text; rows of a table that it continues have its header."""
+    context = len(hit.context)
+    found = units(hit.full_text, hit.uri)
+    return [replace(unit, start=unit.start - context) for unit in found if unit.start >= context]
+
+
 def _names(hit: Hit) -> str:
     """The title and the headings of a passage, and the name of its file."""
     file = re.sub(r"[\W_]+", " ", PurePosixPath(unquote(urlsplit(hit.uri).path)).stem)
@@ -148,7 +155,7 @@ def _terms(text: str) -> frozenset[str]:
 
 def _scored(question: Question, hit: Hit, standing: float) -> Iterator[Window]:
     """All windows of a passage; `standing` is its own score, in [0, 1], beside that of the best one."""
-    every = units(hit.text, hit.uri)
+    every = _units(hit)
     own = [_terms("" if _only_names(unit) else unit.text) for unit in every]
     around = [_terms(_named_by(unit)) for unit in every]
     heading = _terms(_names(hit))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from ragchat.offline.evidence import Question
 from ragchat.offline.windows import (
     MAX_NEAREST,
@@ -52,6 +54,14 @@ def test_one_row_of_a_table_is_quoted() -> None:
     rows = "\n".join(f"| skis {days} days | {days * 9} euros |" for days in range(1, 6))
     passage = hit(f"| gear | price |\n|---|---|\n{rows}")
     assert quotes("What do skis for 3 days cost?", passage)[0] == "| skis 3 days | 27 euros |"
+
+
+def test_a_row_from_inside_a_table_has_the_header_and_its_own_place() -> None:
+    rows = "| ash | 40 |\n| oak | 300 |\n| elm | 90 |\n"
+    table = replace(hit(rows), context="| tree | age in years |\n|---|---|\n")
+    [window] = best_windows(Question.of("What age is the oak?"), [table])
+    assert window.text == "| oak | 300 |"
+    assert "age in years" in window.units[window.first].context
 
 
 def test_a_quotation_is_no_longer_than_is_needed() -> None:
