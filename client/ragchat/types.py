@@ -194,6 +194,7 @@ class Turn(Struct, frozen=True):
     trace: Trace
     nearest: list[Citation] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
+    corrections: dict[str, str] = field(default_factory=dict)  # of misspelt words of the question
 
     @property
     def sources(self) -> list[Citation]:
@@ -209,6 +210,7 @@ class Turn(Struct, frozen=True):
             "citations": msgspec.to_builtins(self.citations),
             "nearest": msgspec.to_builtins(self.nearest),
             "missing": self.missing,
+            "corrections": self.corrections,
             "model": self.model,
             "usage": msgspec.to_builtins(self.usage),
             "timings": self.timings,

@@ -24,6 +24,6 @@ async def memory_in(folder: Path) -> AsyncIterator[MemoryClient]:
         async def opened() -> MemoryService:
             return service
 
-        server = Server("ragmemory", "test", tools=make_tools(opened, ["memory", "documents"]))
+        server = Server("ragmemory", "test", tools=make_tools(opened, ["memory", "documents", "search"]))
         async with open_pair(server, era="modern") as connection:
             yield MemoryClient(connection)

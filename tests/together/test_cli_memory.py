@@ -77,7 +77,7 @@ def test_a_document_from_its_loading_to_its_removal(ragchat: Program) -> None:
     assert failed["uri"] == (ragchat.folder / "gone.md").as_uri()
 
     found = ragchat("query", "green", "tea", "-k", "1", "--json").json
-    assert set(found) == {"query", "hits", "notices"}
+    assert set(found) == {"query", "hits", "notices", "corrections"}
     assert (found["query"], len(found["hits"])) == ("green tea", 1)
     assert set(found["hits"][0]) >= HIT
     assert found["hits"][0]["uri"] == (ragchat.folder / "tea.md").as_uri()

@@ -46,6 +46,7 @@ ANSWER = {
     "session_id": str,
     "turn_id": str,
     "notices": list,
+    "corrections": dict,
 }
 GARDEN = "# Garden\n\n## Watering\n\nThe tomato beds are watered every morning at six.\n"
 
@@ -161,7 +162,7 @@ def test_a_search_has_the_fields_of_the_contract(garden: Program) -> None:
 def test_a_search_of_an_empty_memory_finds_nothing_and_is_done(ragchat: Program) -> None:
     done = ragchat("query", "tomato", "--json")
 
-    assert (done.code, done.json) == (0, {"query": "tomato", "hits": [], "notices": []})
+    assert (done.code, done.json) == (0, {"query": "tomato", "hits": [], "notices": [], "corrections": {}})
 
 
 def test_a_grounded_answer_has_the_fields_of_the_contract_and_quotes_word_for_word(garden: Program) -> None:

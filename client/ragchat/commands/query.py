@@ -8,6 +8,7 @@ from ragchat.offline.answer import EMPTY_MEMORY
 from ragchat.sanitize import one_line
 from ragchat.settings import RetrievalSettings
 from ragchat.uris import location
+from ragconfig.text_rules import with_words_replaced
 
 
 async def query(run: Run) -> int:
@@ -16,11 +17,15 @@ async def query(run: Run) -> int:
     async with run.memory() as memory:
         filter = await filter_of(memory, run.arguments.scope) if run.arguments.scope else None
         found = await memory.query(text, top_k, filter)
+    if found.corrections:
+        run.console.note(f"Searched for: {with_words_replaced(text, found.corrections)}")
     if found.notice:
         run.console.note(found.notice)
     if run.console.json:
         notices = [found.notice] if found.notice else []
-        run.console.document({"query": text, "hits": found.hits, "notices": notices})
+        run.console.document(
+            {"query": text, "hits": found.hits, "notices": notices, "corrections": found.corrections}
+        )
         return 0
     if not found.hits:
         run.console.note(EMPTY_MEMORY if found.empty else "No passage matches.")

@@ -25,17 +25,24 @@ EMPTY_MEMORY = "Memory is empty. Load documents with /inject, or with `ragchat i
 GROUNDED = 0.45
 
 
-def is_grounded(question: Question, windows: Sequence[Window]) -> bool:
-    """Whether the first of the windows, and the others of its passage, hold what is asked for.
+def coverage(question: Question, windows: Sequence[Window]) -> float:
+    """How much of the question the first window and the others of its passage hold, in [0, 1].
 
-    A passage's rank only says that no other one is better, not that it is good: the words decide.
+    0 if a number or a code is missing. A passage's rank only says that no other one is better, not that it
+    is good: the words decide.
     """
     if not windows:
-        return False
+        return 0.0
     of_passage = [window for window in windows if window.hit.chunk_id == windows[0].hit.chunk_id]
     terms = terms_of(of_passage)
-    expected = any(question.is_expected(window.text) for window in of_passage)
-    return not question.lacks_exact(terms) and question.coverage(terms, is_expected=expected) >= GROUNDED
+    if question.lacks_exact(terms):
+        return 0.0
+    return question.coverage(terms, is_expected=any(question.is_expected(w.text) for w in of_passage))
+
+
+def is_grounded(question: Question, windows: Sequence[Window]) -> bool:
+    """Whether the windows hold what is asked for."""
+    return bool(windows) and coverage(question, windows) >= GROUNDED
 
 
 def nothing(candidates: Sequence[Candidate], *, empty: bool = False) -> Answer:

@@ -62,6 +62,7 @@ async def take_turn(
         citations=answer.citations,
         nearest=answer.nearest,
         missing=answer.missing,
+        corrections=dict(retrieval.corrections),
         model=answer.model,
         usage=answer.usage,
         timings=record.timings,
