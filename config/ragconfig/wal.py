@@ -114,6 +114,9 @@ async def migrate(
             for statement in migrations[number]:
                 await connection.execute(statement)
             await connection.execute(f"PRAGMA user_version = {number + 1}")
+    # SQLite keeps the schema that it has read. Without this, a connection that was opened while another process
+    # migrated the file would compile its statements for the tables of before.
+    await connection.execute_fetchall("SELECT count(*) FROM sqlite_schema")
 
 
 async def pragma(connection: aiosqlite.Connection, name: str) -> int:

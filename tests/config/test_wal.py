@@ -29,6 +29,18 @@ async def test_only_the_migrations_that_a_file_lacks_are_executed(tmp_path: Path
         assert [row[1] for row in db_now.execute("PRAGMA table_info(notes)")] == ["text", "at"]
 
 
+async def test_a_connection_sees_the_tables_that_another_process_has_just_migrated(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    db, other = await wal.connect(path, 1.0), await wal.connect(path, 1.0)
+    await wal.prepare(db, [FIRST], 1.0)
+    await db.execute("INSERT INTO notes VALUES('a')")  # reads the schema of before
+    await wal.prepare(other, [FIRST, SECOND], 1.0)
+    await wal.close(other)
+    await wal.prepare(db, [FIRST, SECOND], 1.0)
+    await db.execute("INSERT INTO notes VALUES('b', 1.0)")
+    await wal.close(db)
+
+
 async def test_a_migration_that_fails_leaves_the_file_as_it_was(tmp_path: Path) -> None:
     db = await wal.connect(tmp_path / "a.db", 1.0)
     with pytest.raises(sqlite3.OperationalError):

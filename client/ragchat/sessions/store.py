@@ -69,7 +69,8 @@ class SessionStore:
     async def _save_turn(self, turn: Turn, replaces: str | None, one_shot: bool) -> None:
         async with self._database.transaction() as db:
             await db.execute(
-                """INSERT INTO sessions VALUES (:id, :title, :at, :at, :one_shot)
+                """INSERT INTO sessions (session_id, title, created_at, updated_at, one_shot)
+                VALUES (:id, :title, :at, :at, :one_shot)
                 ON CONFLICT (session_id) DO UPDATE SET updated_at = excluded.updated_at, one_shot = 0""",
                 {
                     "id": turn.session_id,
