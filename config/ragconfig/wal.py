@@ -114,8 +114,8 @@ async def migrate(
             for statement in migrations[number]:
                 await connection.execute(statement)
             await connection.execute(f"PRAGMA user_version = {number + 1}")
-    # SQLite keeps the schema that it has read. Without this, a connection that was opened while another process
-    # migrated the file would compile its statements for the tables of before.
+    # SQLite keeps the schema that it has read. Without this, a connection that was opened while another
+    # process migrated the file would compile its statements for the old tables.
     await connection.execute_fetchall("SELECT count(*) FROM sqlite_schema")
 
 

@@ -23,7 +23,8 @@ CURSOR_QUESTION = b"\x1b[6n"
 # In the child, which leads a session of its own: makes the terminal its controlling one, so that Ctrl-C is a
 # signal, then becomes the program.
 TAKE_TERMINAL = """
-import fcntl, os, sys, termios
+import fcntl, os, signal, sys, termios
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # what nohup ignores, a new terminal's programs do not
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 os.execvp(sys.argv[1], sys.argv[1:])
 """
