@@ -90,7 +90,7 @@ def _call(target: str, run: Run) -> int:
         return int(function(run))
     import asyncio
 
-    from ragchat.stopping import Stopped, until_stopped
+    from ragchat.commands.stopping import Stopped, until_stopped
 
     try:
         return asyncio.run(until_stopped(function(run)))
