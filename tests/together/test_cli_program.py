@@ -1,4 +1,4 @@
-"""The program as a whole: settings, doctor, other hosts, pipes, signals (`commands.stopping`), and its log."""
+"""The program as a whole: settings, doctor, other hosts, pipes, signals (`commands.stopping`) and its log."""
 
 from __future__ import annotations
 
