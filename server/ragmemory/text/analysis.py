@@ -42,17 +42,6 @@ ACCENTS = "[\u0300-\u036f]+"
 CACHED_PARTS = 50_000
 LONGEST_CACHED = 100
 
-# Identifiers. A longer word is none, but perhaps a file in base64.
-LONGEST_IDENTIFIER = 64
-# Of ASCII, letters, digits and "_" stay, and the rest become spaces; other bytes do not change.
-IDENTIFIERS = bytes(i if chr(i).isalnum() or i == ord("_") else ord(" ") for i in range(128)) + ASCII[128:]
-# The kind of each byte, to find out quickly that a text has no identifiers, as most have not.
-KINDS = bytes(
-    ord("A" if chr(i).isupper() else "a" if chr(i).isalnum() else chr(i)) for i in range(128)
-) + bytes(128)
-# Where a part of an identifier ends: retry_after, retryAfter, utf8Decode, HTTPServer; but not IDs, H2SO4.
-PART_END = r"_+|(?<=[a-z])(?=[A-Z])|(?<=\d)(?=[A-Z][a-z])|(?<=[A-Z])(?=[A-Z][a-z]{2})"
-
 # Stop words, as `words` folds them. Words that mean something in the other language ("die", "war") are left
 # out: their document frequency decides.
 ENGLISH = (
@@ -124,34 +113,10 @@ def query_stems(text: str) -> list[str]:
 
 def query_terms(text: str) -> list[str]:
     """The terms to look up, as often as they occur."""
-    more = identifier_words(text).decode().split()
+    from ragmemory.text.identifiers import identifier_words
+
+    more = identifier_words([text])[0].decode().split()
     return terms(query_stems(text)) + stemmer().stemWords(_without_stop_words(more))
-
-
-def identifier_words(text: str) -> bytes:
-    """What the identifiers of a text add to its words, so that they are found whole and in parts.
-
-    `words` reads retry_after as its parts, and retryAfter as one word: the other form is added.
-    """
-    data = text.encode(errors="replace")
-    kinds = data.translate(KINDS)
-    if b"_" not in kinds and b"aA" not in kinds and b"AAaa" not in kinds:
-        return b""
-    found = [word for word in data.translate(IDENTIFIERS).split() if len(word) <= LONGEST_IDENTIFIER]
-    return b" ".join(filter(None, map(_other_form, found)))
-
-
-@lru_cache(CACHED_PARTS)
-def _other_form(word: bytes) -> bytes:
-    if not word.isascii():
-        return b""
-    parts = [part for part in re.split(PART_END, word.decode()) if part]
-    if len(parts) < 2:
-        return b""
-    # `words` has the pieces between underscores already, and parts of one character find nothing.
-    known = word.decode().lower().split("_")
-    found = "".join(parts), *parts
-    return " ".join(part for part in map(str.lower, found) if part not in known and len(part) > 1).encode()
 
 
 def has_content_words(text: str) -> bool:

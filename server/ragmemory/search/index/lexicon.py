@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from ragmemory.text.analysis import folded, hashes, identifier_words, stemmer, terms
+from ragmemory.text.analysis import folded, hashes, stemmer, terms
 from ragmemory.text.growing_array import GrowingArray
 
 if TYPE_CHECKING:
@@ -49,11 +49,13 @@ class Lexicon:
 
     def analyse(self, texts: Sequence[str]) -> Analysed:
         """Words, stems and terms of some texts, as `text.analysis` defines them."""
+        from ragmemory.text.identifiers import identifier_words
+
         split = [split_words(text) for text in texts]
         stems = self._numbered([words for words, _ in split])
         is_same = all(words is terms for words, terms in split)
         terms = stems if is_same else self._numbered([terms for _, terms in split])
-        more = [identifier_words(text) for text in texts]
+        more = identifier_words(texts)
         return Analysed(stems, joined(terms, self._numbered(more)) if any(more) else terms)
 
     def _numbered(self, texts: Sequence[bytes]) -> Terms:

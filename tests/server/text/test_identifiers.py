@@ -1,4 +1,4 @@
-"""The terms of identifiers. What else a text becomes is tested with the queries that find it."""
+"""The words that identifiers add, in texts and in questions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragmemory.search.index.lexicon import Lexicon
-from ragmemory.text.analysis import hashes, identifier_words, query_terms, stems
+from ragmemory.text.analysis import hashes, query_terms, stems
+from ragmemory.text.identifiers import identifier_words
 
 
 @pytest.mark.parametrize(
@@ -30,7 +31,7 @@ from ragmemory.text.analysis import hashes, identifier_words, query_terms, stems
     ],
 )
 def test_an_identifier_adds_its_other_form(text: str, added: str) -> None:
-    assert identifier_words(text).decode() == added
+    assert [words.decode() for words in identifier_words(["no_name", text, ""])] == ["noname", added, ""]
 
 
 def test_the_forms_of_an_identifier_are_looked_up_alike() -> None:
@@ -55,6 +56,6 @@ def test_the_lexicon_counts_what_identifiers_add_but_not_in_the_order_of_the_wor
 
 @given(st.text(st.sampled_from("aB_1 é.")))
 def test_what_is_added_consists_of_plain_words(text: str) -> None:
-    added = identifier_words(text).decode()
+    added = identifier_words([text])[0].decode()
     assert not added or added.replace(" ", "").isalnum()
     assert added == added.lower()

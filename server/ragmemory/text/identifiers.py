@@ -1,0 +1,83 @@
+"""The words that identifiers add to a text, so that they are found whole and in parts.
+
+`analysis.words` reads retry_after as its parts, and retryAfter as one word: the other form is added.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+# A longer word is no identifier, but perhaps a file in base64.
+LONGEST_IDENTIFIER = 64
+CACHED_IDENTIFIERS = 50_000
+# The kinds of bytes. A word with a letter that is not ASCII is no identifier.
+BREAK, LOWER, UPPER, DIGIT, UNDERSCORE, OTHER = 0, 1, 2, 4, 8, 16
+# Where a part of an identifier ends: retry_after, retryAfter, utf8Decode, HTTPServer; but not IDs, H2SO4.
+PART_END = re.compile(r"_+|(?<=[a-z])(?=[A-Z])|(?<=\d)(?=[A-Z][a-z])|(?<=[A-Z])(?=[A-Z][a-z]{2})")
+
+
+def _kind(byte: int) -> int:
+    char = chr(byte)
+    if not char.isascii():
+        return OTHER
+    if char.isalpha():
+        return UPPER if char.isupper() else LOWER
+    return DIGIT if char.isdigit() else UNDERSCORE if char == "_" else BREAK
+
+
+KINDS = bytes(map(_kind, range(256)))
+
+
+def identifier_words(texts: Sequence[str]) -> list[bytes]:
+    """For each text the words to add, separated by spaces.
+
+    Numpy finds the few words that may have parts; a loop over all words takes four times as long.
+    """
+    encoded = [text.encode(errors="replace") for text in texts]
+    data = b" ".join([b"", *encoded, b""])
+    starts, ends = _candidates(data)
+    texts_end = np.cumsum([1 + len(text) for text in encoded])
+    owners = np.searchsorted(texts_end, starts)
+    added: list[list[bytes]] = [[] for _ in texts]
+    for owner, start, end in zip(owners.tolist(), starts.tolist(), ends.tolist(), strict=True):
+        if end - start <= LONGEST_IDENTIFIER and (other := _other_form(data[start:end])):
+            added[owner].append(other)
+    return [b" ".join(words) for words in added]
+
+
+def _candidates(data: bytes) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """(n,) the starts and ends of words with an underscore or an inner capital; spaces enclose `data`."""
+    kinds = np.frombuffer(data.translate(KINDS), np.uint8)
+    upper = kinds == UPPER
+    joints = kinds == UNDERSCORE
+    joints[1:] |= upper[1:] & (kinds[:-1] & (LOWER | DIGIT) != 0)
+    joints[2:] |= upper[:-2] & upper[1:-1] & (kinds[2:] == LOWER)
+    breaks = np.flatnonzero(kinds == BREAK)
+    words = np.unique(np.searchsorted(breaks, np.flatnonzero(joints)))
+    return breaks[words - 1] + 1, breaks[words]
+
+
+@lru_cache(CACHED_IDENTIFIERS)
+def _other_form(word: bytes) -> bytes:
+    if not word.isascii():
+        return b""
+    if word.islower():  # Its parts are known already. Most identifiers are such, and this is thrice as fast.
+        parts = [part for part in word.split(b"_") if part]
+        return b"".join(parts) if len(parts) > 1 else b""
+    name = word.decode()
+    parts_of_name = [part.lower() for part in PART_END.split(name) if part]
+    if len(parts_of_name) < 2:
+        return b""
+    # `words` has the pieces between underscores already, and parts of one character find nothing.
+    known = name.lower().split("_")
+    found = "".join(parts_of_name), *parts_of_name
+    return " ".join(part for part in found if part not in known and len(part) > 1).encode()
