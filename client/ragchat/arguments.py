@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, NoReturn
 
 from ragchat import __version__
-from ragmcp.hosts import HOSTS
+from ragconfig.hosts import HOSTS
 
 GROUPS = {
     "memory": "list, show, remove, check and restore what is stored",

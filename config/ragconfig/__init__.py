@@ -1,6 +1,7 @@
 """Every default value and prompt text, the loader that layers settings over them, and what both programs
 need to read files safely.
 
-Start with `settings`; `ranges.toml` holds the allowed range of each number, `home` the folders. `redaction`
-keeps secrets out of logs; `wal` and `readable` open SQLite files. Imports none of the other packages.
+Start with `settings`; `ranges.toml` holds the allowed range of each number, `home` the folders. `hosts` has
+the settings with which other MCP hosts add our server. `redaction` keeps secrets out of logs; `wal` and
+`readable` open SQLite files. Imports none of the other packages.
 """

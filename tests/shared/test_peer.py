@@ -12,10 +12,10 @@ import pytest
 
 from ragmcp.concurrency import beside
 from ragmcp.errors import ConnectionClosed, MethodNotFound, WireError
-from ragmcp.memory import memory_pair
 from ragmcp.peer import Peer, Waiter
 from ragmcp.protocol.connection import Connection
 from ragmcp.protocol.jsonrpc import Request
+from tests.support.in_memory import memory_pair
 
 Handle = Callable[[Request], Coroutine[Any, Any, Any]]
 

@@ -8,11 +8,11 @@ import pytest
 
 from ragmcp import tracing
 from ragmcp.client.client import Client, EraName
-from ragmcp.memory import open_memory
 from ragmcp.protocol.schema.base import RequestMeta
 from ragmcp.server.call import Call
 from ragmcp.server.server import Server
 from ragmcp.server.tools import tool
+from tests.support.in_memory import open_memory
 
 PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 

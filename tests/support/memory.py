@@ -8,11 +8,11 @@ from pathlib import Path
 
 from ragchat.memory.client import MemoryClient
 from ragconfig.settings import load_settings
-from ragmcp.memory import open_memory as open_pair
 from ragmcp.server.server import Server
 from ragmemory.app import make_service
 from ragmemory.mcp.toolsets import make_tools
 from ragmemory.service import MemoryService
+from tests.support.in_memory import open_memory as open_pair
 
 
 @asynccontextmanager

@@ -13,9 +13,9 @@ from typing import Any
 import anyio
 
 from ragmcp.concurrency import beside
-from ragmcp.memory import MemoryStream, memory_pair
 from ragmcp.server.server import Server, serve
 from tests.support import schemas
+from tests.support.in_memory import MemoryStream, memory_pair
 
 MODERN_META = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",

@@ -12,8 +12,8 @@ import anyio
 from ragmcp.client.client import Client, EraName, connect
 from ragmcp.client.handlers import NO_HANDLERS, Handlers
 from ragmcp.concurrency import beside
-from ragmcp.memory import memory_pair
 from ragmcp.protocol.schema.base import Implementation
+from tests.support.in_memory import memory_pair
 
 Script = Callable[[dict[str, Any]], list[Any] | None]
 ME = Implementation(name="me", version="1")

@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 
 from ragchat.commands import Run
 from ragconfig.home import HOME_VARIABLE, user_path
-from ragmcp.host_formats import write
-from ragmcp.hosts import HOSTS, Host, reached, server_command, started
+from ragconfig.host_formats import write
+from ragconfig.hosts import HOSTS, Host, reached, server_command, started
 
 MCP_PATH = "/mcp"
 

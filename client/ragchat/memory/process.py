@@ -14,7 +14,7 @@ from ragchat.log import server_log
 from ragconfig.settings import Settings
 
 if TYPE_CHECKING:
-    from ragmcp.client.supervisor import Supervised
+    from ragchat.memory.supervisor import Supervised
 
 CLIENT_NAME = "ragchat"
 STDERR_FILE = "ragmemory.log"
@@ -77,7 +77,7 @@ def environment(settings: Settings, environ: Mapping[str, str] = os.environ) -> 
 
 def supervised(settings: Settings, config_file: Path | None, *, verbose: bool) -> Supervised:
     """The server. Entering starts it in the background; it is restarted when it dies."""
-    from ragmcp.client.supervisor import Supervised
+    from ragchat.memory.supervisor import Supervised
     from ragmcp.stdio.stdio import open_stdio
 
     start = partial(

@@ -10,8 +10,8 @@ from contextlib import suppress
 
 from ragconfig.errors import SettingsError
 from ragconfig.home import Home, private_folder
+from ragconfig.hosts import TOKEN_VARIABLE
 from ragconfig.settings import read_key
-from ragmcp.hosts import TOKEN_VARIABLE
 
 TOKEN_FILE = "http-token"
 

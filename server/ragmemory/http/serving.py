@@ -15,8 +15,8 @@ import anyio
 from anyio.abc import TaskStatus
 from msgspec import Struct
 
+from ragconfig.hosts import SERVER_NAME, server_command
 from ragconfig.settings import Settings
-from ragmcp.hosts import SERVER_NAME, server_command
 from ragmcp.http.access import ANY, Access
 from ragmcp.http.asgi import Endpoint, HttpLimits
 from ragmemory.http import plain

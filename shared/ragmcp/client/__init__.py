@@ -1,4 +1,4 @@
-"""What a client does: handshake, calls, lists and their cache, notifications, tasks, supervision.
+"""What a client does: handshake, calls, lists and their cache, notifications, tasks.
 
-Start with `client.Client`; `handshake` finds out which era the server speaks, `supervisor` restarts it.
+Start with `client.Client`; `handshake` finds out which era the server speaks.
 """

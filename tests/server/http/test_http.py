@@ -15,7 +15,7 @@ import anyio
 import httpx2
 import pytest
 
-from ragmcp.hosts import HOSTS
+from ragconfig.hosts import HOSTS
 from tests.support.http_memory import (
     MODERN,
     Host,

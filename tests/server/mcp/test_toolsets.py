@@ -12,7 +12,6 @@ from ragconfig.errors import SettingsError
 from ragconfig.text_rules import passage_names
 from ragmcp.client.client import Client
 from ragmcp.client.handlers import Handlers
-from ragmcp.memory import open_memory
 from ragmcp.protocol.schema.content import TextContent
 from ragmcp.server.server import Server
 from ragmemory.mcp import toolsets
@@ -20,6 +19,7 @@ from ragmemory.mcp.toolsets import make_tools
 from ragmemory.mcp.toolsets.memory import readable
 from ragmemory.service import MemoryService
 from ragmemory.types import Hit, QueryResult
+from tests.support.in_memory import open_memory
 from tests.support.memories import SwitchableEmbedder, service_for
 from tests.support.processes import attempt, called
 from tests.support.raw_mcp import raw_client

@@ -16,12 +16,12 @@ from ragmcp.errors import RequestTimedOut, UnreadableAnswer, WireError
 from ragmcp.http.asgi import Endpoint
 from ragmcp.http.connect import open_http
 from ragmcp.http.exchange import App, Receive, Scope, Send
-from ragmcp.memory import open_memory
 from ragmcp.protocol.schema.completion import PromptReference
 from ragmcp.protocol.schema.input import Elicit, ElicitResult, Root, Sample, SamplingResult
 from ragmcp.protocol.schema.logging import LogMessage
 from ragmcp.protocol.schema.subscriptions import Change, Filter
 from tests.support.http_server import LIMITS, served
+from tests.support.in_memory import open_memory
 from tests.support.mcp_offers import WELCOME
 from tests.support.mcp_server import make_whole_server
 

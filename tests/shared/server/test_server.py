@@ -13,7 +13,6 @@ import pytest
 from ragmcp.client.handlers import Handlers
 from ragmcp.errors import WireError
 from ragmcp.http.connect import open_http
-from ragmcp.memory import memory_pair, open_memory
 from ragmcp.protocol.eras import LEGACY_REVISIONS
 from ragmcp.protocol.schema.input import Elicit, ElicitResult
 from ragmcp.server.call import Call
@@ -21,6 +20,7 @@ from ragmcp.server.server import Server, serve
 from ragmcp.server.tools import tool
 from tests.shared.test_concurrency import awaits_what_is_cancelled
 from tests.support.http_server import http_client, request
+from tests.support.in_memory import memory_pair, open_memory
 from tests.support.mcp_server import make_server
 from tests.support.raw_mcp import MODERN_META, raw_client
 from tests.support.schemas import MODERN, REVISIONS

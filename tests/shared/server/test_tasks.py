@@ -14,7 +14,6 @@ import pytest
 from ragmcp.client.client import Client
 from ragmcp.client.handlers import Handlers
 from ragmcp.errors import InvalidRequest, RequestTimedOut, ToolError, WireError
-from ragmcp.memory import open_memory
 from ragmcp.protocol.schema.input import Elicit, ElicitResult
 from ragmcp.server import tasks as tasks_module
 from ragmcp.server.call import Call
@@ -22,6 +21,7 @@ from ragmcp.server.server import Server
 from ragmcp.server.tools import Tool, tool
 from tests.shared.test_concurrency import awaits_what_is_cancelled
 from tests.support.http_script import Heard, Said, result, scripted
+from tests.support.in_memory import open_memory
 from tests.support.raw_mcp import RawClient, raw_client
 
 TASKS = "io.modelcontextprotocol/tasks"

@@ -7,7 +7,7 @@ import pytest
 
 from ragmcp.client.client import EraName
 from ragmcp.errors import WireError
-from ragmcp.memory import memory_pair, open_memory
+from tests.support.in_memory import memory_pair, open_memory
 from tests.support.mcp_server import make_server
 
 

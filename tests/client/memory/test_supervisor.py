@@ -11,8 +11,8 @@ from pathlib import Path
 import anyio
 import pytest
 
+from ragchat.memory.supervisor import Supervised
 from ragmcp.client.client import Client, EraName
-from ragmcp.client.supervisor import Supervised
 from ragmcp.errors import ConnectionClosed, RequestTimedOut, ServerNotStarted, ServerUnreachable
 from ragmcp.http.connect import open_http
 from ragmcp.stdio import process

@@ -1,4 +1,4 @@
-"""A client and a server in one process, without a pipe: for tests, and for hosts that embed a server."""
+"""A client and a server in one process, without a pipe."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ragmcp.host_formats import Format
+from ragconfig.host_formats import Format
 
 SERVER_NAME = "ragmemory"
 # The environment variable with the bearer token. A host's settings refer to it; its user sets it.

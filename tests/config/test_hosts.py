@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from ragmcp.host_formats import write
-from ragmcp.hosts import HOSTS, reached, started
+from ragconfig.host_formats import write
+from ragconfig.hosts import HOSTS, reached, started
 
 PARSERS: dict[str, Callable[[str], Any]] = {
     "json": json.loads,
