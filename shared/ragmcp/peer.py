@@ -243,21 +243,19 @@ class Peer:
 
     async def _answer(self, request: Request, scope: anyio.CancelScope) -> None:
         self._running[request.id] = scope
-        line: bytes | None = None
+        line = b""
         try:
-            result = await watched(self._handle(request), self._on_wait, self._on_end)
-            if not scope.cancel_called:
-                line = self.connection.answer(request.id, result)
-        except Exception as error:
-            if not isinstance(error, RemoteProtocolError):
-                log.error("%s failed", request.method, exc_info=error)
-            if not scope.cancel_called:
-                line = self.connection.refuse(request.id, error)
+            try:
+                outcome = await watched(self._handle(request), self._on_wait, self._on_end)
+            except Exception as error:
+                if not isinstance(error, RemoteProtocolError):
+                    log.error("%s failed", request.method, exc_info=error)
+                outcome = error
+            if not scope.cancel_called:  # "Not send a response for the cancelled request."
+                line = self.connection.answer(request.id, outcome)
         finally:
             del self._running[request.id]
-            if line is None:  # "Not send a response for the cancelled request."
-                line = self.connection.forget(request.id)
-            if line:
+            if line := line or self.connection.forget(request.id):
                 self._stream.write(line)
 
     def _on_wait(self) -> None:

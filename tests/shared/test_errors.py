@@ -8,7 +8,7 @@ import pytest
 from ragmcp import errors
 from ragmcp.errors import RagMcpError, RemoteProtocolError
 from ragmcp.http import errors as http_errors
-from ragmcp.protocol.connection import error_object
+from ragmcp.protocol.jsonrpc import error_object
 
 SENTENCES: list[tuple[RagMcpError, str]] = [
     (errors.BadTool("Query", "it has no docstring"), "Query cannot be a tool: it has no docstring."),

@@ -25,7 +25,7 @@ from ragmcp.http.errors import HttpRefused
 from ragmcp.http.raw import open_session
 from ragmcp.peer import FINISH_SECONDS
 from ragmcp.protocol import headers, jsonrpc
-from ragmcp.protocol.connection import CANCELLED, error_object
+from ragmcp.protocol.connection import CANCELLED
 from ragmcp.protocol.framing import Line, LineDecoder, Overlong
 from ragmcp.protocol.jsonrpc import NO_PARAMS, ErrorObject, Id, Notification, Request, Unreadable
 from ragmcp.protocol.schema.base import PROTOCOL_VERSION, CancelledParams
@@ -195,7 +195,7 @@ def _error_object(error: RagMcpError, id: Id | None) -> ErrorObject:
             sent = {**sent, "requestId": id}
         return ErrorObject(error.code, error.message, sent)
     if isinstance(error, RemoteProtocolError):
-        return error_object(error, id)
+        return jsonrpc.error_object(error, id)
     data: dict[str, Any] = {
         "errorCode": getattr(error, "code", "INTERNAL_ERROR"),
         "details": {},

@@ -11,10 +11,9 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
-from ragmcp.errors import MethodNotFound, NotEncodable
+from ragmcp.errors import MethodNotFound
 from ragmcp.peer import Channel
 from ragmcp.protocol import jsonrpc
-from ragmcp.protocol.connection import error_object
 from ragmcp.protocol.decoding import DECODE_ERRORS
 from ragmcp.protocol.eras import LATEST_MODERN, UNKNOWN_CLIENT, ConnectionState, Era, Terms
 from ragmcp.protocol.jsonrpc import NO_PARAMS, Id, Request
@@ -32,6 +31,7 @@ class _Body(Struct, frozen=True):
 
 
 _body = msgspec.json.Decoder(_Body)
+_members = msgspec.json.Decoder(dict[str, Raw])
 
 
 class PlainRequest:
@@ -53,20 +53,13 @@ class PlainRequest:
         call.id = self._id
         return call
 
-    # As an `AnswerEncoder`
-
-    def answer(self, id: Id, result: Any) -> bytes:
-        try:
-            return self._encode("result", result)
-        except (TypeError, ValueError, OverflowError, RecursionError) as error:
-            return self.refuse(id, NotEncodable("The result", str(error)))
-
-    def refuse(self, _: Id, error: Exception) -> bytes:
-        failure = jsonrpc.encode_failure(self._id, error_object(error, self._id))
-        return self._encode("error", msgspec.json.decode(failure)["error"])
-
-    def _encode(self, name: str, value: Any) -> bytes:
-        return msgspec.json.encode(({} if self._id is None else {"id": self._id}) | {name: value})
+    def encode(self, _: Id, outcome: Any) -> bytes:
+        """The answer: that of JSON-RPC without its version, and without an id where none was sent."""
+        members = _members.decode(jsonrpc.encode_answer(self._id, outcome))
+        del members["jsonrpc"]
+        if self._id is None:
+            del members["id"]
+        return msgspec.json.encode(members)
 
 
 def parse(server: Server, body: bytes) -> PlainRequest | None:

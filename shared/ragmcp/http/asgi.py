@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
-from typing import Protocol, Self, TypeAlias
+from typing import Any, Protocol, Self, TypeAlias
 
 import anyio
 
 from ragmcp.errors import RemoteProtocolError
-from ragmcp.http.dispatch import AnswerEncoder, Dispatcher, RequestRecord
+from ragmcp.http.dispatch import Dispatcher, RequestRecord
 from ragmcp.http.errors import BodyTooSlow, HttpMethodNotAllowed, NotAcceptable, ServerLeaving
 from ragmcp.http.exchange import EVENTS, JSON, ClientGone, Exchange, Receive, Scope, Send
 from ragmcp.http.limits import HttpLimits, Streams
@@ -22,7 +22,7 @@ from ragmcp.http.server import ModernRequests
 from ragmcp.older_revisions import find_legacy
 from ragmcp.peer import Channel
 from ragmcp.protocol import headers
-from ragmcp.protocol.jsonrpc import Request
+from ragmcp.protocol.jsonrpc import Id, Request
 from ragmcp.server.call import Call
 from ragmcp.server.server import Server
 
@@ -43,13 +43,16 @@ class LegacyRequests(Protocol):
     async def messages(self, exchange: Exchange, scope: Scope) -> None: ...
 
 
-class OtherRequest(AnswerEncoder, Protocol):
+class OtherRequest(Protocol):
     """A request in another form than JSON-RPC, and the encoder of its answer."""
 
     message: Request
 
     def open(self, channel: Channel) -> Call:
         """The call it makes. Raises RemoteProtocolError."""
+
+    def encode(self, id: Id, outcome: Any) -> bytes:
+        """As an `AnswerEncoder`."""
 
 
 # Reads the request in a body; None: the body is to be read as JSON-RPC.
@@ -186,7 +189,7 @@ class Endpoint:
         body = await exchange.body()
         if self._parse_other and (other := self._parse_other(self._server, body)) is not None:
             exchange.mute = True
-            await self._modern.answer(exchange, other.message, other.open, other)
+            await self._modern.answer(exchange, other.message, other.open, other.encode)
             return
         if not reads_events:
             raise NotAcceptable((JSON, EVENTS))

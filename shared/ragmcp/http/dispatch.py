@@ -5,19 +5,17 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable
 from time import perf_counter
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import anyio
 import anyio.abc
 from msgspec import UNSET, Struct
 
 from ragmcp.concurrency import watched
-from ragmcp.errors import LocalProtocolError, MethodNotFound, NotEncodable, RemoteProtocolError
+from ragmcp.errors import LocalProtocolError, MethodNotFound, RemoteProtocolError
 from ragmcp.http.errors import HttpError
 from ragmcp.http.exchange import ClientGone, Exchange
 from ragmcp.http.limits import HttpLimits
-from ragmcp.protocol import jsonrpc
-from ragmcp.protocol.connection import error_object
 from ragmcp.protocol.jsonrpc import Id, Request
 from ragmcp.protocol.schema.base import Result
 from ragmcp.protocol.schema.tools import CallToolParams, CallToolResult
@@ -40,27 +38,8 @@ class RequestRecord(Struct, frozen=True):
     seconds: float
 
 
-class AnswerEncoder(Protocol):
-    """Encodes answers; b"" if none is to be sent (yet)."""
-
-    def answer(self, id: Id, result: Any) -> bytes:
-        """The answer to request `id`. Never raises."""
-
-    def refuse(self, id: Id, error: Exception) -> bytes:
-        """The error that answers request `id`. Never raises."""
-
-
-class JsonRpcEncoder:
-    """One JSON-RPC message per answer."""
-
-    def answer(self, id: Id, result: Any) -> bytes:
-        try:
-            return jsonrpc.encode_success(id, result)
-        except NotEncodable as error:
-            return self.refuse(id, error)
-
-    def refuse(self, id: Id, error: Exception) -> bytes:
-        return jsonrpc.encode_failure(id, error_object(error, id))
+# Encodes the result of request `id`, or its error; b"" if no answer is to be sent (yet).
+AnswerEncoder: TypeAlias = Callable[[Id, Any], bytes]
 
 
 def response_status(error: Exception | None) -> int:
@@ -137,7 +116,7 @@ class Dispatcher:
         exchange: Exchange,
         request: Request,
         open: Callable[[], Call],
-        encoder: AnswerEncoder,
+        encode: AnswerEncoder,
         watch: ClientWatch,
     ) -> tuple[bytes, Exception | None]:
         """The encoded answer to the request, which `open` turns into a call, and the error if it failed."""
@@ -148,10 +127,10 @@ class Dispatcher:
             call = open()
             result = await watched(self.server.handle(call), watch.start, watch.stop)
             outcome = failure_of(result)
-            return encoder.answer(request.id, result), None
+            return encode(request.id, result), None
         except Exception as error:
             outcome = self._failed(request.method, error)
-            return encoder.refuse(request.id, error), error
+            return encode(request.id, error), error
         finally:
             self._report(exchange, request.method, call, outcome, perf_counter() - started)
 

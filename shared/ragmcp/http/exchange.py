@@ -15,7 +15,6 @@ from ragmcp.concurrency import watched
 from ragmcp.http.errors import BodyTooLarge, HeaderMismatch, HeadersTooLarge, HttpError, UnsupportedMediaType
 from ragmcp.http.limits import LEAST_BYTES_PER_SECOND, HttpLimits, Streams
 from ragmcp.protocol import jsonrpc
-from ragmcp.protocol.connection import error_object
 from ragmcp.protocol.jsonrpc import Id
 
 Message: TypeAlias = MutableMapping[str, Any]
@@ -265,7 +264,7 @@ async def respond_error(
     """Send a JSON-RPC error as a whole response."""
     if isinstance(error, HttpError):
         extra = [*extra, *((name.encode(), value.encode()) for name, value in error.headers().items())]
-    await respond(send, status, jsonrpc.encode_failure(id, error_object(error, id)), extra)
+    await respond(send, status, jsonrpc.encode_answer(id, error), extra)
 
 
 def event(data: bytes, id: str = "") -> bytes:

@@ -17,7 +17,7 @@ import msgspec
 from msgspec import UNSET, Raw
 
 from ragmcp.errors import InvalidRequest, MethodNotFound, UnsupportedRevision
-from ragmcp.http.dispatch import AnswerEncoder, ClientWatch, Dispatcher, JsonRpcEncoder, response_status
+from ragmcp.http.dispatch import AnswerEncoder, ClientWatch, Dispatcher, response_status
 from ragmcp.http.errors import HeaderMismatch
 from ragmcp.http.exchange import ClientGone, Exchange, event
 from ragmcp.peer import Channel
@@ -69,7 +69,6 @@ class ModernRequests:
     def __init__(self, dispatcher: Dispatcher) -> None:
         self._dispatcher = dispatcher
         self._server = dispatcher.server
-        self._encoder = JsonRpcEncoder()
         self._params: dict[str, tuple[ToolInfo, tuple[HeaderParam, ...]]] = {}
 
     async def post(self, exchange: Exchange, body: bytes, revision: str) -> None:
@@ -81,7 +80,7 @@ class ModernRequests:
                 def open(channel: Channel) -> Call:
                     return self._open(exchange, message, revision, channel)
 
-                await self.answer(exchange, message, open, self._encoder)
+                await self.answer(exchange, message, open, jsonrpc.encode_answer)
             case Notification() if revision in MODERN_REVISIONS:
                 # The revision defines no notifications to servers, but says that they are accepted.
                 await exchange.answer(202)
@@ -93,13 +92,13 @@ class ModernRequests:
                 raise InvalidRequest("this server sends no requests, so it accepts no responses")
 
     async def answer(
-        self, exchange: Exchange, request: Request, open: Callable[[Channel], Call], encoder: AnswerEncoder
+        self, exchange: Exchange, request: Request, open: Callable[[Channel], Call], encode: AnswerEncoder
     ) -> None:
         """Handle the call that `open` makes, and send the answer."""
         channel = _ResponseChannel(exchange, self._dispatcher.closing)
         # "Closing the SSE response stream MUST be treated by the server as cancellation of that request."
         watch = ClientWatch(self._dispatcher, exchange, exchange.scope.cancel, exchange.keep_alive)
-        line, error = await self._dispatcher.handle(exchange, request, lambda: open(channel), encoder, watch)
+        line, error = await self._dispatcher.handle(exchange, request, lambda: open(channel), encode, watch)
         if exchange.streaming:
             await exchange.write(event(line), last=True)
         else:

@@ -220,7 +220,7 @@ class Sessions:
                     exchange,
                     request,
                     lambda: self._open(request, session, stream),
-                    session.connection,
+                    session.connection.answer,
                     watch,
                 )
             finally:

@@ -11,27 +11,11 @@ from typing import Any, Generic, TypeAlias, TypeVar
 import msgspec
 from msgspec import Raw, Struct
 
-from ragmcp.errors import (
-    InvalidRequest,
-    MessageTooLarge,
-    NotEncodable,
-    RagMcpError,
-    RemoteProtocolError,
-    ToolError,
-)
+from ragmcp.errors import InvalidRequest, MessageTooLarge, RagMcpError, RemoteProtocolError
 from ragmcp.protocol import jsonrpc
 from ragmcp.protocol.decoding import DECODE_ERRORS
 from ragmcp.protocol.framing import Line, LineDecoder, Overlong
-from ragmcp.protocol.jsonrpc import (
-    ErrorObject,
-    Failure,
-    Id,
-    Message,
-    Notification,
-    Request,
-    Success,
-    Unreadable,
-)
+from ragmcp.protocol.jsonrpc import Failure, Id, Message, Notification, Request, Success, Unreadable
 from ragmcp.protocol.schema.base import CancelledParams
 
 # The shell's handle on a waiting request.
@@ -70,19 +54,6 @@ class Unusable(Struct, frozen=True):
 
 
 Event: TypeAlias = Request | Notification | Answered[Waiter] | Cancelled | Reply | Unusable
-
-
-def error_object(error: Exception, id: Id | None) -> ErrorObject:
-    """The one place that turns an exception into a wire error."""
-    if isinstance(error, RemoteProtocolError):
-        data = {"errorCode": error.code, "details": error.details(), "requestId": id}
-        return ErrorObject(error.rpc_code, str(error), data | error.required_data())
-    if isinstance(error, ToolError):  # Raised outside a tool, for example by reading a resource.
-        details = {**error.details, "hint": error.hint} if error.hint else error.details
-        return ErrorObject(-32603, str(error), {"errorCode": error.code, "details": details, "requestId": id})
-    # Internal errors are logged, and not shown to the peer.
-    reason = str(error) if isinstance(error, NotEncodable) else "The server failed; its log says more."
-    return ErrorObject(-32603, reason, {"errorCode": "INTERNAL_ERROR", "details": {}, "requestId": id})
 
 
 class _Batch:
@@ -200,7 +171,7 @@ class Connection(Generic[Waiter]):
     ) -> Iterable[Event[Waiter]]:
         if not self._refuses:
             return self._receive_answer(id, error)
-        line = jsonrpc.encode_failure(id, error_object(error, id))
+        line = jsonrpc.encode_answer(id, error)
         if batch is not None:
             batch.lines.append(line)
             return ()
@@ -208,16 +179,9 @@ class Connection(Generic[Waiter]):
 
     # Our answers
 
-    def answer(self, id: Id, result: Any) -> bytes:
-        """The line that answers request `id`; b"" if none is to be sent (yet)."""
-        try:
-            return self._complete(id, jsonrpc.encode_success(id, result))
-        except NotEncodable as error:
-            return self.refuse(id, error)
-
-    def refuse(self, id: Id, error: Exception) -> bytes:
-        """The line that refuses request `id`; b"" if none is to be sent (yet)."""
-        return self._complete(id, jsonrpc.encode_failure(id, error_object(error, id)))
+    def answer(self, id: Id, outcome: Any) -> bytes:
+        """The line with the result of request `id`, or its error; b"" if none is to be sent (yet)."""
+        return self._complete(id, jsonrpc.encode_answer(id, outcome))
 
     def forget(self, id: Id) -> bytes:
         """Drop the cancelled request `id`; returns the line of its batch, if that is complete now.

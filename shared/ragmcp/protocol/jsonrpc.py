@@ -6,7 +6,7 @@ Payloads (`params`, `result`) stay undecoded (`msgspec.Raw`) until code that kno
 from __future__ import annotations
 
 import re
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
@@ -17,6 +17,8 @@ from ragmcp.errors import (
     MessageTooLarge,
     NotEncodable,
     NotJson,
+    RemoteProtocolError,
+    ToolError,
     WireError,
 )
 from ragmcp.protocol.decoding import DECODE_ERRORS
@@ -285,9 +287,14 @@ def encode_notification(method: str, params: Any) -> bytes:
     return encode(method, _Request("2.0", UNSET, method, params))
 
 
-def encode_success(id: Id, result: Any) -> bytes:
-    """Raises NotEncodable."""
-    return encode("The result", _Response(id, result=result))
+def encode_answer(id: Id | None, outcome: Any) -> bytes:
+    """The answer with a result, or with the error for an exception: also one that cannot be encoded."""
+    if not isinstance(outcome, Exception):
+        try:
+            return encode("The result", _Response(id, result=outcome))
+        except NotEncodable as error:
+            outcome = error
+    return encode_failure(id, error_object(outcome, id))
 
 
 def encode_failure(id: Id | None, error: ErrorObject) -> bytes:
@@ -303,8 +310,17 @@ def encode(what: str, message: Struct) -> bytes:
     try:
         return _encoder.encode(message)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
-        _refuse(what, error)
+        raise NotEncodable(what, str(error)) from None
 
 
-def _refuse(what: str, error: Exception) -> NoReturn:
-    raise NotEncodable(what, str(error)) from None
+def error_object(error: Exception, id: Id | None) -> ErrorObject:
+    """The one place that turns an exception into a wire error."""
+    if isinstance(error, RemoteProtocolError):
+        data = {"errorCode": error.code, "details": error.details(), "requestId": id}
+        return ErrorObject(error.rpc_code, str(error), data | error.required_data())
+    if isinstance(error, ToolError):  # Raised outside a tool, for example by reading a resource.
+        details = {**error.details, "hint": error.hint} if error.hint else error.details
+        return ErrorObject(-32603, str(error), {"errorCode": error.code, "details": details, "requestId": id})
+    # Internal errors are logged, and not shown to the peer.
+    reason = str(error) if isinstance(error, NotEncodable) else "The server failed; its log says more."
+    return ErrorObject(-32603, reason, {"errorCode": "INTERNAL_ERROR", "details": {}, "requestId": id})

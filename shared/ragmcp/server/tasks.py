@@ -19,9 +19,8 @@ from msgspec import UNSET, Raw, UnsetType
 
 from ragmcp.concurrency import Pulse, confined
 from ragmcp.errors import ConnectionClosed, InvalidParams, NotEncodable, RemoteProtocolError
-from ragmcp.protocol.connection import error_object
 from ragmcp.protocol.eras import Era
-from ragmcp.protocol.jsonrpc import ErrorObject, encode
+from ragmcp.protocol.jsonrpc import ErrorObject, encode, error_object
 from ragmcp.protocol.schema.base import TASKS_EXTENSION, EmptyResult, ProgressParams, Result
 from ragmcp.protocol.schema.input import InputRequest
 from ragmcp.protocol.schema.subscriptions import TASK_CHANGED, Change

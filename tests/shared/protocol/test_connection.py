@@ -45,7 +45,7 @@ def test_a_request_is_handed_on_and_answered() -> None:
 def test_a_request_can_be_refused() -> None:
     connection = server()
     connection.receive(line(id="x", method="m"))
-    error = json.loads(connection.refuse("x", MethodNotFound("m")))["error"]
+    error = json.loads(connection.answer("x", MethodNotFound("m")))["error"]
     assert (error["code"], error["data"]["requestId"]) == (-32601, "x")
 
 
@@ -219,7 +219,7 @@ def test_the_answers_of_a_batch_leave_together() -> None:
     events = connection.receive(batch({"id": 1, "method": "a"}, {"method": "n"}, {"id": 2, "method": "b"}))
     assert events == [Request(1, "a"), Notification("n"), Request(2, "b")]
     assert connection.answer(2, {}) == b""
-    together = json.loads(connection.refuse(1, MethodNotFound("a")))
+    together = json.loads(connection.answer(1, MethodNotFound("a")))
     assert [(member["id"], "error" in member) for member in together] == [(2, False), (1, True)]
 
 
