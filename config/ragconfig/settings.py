@@ -105,7 +105,7 @@ def load_settings(
         reason = f"{_lowered(error)}: {error.filename}"
         raise InvalidSetting(HOME_VARIABLE, reason, "the environment") from None
     for name in PACKAGED:
-        for table, values in _packaged(name).items():
+        for table, values in packaged(name).items():
             settings.tables[table] = dict(values)
     user_file = config_file or settings.home.config / USER_FILE
     if not _merge_file(settings, user_file) and config_file is not None:
@@ -125,7 +125,8 @@ def load_settings(
     return settings
 
 
-def _packaged(name: str) -> Table:
+def packaged(name: str) -> Table:
+    """A TOML file of this package."""
     # Not importlib.resources or pkgutil: they take 5 to 10 ms to import, which delays the first answer.
     text = Path(ragconfig.__file__).with_name(name).read_text(encoding="utf-8")
     return msgspec.toml.decode(text, type=dict)
@@ -134,7 +135,7 @@ def _packaged(name: str) -> Table:
 @cache
 def ranges() -> dict[str, dict[str, tuple[float, float]]]:
     """The least and the greatest value of every number, by table and name."""
-    return msgspec.convert(_packaged(RANGES), dict[str, dict[str, tuple[float, float]]])
+    return msgspec.convert(packaged(RANGES), dict[str, dict[str, tuple[float, float]]])
 
 
 def _are_same(path: Path, other: Path) -> bool:

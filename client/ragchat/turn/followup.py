@@ -68,8 +68,10 @@ def search_text(question: str, history: Sequence[Turn]) -> str:
     if not history or len(question) > MAX_QUERY_CHARACTERS or not depends(question):
         return question
     own = content_words(question)
+    # Small talk asks nothing of memory.
+    before = next((turn for turn in reversed(history) if turn.trace.query), history[-1])
     # Its own words are repeated: "and espresso?" after a question about tea is mainly about espresso.
-    return " ".join([question.strip(), *own, *_carried(history[-1], own)])
+    return " ".join([question.strip(), *own, *_carried(before, own)])
 
 
 def depends(question: str) -> bool:

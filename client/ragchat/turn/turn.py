@@ -1,7 +1,7 @@
 """One turn, from the question to the finished answer.
 
 Memory is queried once; then a model answers (`generation`), or without a model the answer is quoted from
-memory (`quotation`). The caller keeps the conversation and saves the turn.
+memory (`quotation`), or to small talk replied. The caller keeps the conversation and saves the turn.
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ import time
 from collections.abc import Sequence
 
 from ragchat.formatting import utc_now
+from ragchat.offline.small_talk import small_talk
 from ragchat.turn.followup import search_text
 from ragchat.turn.generation import Answerer, generate
 from ragchat.turn.limits import TurnLimits
 from ragchat.turn.quotation import answer_offline
-from ragchat.turn.retrieval import Memory, retrieve
-from ragchat.types import Delta, Emit, Event, Notice, Retrieved, Retrieving, Trace, Turn
+from ragchat.turn.retrieval import Memory, Retrieval, retrieve
+from ragchat.types import Answer, Delta, Emit, Event, Notice, Retrieved, Retrieving, Trace, Turn
 from ragconfig.text_rules import with_words_replaced
 
 
@@ -36,22 +37,14 @@ async def take_turn(
     """
     created_at = utc_now()
     record = _Record(emit)
-    query = search_text(question, history)
-    record.emit(Retrieving(query))
-    retrieval = await retrieve(memory, query, limits.retrieval)
-    record.time("retrieval")
-    if retrieval.failure and answerer is None:
-        raise retrieval.failure
-    if retrieval.corrections:
-        record.emit(Notice(f"Searched for: {with_words_replaced(question, retrieval.corrections)}"))
-    if retrieval.notice:
-        record.emit(Notice(retrieval.notice))
-    if answerer is None:
-        answer = await answer_offline(question, query, retrieval, memory, limits.retrieval)
-        record.emit(Retrieved(answer.candidates))
-        record.emit(Delta(answer.text))
+    if answerer is None and (reply := small_talk(question)):
+        query, retrieval = "", Retrieval([])
+        answer = Answer(reply, [], [], grounded=False)
+        record.emit(Delta(reply))
     else:
-        answer = await generate(question, history, retrieval, answerer, limits, record.emit)
+        query = search_text(question, history)
+        retrieval = await _retrieve(question, query, memory, limits, record)
+        answer = await _answer(question, query, history, retrieval, memory, answerer, limits, record.emit)
     record.time("total")
     return Turn(
         turn_id=secrets.token_hex(6),
@@ -79,6 +72,39 @@ async def take_turn(
             messages=answer.messages,
         ),
     )
+
+
+async def _retrieve(
+    question: str, query: str, memory: Memory, limits: TurnLimits, record: _Record
+) -> Retrieval:
+    record.emit(Retrieving(query))
+    retrieval = await retrieve(memory, query, limits.retrieval)
+    record.time("retrieval")
+    if retrieval.corrections:
+        record.emit(Notice(f"Searched for: {with_words_replaced(question, retrieval.corrections)}"))
+    return retrieval
+
+
+async def _answer(
+    question: str,
+    query: str,
+    history: Sequence[Turn],
+    retrieval: Retrieval,
+    memory: Memory,
+    answerer: Answerer | None,
+    limits: TurnLimits,
+    emit: Emit,
+) -> Answer:
+    if retrieval.failure and answerer is None:
+        raise retrieval.failure
+    if retrieval.notice:
+        emit(Notice(retrieval.notice))
+    if answerer is not None:
+        return await generate(question, history, retrieval, answerer, limits, emit)
+    answer = await answer_offline(question, query, retrieval, memory, limits.retrieval)
+    emit(Retrieved(answer.candidates))
+    emit(Delta(answer.text))
+    return answer
 
 
 class _Record:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from ragchat.turn.followup import depends, search_text
-from ragchat.types import Citation
+from ragchat.types import Citation, Trace
 from ragconfig.text_rules import MAX_QUERY_CHARACTERS
 from tests.support.turns import hit, turn
 
@@ -93,3 +94,8 @@ def test_a_question_of_many_pages_is_not_a_follow_up() -> None:
 def test_only_the_first_part_of_a_very_long_question_is_carried() -> None:
     before = turn("Who founded Acme? ".ljust(MAX_QUERY_CHARACTERS) + "Umbrella")
     assert search_text("and when?", [before]) == "and when? founded Acme"
+
+
+def test_a_follow_up_after_small_talk_goes_on_with_the_question_before() -> None:
+    thanks = msgspec.structs.replace(turn("thanks"), trace=Trace())
+    assert search_text("and espresso?", [turn("How hot is green tea?"), thanks]).endswith("hot green tea")

@@ -142,6 +142,19 @@ async def test_a_model_learns_that_nothing_is_relevant_and_the_answer_says_so() 
     assert "Tea" not in content
 
 
+async def test_offline_small_talk_has_a_reply_and_memory_is_not_asked() -> None:
+    memory = ListMemory([SKY])
+    answered, events = await offline_turn("Hi, what can you do?", memory)
+    assert "summarise NAME" in answered.answer
+    assert (answered.grounded, answered.sources, memory.asked) == (False, [], [])
+    assert [type(event) for event in events] == [Delta]
+
+
+async def test_a_model_answers_small_talk_itself() -> None:
+    answered, _, _ = await model_turn("thanks", ListMemory([SKY]), Reply("My pleasure."))
+    assert answered.answer == "My pleasure."
+
+
 async def test_an_answer_from_an_empty_memory_says_so() -> None:
     empty = ListMemory(empty=True)
     assert (await offline_turn("Ferrets?", empty))[0].answer == EMPTY_MEMORY

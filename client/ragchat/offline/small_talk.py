@@ -1,0 +1,68 @@
+"""Greetings, thanks and questions about the program: what the chat answers to them without a model.
+
+`ragconfig/small_talk.toml` has the phrases and the replies.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache
+
+import msgspec
+from msgspec import Struct
+
+from ragconfig.settings import packaged
+
+FILE = "small_talk.toml"
+# The file is not read for a longer message.
+MOST_CHARACTERS = 100
+
+Words = tuple[str, ...]
+
+
+class Reply(Struct, frozen=True):
+    """`is_help`: it says what the program does, and answers better than a greeting beside it."""
+
+    phrases: list[str]
+    text: str
+    is_help: bool = False
+
+
+class _File(Struct, frozen=True):
+    fillers: list[str]
+    replies: list[Reply]
+
+
+def small_talk(message: str) -> str | None:
+    """The reply to a message of nothing but small talk; None for any other message."""
+    if len(message) > MOST_CHARACTERS:
+        return None
+    replies = _replies(_words(message), _phrases())
+    return next((reply.text for reply in replies if reply.is_help), replies[-1].text) if replies else None
+
+
+def _replies(words: Words, phrases: Mapping[Words, Reply | None]) -> Sequence[Reply]:
+    """The reply to each phrase of a message; none if any other word is in it. The longest phrases count."""
+    found: list[Reply] = []
+    while words:
+        lengths = range(len(words), 0, -1)
+        length = next((length for length in lengths if words[:length] in phrases), 0)
+        if not length:
+            return []
+        if reply := phrases[words[:length]]:
+            found.append(reply)
+        words = words[length:]
+    return found
+
+
+@cache
+def _phrases() -> Mapping[Words, Reply | None]:
+    """Each phrase with its reply; fillers have none."""
+    file = msgspec.convert(packaged(FILE), _File)
+    replies = {_words(phrase): reply for reply in file.replies for phrase in reply.phrases}
+    return {_words(filler): None for filler in file.fillers} | replies
+
+
+def _words(text: str) -> Words:
+    return tuple(re.findall(r"\w+(?:['’]\w+)*", text.casefold().replace("’", "'")))
