@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from msgspec.structs import replace
+
 from ragconfig.settings import Settings
 from ragmemory.embedders import Embedder, EmbedderSettings
 from ragmemory.ingest.chunking import ChunkingSettings
@@ -15,6 +19,8 @@ from ragmemory.stores.sqlite import Store
 def make_service(settings: Settings, embedder: Embedder | None = None) -> MemoryService:
     """The memory that the settings describe; nothing is opened yet. Raises SettingsError."""
     ranking = settings.table("ranking", RankingSettings)
+    if settings.tables["embedder"]["kind"] != "local":
+        ranking = replace(ranking, alpha=ranking.alpha_contextual)
     path = settings.memory_path
     memory = settings.table("memory", MemorySettings)
     store = Store(path, memory.busy_seconds, memory.undo_depth, read_only=memory.read_only)
@@ -32,6 +38,16 @@ def make_embedder(settings: Settings) -> Embedder:
         from ragmemory.embedders.local import LocalEmbedder
 
         return LocalEmbedder()
+    if table.kind == "fastembed":
+        from ragmemory.embedders.fastembed import FastEmbedder
+
+        table = replace(table, model=table.model or table.fastembed_model)
+        return FastEmbedder(table, models_folder(settings))
     from ragmemory.embedders.openai import OpenAIEmbedder
 
-    return OpenAIEmbedder(table)
+    return OpenAIEmbedder(replace(table, model=table.model or table.openai_model))
+
+
+def models_folder(settings: Settings) -> Path:
+    """Where downloaded models are kept."""
+    return settings.home.cache / "models"

@@ -201,7 +201,7 @@ class MemoryService:
         boosted: set[int] = set()
         if parsed.phrases or parsed.prefixes:
             boosted = await self._store.holding(parsed.phrases, parsed.prefixes)
-        scored = await self._indexing.search(parsed, vector, allowed, boosted, top_k)
+        scored = await self._indexing.search(parsed, vector, allowed, boosted, top_k, self._embedder.scale)
         scores = {one.chunk_id: one.score for one in scored if one.score >= min_score}
         hits, damage = await self._store.hits(scores)
         if damage:
@@ -217,7 +217,10 @@ class MemoryService:
         )
 
     async def similarities(self, query: str, texts: Sequence[str]) -> list[float]:
-        """The cosine similarity of each text with a query, in [-1, 1]. Raises EmbedderUnavailable."""
+        """How similar each text is to a query: the cosine, on the scale of the local embedder.
+
+        Raises EmbedderUnavailable.
+        """
         import numpy as np
 
         await self._open()
@@ -226,7 +229,7 @@ class MemoryService:
             return [0.0] * len(texts)
         embeddings = await self._embedder.embed_documents(texts, [""] * len(texts))
         matrix = np.frombuffer(b"".join(embeddings), "<f2").reshape(len(texts), -1).astype(np.float32)
-        similarities: list[float] = np.vecdot(matrix, vector).tolist()
+        similarities: list[float] = self._embedder.scale.to_local(np.vecdot(matrix, vector)).tolist()
         return similarities
 
     async def _embed(self, text: str, notices: list[str]) -> NDArray[np.float32] | None:

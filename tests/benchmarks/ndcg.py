@@ -101,7 +101,8 @@ async def load(collection: Collection) -> Loaded:
 async def found_documents(loaded: Loaded, query: str) -> list[str]:
     """The documents of the first TOP_K hits, best first, each once."""
     vector = await loaded.embedder.embed_query(query, loaded.retriever.word_weights)
-    hits = loaded.retriever.search(parse(query), vector, None, set(), TOP_K)
+    scale = loaded.embedder.scale
+    hits = loaded.retriever.search(parse(query), vector, None, set(), TOP_K, scale)
     return list(dict.fromkeys(loaded.documents[hit.chunk_id - 1] for hit in hits))
 
 

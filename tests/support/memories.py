@@ -31,6 +31,7 @@ class SwitchableEmbedder:
     def __init__(self, identity: str = LOCAL.identity) -> None:
         self.identity = identity
         self.dimensions = LOCAL.dimensions
+        self.scale = LOCAL.scale
         self.is_down = False
         self.calls = 0
 
@@ -43,6 +44,9 @@ class SwitchableEmbedder:
 
     def is_common(self, word: str) -> bool:
         return LOCAL.is_common(word)
+
+    def longest_text(self) -> int | None:
+        return LOCAL.longest_text()
 
     def count_tokens(self, texts: list[str]) -> list[int]:
         return LOCAL.count_tokens(texts)

@@ -45,6 +45,8 @@ INHERITED_PREFIXES: tuple[str, ...] = (
     "RAGCHAT_HTTP_",
 )
 OPENAI_PREFIX = "OPENAI_"
+# Where models are downloaded from, and as whom.
+HUGGINGFACE_PREFIX = "HF_"
 OPENAI_KEY = "OPENAI_API_KEY"
 
 
@@ -66,6 +68,8 @@ def environment(settings: Settings, environ: Mapping[str, str] = os.environ) -> 
     prefixes = INHERITED_PREFIXES
     if embedder["kind"] == "openai":
         prefixes = (*prefixes, OPENAI_PREFIX)
+    if embedder["kind"] == "fastembed":
+        prefixes = (*prefixes, HUGGINGFACE_PREFIX)
     withheld = {OPENAI_KEY} if embedder["key_file"] else set()
     return {
         name: value

@@ -1,6 +1,7 @@
 """Texts to vectors. Each embedder implements `Embedder`; `app.make_embedder` chooses one.
 
-`local` needs no network; `openai` calls any OpenAI-compatible endpoint. Knows no MCP.
+`local` needs no network; `fastembed` runs larger models on this machine; `openai` calls any OpenAI-compatible
+endpoint. Knows no MCP.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from ragmemory.embedders.calibration import CosineScale
     from ragmemory.types import Embedding
 
 # Returns the weight of each word in this memory; rare words have a higher weight.
@@ -23,13 +25,16 @@ WordWeights = Callable[[list[str]], Sequence[float]]
 class EmbedderSettings(Struct, frozen=True):
     """The table [embedder]."""
 
-    kind: Literal["local", "openai"]
+    kind: Literal["local", "fastembed", "openai"]
     model: str
+    fastembed_model: str
+    openai_model: str
     base_url: str
     key_file: str
     batch: int
     timeout_seconds: float
     retries: int
+    threads: int
 
 
 class Embedder(Protocol):
@@ -43,11 +48,18 @@ class Embedder(Protocol):
     def dimensions(self) -> int:
         """The dimensions of every vector; 0 until a service has answered for the first time."""
 
+    @property
+    def scale(self) -> CosineScale:
+        """Where the cosines of unrelated texts lie."""
+
     def warm_up(self) -> None:
         """Load what the first query needs. Blocking: run it in a worker thread."""
 
     def is_common(self, word: str) -> bool:
         """Whether a lower-case word is certainly spelled right: the model knows it as a whole."""
+
+    def longest_text(self) -> int | None:
+        """The most tokens that a chunk may have; None for no limit. Blocking: run it in a worker thread."""
 
     def count_tokens(self, texts: list[str]) -> list[int]:
         """How many tokens each text has. Blocking: run it in a worker thread."""

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from anyio import to_thread
 
+from ragmemory.embedders.calibration import LOCAL
 from ragmemory.errors import EmbedderUnavailable
 from ragmemory.types import Embedding
 
@@ -48,6 +49,7 @@ class LocalEmbedder:
 
     identity = IDENTITY
     dimensions = DIMENSIONS
+    scale = LOCAL
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -73,6 +75,9 @@ class LocalEmbedder:
 
     def is_common(self, word: str) -> bool:
         return self._query_model is not None and self._query_model.is_common(word)
+
+    def longest_text(self) -> int | None:
+        return None
 
     def count_tokens(self, texts: list[str]) -> list[int]:
         return self.document_model().count_tokens(texts)

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from ragconfig.redaction import redacted
 from ragconfig.settings import read_key
+from ragmemory.embedders.calibration import LOCAL
 from ragmemory.errors import EmbedderUnavailable, TextRefused
 from ragmemory.types import Embedding
 
@@ -45,6 +46,9 @@ class OpenAIEmbedder:
     until a request succeeds.
     """
 
+    # Not measured: that would take a request at each start.
+    scale = LOCAL
+
     def __init__(self, settings: EmbedderSettings) -> None:
         self.settings = settings
         self.dimensions = 0
@@ -60,6 +64,9 @@ class OpenAIEmbedder:
     def is_common(self, word: str) -> bool:  # noqa: ARG002
         """Not known: the endpoint does not tell its vocabulary."""
         return False
+
+    def longest_text(self) -> int | None:
+        return None  # The endpoint does not tell it.
 
     def count_tokens(self, texts: list[str]) -> list[int]:
         return [math.ceil(len(text.encode()) / BYTES_PER_TOKEN) for text in texts]

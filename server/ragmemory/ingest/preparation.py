@@ -28,7 +28,7 @@ Page = tuple[list[Chunk], list[Embedding]]
 
 
 class Preparation:
-    """`max_tokens` is the longest chunk, in the embedder's tokens.
+    """`max_tokens` is the longest chunk, in the embedder's tokens, if the embedder takes as many.
 
     `on_page` is awaited with the number of chunks after each page of a long document;
     `on_abandoned` is called when hidden chunks must be swept.
@@ -171,7 +171,10 @@ class Preparation:
     def _split(self, writes: Sequence[Write]) -> Iterator[list[tuple[int, Chunk]]]:
         documents = [write.document for write in writes]
         sources = (Source(one.text, is_markdown(one.uri), is_csv(one.uri)) for one in documents)
-        return split(sources, max_tokens=self._max_tokens, count=self._embedder.count_tokens)
+        # Read in the thread that takes the first chunk: it may load the model.
+        longest = self._embedder.longest_text() or self._max_tokens
+        max_tokens = min(self._max_tokens, longest)
+        yield from split(sources, max_tokens=max_tokens, count=self._embedder.count_tokens)
 
 
 def context(title: str, heading: str) -> str:

@@ -25,6 +25,7 @@ class RankingSettings(Struct, frozen=True):
 
     candidates: int
     alpha: float
+    alpha_contextual: float
     k1: float
     b: float
     title_weight: float

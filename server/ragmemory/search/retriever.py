@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from ragmemory.embedders.calibration import CosineScale
     from ragmemory.search.index.bigrams import WordSequences
     from ragmemory.search.index.bm25 import BM25Scores
     from ragmemory.search.index.chunk_index import ChunkIndex
@@ -80,12 +81,13 @@ class Retriever:
         allowed: NDArray[np.int64] | None,
         boosted: set[int],
         top_k: int,
+        scale: CosineScale,
     ) -> list[Scored]:
         """The best `top_k` chunks, best first, without near-duplicates.
 
         `vector` is (d,) float32, unit length; None searches by words alone. `allowed` are the ids of the
         chunks that match the filter; None allows all. `boosted` are the ids of the chunks that contain the
-        quoted phrases and prefixes; they come first.
+        quoted phrases and prefixes; they come first. `scale` is that of the vectors' model.
         """
         import numpy as np
 
@@ -111,11 +113,12 @@ class Retriever:
         passages = ((place, sequences.pairs(place)) for place in order.tolist())
         best = without_duplicates(passages, self.settings.duplicate_overlap, top_k)
         found = cosines[best] if cosines is not None else None
-        mean_cosine = index.vectors.mean_cosine(vector) if vector is not None else 0.0
+        mean = index.vectors.mean_cosine(vector) if vector is not None else 0.0
         coverage = np.zeros(len(best), np.float32)
         if has_content_words(query.text):
             coverage = lexical.coverage(rows)[best]
-        scores = relevance(coverage, found, mean_cosine, is_boosted[best])
+        placed = None if found is None else scale.to_local(found)
+        scores = relevance(coverage, placed, scale.to_local(np.full(1, mean)).item(), is_boosted[best])
         ids = index.rows.take(rows, lambda segment: segment.chunk_ids)[best].tolist()
         similar = found.tolist() if found is not None else [0.0] * len(best)
         return [Scored(*one) for one in zip(ids, scores.tolist(), similar, bm25[best].tolist(), strict=True)]

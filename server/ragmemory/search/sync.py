@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from ragmemory.embedders.calibration import CosineScale
     from ragmemory.search.queries import ParsedQuery
 
 logger = logging.getLogger(__name__)
@@ -318,6 +319,7 @@ class IndexSync:
         allowed: list[int] | None,
         boosted: set[int],
         top_k: int,
+        scale: CosineScale,
     ) -> list[Scored]:
         """Search the index as it is now; see `Retriever.search`."""
         while True:
@@ -327,7 +329,9 @@ class IndexSync:
                 dimensions = self._index.dimensions
                 if vector is not None and len(vector) != dimensions:
                     raise EmbedderMismatch(self._identity, dimensions, self._identity, len(vector))
-                search = partial(_search, Retriever(self._index), query, vector, allowed, boosted, top_k)
+                search = partial(
+                    _search, Retriever(self._index), query, vector, allowed, boosted, top_k, scale
+                )
                 try:
                     return await to_thread.run_sync(search)
                 except DamagedFile as error:
@@ -342,8 +346,9 @@ def _search(
     allowed: list[int] | None,
     boosted: set[int],
     top_k: int,
+    scale: CosineScale,
 ) -> list[Scored]:
     import numpy as np
 
     ids = None if allowed is None else np.array(allowed, np.int64)
-    return retriever.search(query, vector, ids, boosted, top_k)
+    return retriever.search(query, vector, ids, boosted, top_k, scale)

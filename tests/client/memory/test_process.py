@@ -60,6 +60,12 @@ def test_an_embedder_that_uses_the_models_key_gets_it(tmp_path: Path) -> None:
     assert environment(settings, NEEDED | openai) == NEEDED | {"OPENAI_BASE_URL": "http://host/v1"}
 
 
+def test_a_server_that_downloads_models_learns_from_where(tmp_path: Path) -> None:
+    mirror = {"HF_ENDPOINT": "https://mirror.example", "HF_HUB_OFFLINE": "1"}
+    assert environment(settings_in(tmp_path), NEEDED | mirror) == NEEDED
+    assert environment(settings_in(tmp_path, embedder__kind="fastembed"), NEEDED | mirror) == NEEDED | mirror
+
+
 def test_every_table_of_the_memorys_settings_reaches_the_server() -> None:
     tables = msgspec.toml.decode(resources.files("ragconfig").joinpath("memory.toml").read_bytes(), type=dict)
     for table in tables:

@@ -22,7 +22,19 @@ def server() -> Iterator[EmbeddingsServer]:
 
 def settings(url: str, **changes: object) -> EmbedderSettings:
     values = {"kind": "openai", "model": "small", "base_url": url, "key_file": "", "batch": 2}
-    return msgspec.convert({**values, "timeout_seconds": 5.0, "retries": 2, **changes}, EmbedderSettings)
+    values |= {"threads": 1, "fastembed_model": "", "openai_model": ""}
+    return msgspec.convert(
+        {
+            **values,
+            "timeout_seconds": 5.0,
+            "retries": 2,
+            "threads": 1,
+            "fastembed_model": "",
+            "openai_model": "",
+            **changes,
+        },
+        EmbedderSettings,
+    )
 
 
 @pytest.fixture

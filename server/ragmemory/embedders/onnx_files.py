@@ -1,0 +1,173 @@
+"""The files of ONNX models, for fastembed: in a folder that the user names, or in the cache, by a name.
+
+A named model is downloaded only if the caller says so. Heavy: importing fastembed takes a second.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import logging
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import msgspec
+
+from ragconfig.home import UnknownHome, private_folder, user_path
+
+logger = logging.getLogger(__name__)
+
+# Where exporters put the model in its folder, the usual place first.
+USUAL_FILES = ("onnx/model.onnx", "model.onnx")
+TOKENIZER = "tokenizer.json"
+TOKENIZER_CONFIG = "tokenizer_config.json"
+# sentence-transformers' records of how the vectors of tokens become one, and of prefixes.
+POOLING = "1_Pooling/config.json"
+PROMPTS = "config_sentence_transformers.json"
+# The first and the last bytes of a file, which identify it: a gigabyte would take a second to hash.
+HASHED_BYTES = 1 << 20
+SHOWN_NAMES = 3
+
+
+class ModelUnusable(Exception):
+    """Why a model cannot be used, as the end of a sentence, and what to do about it."""
+
+    def __init__(self, reason: str, hint: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.hint = hint
+
+
+class Family(Protocol):
+    """fastembed's `TextEmbedding` or `TextCrossEncoder`."""
+
+    def list_supported_models(self) -> list[dict[str, Any]]: ...
+
+    def download_files_from_huggingface(
+        self, hf_source_repo: str, cache_dir: str, extra_patterns: list[str], local_files_only: bool
+    ) -> str: ...
+
+
+class Listed(NamedTuple):
+    """A model in fastembed's list, and the folder of its files."""
+
+    name: str
+    folder: Path
+
+
+def as_folder(model: str) -> Path | None:
+    """The folder that a setting names, absolute; None if it names a model. Raises UnknownHome."""
+    is_path = model.startswith((".", "~", os.sep)) or Path(model).is_absolute()
+    return user_path(model) if is_path else None
+
+
+def identity_of(model: str) -> str:
+    """Names a model in the memory: two models with different vectors have different identities. Light."""
+    try:
+        folder = as_folder(model)
+        if folder is None:
+            return model.rpartition("/")[2].lower()
+        digest = hashlib.sha256()
+        for name in (model_file(folder), TOKENIZER, TOKENIZER_CONFIG, POOLING, PROMPTS):
+            file = folder / name
+            if file.exists():
+                size = file.stat().st_size
+                digest.update(f"{name} {size}\n".encode())
+                with file.open("rb") as content:
+                    digest.update(content.read(HASHED_BYTES))
+                    content.seek(max(0, size - HASHED_BYTES))
+                    digest.update(content.read(HASHED_BYTES))
+        return f"{folder.name}@{digest.hexdigest()[:8]}"
+    except (OSError, ModelUnusable):  # Loading the model says what is wrong.
+        return model
+
+
+def model_file(folder: Path) -> str:
+    """The ONNX file of a folder, relative to it. Raises ModelUnusable."""
+    if not folder.is_dir():
+        raise ModelUnusable(f"the folder {folder} does not exist", "Name the folder of a model.")
+    found = [name for name in USUAL_FILES if (folder / name).is_file()]
+    others = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.onnx"))
+    if not found and len(others) != 1:
+        holds = f"several ONNX files ({', '.join(others[:SHOWN_NAMES])})" if others else "no ONNX file"
+        raise ModelUnusable(f"{folder} holds {holds}", f"It should hold one model, as {USUAL_FILES[0]}.")
+    return (found or others)[0]
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """A file of the model's folder; empty if there is none. Raises ModelUnusable."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=dict)
+    except FileNotFoundError:
+        return {}
+    except (OSError, msgspec.DecodeError) as error:
+        raise ModelUnusable(f"{path} cannot be read ({error})", "Copy or download the model again.") from None
+
+
+@contextmanager
+def using_fastembed() -> Iterator[None]:
+    """For all calls of fastembed: whatever they raise is raised as ModelUnusable."""
+    if importlib.util.find_spec("fastembed") is None:
+        install = f"Install it: {sys.executable} -m pip install 'ragchat[fastembed]'"
+        raise ModelUnusable("the package fastembed is not installed", install)
+    try:
+        from loguru import logger as fastembeds
+
+        # What it logs is said again by the exception.
+        fastembeds.disable("fastembed")
+        yield
+    except UnknownHome as error:
+        raise ModelUnusable(f"there is no folder {error.filename}", "Name the folder of a model.") from None
+    except ModelUnusable:
+        raise
+    except Exception as error:  # From fastembed, onnxruntime, tokenizers and a damaged or unusual model.
+        reason = f"it cannot be loaded ({first_line(error)})"
+        raise ModelUnusable(reason, "Download or export the model again, or choose another one.") from error
+
+
+def listed(family: Family, wanted: str, cache: Path, *, may_download: bool) -> Listed:
+    """A model by its name in fastembed's list, with or without the organization. Raises ModelUnusable."""
+    models = {entry["model"]: entry for entry in family.list_supported_models()}
+    names = {name.lower(): name for name in models} | {
+        name.rpartition("/")[2].lower(): name for name in models
+    }
+    name = names.get(wanted.lower())
+    if name is None:
+        near = list(dict.fromkeys(names[one] for one in get_close_matches(wanted.lower(), names, 6, 0.4)))
+        hint = f"Near names: {', '.join(near[:SHOWN_NAMES])}. " if near else ""
+        reason = f"fastembed knows {len(models)} models, and this is none of them"
+        raise ModelUnusable(reason, f"{hint}A folder with an ONNX model works too.")
+    entry = models[name]
+    files = [entry["model_file"], *entry["additional_files"]]
+    source = entry["sources"]["hf"]
+    try:
+        folder = family.download_files_from_huggingface(source, str(cache), files, local_files_only=True)
+        if all(Path(folder, file).exists() for file in files):
+            return Listed(name, Path(folder))
+    except Exception as error:
+        logger.debug("%s is not in %s: %s", source, cache, first_line(error))
+    size = f"{entry['size_in_GB'] * 1000:,.0f} MB"
+    if not may_download:
+        reason = f"its files ({size}) are not on this machine yet"
+        raise ModelUnusable(reason, "`ragchat memory reembed` downloads them, as does loading a document.")
+    logger.warning("Downloading the model %s (%s) from %s to %s", name, size, source, cache)
+    private_folder(cache)
+    try:
+        folder = family.download_files_from_huggingface(source, str(cache), files, local_files_only=False)
+    except Exception as error:
+        reason = f"{source} cannot be downloaded ({first_line(error)})"
+        hint = f"Check the network, or name the folder of a model on this machine. Downloads go to {cache}."
+        raise ModelUnusable(reason, hint) from error
+    logger.warning("The model %s is complete.", name)
+    return Listed(name, Path(folder))
+
+
+def first_line(error: Exception) -> str:
+    """What an exception says, for the middle of a sentence."""
+    lines = str(error).strip().splitlines()
+    return lines[0].rstrip(".:") if lines else type(error).__name__
