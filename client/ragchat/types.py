@@ -198,8 +198,8 @@ class Turn(Struct, frozen=True):
 
     @property
     def sources(self) -> list[Citation]:
-        """The passages that the answer shows: the cited ones, or the nearest."""
-        return [*self.citations, *self.nearest]
+        """The passages that the answer shows: the cited ones; without a model also the nearest."""
+        return [*self.citations, *(self.nearest if self.model == OFFLINE else [])]
 
     def public(self) -> dict[str, Any]:
         """The JSON of `ragchat ask --json`."""

@@ -404,8 +404,8 @@ def test_every_packaged_key_stands_under_a_comment(name: str) -> None:
 
 
 def test_the_packaged_prompts_are_there() -> None:
-    for name in ("system.md", "passages.md"):
-        assert resources.files("ragconfig").joinpath(name).read_text(encoding="utf-8").strip()
+    for name in ("system.md", "passages.md", "no_passages.md", "nearest.md", "missing.md"):
+        assert resources.files("ragconfig").joinpath("prompts", name).read_text(encoding="utf-8").strip()
 
 
 def test_a_whole_number_is_a_number_too(home: Path) -> None:

@@ -136,6 +136,11 @@ def nearest_windows(windows: Sequence[Window], similarities: Sequence[float]) ->
     return chosen
 
 
+def passage_terms(hit: Hit) -> frozenset[str]:
+    """Those of a whole passage and of all that names it."""
+    return _terms(f"{_names(hit)} {hit.full_text}")
+
+
 def _units(hit: Hit) -> list[Unit]:
     """The units of a passage, in places of its text; rows of a table that it continues have its header."""
     context = len(hit.context)

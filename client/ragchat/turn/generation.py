@@ -11,13 +11,12 @@ from ragchat.llm.client import Model
 from ragchat.llm.completion import Completion
 from ragchat.llm.errors import EmptyAnswer, ModelError, ModelTimedOut, ToolRoundsUsedUp
 from ragchat.memory.types import ToolResult
-from ragchat.offline.answer import EMPTY_MEMORY
 from ragchat.sanitize import one_line
 from ragchat.turn.citations import Checked, check
+from ragchat.turn.grounding import Grounding
 from ragchat.turn.limits import TurnLimits
 from ragchat.turn.passages import Passages, judge, quote
 from ragchat.turn.prompt import Prompt, Prompts, build
-from ragchat.turn.retrieval import Retrieval
 from ragchat.turn.tools import Approve, Toolbox
 from ragchat.types import (
     NOT_GROUNDED,
@@ -56,7 +55,7 @@ class Answerer:
 async def generate(
     question: str,
     history: Sequence[Turn],
-    retrieval: Retrieval,
+    grounding: Grounding,
     answerer: Answerer,
     limits: TurnLimits,
     emit: Emit,
@@ -66,21 +65,25 @@ async def generate(
     prompt = build(
         question,
         history,
-        retrieval.candidates,
+        grounding,
         answerer.prompts,
         limits.budget,
         tools_tokens=tokens.prompt_at_most(tools),
     )
     emit(Retrieved(prompt.passages.candidates))
-    if retrieval.empty:
-        emit(Notice(EMPTY_MEMORY))
     if text := _dropped(prompt.dropped_turns, history):
         emit(Notice(text))
     exchange = await _converse(answerer, tools, prompt, limits, emit)
     hits = exchange.passages.numbered()
     checked = check(exchange.text, hits)
+    cited = [hits[n] for n in dict.fromkeys(c.n for c in checked.citations if c.verified is not False)]
+    grounded = bool(cited) and grounding.holds_answer(cited)
+    nearest = [] if grounded else grounding.nearest(hits)
+    missing = grounding.missing(cited or list(hits.values())) if hits else []
     for text in _flaws(checked):
         emit(Notice(text))
+    if missing and cited and not grounded:
+        emit(Notice(f"Not mentioned in the cited passages: {', '.join(missing)}."))
     ungrounded = "" if hits else f"\n\n{NOT_GROUNDED}"
     if ungrounded:
         emit(Delta(ungrounded))
@@ -88,7 +91,9 @@ async def generate(
         exchange.text + ungrounded,
         checked.citations,
         exchange.passages.candidates,
-        grounded=bool(hits),
+        grounded=grounded,
+        nearest=nearest,
+        missing=missing,
         model=answerer.model.name,
         usage=exchange.usage,
         passages_tokens=exchange.passages.tokens,

@@ -17,14 +17,17 @@ from ragchat.errors import PromptUnreadable
 from ragchat.llm import tokens
 from ragchat.llm.errors import QuestionTooLong
 from ragchat.turn.conversation import history_messages, newest_that_fit
+from ragchat.turn.grounding import Grounding, State
 from ragchat.turn.limits import Budget
 from ragchat.turn.passages import Passages, number, quote
-from ragchat.types import Candidate, Message, Turn
+from ragchat.types import Message, Turn
 from ragconfig.regular_files import read_regular
 from ragconfig.settings import Settings
 
 # Of a prompt file: far more than the context of any model.
 LARGEST_BYTES = 1 << 20
+# Words of the question that the prompt names as missing.
+MAX_MISSING = 10
 
 
 class PromptSettings(Struct):
@@ -38,7 +41,9 @@ class Prompts:
 
     system: str
     passages: str  # introduction of the quoted passages
-    no_passages: str  # in their place if there are none
+    nearest: str  # added to it if they only come close
+    missing: str  # added to it if they lack {words} of the question
+    no_passages: str  # in the place of passages if there are none
 
 
 @dataclass(frozen=True)
@@ -57,13 +62,17 @@ def load_prompts(settings: Settings) -> Prompts:
     return Prompts(
         system=_read("system", files.system),
         passages=_read("passages", files.passages),
+        nearest=_read("nearest", ""),
+        missing=_read("missing", ""),
         no_passages=_read("no_passages", ""),
     )
 
 
 def _read(name: str, file: str) -> str:
     if not file:
-        return resources.files("ragconfig").joinpath(f"{name}.md").read_text(encoding="utf-8").strip()
+        return (
+            resources.files("ragconfig").joinpath("prompts", f"{name}.md").read_text(encoding="utf-8").strip()
+        )
     try:
         return read_regular(Path(file).expanduser(), LARGEST_BYTES).decode("utf-8-sig").strip()
     except OSError as error:
@@ -77,7 +86,7 @@ def _read(name: str, file: str) -> str:
 def build(
     question: str,
     history: Sequence[Turn],
-    candidates: Sequence[Candidate],
+    grounding: Grounding,
     prompts: Prompts,
     budget: Budget,
     *,
@@ -89,16 +98,17 @@ def build(
     a quarter of the room is left for it.
     """
     frame = [{"role": "system", "content": prompts.system}, {"role": "user", "content": question}]
-    introduction = tokens.at_most(prompts.passages) + tokens.at_most(prompts.no_passages)
-    room = budget.context - budget.answer - tools_tokens - tokens.prompt_at_most(frame) - introduction
+    introduction = _introduction(grounding, prompts)
+    introductions = tokens.at_most(introduction) + tokens.at_most(prompts.no_passages)
+    room = budget.context - budget.answer - tools_tokens - tokens.prompt_at_most(frame) - introductions
     if room < 0:
         asked = tokens.at_most(question)
         raise QuestionTooLong(asked, max(0, room + asked))
     for_passages = min(budget.passages, room * 3 // 4 if history else room)
-    passages = number(candidates, for_passages)
+    passages = number(grounding.candidates, for_passages)
     kept = newest_that_fit(history, room - passages.tokens)
     hits = passages.numbered()
-    quoted = f"{prompts.passages}\n\n{quote(hits)}" if hits else prompts.no_passages
+    quoted = f"{introduction}\n\n{quote(hits)}" if hits else prompts.no_passages
     messages: list[Message] = [
         {"role": "system", "content": prompts.system},
         *history_messages(kept),
@@ -106,3 +116,15 @@ def build(
         {"role": "user", "content": f"{quoted}\n\n{question}"},
     ]
     return Prompt(messages, passages, len(history) - len(kept), tokens.prompt_at_most(messages))
+
+
+def _introduction(grounding: Grounding, prompts: Prompts) -> str:
+    """The text before the passages. Of the notes in it, only the user's own words vary."""
+    hits = [candidate.hit for candidate in grounding.candidates if candidate.used]
+    missing = grounding.missing(hits)[:MAX_MISSING]
+    notes = [
+        prompts.passages,
+        *([prompts.nearest] if grounding.state is State.NEAREST else []),
+        *([prompts.missing.format(words=", ".join(missing))] if missing else []),
+    ]
+    return " ".join(notes)

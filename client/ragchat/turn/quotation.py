@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import anyio
 
 from ragchat.errors import RagChatError
-from ragchat.offline.answer import is_grounded, nothing, quote_windows, terms_of
-from ragchat.offline.evidence import Question
-from ragchat.offline.windows import Window, best_windows, nearest_windows, windows_to_compare
+from ragchat.offline.answer import nothing, quote_windows
+from ragchat.offline.windows import Window, nearest_windows, windows_to_compare
+from ragchat.turn.grounding import State, is_far, judge_passages
 from ragchat.turn.limits import RetrievalLimits
 from ragchat.turn.retrieval import Memory, Retrieval
 from ragchat.types import Answer
@@ -17,10 +15,9 @@ from ragconfig.text_rules import with_words_replaced
 
 # Passages whose windows are compared with the question by their meaning. More passages find hardly more.
 COMPARED_PASSAGES = 60
-# A question is far from memory if the quoted text holds less of its words, and no window is as similar. Of
+# A question is far from memory if the passages have hardly a word of it, and no window is as similar. Of
 # questions that have nothing to do with memory, half have such a similarity or less; of those put in other
 # words than memory's, which have no word in common with it either, nearly none would be lost.
-FAR_COVERAGE = 0.1
 FAR_SIMILARITY = 0.3
 
 
@@ -28,15 +25,15 @@ async def answer_offline(
     question: str, query: str, retrieval: Retrieval, memory: Memory, limits: RetrievalLimits
 ) -> Answer:
     """Quote memory; see `offline.answer`. Memory is asked again only if the first passages are no answer."""
-    query = with_words_replaced(query, retrieval.corrections)
-    asked = Question.of(with_words_replaced(question, retrieval.corrections), query, retrieval.weights)
-    candidates = retrieval.candidates
-    windows = best_windows(asked, [candidate.hit for candidate in candidates])
-    if is_grounded(asked, windows):
+    grounding = judge_passages(question, query, retrieval)
+    asked, windows, candidates = grounding.question, grounding.windows, retrieval.candidates
+    if grounding.state is State.GROUNDED:
         return quote_windows(asked, windows, candidates, grounded=True)
+    query = with_words_replaced(query, retrieval.corrections)
     similar = await _most_similar(query, memory, limits) if candidates else []
     nearest = similar or windows
-    if not nearest or (similar and _is_far(asked, windows, similar)):
+    is_similar = not similar or max(window.score for window in similar) >= FAR_SIMILARITY
+    if not nearest or (not is_similar and is_far(asked, [*windows, *similar])):
         return nothing(candidates, empty=retrieval.empty)
     return quote_windows(asked, nearest, candidates, grounded=False)
 
@@ -52,8 +49,3 @@ async def _most_similar(query: str, memory: Memory, limits: RetrievalLimits) -> 
             )
     except (RagChatError, TimeoutError):
         return []
-
-
-def _is_far(question: Question, windows: Sequence[Window], similar: Sequence[Window]) -> bool:
-    coverage = question.coverage(terms_of([*windows, *similar]), is_expected=True)
-    return coverage < FAR_COVERAGE and max(window.score for window in similar) < FAR_SIMILARITY

@@ -11,9 +11,11 @@ import time
 from collections.abc import Sequence
 
 from ragchat.formatting import utc_now
+from ragchat.offline.answer import EMPTY_MEMORY
 from ragchat.offline.small_talk import small_talk
 from ragchat.turn.followup import search_text
 from ragchat.turn.generation import Answerer, generate
+from ragchat.turn.grounding import judge_passages
 from ragchat.turn.limits import TurnLimits
 from ragchat.turn.quotation import answer_offline
 from ragchat.turn.retrieval import Memory, Retrieval, retrieve
@@ -100,7 +102,10 @@ async def _answer(
     if retrieval.notice:
         emit(Notice(retrieval.notice))
     if answerer is not None:
-        return await generate(question, history, retrieval, answerer, limits, emit)
+        if retrieval.empty:
+            emit(Notice(EMPTY_MEMORY))
+        grounding = judge_passages(question, query, retrieval)
+        return await generate(question, history, grounding, answerer, limits, emit)
     answer = await answer_offline(question, query, retrieval, memory, limits.retrieval)
     emit(Retrieved(answer.candidates))
     emit(Delta(answer.text))

@@ -35,7 +35,7 @@ from tests.support.openai_server import OpenAIServer, Reply
 from tests.support.turns import QUERY_TOOL, ListMemory, hit, notices, only, turn
 
 LIMITS = TurnLimits(RetrievalLimits(top_k=8, min_score=0.3, seconds=5.0), Budget(8000, 500, 2000), rounds=2)
-PROMPTS = Prompts("Be kind.", "Passages:", "No passages.")
+PROMPTS = Prompts("Be kind.", "Passages:", "Nearest.", "Missing: {words}.", "No passages.")
 SKY = hit("The sky is blue because of Rayleigh scattering.", chunk_id=1)
 SEA = hit("The sea is blue because water absorbs red light.", chunk_id=2)
 TEA = hit("Tea is hot.", chunk_id=3, score=0.1)
@@ -128,6 +128,19 @@ async def test_a_citation_of_no_passage_has_a_notice_and_is_traced() -> None:
     assert notices(events) == ["The answer cites [4], but no such passage was given."]
 
 
+async def test_a_model_learns_that_the_passages_only_come_close_and_the_turn_says_so() -> None:
+    reply = Reply("The passages name no price [1].")
+    memory = ListMemory([TEA, SKY])
+    answered, events, server = await model_turn("What does blue paint cost in Zagreb?", memory, reply)
+    content = server.requests[0]["messages"][-1]["content"]
+    assert content.startswith("Passages: Nearest. Missing: paint, Zagreb.")
+    assert not answered.grounded
+    assert [found.chunk_id for found in answered.citations] == [3]
+    assert [(found.n, found.chunk_id) for found in answered.nearest] == [(2, 1)]
+    assert answered.missing == ["blue", "paint", "Zagreb"]  # of the cited passage
+    assert notices(events) == ["Not mentioned in the cited passages: blue, paint, Zagreb."]
+
+
 async def test_offline_an_answer_says_that_nothing_is_relevant() -> None:
     answered, _ = await offline_turn("Ferrets?", ListMemory([TEA]))
     assert (answered.answer, answered.grounded, answered.citations) == (NOTHING, False, [])
@@ -153,6 +166,23 @@ async def test_offline_small_talk_has_a_reply_and_memory_is_not_asked() -> None:
 async def test_a_model_answers_small_talk_itself() -> None:
     answered, _, _ = await model_turn("thanks", ListMemory([SKY]), Reply("My pleasure."))
     assert answered.answer == "My pleasure."
+
+
+@pytest.mark.parametrize(
+    "reply", ["Scattering.", "Scattering [4].", '"The sky is green because" [1].', "Hot [2]."]
+)
+async def test_an_answer_is_not_grounded_if_it_cites_no_passage_that_holds_what_is_asked(reply: str) -> None:
+    tea = hit("Tea is hot.", chunk_id=3)
+    answered, _, _ = await model_turn("Why is the sky blue?", ListMemory([SKY, tea]), Reply(reply))
+    assert not answered.grounded
+    assert [found.chunk_id for found in answered.nearest] == [1]
+    assert NOT_GROUNDED not in answered.answer
+
+
+async def test_words_of_earlier_questions_are_no_evidence() -> None:
+    history = [turn("Why is the sky blue?")]
+    answered, _, _ = await model_turn("and Saturn?", ListMemory([SKY]), Reply("Blue [1]."), history=history)
+    assert (answered.grounded, answered.missing) == (False, ["Saturn"])
 
 
 async def test_an_answer_from_an_empty_memory_says_so() -> None:

@@ -49,9 +49,13 @@ def why(turn: Turn) -> Iterator[RenderableType]:
 
 
 def _lacking(turn: Turn) -> str:
+    if not turn.citations and not turn.nearest:
+        return "memory has nothing on the topic"
+    if turn.model != OFFLINE and not turn.citations:
+        return "the answer cites none of the passages"
     if turn.missing:
-        return f"the nearest passages do not mention {', '.join(turn.missing)}"
-    return "no passage clearly holds what is asked" if turn.sources else "memory has nothing on the topic"
+        return f"the passages do not mention {', '.join(turn.missing)}"
+    return "no passage clearly holds what is asked"
 
 
 def times(timings: dict[str, float]) -> str:
