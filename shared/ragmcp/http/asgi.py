@@ -1,14 +1,14 @@
 """The server's half of MCP over HTTP, as ASGI applications.
 
 It decides the era of each request. `server` answers modern requests: one POST, one request, one response, no
-state. Legacy requests go to `ragmcp.legacy.http_server`. `access` decides which clients may connect.
+state. Legacy requests go to `sessions` and `sse_server` in `ragmcp.legacy`.
 Source: 2026-07-28 basic/transports/streamable-http.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from typing import Any, Protocol, Self, TypeAlias
 
 import anyio
@@ -19,7 +19,7 @@ from ragmcp.http.errors import BodyTooSlow, HttpMethodNotAllowed, NotAcceptable,
 from ragmcp.http.exchange import EVENTS, JSON, ClientGone, Exchange, Receive, Scope, Send
 from ragmcp.http.limits import HttpLimits, Streams
 from ragmcp.http.server import ModernRequests
-from ragmcp.older_revisions import find_legacy
+from ragmcp.older_revisions import find_legacy, require_legacy
 from ragmcp.peer import Channel
 from ragmcp.protocol import headers
 from ragmcp.protocol.jsonrpc import Id, Request
@@ -30,17 +30,24 @@ __all__ = ["Endpoint", "HttpLimits", "RequestRecord"]
 
 
 class LegacyRequests(Protocol):
-    """What `ragmcp.legacy.http_server` adds to an endpoint."""
+    """What `ragmcp.legacy.sessions` adds to an endpoint."""
 
     @property
-    def session_count(self) -> int: ...
+    def count(self) -> int: ...
     async def run(self) -> None: ...
     def close(self) -> None: ...
     def claims(self, exchange: Exchange) -> bool: ...
     async def post(self, exchange: Exchange, body: bytes) -> None: ...
     async def serve(self, exchange: Exchange) -> None: ...
-    async def sse(self, exchange: Exchange, scope: Scope) -> None: ...
-    async def messages(self, exchange: Exchange, scope: Scope) -> None: ...
+
+
+class SseRequests(Protocol):
+    """What `ragmcp.legacy.sse_server` adds."""
+
+    @property
+    def count(self) -> int: ...
+    async def listen(self, exchange: Exchange) -> None: ...
+    async def post(self, exchange: Exchange) -> None: ...
 
 
 class OtherRequest(Protocol):
@@ -76,8 +83,10 @@ class Endpoint:
         self._dispatcher = Dispatcher(server, limits, on_answered)
         self._modern = ModernRequests(self._dispatcher)
         self._legacy: LegacyRequests | None = None
-        if (older := find_legacy("http_server")) is not None:
-            self._legacy = older.LegacyRequests(self._dispatcher)
+        self._sse: SseRequests | None = None
+        if (sessions := find_legacy("sessions")) is not None:
+            self._legacy = sessions.Sessions(self._dispatcher)
+            self._sse = require_legacy("sse_server").SseSessions(self._dispatcher)
         self._server = server
         self._parse_other = parse_other
         self._stack = AsyncExitStack()
@@ -87,7 +96,7 @@ class Endpoint:
     @property
     def session_count(self) -> int:
         """How many legacy sessions there are."""
-        return self._legacy.session_count if self._legacy else 0
+        return (self._legacy.count if self._legacy else 0) + (self._sse.count if self._sse else 0)
 
     @property
     def stream_count(self) -> int:
@@ -127,23 +136,23 @@ class Endpoint:
 
     async def sse(self, scope: Scope, receive: Receive, send: Send) -> None:
         """GET /sse of 2024-11-05. POST /messages must be in the same folder of the URL."""
-        await self._enter(self._legacy.sse if self._legacy else _serve_nothing, scope, receive, send)
+        await self._enter(self._sse.listen if self._sse else _serve_nothing, scope, receive, send)
 
     async def messages(self, scope: Scope, receive: Receive, send: Send) -> None:
         """POST /messages of 2024-11-05."""
-        await self._enter(self._legacy.messages if self._legacy else _serve_nothing, scope, receive, send)
+        await self._enter(self._sse.post if self._sse else _serve_nothing, scope, receive, send)
 
     async def _enter(
-        self, serve: Callable[[Exchange, Scope], Awaitable[None]], scope: Scope, receive: Receive, send: Send
+        self, serve: Callable[[Exchange], Awaitable[None]], scope: Scope, receive: Receive, send: Send
     ) -> None:
         exchange = Exchange(scope, receive, send, self._limits, self._streams)
         self._open.add(exchange)
         try:
             with exchange.scope:
-                await self._try(serve, exchange, scope)
+                await self._try(serve, exchange)
             if exchange.late:
                 await self._dispatcher.refuse(exchange, BodyTooSlow(self._limits.body_seconds))
-            elif self._dispatcher.closing.is_set() and exchange.scope.cancelled_caught:
+            elif exchange.scope.cancelled_caught:
                 await self._cut_off(exchange)
         finally:
             exchange.close()
@@ -151,29 +160,28 @@ class Endpoint:
             if not self._open:
                 self._empty.set()
 
-    async def _try(
-        self, serve: Callable[[Exchange, Scope], Awaitable[None]], exchange: Exchange, scope: Scope
-    ) -> None:
+    async def _try(self, serve: Callable[[Exchange], Awaitable[None]], exchange: Exchange) -> None:
         try:
             if self._dispatcher.closing.is_set():
                 raise ServerLeaving
             exchange.check_headers()
-            await serve(exchange, scope)
+            await serve(exchange)
         except ClientGone:
             pass
         except RemoteProtocolError as error:
             await self._dispatcher.refuse(exchange, error)
 
     async def _cut_off(self, exchange: Exchange) -> None:
-        """Answer a request that shutdown cancelled: end its stream, or send an error."""
+        """End the stream of a cancelled request, or send an error if shutdown cancelled it."""
         if exchange.streaming:
-            await exchange.finish()
-        elif not exchange.finished:
+            with suppress(ClientGone):
+                await exchange.finish()
+        elif self._dispatcher.closing.is_set() and not exchange.finished:
             await self._dispatcher.refuse(exchange, ServerLeaving())
 
     # The MCP endpoint
 
-    async def _serve(self, exchange: Exchange, _: Scope) -> None:
+    async def _serve(self, exchange: Exchange) -> None:
         if exchange.method == "POST":
             await self._post(exchange)
         elif self._legacy is not None:
@@ -199,5 +207,5 @@ class Endpoint:
             await self._modern.post(exchange, body, exchange.header(headers.PROTOCOL_VERSION) or "")
 
 
-async def _serve_nothing(exchange: Exchange, _: Scope) -> None:
+async def _serve_nothing(exchange: Exchange) -> None:
     raise HttpMethodNotAllowed(exchange.method, ())

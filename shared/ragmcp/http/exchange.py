@@ -46,30 +46,12 @@ class ClientGone(Exception):
 class Exchange:
     """One request and its response."""
 
-    __slots__ = (
-        "_body",
-        "_counted",
-        "_header_list",
-        "_limits",
-        "_lock",
-        "_receive",
-        "_send",
-        "_streams",
-        "client",
-        "extra",
-        "finished",
-        "headers",
-        "late",
-        "method",
-        "mute",
-        "scope",
-        "streaming",
-    )
-
     def __init__(
         self, scope: Scope, receive: Receive, send: Send, limits: HttpLimits, streams: Streams
     ) -> None:
         self.method: str = scope["method"]
+        self.path: str = scope["path"]
+        self.query: bytes = scope["query_string"]
         self.client = client_address(scope)
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
         # All work for the request; cancelled when the client has disconnected.

@@ -1,4 +1,8 @@
-"""One legacy session over HTTP: its connection, its streams, and the channel back to its client."""
+"""One legacy session over HTTP: its requests, its streams, and the channel back to its client.
+
+A lost response does not cancel the call: it goes on, and the client gets the rest with a GET.
+Source: 2025-11-25 basic/transports, "Streamable HTTP".
+"""
 
 from __future__ import annotations
 
@@ -11,15 +15,19 @@ from typing import Any
 import anyio
 from msgspec import Raw
 
-from ragmcp.errors import ConnectionClosed, InvalidRequest
+from ragmcp.errors import ConnectionClosed
+from ragmcp.http.dispatch import ClientWatch, Dispatcher
+from ragmcp.http.errors import HeaderMismatch, HttpError
 from ragmcp.http.exchange import Exchange
-from ragmcp.http.limits import SESSION_REQUESTS, HttpLimits
-from ragmcp.legacy.replay import Replay, SessionStream, parse_id
+from ragmcp.http.limits import SESSION_REQUESTS
+from ragmcp.legacy.replay import Replay, SessionStream
+from ragmcp.legacy.server import forward_changes
 from ragmcp.peer import Waiter
-from ragmcp.protocol import jsonrpc
+from ragmcp.protocol import headers, jsonrpc
 from ragmcp.protocol.connection import Answered, Cancelled, Connection, Reply, Unusable
-from ragmcp.protocol.eras import ConnectionState
+from ragmcp.protocol.eras import LATEST_MODERN, ConnectionState, Era
 from ragmcp.protocol.jsonrpc import Id, Request
+from ragmcp.server.call import Call
 
 log = logging.getLogger(__name__)
 
@@ -27,49 +35,144 @@ log = logging.getLogger(__name__)
 ID_BYTES = 24
 # Older clients do not accept an event without data. (SEP-1699)
 PRIMING_SINCE = "2025-11-25"
-# How many streams of a session can be resumed.
-MOST_STREAMS = 100
 
 
 class HttpSession:
-    """One session: its connection, its streams and its running requests."""
+    """One session: its connection, its streams, and its open exchanges, without which it is idle."""
 
-    def __init__(self, limits: HttpLimits, client: str, replay_limit: Callable[[], int]) -> None:
+    def __init__(self, dispatcher: Dispatcher, client: str, replay_limit: Callable[[], int]) -> None:
         """`client` is the address that begins it; `replay_limit` the bytes of events it may store now."""
+        limits = dispatcher.limits
         self.id = secrets.token_urlsafe(ID_BYTES)
         self.client = client
         self.used = False
+        """Whether a request or a GET followed its handshake."""
+        self.used_at = anyio.current_time()
+        self.exchanges: set[Exchange] = set()
         self.state = ConnectionState()
         self.connection: Connection[Waiter] = Connection(
             limits.message_bytes, refuses=True, most=SESSION_REQUESTS
         )
         self.closed = anyio.Event()
-        self.running: dict[Id, anyio.CancelScope] = {}
-        self.listening = False
-        # Cancelled to send the client no more notifications of changes.
-        self.forwarding = anyio.CancelScope()
-        # The open exchanges; without any the session is idle.
-        self.exchanges: set[Exchange] = set()
+        self._dispatcher = dispatcher
+        self._replay = Replay(replay_limit, limits.retry_ms)
+        self._running: dict[Id, anyio.CancelScope] = {}
+        # The client gets changes from its first GET until the scope is cancelled.
+        self._forwarding: anyio.CancelScope | None = None
+
+    @contextmanager
+    def _open(self, exchange: Exchange) -> Iterator[None]:
+        self.exchanges.add(exchange)
+        try:
+            yield
+        finally:
+            self._close(exchange)
+
+    def _close(self, exchange: Exchange) -> None:
+        self.exchanges.discard(exchange)
         self.used_at = anyio.current_time()
-        self._limits = limits
-        self._replay = Replay(replay_limit)
-        self._streams: dict[int, SessionStream] = {}
-        self._last_stream = 0
-        self._standing: list[SessionStream] = []
-        self._gets: set[anyio.CancelScope] = set()
+
+    def leave(self) -> None:
+        """Send no more requests and notifications; running requests go on."""
+        self.closed.set()
+        if self._forwarding is not None:
+            self._forwarding.cancel()
+        for waiter in self.connection.close():
+            waiter.done.set()
+        for exchange in self.exchanges:
+            if exchange.method == "GET":
+                exchange.scope.cancel()
+
+    def end(self) -> None:
+        """Cancel everything in the session."""
+        self.leave()
+        for scope in self._running.values():
+            scope.cancel()
+
+    # GET
+
+    async def listen(self, exchange: Exchange) -> None:
+        """Open a stream: a standing one, or with Last-Event-ID the rest of an earlier one.
+
+        Raises InvalidRequest for an event that is no longer stored.
+        """
+        self.used = True
+        with self._open(exchange):
+            if (last_seen := exchange.header(headers.LAST_EVENT_ID)) is not None:
+                stream, number = self._replay.find(last_seen)
+                await stream.catch_up(exchange, number)
+            else:
+                stream = self._replay.open_stream(priming=self._primes, standing=True)
+                stream.attach(exchange)
+                if self._forwarding is None:
+                    self._forwarding = anyio.CancelScope()
+                    self._dispatcher.tasks.start_soon(self._forward_changes, self._forwarding)
+                await stream.keep_alive()
+            silence = self._dispatcher.limits.keep_alive_seconds
+            try:
+                while stream.carried_by(exchange) and not await exchange.gone_within(silence):
+                    await stream.keep_alive()
+            finally:
+                stream.detach(exchange)
+            await exchange.finish()
 
     @property
-    def busy(self) -> bool:
-        """Whether an exchange is open."""
-        return bool(self.exchanges)
+    def _primes(self) -> bool:
+        return self.state.terms is not None and self.state.terms.revision >= PRIMING_SINCE
 
-    def take(self, body: bytes) -> tuple[list[Request], list[bytes]]:
+    async def _forward_changes(self, scope: anyio.CancelScope) -> None:
+        channel = SessionChannel(self, self._replay.standing_stream)
+        with scope:
+            try:
+                await forward_changes(self._dispatcher.server.broadcast, self.state, channel)
+            except Exception:  # One session must not end the others' tasks.
+                log.exception("Forwarding changes to a session failed")
+
+    # POST
+
+    async def answer(self, exchange: Exchange, body: bytes) -> None:
+        """Handle the messages of a body, and answer its requests."""
+        with self._open(exchange):
+            await self._answer(exchange, body)
+
+    async def _answer(self, exchange: Exchange, body: bytes) -> None:
+        begun = self.state.terms is not None
+        requests, replies = self._take(body)
+        self.used |= begun and bool(requests)
+        if not requests:
+            await exchange.answer(400 if replies else 202, b"".join(replies))
+            return
+        stream = self._replay.open_stream(priming=self._primes)
+        stream.attach(exchange)
+
+        def gone() -> None:
+            stream.detach(exchange)
+            self._close(exchange)
+
+        watch = ClientWatch(self._dispatcher, exchange, gone, stream.keep_alive)
+        # The last answer of a batch completes the line of the whole batch.
+        answers: list[tuple[int, bytes]] = []
+
+        async def handle(request: Request) -> None:
+            answers.append(await self._handle(exchange, stream, request, watch))
+
+        if len(requests) == 1:
+            await handle(requests[0])
+        else:
+            async with anyio.create_task_group() as tasks:
+                for request in requests:
+                    tasks.start_soon(handle, request)
+        self.connection.batches = self.state.batches
+        statuses, lines = zip(*answers, strict=True)
+        await self._send(exchange, stream, max(statuses), b"".join(lines))
+
+    def _take(self, body: bytes) -> tuple[list[Request], list[bytes]]:
         """The requests in a body, and the answers to its unusable messages. Handles all other messages."""
         requests, replies = [], []
         for event in self.connection.receive_message(body):
             match event:
                 case Request(id):
-                    self.running[id] = anyio.CancelScope()
+                    self._running[id] = anyio.CancelScope()
                     requests.append(event)
                 case Reply(line):
                     replies.append(line)
@@ -77,75 +180,46 @@ class HttpSession:
                     waiter.outcome = outcome
                     waiter.done.set()
                 case Cancelled(id):
-                    self.running[id].cancel()
+                    self._running[id].cancel()
                 case Unusable(error):
                     log.info("Ignored a message of a client: %s", error)
         return requests, replies
 
-    def close_exchange(self, exchange: Exchange) -> None:
-        """Remove an exchange that is answered, or whose client has disconnected."""
-        self.exchanges.discard(exchange)
-        self.used_at = anyio.current_time()
-
-    def leave(self) -> None:
-        """Send no more requests and notifications; running requests go on."""
-        self.closed.set()
-        self.forwarding.cancel()
-        for waiter in self.connection.close():
-            waiter.done.set()
-        for scope in self._gets:
-            scope.cancel()
-
-    def close(self) -> None:
-        """Cancel everything in the session."""
-        self.leave()
-        for scope in self.running.values():
-            scope.cancel()
-
-    # Streams
-
-    @contextmanager
-    def open_get(self) -> Iterator[anyio.CancelScope]:
-        """The scope of a GET: cancelled when its stream gets another response, or the session ends."""
-        with anyio.CancelScope() as scope:
-            self._gets.add(scope)
+    async def _handle(
+        self, exchange: Exchange, stream: SessionStream, request: Request, watch: ClientWatch
+    ) -> tuple[int, bytes]:
+        """The HTTP status and the encoded answer; b"" if none is to be sent (yet)."""
+        with self._running[request.id]:
             try:
-                yield scope
+                line, error = await self._dispatcher.handle(
+                    exchange, request, lambda: self._open_call(request, stream), self.connection.answer, watch
+                )
             finally:
-                self._gets.discard(scope)
+                del self._running[request.id]
+            # Legacy clients treat any other status as a broken transport.
+            return error.status if isinstance(error, HttpError) else 200, line
+        return 200, self.connection.forget(request.id)
 
-    def open_stream(self, *, standing: bool = False) -> SessionStream:
-        """A new stream; the `standing` ones belong to no request."""
-        self._last_stream += 1
-        priming = self.state.terms is not None and self.state.terms.revision >= PRIMING_SINCE
-        stream = SessionStream(
-            self._last_stream, self._replay, self._remember, priming=priming, retry_ms=self._limits.retry_ms
-        )
-        if standing:
-            self._standing.append(stream)
-        return stream
+    def _open_call(self, request: Request, stream: SessionStream) -> Call:
+        channel = SessionChannel(self, lambda: stream)
+        call = self._dispatcher.server.open_call(request, self.state, channel)
+        if call.era is Era.MODERN:
+            raise without_headers(request.method)
+        return call
 
-    def _remember(self, stream: SessionStream) -> None:
-        if len(self._streams) >= MOST_STREAMS:
-            current = self._standing[-1:]
-            ended = [old for old in self._streams.values() if not old.live and old not in current]
-            for old in ended[:1]:
-                del self._streams[old.number]
-                if old in self._standing:
-                    self._standing.remove(old)
-        self._streams[stream.number] = stream
-
-    def find_stream(self, event_id: str) -> tuple[SessionStream, int]:
-        """The stream of an event, and the event's number. Raises InvalidRequest."""
-        try:
-            stream, number = parse_id(event_id)
-            return self._streams[stream], number
-        except (ValueError, KeyError):
-            raise InvalidRequest("the event of Last-Event-ID is no longer stored") from None
-
-    def standing_stream(self) -> SessionStream:
-        """The stream for messages that belong to no request: the newest one that has a response."""
-        return next((stream for stream in reversed(self._standing) if stream.live), self._standing[-1])
+    async def _send(self, exchange: Exchange, stream: SessionStream, status: int, line: bytes) -> None:
+        if stream.begun:
+            await stream.send(line, last=True)
+            if exchange.streaming:  # A GET may have taken over the stream.
+                await exchange.finish()
+        elif line:
+            if self.state.terms is not None:
+                exchange.extra.append((b"mcp-session-id", self.id.encode()))
+            await exchange.answer(status, line)
+        else:
+            # A cancelled request gets no answer, but HTTP needs a response. A request whose session the
+            # client ends gets no answer either: the SDK 1.x fails on an error then.
+            await exchange.finish()
 
 
 class SessionChannel:
@@ -182,5 +256,12 @@ class SessionChannel:
 
     async def pause(self) -> None:
         """End the response, if the client will reconnect for the rest."""
-        if self._stream().resumable:
-            await self._stream().pause()
+        await self._stream().pause()
+
+
+def without_headers(method: str) -> HeaderMismatch:
+    """The error for a modern request whose headers are not those of a modern request."""
+    reason = (
+        f"must be {LATEST_MODERN!r} as in the body of this {method}, but is missing or of another revision"
+    )
+    return HeaderMismatch(headers.PROTOCOL_VERSION, reason)

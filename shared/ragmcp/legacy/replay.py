@@ -6,13 +6,18 @@ Source: 2025-11-25 basic/transports, "Resumability and Redelivery".
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Callable
 
-import anyio
 from msgspec import Struct
 
+from ragmcp.errors import InvalidRequest
 from ragmcp.http.exchange import KEEP_ALIVE, ClientGone, Exchange, event
+
+# How many streams of a session can be resumed.
+MOST_STREAMS = 100
+_EVENT_ID = re.compile(r"([0-9]{1,18})-([0-9]{1,18})")
 
 
 class _Sent(Struct, frozen=True):
@@ -22,22 +27,53 @@ class _Sent(Struct, frozen=True):
 
 
 class Replay:
-    """The latest events of a session, on all its streams, within `limit()` bytes."""
+    """The streams of a session that can be resumed, and their latest events within `limit()` bytes."""
 
-    def __init__(self, limit: Callable[[], int]) -> None:
+    def __init__(self, limit: Callable[[], int], retry_ms: int) -> None:
+        self.retry_ms = retry_ms
         self._limit = limit
         self._size = 0
-        self._last = 0
+        self._last_event = 0
         self._events: deque[_Sent] = deque()
+        self._last_stream = 0
+        self._streams: dict[int, SessionStream] = {}
+
+    def open_stream(self, *, priming: bool, standing: bool = False) -> SessionStream:
+        """A new stream; the `standing` ones belong to no request."""
+        self._last_stream += 1
+        return SessionStream(self._last_stream, self, priming=priming, standing=standing)
+
+    def standing_stream(self) -> SessionStream:
+        """The stream for messages that belong to no request: the newest one that has a response."""
+        newest_first = [stream for stream in reversed(self._streams.values()) if stream.standing]
+        return next((stream for stream in newest_first if stream.live), newest_first[0])
+
+    def find(self, event_id: str) -> tuple[SessionStream, int]:
+        """The stream of an event, and the event's number. Raises InvalidRequest."""
+        found = _EVENT_ID.fullmatch(event_id)
+        if found is None or int(found[1]) not in self._streams:
+            raise InvalidRequest("the event of Last-Event-ID is no longer stored")
+        return self._streams[int(found[1])], int(found[2])
+
+    # For the streams
+
+    def remember(self, stream: SessionStream) -> None:
+        """Let a stream that begins be resumed, if need be instead of the oldest one without a response."""
+        if len(self._streams) >= MOST_STREAMS:
+            standing = [old for old in self._streams.values() if old.standing]
+            ended = (old for old in self._streams.values() if not old.live and old not in standing[-1:])
+            if oldest := next(ended, None):
+                del self._streams[oldest.number]
+        self._streams[stream.number] = stream
 
     def next_id(self, stream: int) -> str:
         """The id of the next event: the stream's number, and the event's within the session."""
-        self._last += 1
-        return f"{stream}-{self._last}"
+        self._last_event += 1
+        return f"{stream}-{self._last_event}"
 
     def store(self, stream: int, event: bytes) -> None:
         """Store the event with the last id given, and drop the oldest events over the limit."""
-        self._events.append(_Sent(stream, self._last, event))
+        self._events.append(_Sent(stream, self._last_event, event))
         self._size += len(event)
         limit = self._limit()
         while self._size > limit:
@@ -52,39 +88,20 @@ class Replay:
         ]
 
 
-def parse_id(id: str) -> tuple[int, int]:
-    """The stream's and the event's number. Raises ValueError."""
-    stream, dash, number = id.partition("-")
-    if not (dash and stream.isascii() and stream.isdigit() and number.isascii() and number.isdigit()):
-        raise ValueError(id)
-    return int(stream[:18]), int(number[:18])
-
-
 class SessionStream:
     """One stream: its events are stored for replay, and sent at once while a response carries it.
 
     With `priming` its first event has no data; it only gives the client an id to resume from (SEP-1699).
     """
 
-    def __init__(
-        self,
-        number: int,
-        replay: Replay,
-        on_begin: Callable[[SessionStream], None],
-        *,
-        priming: bool,
-        retry_ms: int,
-    ) -> None:
-        """`on_begin` is called before the first event."""
+    def __init__(self, number: int, replay: Replay, *, priming: bool, standing: bool) -> None:
         self.number = number
+        self.standing = standing
         self.begun = False
-        self.ended = False
+        self._ended = False
         self._replay = replay
-        self._on_begin = on_begin
         self._priming = priming
-        self._retry_ms = retry_ms
         self._exchange: Exchange | None = None
-        self._carried: anyio.CancelScope | None = None
 
     @property
     def live(self) -> bool:
@@ -96,39 +113,34 @@ class SessionStream:
         """Whether a message can be sent without exceeding the limit of open event streams."""
         return self._exchange is None or self._exchange.may_stream
 
-    @property
-    def resumable(self) -> bool:
-        """Whether the client reconnects after `pause`."""
-        return self._priming
-
     # The response that carries it
 
     def carried_by(self, exchange: Exchange) -> bool:
         """Whether this response carries the stream."""
         return self._exchange is exchange
 
-    def attach(self, exchange: Exchange, carried: anyio.CancelScope | None = None) -> None:
-        """Let this response alone carry the stream; `carried` is cancelled when it no longer does."""
+    def attach(self, exchange: Exchange) -> None:
+        """Let this response alone carry the stream."""
         self.release()
-        self._exchange, self._carried = exchange, carried
+        self._exchange = exchange
 
     def detach(self, exchange: Exchange) -> None:
         """Note that the response has ended."""
         if self._exchange is exchange:
-            self._exchange = self._carried = None
+            self._exchange = None
 
     def release(self) -> None:
         """Let no response carry the stream: a GET ends now, a POST with its answer."""
-        if self._carried is not None:
-            self._carried.cancel()
-        self._exchange = self._carried = None
+        if self._exchange is not None and self._exchange.method == "GET":
+            self._exchange.scope.cancel()
+        self._exchange = None
 
     # Messages
 
     async def send(self, line: bytes, *, last: bool = False) -> None:
-        """Send one message; waits while the client does not read."""
-        events = self._prime() + self._store(line)
-        self.ended = last
+        """Send one message, or none (b"") if it is the `last`; waits while the client does not read."""
+        events = self._prime() + self._store(line) if line else b""
+        self._ended = last
         await self._write(events, last=last)
 
     async def keep_alive(self) -> None:
@@ -137,23 +149,29 @@ class SessionStream:
             await self._write(self._prime() or KEEP_ALIVE)
 
     async def pause(self) -> None:
-        """End the response, not the stream: the client reconnects for the rest."""
-        if self._exchange is not None:
-            await self._write(self._prime() or b"retry: %d\n\n" % self._retry_ms, last=True)
+        """End the response, not the stream, if the client will reconnect for the rest."""
+        if self._priming and self._exchange is not None:
+            await self._write(self._prime() or b"retry: %d\n\n" % self._replay.retry_ms, last=True)
 
-    async def end(self) -> None:
-        """End the stream."""
-        self.ended = True
-        await self._write(b"", last=True)
+    async def catch_up(self, exchange: Exchange, seen: int) -> None:
+        """Send the events after number `seen`, then let the response carry the stream."""
+        self.release()
+        await exchange.write(KEEP_ALIVE)  # So that the response begins at once.
+        while missed := self._replay.after(self.number, seen):
+            seen = missed[-1][0]
+            await exchange.write(b"".join(sent for _, sent in missed))
+        if not self._ended:
+            self.attach(exchange)
 
     def _prime(self) -> bytes:
         if self.begun:
             return b""
         self.begun = True
-        self._on_begin(self)
+        self._replay.remember(self)
         if not self._priming:
             return b""
-        return b"id: %b\nretry: %d\ndata:\n\n" % (self._replay.next_id(self.number).encode(), self._retry_ms)
+        id = self._replay.next_id(self.number).encode()
+        return b"id: %b\nretry: %d\ndata:\n\n" % (id, self._replay.retry_ms)
 
     def _store(self, line: bytes) -> bytes:
         sent = event(line, self._replay.next_id(self.number))
@@ -170,13 +188,3 @@ class SessionStream:
         finally:
             if last and self._exchange is exchange:
                 self.release()
-
-    async def catch_up(self, exchange: Exchange, seen: int, carried: anyio.CancelScope) -> None:
-        """Send the events after number `seen`, then let the response carry the stream."""
-        self.release()
-        await exchange.write(KEEP_ALIVE)  # So that the response begins at once.
-        while missed := self._replay.after(self.number, seen):
-            seen = missed[-1][0]
-            await exchange.write(b"".join(sent for _, sent in missed))
-        if not self.ended:
-            self.attach(exchange, carried)

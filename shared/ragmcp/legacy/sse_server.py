@@ -13,7 +13,7 @@ import anyio
 from ragmcp.concurrency import beside
 from ragmcp.http.dispatch import Dispatcher
 from ragmcp.http.errors import HttpMethodNotAllowed, NotAcceptable, SessionNotFound, TooManyOpen
-from ragmcp.http.exchange import EVENTS, KEEP_ALIVE, ClientGone, Exchange, Scope, event
+from ragmcp.http.exchange import EVENTS, KEEP_ALIVE, ClientGone, Exchange, event
 from ragmcp.http.limits import SESSION_REQUESTS
 from ragmcp.server.server import serve
 from ragmcp.streams import QueuedStream
@@ -60,7 +60,7 @@ class SseSessions:
         """How many are connected."""
         return len(self._streams)
 
-    async def listen(self, exchange: Exchange, scope: Scope) -> None:
+    async def listen(self, exchange: Exchange) -> None:
         """GET /sse. Raises HttpError."""
         if exchange.method != "GET":
             raise HttpMethodNotAllowed(exchange.method, ("GET",))
@@ -71,7 +71,7 @@ class SseSessions:
         id, stream = secrets.token_urlsafe(ID_BYTES), SseServerStream()
         self._streams[id] = stream
         try:
-            endpoint = f"{scope['path'].rpartition('/')[0]}/messages?session_id={id}"
+            endpoint = f"{exchange.path.rpartition('/')[0]}/messages?session_id={id}"
             await exchange.write(b"event: endpoint\ndata: %b\n\n" % endpoint.encode())
 
             async def watch() -> None:
@@ -97,12 +97,12 @@ class SseSessions:
             del self._streams[id]
         await exchange.finish()
 
-    async def post(self, exchange: Exchange, scope: Scope) -> None:
+    async def post(self, exchange: Exchange) -> None:
         """POST /messages?session_id=…: the answer comes as an event. Raises HttpError."""
         if exchange.method != "POST":
             raise HttpMethodNotAllowed(exchange.method, ("POST",))
         exchange.check_content()
-        stream = self._streams.get(_session_id(scope))
+        stream = self._streams.get(_session_id(exchange.query))
         if stream is None:
             raise SessionNotFound
         body = await exchange.body()
@@ -112,9 +112,8 @@ class SseSessions:
         await exchange.answer(202)
 
 
-def _session_id(scope: Scope) -> str:
+def _session_id(query: bytes) -> str:
     try:
-        query: dict[str, list[str]] = parse_qs(scope["query_string"].decode("latin-1"), max_num_fields=10)
-        return query["session_id"][0]
+        return parse_qs(query.decode("latin-1"), max_num_fields=10)["session_id"][0]
     except (ValueError, KeyError):
         return ""

@@ -202,7 +202,8 @@ async def open_session(here: Endpoint, revision: str) -> bytes:
     params = {"protocolVersion": revision, "clientInfo": {"name": "n", "version": "0"}, "capabilities": {}}
     client = Client([encoded(request("initialize", params))], ends=True)
     head = [(b"accept", b"*/*"), (b"content-type", b"application/json")]
-    await here.mcp({"type": "http", "method": "POST", "headers": head}, client.receive, client.send)
+    scope = {"type": "http", "method": "POST", "path": "/mcp", "query_string": b"", "headers": head}
+    await here.mcp(scope, client.receive, client.send)
     id: bytes = dict(client.sent[0]["headers"])[b"mcp-session-id"]
     return id
 
