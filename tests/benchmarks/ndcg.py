@@ -30,6 +30,8 @@ from tests.benchmarks.report import table
 FOLDER = Path(__file__).resolve().parents[3] / "shared" / "retrieval"
 # The floor: SQLite's BM25 and wordllama over whole documents, combined, as measured beside the collections.
 RECIPE = {
+    "cisi": 0.433,
+    "npl": 0.449,
     "cranfield": 0.412,
     "squad_dev": 0.899,
     "cosqa": 0.429,

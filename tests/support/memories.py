@@ -60,6 +60,11 @@ class SwitchableEmbedder:
         self._check()
         return await LOCAL.embed_query(text, weights)
 
+    async def word_matches(
+        self, query: str, texts: Sequence[str], weights: WordWeights
+    ) -> NDArray[np.float32] | None:
+        return await LOCAL.word_matches(query, texts, weights)
+
     async def aclose(self) -> None:
         pass
 

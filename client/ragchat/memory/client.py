@@ -75,7 +75,7 @@ class MemoryClient:
         return await self._typed("Query", arguments, QueryResult)
 
     async def similarities(self, query: str, texts: Sequence[str]) -> list[float]:
-        """The cosine similarity of each text with a query, in [-1, 1]."""
+        """How similar each text is to a query by meaning, in [-1, 1]."""
         compared = await self._typed("Compare", {"query": query, "texts": texts}, Similarities)
         return compared.similarities
 

@@ -18,7 +18,7 @@ class QueryResult(Struct, frozen=True):
 
 
 class Similarities(Struct, frozen=True):
-    similarities: list[float]  # cosines in [-1, 1]
+    similarities: list[float]  # in [-1, 1]
 
 
 class ToolResult(Struct, frozen=True):

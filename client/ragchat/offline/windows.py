@@ -28,9 +28,9 @@ WORTH = 0.75
 WORTH_BESIDE = 0.95
 # Units of a window that is compared by its meaning. Fewer say too little, more say too many things.
 NEAREST_UNITS = 4
-MAX_NEAREST = 4
+MAX_NEAREST = 5
 # A further one of the nearest must be this similar beside the most similar.
-WORTH_NEAREST = 0.8
+WORTH_NEAREST = 0.7
 # Two windows that share this part of their terms say the same, as in two versions of a document.
 SAME = 0.8
 

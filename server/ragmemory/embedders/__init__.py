@@ -73,5 +73,13 @@ class Embedder(Protocol):
         `weights` may be called from a worker thread, or not at all.
         """
 
+    async def word_matches(
+        self, query: str, texts: Sequence[str], weights: WordWeights
+    ) -> NDArray[np.float32] | None:
+        """(n,) in [-1, 1]: how near by meaning each text comes to each single word of a query.
+
+        None if the model has no vectors of single words.
+        """
+
     async def aclose(self) -> None:
         """Close all connections."""

@@ -94,6 +94,11 @@ class LocalEmbedder:
             return self._query_model.embed(text, weights)
         return await to_thread.run_sync(lambda: self.query_model().embed(text, weights))
 
+    async def word_matches(
+        self, query: str, texts: Sequence[str], weights: WordWeights
+    ) -> NDArray[np.float32]:
+        return await to_thread.run_sync(lambda: self.document_model().word_matches(query, texts, weights))
+
     async def aclose(self) -> None:
         """There are no connections."""
 

@@ -86,6 +86,9 @@ class OpenAIEmbedder:
         vector: NDArray[np.float32] = (await self._request([text], retries=0, seconds=seconds))[0]
         return vector
 
+    async def word_matches(self, query: str, texts: Sequence[str], weights: WordWeights) -> None:
+        """A service embeds whole texts only."""
+
     async def aclose(self) -> None:
         if self._client is not None:
             await self._client.close()

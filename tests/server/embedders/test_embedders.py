@@ -68,6 +68,14 @@ async def test_a_title_draws_its_text_near() -> None:
     assert question @ titled > question @ plain + 0.2
 
 
+async def test_a_text_matches_single_words_however_long_it_is() -> None:
+    long = "The gate was painted, the fence was mended, and everyone had {} before the bus came."
+    texts = [long.format("coffee"), long.format("tea"), long.format("quarrels"), ""]
+    same, near, far, empty = await LOCAL.word_matches("the coffee", texts, alike)
+    assert same == pytest.approx(1.0, abs=1e-3)
+    assert same > near > far > empty == 0
+
+
 async def test_words_that_tell_little_weigh_little() -> None:
     def weigh(words: list[str]) -> list[float]:
         return [0.0 if word == "ship" else 1.0 for word in words]

@@ -18,7 +18,7 @@ Texts = Annotated[
 
 
 class Similarities(Struct, frozen=True):
-    similarities: list[float]  # cosines in [-1, 1], in the order of the texts
+    similarities: list[float]  # in [-1, 1], in the order of the texts
 
 
 def search_tools(memory: Memory) -> list[Tool]:
