@@ -206,7 +206,7 @@ COMMANDS = (
         ),
     ),
     Command("memory log", "memory:log", "list the last changes of memory", (LIMIT,)),
-    Command("memory undo", "memory:undo", "undo the last change of memory"),
+    Command("memory undo", "memory:undo", "undo the last change of memory, such as a whole load"),
     Command("memory stats", "memory:stats", "print the size of memory and its embedder"),
     Command("memory reembed", "memory:reembed", "embed all documents again, after a change of the embedder"),
     Command("memory verify", "memory:verify", "check the memory file for damage"),

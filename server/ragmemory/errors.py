@@ -167,11 +167,11 @@ class NothingToUndo(RagMemoryError):
 
 
 class UndoConflict(RagMemoryError):
-    """Another write came between reading the journal and undoing its last entry."""
+    """Another process has undone the write, or written its document again, in the meantime."""
 
     seq: int
     code = "UNDO_CONFLICT"
-    sentence = "Entry {seq} of the journal is no longer the last write, so it was not undone."
+    sentence = "Entry {seq} of the journal is no longer the last write to its document, so it was not undone."
     hint = "Look at the journal, then try again."
 
 

@@ -18,5 +18,7 @@ MOST_TAGS = 100
 LAST_OFFSET = 1_000_000_000_000
 # Characters of a client's name that the journal keeps.
 LONGEST_CLIENT = 200
+# Characters of the name of a group of writes.
+LONGEST_GROUP = 64
 # Texts that one call compares with a query.
 MAX_COMPARED_TEXTS = 5_000

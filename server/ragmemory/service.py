@@ -5,19 +5,19 @@ Files and models are opened when they are first needed; `warm_up` opens them ahe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 import anyio
 from anyio import to_thread
-from msgspec.structs import replace
 
 from ragconfig.text_rules import MAX_QUERY_CHARACTERS, with_words_replaced
 from ragmemory.embedders import Embedder
-from ragmemory.errors import DocumentNotFound, EmbedderUnavailable, MemoryDamaged, NothingToUndo, NotUndoable
-from ragmemory.ingest.documents import complete, make_document
+from ragmemory.errors import DocumentNotFound, EmbedderUnavailable
+from ragmemory.ingest import undoing
+from ragmemory.ingest.documents import make_document
 from ragmemory.ingest.preparation import Preparation
 from ragmemory.ingest.reembedding import OnProgress, reembed
 from ragmemory.ingest.sweeping import Sweeper
@@ -41,6 +41,7 @@ from ragmemory.types import (
     QueryResult,
     Reembedded,
     Stats,
+    Undone,
     Verified,
     Write,
 )
@@ -136,7 +137,7 @@ class MemoryService:
 
         Raises BadArgument, EmbedderUnavailable, EmbedderMismatch.
         """
-        document = await _make(make_document, text, metadata)
+        document = await _make(text, metadata)
         await self._open()
         return await self._queue.submit(Write(document, origin))
 
@@ -162,12 +163,12 @@ class MemoryService:
         self._indexing.note_write(chunks)
         self._sweeper.wake()
 
-    async def _remove(self, uri: str, origin: Origin, undoes: int | None = None) -> Forgotten | None:
-        forgotten = await self._store.remove(uri, origin, undoes)
-        if forgotten:
-            self._note_write()
+    async def _remove(self, removals: Mapping[str, int | None], origin: Origin) -> list[Forgotten]:
+        removed = await self._store.remove(removals, origin)
+        self._note_write()
+        for forgotten in removed:
             self.on_change(forgotten.document_id, "removed")
-        return forgotten
+        return removed
 
     @property
     def waiting(self) -> int:
@@ -298,37 +299,21 @@ class MemoryService:
         """Remove a document by its id or uri. Raises DocumentNotFound."""
         await self._open()
         info = await self._store.document(document)
-        forgotten = await self._remove(info.uri, origin)
-        if forgotten is None:  # Another process removed it first.
+        removed = await self._remove({info.uri: None}, origin)
+        if not removed:  # Another process removed it first.
             raise DocumentNotFound(document)
-        return forgotten
+        return removed[0]
 
-    async def undo(self, origin: Origin) -> Entry:
-        """Undo the last write that is not undone yet, and return it.
+    async def undo(self, origin: Origin, on_progress: undoing.OnProgress | None = None) -> Undone:
+        """Undo the last write that is not undone yet, with all writes of its group.
 
-        Raises NothingToUndo, NotUndoable, UndoConflict, MemoryDamaged; then nothing has changed.
+        Raises NothingToUndo, NotUndoable, UndoConflict, MemoryDamaged: see `undoing.undo`.
         """
         await self._open()
-        last = await self._store.last_write()
-        if last is None:
-            raise NothingToUndo
-        entry, before = last
-        if entry.action == "added":
-            await self._remove(entry.uri, origin, entry.seq)
-        elif before is None:
-            raise NotUndoable(entry.seq, entry.action, entry.uri)
-        else:
-            document = await _make(complete, before.text, before.metadata)
-            if document.uri != entry.uri or before.digest not in (None, document.digest):
-                place = f"entry {entry.seq} of the journal"
-                raise MemoryDamaged(str(self._store.path), "the document before it was changed", place)
-            write = Write(document, origin, undoes=entry.seq, added_at=before.added_at)
-            await self._queue.submit(write)
-        return replace(entry, undone=True)
+        return await undoing.undo(self._store, self._queue.submit, self._remove, origin, on_progress)
 
 
-async def _make(make: Callable[[str, Metadata], Document], text: str, metadata: Metadata) -> Document:
-    """`make(text, metadata)`, in a thread if it takes long."""
+async def _make(text: str, metadata: Metadata) -> Document:
     if len(text) <= _SHORT:
-        return make(text, metadata)
-    return await to_thread.run_sync(make, text, metadata)
+        return make_document(text, metadata)
+    return await to_thread.run_sync(make_document, text, metadata)

@@ -29,6 +29,7 @@ class Origin(Struct, frozen=True):
 
     client: str = ""
     session: str = ""
+    group: str = ""  # the writes of one load or one removal, which are undone together; "": undone alone
 
 
 class Document(Struct, frozen=True):
@@ -130,6 +131,14 @@ class Previous(Struct, frozen=True):
     metadata: Metadata
     added_at: str  # ISO 8601, UTC
     digest: bytes | None = None  # SHA-256 of the text, if it is known
+
+
+class Undone(Struct, frozen=True):
+    """The outcome of one `undo`."""
+
+    entry: Entry  # the newest of those undone
+    writes: dict[str, int]  # how many were undone, by action
+    kept: list[str]  # uris of the same group that were not undone: they were written again, by others
 
 
 class Forgotten(Struct, frozen=True):

@@ -86,7 +86,7 @@ async def _write(memory: MemoryService, model: Model, chance: Random, version: s
 async def _undone(memory: MemoryService, model: Model, outcome: Outcome) -> bool:
     """Undo once and return whether it was done. Whatever differs from the model is recorded as lost."""
     try:
-        entry = await memory.undo(ORIGIN)
+        entry = (await memory.undo(ORIGIN)).entry
     except RagMemoryError:
         entry = None
     if entry is not None:

@@ -53,7 +53,10 @@ SENTENCES = [
     (BadArgument("metadata.tags", "must be a list of texts"), "metadata.tags must be a list of texts."),
     (DocumentNotFound("file:///x"), "There is no document file:///x in memory."),
     (NothingToUndo(), "There is nothing to undo."),
-    (UndoConflict(7), "Entry 7 of the journal is no longer the last write, so it was not undone."),
+    (
+        UndoConflict(7),
+        "Entry 7 of the journal is no longer the last write to its document, so it was not undone.",
+    ),
     (
         NotUndoable(3, "updated", "thesis.txt"),
         "Entry 3 of the journal (thesis.txt was updated) cannot be undone: "

@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeAlias
@@ -19,6 +20,7 @@ import pytest
 from anyio.abc import TaskGroup, TaskStatus
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from ragmemory.errors import BadArgument, DocumentNotFound, NothingToUndo, NotUndoable, RagMemoryError
 from ragmemory.ingest.documents import document_id
@@ -43,11 +45,12 @@ class Document:
         return values
 
 
-@dataclass
+@dataclass(eq=False)
 class Line:
     action: str
     uri: str
     before: Document | None = None
+    group: str = ""
     undone: bool = False
 
     @property
@@ -60,39 +63,52 @@ class Model:
     documents: dict[str, Document] = field(default_factory=dict)
     journal: list[Line] = field(default_factory=list)
 
-    def inject(self, uri: str, document: Document, depth: int) -> str:
+    def inject(self, uri: str, document: Document, depth: int, group: str = "") -> str:
         before = self.documents.get(uri)
         if before == document:
             return "unchanged"
         self.documents[uri] = document
-        return self._note(Line("updated" if before else "added", uri, before), depth)
+        return self._note(Line("updated" if before else "added", uri, before, group), depth)
 
-    def forget(self, name: str, depth: int) -> str:
+    def forget(self, name: str, depth: int, group: str = "") -> str:
         by_id = {document_id(uri): uri for uri in self.documents}
         uri = by_id.get(name, name)
         if uri not in self.documents:
             raise DocumentNotFound(name)
-        return self._note(Line("removed", uri, self.documents.pop(uri)), depth)
+        return self._note(Line("removed", uri, self.documents.pop(uri), group), depth)
 
-    def undo(self, depth: int) -> str:
+    def undo(self) -> str:
         pending = [line for line in self.journal if line.is_pending]
         if not pending:
             raise NothingToUndo
         last = pending[-1]
-        if last.action == "added":
-            del self.documents[last.uri]
-        elif last.before is None:
-            raise NotUndoable(0, last.action, last.uri)
-        else:
-            self.documents[last.uri] = last.before
-        last.undone, last.before = True, None
-        self._note(Line("restored", last.uri), depth)
+        change: list[Line] = []
+        replaced: set[str] = set()
+        for line in reversed(pending):
+            if line is not last and (not last.group or line.group != last.group):
+                replaced.add(line.uri)
+            elif line.uri not in replaced:
+                change.append(line)
+        for line in change:
+            if line.action != "added" and line.before is None:
+                raise NotUndoable(0, line.action, line.uri)
+        for line in change:
+            if line.before is None:
+                del self.documents[line.uri]
+            else:
+                self.documents[line.uri] = line.before
+            line.undone, line.before = True, None
+            self.journal.append(Line("restored", line.uri))
         return last.action
 
     def _note(self, line: Line, depth: int) -> str:
         self.journal.append(line)
         pending = [line for line in self.journal if line.is_pending]
-        for line_beyond in pending[: max(0, len(pending) - depth)]:
+        recent = pending[max(0, len(pending) - depth) :]
+        groups = {line.group for line in recent if line.group}
+        for line_beyond in pending:
+            if line_beyond in recent or line_beyond.group in groups:
+                break
             line_beyond.before = None
         return line.action
 
@@ -122,6 +138,7 @@ class Inject:
     uri: str
     text: str
     metadata: Metadata
+    group: str = ""
 
 
 @dataclass(frozen=True)
@@ -143,6 +160,7 @@ class Refused:
 @dataclass(frozen=True)
 class Forget:
     document: str
+    group: str = ""
 
 
 @dataclass(frozen=True)
@@ -170,6 +188,7 @@ URIS = [
 ]
 # Mostly one of two: the same document must be met again.
 uris = st.integers(0, 3).flatmap(lambda number: st.sampled_from(URIS[:2] if number else URIS))
+groups = st.sampled_from(["", "load", "load", "other"])
 storable = st.characters(codec="utf-8", exclude_characters="\0")
 odd_texts = st.text(max_size=30) | st.sampled_from(
     [
@@ -204,11 +223,11 @@ unacceptable = st.sampled_from(
 )
 steps: st.SearchStrategy[Step] = st.one_of(
     st.builds(Inject, uris, odd_texts, metadata),
-    st.builds(Inject, uris, st.sampled_from(["one", "two"]), metadata),
-    st.builds(Inject, uris, st.sampled_from(["one", "two"]), st.just({})),
+    st.builds(Inject, uris, st.sampled_from(["one", "two"]), metadata, groups),
+    st.builds(Inject, uris, st.sampled_from(["one", "two"]), st.just({}), groups),
     st.builds(InjectAtOnce, st.integers(0, 1), st.lists(uris, unique=True, min_size=2, max_size=5)),
     st.builds(Refused, st.just("text"), unacceptable) | st.just(Refused(" \n", {})),
-    st.builds(Forget, uris | uris.map(document_id)),
+    st.builds(Forget, uris | uris.map(document_id), groups),
     st.builds(Undo, st.integers(1, 4)),
     st.builds(Undo, st.just(1)),
     st.builds(Reembed),
@@ -270,16 +289,16 @@ class Client:
             await self._ended.wait()
         self._service = None
 
-    async def inject(self, uri: str, text: str, metadata: Metadata) -> str:
-        injected = await (await self.service()).inject(text, {**metadata, "uri": uri}, ORIGIN)
-        return injected.status
+    async def inject(self, uri: str, text: str, metadata: Metadata, group: str = "") -> str:
+        origin = replace(ORIGIN, group=group)
+        return (await (await self.service()).inject(text, {**metadata, "uri": uri}, origin)).status
 
-    async def forget(self, document: str) -> str:
-        await (await self.service()).forget(document, ORIGIN)
+    async def forget(self, document: str, group: str) -> str:
+        await (await self.service()).forget(document, replace(ORIGIN, group=group))
         return "removed"
 
     async def undo(self) -> str:
-        return (await (await self.service()).undo(ORIGIN)).action
+        return (await (await self.service()).undo(ORIGIN)).entry.action
 
     async def compare(self) -> None:
         """List the same documents and the same journal."""
@@ -289,8 +308,10 @@ class Client:
         assert total == len(listed) == (await service.stats()).documents
         metadata = {uri: document.metadata for uri, document in self.model.documents.items()}
         assert {info.uri: canonical(info.metadata) for info in listed} == metadata
-        journal = [(entry.action, entry.uri, entry.undone) for entry in await service.journal(10_000)]
-        assert journal[::-1] == [(line.action, line.uri, line.undone) for line in self.model.journal]
+        entries = (await service.journal(10_000))[::-1]
+        journal = [(entry.action, entry.uri, entry.origin.group, entry.undone) for entry in entries]
+        expected = [(line.action, line.uri, line.group, line.undone) for line in self.model.journal]
+        assert in_any_order_of_restoring(journal) == in_any_order_of_restoring(expected)
 
     async def read(self) -> None:
         """Show the same texts."""
@@ -315,6 +336,14 @@ class Client:
                             assert bool(hits) == passes(document, key, value), (key, value, document)
 
 
+def in_any_order_of_restoring(
+    journal: Sequence[tuple[str, str, str, bool]],
+) -> list[list[tuple[str, str, str, bool]]]:
+    """The lines in their order, except that one undo may restore its documents in any order."""
+    runs = groupby(journal, lambda line: line[0] == "restored")
+    return [sorted(lines) if restored else list(lines) for restored, lines in runs]
+
+
 def word(uri: str) -> str:
     """What a document's text has and no other's."""
     return f"zebra{document_id(uri)}"
@@ -324,20 +353,22 @@ async def take(client: Client, step: Step, clients: Sequence[Client]) -> None:
     """Take one step in the memory and in the model, with the same outcome."""
     model, depth = client.model, client.depth
     match step:
-        case Inject(uri, text, metadata):
+        case Inject(uri, text, metadata, group):
             text = f"{text} {word(uri)}"
             document = Document(text, canonical({**metadata, "uri": uri}))
-            assert await client.inject(uri, text, metadata) == model.inject(uri, document, depth)
+            expected = model.inject(uri, document, depth, group)
+            assert await client.inject(uri, text, metadata, group) == expected
         case InjectAtOnce(number, uris):
             await inject_at_once(clients, number, uris)
         case Refused(text, metadata):
             with pytest.raises(BadArgument):
                 await (await client.service()).inject(text, metadata, ORIGIN)
-        case Forget(document):
-            assert await outcome(client.forget(document)) == model_outcome(model.forget, document, depth)
+        case Forget(name, group):
+            expected = model_outcome(model.forget, name, depth, group)
+            assert await outcome(client.forget(name, group)) == expected
         case Undo(times):
             for _ in range(times):
-                assert await outcome(client.undo()) == model_outcome(model.undo, depth)
+                assert await outcome(client.undo()) == model_outcome(model.undo)
         case Reembed():
             await (await client.service()).reembed(ignore)
         case Reopen(undo_depth):

@@ -129,11 +129,15 @@ async def test_a_memory_from_before_tables_repeated_their_header_opens_and_chang
         await put(memory, LAMPS, uri="file:///lamps.csv")
     with closing(sqlite3.connect(tmp_path / "memory.db", isolation_level=None)) as old:
         old.execute("ALTER TABLE chunks DROP COLUMN context")
+        old.execute("DROP INDEX journal_groups")
+        old.execute("ALTER TABLE journal DROP COLUMN write_group")
         old.execute("PRAGMA user_version = 2")
     async with service_for(tmp_path) as memory:
         assert {hit.context for hit in (await memory.query("lamp250", 3)).hits} == {""}
         await put(memory, LAMPS + "lamp300,1,2200\n", uri="file:///lamps.csv")
         assert (await memory.query("lamp250", 3)).hits[0].context == "lamp,watts,bought in\n"
+        for action in ("updated", "added"):
+            assert (await memory.undo(ORIGIN)).entry.action == action
 
 
 async def test_the_same_text_again_changes_nothing_and_costs_no_embedding(
@@ -545,17 +549,17 @@ async def test_undo_walks_back_write_by_write(memory: MemoryService) -> None:
     await put(memory, PIE, uri="page", tags=["two"])
     await memory.forget("page", ORIGIN)
 
-    assert (await memory.undo(ORIGIN)).action == "removed"
+    assert (await memory.undo(ORIGIN)).entry.action == "removed"
     info, text = await memory.document("page")
     assert (text, info.metadata["tags"], info.added_at) == (PIE, ["two"], added_at)
     assert await uris(memory, "apple pie") == ["page"]
 
-    undone = await memory.undo(ORIGIN)
+    undone = (await memory.undo(ORIGIN)).entry
     assert (undone.action, undone.undone) == ("updated", True)
     info, text = await memory.document("page")
     assert (text, info.metadata["tags"]) == (FOX, ["one"])
 
-    assert (await memory.undo(ORIGIN)).action == "added"
+    assert (await memory.undo(ORIGIN)).entry.action == "added"
     assert (await memory.stats()).documents == 0
     with pytest.raises(NothingToUndo):
         await memory.undo(ORIGIN)
@@ -590,14 +594,14 @@ async def test_undo_never_removes_a_document_whose_earlier_text_is_no_longer_kep
         await put(memory, text, uri="thesis.txt")
     async with service_for(tmp_path, undo_depth=1) as shallow:
         await put(shallow, FOX, uri="fox")
-    assert (await memory.undo(ORIGIN)).uri == "fox"
+    assert (await memory.undo(ORIGIN)).entry.uri == "fox"
     for _ in range(2):
         with pytest.raises(NotUndoable, match=r"Entry 3 .*\(thesis\.txt was updated"):
             await memory.undo(ORIGIN)
     assert (await memory.document("thesis.txt"))[1] == "version three"
     # What comes after it can be taken back.
     await put(memory, "version four", uri="thesis.txt")
-    assert (await memory.undo(ORIGIN)).action == "updated"
+    assert (await memory.undo(ORIGIN)).entry.action == "updated"
     assert (await memory.document("thesis.txt"))[1] == "version three"
 
 
@@ -622,7 +626,7 @@ async def test_with_no_texts_kept_undo_takes_back_additions_alone(tmp_path: Path
         with pytest.raises(NotUndoable, match=r"Entry 3 .*\(pie was removed"):
             await memory.undo(ORIGIN)
         await put(memory, PIE, uri="pie")
-        assert (await memory.undo(ORIGIN)).action == "added"
+        assert (await memory.undo(ORIGIN)).entry.action == "added"
         assert [document.uri for document in (await memory.documents(10))[0]] == ["fox"]
 
 
@@ -680,9 +684,9 @@ async def test_a_uri_that_is_refused_today_can_be_forgotten_and_brought_back(
         connection.commit()
     await memory.forget("a\0b", ORIGIN)
     assert (await memory.stats()).documents == 0
-    assert (await memory.undo(ORIGIN)).action == "removed"
+    assert (await memory.undo(ORIGIN)).entry.action == "removed"
     assert await uris(memory, "fox") == ["a\0b"]
-    assert (await memory.undo(ORIGIN)).action == "added"
+    assert (await memory.undo(ORIGIN)).entry.action == "added"
     assert (await memory.stats()).documents == 0
 
 

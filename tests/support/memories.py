@@ -13,7 +13,8 @@ from ragmemory.embedders.local import LocalEmbedder
 from ragmemory.errors import EmbedderUnavailable
 from ragmemory.ingest.documents import make_document
 from ragmemory.service import MemoryService
-from ragmemory.types import Chunk, Embedding, Metadata, Origin, Write
+from ragmemory.stores.sqlite import Store
+from ragmemory.types import Chunk, Embedding, Metadata, Origin, Previous, Write
 
 if TYPE_CHECKING:
     import numpy as np
@@ -92,3 +93,9 @@ def write_of(
         Chunk(start, min(start + size, len(text)), 1, 1, "Heading") for start in range(0, len(text), size)
     ]
     return Write(make_document(text, metadata or {}), origin, chunks, [b"\0" * 4] * len(chunks))
+
+
+async def before_last_write(store: Store) -> Previous:
+    """The document before the last write that is not undone."""
+    changes, _ = await store.last_change()
+    return (await store.documents_before([changes[0].seq]))[changes[0].seq]

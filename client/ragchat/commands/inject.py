@@ -51,7 +51,7 @@ async def _inject(run: Run, memory: MemoryClient, report: InjectReport) -> None:
 
 async def _inject_stdin(memory: MemoryClient, uri: str | None, report: InjectReport) -> None:
     try:
-        document = await load_text(memory, read_stdin(), {"uri": uri} if uri else {})
+        document = await load_text(memory, read_stdin(), {"uri": uri} if uri else {}, report.group)
     except RagChatError as error:
         report.documents.append(failed(uri or "-", error))
         if not isinstance(error, StdinUnusable):

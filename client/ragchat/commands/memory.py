@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 
 from ragchat.commands import Run, ask_user
 from ragchat.commands.removal import remove_each
 from ragchat.console import Failure
 from ragchat.errors import MemoryRefused, NotConfirmed
 from ragchat.formatting import counted, local
+from ragchat.memory.history import can_restore, new_group, sentences
 from ragchat.memory.matching import listed, to_remove
 from ragchat.memory.types import Entry
 from ragchat.ui.context import YES
@@ -64,13 +66,13 @@ async def rm(run: Run) -> int:
         return await remove_each(
             run,
             list(dict.fromkeys(names)),
-            memory.forget,
+            partial(memory.forget, group=new_group()),
             kind="document",
             expected=(MemoryRefused,),
             sentence=lambda document: (
                 f"Removed {short_uri(document.uri)} ({counted(document.chunks, 'chunk')})."
             ),
-            hint="`ragchat memory undo` restores the last one.",
+            hint="`ragchat memory undo` restores what was removed." if can_restore(run.settings) else "",
         )
 
 
@@ -93,10 +95,17 @@ async def log(run: Run) -> int:
         run.console.note("Nothing has been stored yet.")
     else:
         rows = [
-            (entry.seq, local(entry.at), _action(entry), entry.origin.client, short_uri(entry.uri))
+            (
+                entry.seq,
+                local(entry.at),
+                _action(entry),
+                entry.origin.client,
+                entry.origin.group,
+                short_uri(entry.uri),
+            )
             for entry in entries
         ]
-        run.console.table(("no.", "at", "what", "by", "document"), rows)
+        run.console.table(("no.", "at", "what", "by", "group", "document"), rows)
     return 0
 
 
@@ -105,12 +114,15 @@ def _action(entry: Entry) -> str:
 
 
 async def undo(run: Run) -> int:
+    console = run.console
     async with run.memory() as memory:
-        entry = await memory.undo()
-    if run.console.json:
-        run.console.document({"entry": entry})
+        with counting_bar(console.stderr, "Undoing", shown=not console.json) as on_progress:
+            undone = await memory.undo(on_progress)
+    if console.json:
+        console.document(undone)
     else:
-        run.console.print(f"Undone: {short_uri(entry.uri)} was {entry.action}.")
+        for sentence in sentences(undone):
+            console.print(sentence)
     return 0
 
 

@@ -42,14 +42,16 @@ FATAL = frozenset(
 class Memory(Protocol):
     """What loading needs of `MemoryClient`."""
 
-    async def inject(self, text: str, metadata: dict[str, Any] | None = None) -> Injected: ...
+    async def inject(
+        self, text: str, metadata: dict[str, Any] | None = None, group: str = ""
+    ) -> Injected: ...
     async def documents(self, limit: int, offset: int = 0, uri_glob: str | None = None) -> Documents: ...
 
 
 class PrunableMemory(Protocol):
     """What pruning needs of `MemoryClient`."""
 
-    async def forget(self, document: str) -> Forgotten: ...
+    async def forget(self, document: str, group: str = "") -> Forgotten: ...
 
 
 class Progress(Struct):
@@ -91,10 +93,10 @@ async def load_files(
     return report
 
 
-async def load_text(memory: Memory, text: str, metadata: dict[str, Any]) -> Document:
+async def load_text(memory: Memory, text: str, metadata: dict[str, Any], group: str = "") -> Document:
     """Load one document. Raises RagChatError if every other document would fail as well."""
     try:
-        injected = await memory.inject(text, metadata)
+        injected = await memory.inject(text, metadata, group)
     except MemoryRefused as error:
         if error.word in FATAL:
             raise
@@ -177,7 +179,8 @@ class _Loading:
                         f"{short_path(source.path)} is not UTF-8; it was read as {encoding}."
                     )
                 metadata = {"uri": source.uri, "title": title_of(source.path, text)}
-                self._report.documents.append(await load_text(self._memory, text, metadata))
+                document = await load_text(self._memory, text, metadata, self._report.group)
+                self._report.documents.append(document)
 
     def _show_progress(self) -> None:
         if self._on_progress is not None:
@@ -244,7 +247,7 @@ async def prune(memory: PrunableMemory, report: InjectReport) -> None:
         return
     while report.missing:
         try:
-            await memory.forget(report.missing[0])
+            await memory.forget(report.missing[0], report.group)
         except MemoryRefused as error:
             if error.word != DOCUMENT_NOT_FOUND:  # else another program has removed it
                 raise

@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeAlias
 from msgspec import Struct, field
 
 from ragchat.formatting import counted
+from ragchat.memory.history import new_group
 from ragchat.uris import short_path, short_uri
 
 Status: TypeAlias = Literal["added", "updated", "unchanged", "failed"]
@@ -34,8 +35,8 @@ class InjectReport(Struct):
     """The outcome, in the order of the files.
 
     `missing`: URIs in memory of files that are no longer in the loaded folders; `pruned`: those that were
-    removed from memory for that reason. `files` is the number of
-    files to load, of which `begun` were started and `done` have an outcome.
+    removed from memory for that reason. `files` is the number of files to load, of which `begun` were started
+    and `done` have an outcome. All writes of the load have the `group`, so that they are undone as one.
     """
 
     documents: list[Document] = field(default_factory=list)
@@ -46,6 +47,7 @@ class InjectReport(Struct):
     begun: int = 0
     done: int = 0
     files: int = 0
+    group: str = field(default_factory=new_group)
 
     def count(self, status: Status) -> int:
         return sum(document.status == status for document in self.documents)

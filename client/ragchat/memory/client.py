@@ -79,9 +79,13 @@ class MemoryClient:
         compared = await self._typed("Compare", {"query": query, "texts": texts}, Similarities)
         return compared.similarities
 
-    async def inject(self, text: str, metadata: dict[str, Any] | None = None) -> Injected:
-        """Store a document; returns once it is on disk. Without timeout: a large one may take minutes."""
-        return await self._typed("Inject", {"text": text, "metadata": metadata or {}}, Injected, timeout=None)
+    async def inject(self, text: str, metadata: dict[str, Any] | None = None, group: str = "") -> Injected:
+        """Store a document; returns once it is on disk. Without timeout: a large one may take minutes.
+
+        Writes with the same `group` are undone as one.
+        """
+        arguments = {"text": text, "metadata": metadata or {}, "group": group}
+        return await self._typed("Inject", arguments, Injected, timeout=None)
 
     async def documents(
         self,
@@ -101,17 +105,20 @@ class MemoryClient:
         """A document by its id, its URI or its file's path."""
         return await self._about("ShowDocument", document, DocumentText)
 
-    async def forget(self, document: str) -> Forgotten:
-        """Remove a document, named as for `show`."""
-        return await self._about("ForgetDocument", document, Forgotten)
+    async def forget(self, document: str, group: str = "") -> Forgotten:
+        """Remove a document, named as for `show`. Writes with the same `group` are undone as one."""
+        return await self._about("ForgetDocument", document, Forgotten, group=group)
 
     async def journal(self, limit: int = 100) -> list[Entry]:
         """The last writes, the newest first."""
         return (await self._typed("ListJournal", {"limit": limit}, Journal)).entries
 
-    async def undo(self) -> Entry:
-        """Undo the last write that is not undone yet."""
-        return (await self._typed("UndoLast", {}, Undone)).entry
+    async def undo(self, on_progress: OnProgress | None = None) -> Undone:
+        """Undo the last write that is not undone yet, with all writes of its group, without timeout.
+
+        Progress is counted in writes.
+        """
+        return await self._typed("UndoLast", {}, Undone, timeout=None, on_progress=on_progress)
 
     async def stats(self) -> Stats:
         return await self._typed("MemoryStats", {}, Stats)
@@ -136,12 +143,12 @@ class MemoryClient:
         hits = _decoded(name, result, QueryResult).hits if has_hits and not result.is_error else []
         return ToolResult(not result.is_error, result.text, hits)
 
-    async def _about(self, tool: str, document: str, type: type[T]) -> T:
+    async def _about(self, tool: str, document: str, type: type[T], **arguments: str) -> T:
         """A call about one document. If there is none, the error names it as the user did."""
         unknown: MemoryRefused | None = None
         for reference in references(document):
             try:
-                return await self._typed(tool, {"document": reference}, type)
+                return await self._typed(tool, {"document": reference, **arguments}, type)
             except MemoryRefused as error:
                 if error.word != DOCUMENT_NOT_FOUND:
                     raise

@@ -69,6 +69,7 @@ class Forgotten(Struct, frozen=True):
 class Origin(Struct, frozen=True):
     client: str = ""
     session: str = ""
+    group: str = ""  # writes with the same one are undone as one
 
 
 class Entry(Struct, frozen=True):
@@ -88,7 +89,14 @@ class Journal(Struct, frozen=True):
 
 
 class Undone(Struct, frozen=True):
+    """One write or those of a group: the newest of them, and how many there were of each action.
+
+    `kept` are the URIs of documents that others have written since, and which were not undone.
+    """
+
     entry: Entry
+    writes: dict[str, int]
+    kept: list[str] = field(default_factory=list)
 
 
 class Reembedded(Struct, frozen=True):

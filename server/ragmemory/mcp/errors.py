@@ -23,9 +23,9 @@ Memory: TypeAlias = "Callable[[], Awaitable[MemoryService]]"
 _SESSION = os.urandom(4).hex()
 
 
-def origin_of(call: Call) -> Origin:
+def origin_of(call: Call, group: str = "") -> Origin:
     """The client of a call, for the journal."""
-    return Origin(call.client.name[:LONGEST_CLIENT], _SESSION)
+    return Origin(call.client.name[:LONGEST_CLIENT], _SESSION, group)
 
 
 @contextmanager

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
 
 from ragmemory.errors import UndoConflict
 from ragmemory.types import Entry, Origin
@@ -14,10 +16,14 @@ if TYPE_CHECKING:
 
     import aiosqlite
 
-_COLUMNS = "seq, at, action, document_id, uri, client, session, undone"
+_COLUMNS = "seq, at, action, document_id, uri, client, session, write_group, undone"
 # A write that can still be undone. An undo is recorded as "restored" and cannot be undone itself. This is the
 # condition of the index journal_undoable, so that SQLite uses it.
 _UNDOABLE = "undone = 0 AND action <> 'restored'"
+_NEWEST = f"SELECT seq, write_group FROM journal WHERE {_UNDOABLE} ORDER BY seq DESC"
+_FIRST_OF_GROUP = (
+    f"SELECT min(seq) FROM journal WHERE {_UNDOABLE} AND write_group <> '' AND write_group = {{}}"
+)
 _NO_UNDO_DATA = "before_text = NULL, before_metadata = NULL, before_added_at = NULL, before_document = NULL"
 
 
@@ -46,41 +52,71 @@ async def record(
 ) -> None:
     """Append entries, mark those they undo, and drop the texts beyond `undo_depth`. Raises UndoConflict.
 
-    The depth counts writes that are not undone: neither an undo nor an undone write counts.
+    The depth counts writes that are not undone: neither an undo nor an undone write counts. All texts of a
+    group are kept while one of its writes is within the depth, so that it can be undone as a whole.
     """
     new = list(new)
-    for entry in new:
-        if entry.undoes is not None:
-            await mark_undone(connection, entry.undoes)
+    await mark_undone(connection, [entry.undoes for entry in new if entry.undoes is not None])
     rows = [
-        (iso(at), entry.action, entry.document_id, entry.uri, entry.origin.client, entry.origin.session)
+        (iso(at), entry.action, entry.document_id, entry.uri)
+        + (entry.origin.client, entry.origin.session, entry.origin.group)
         + (entry.before or (None, None, None, None))
         for entry in new
     ]
     await connection.executemany(
-        "INSERT INTO journal(at, action, document_id, uri, client, session,"
+        "INSERT INTO journal(at, action, document_id, uri, client, session, write_group,"
         " before_text, before_metadata, before_added_at, before_document)"
-        " VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        " VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         rows,
     )
-    await connection.execute(
-        f"UPDATE journal SET {_NO_UNDO_DATA} WHERE before_text IS NOT NULL"
-        f" AND seq <= (SELECT seq FROM journal WHERE {_UNDOABLE} ORDER BY seq DESC LIMIT 1 OFFSET ?)",
+    # Not after an undo: its other writes need their texts, whatever the depth is now.
+    if any(entry.undoes is None for entry in new):
+        await _drop_texts_beyond(connection, undo_depth)
+
+
+async def _drop_texts_beyond(connection: aiosqlite.Connection, undo_depth: int) -> None:
+    beyond = await connection.execute_fetchall(
+        "SELECT 1 FROM journal WHERE before_text IS NOT NULL"
+        f" AND seq <= (SELECT seq FROM journal WHERE {_UNDOABLE} ORDER BY seq DESC LIMIT 1 OFFSET ?) LIMIT 1",
         [undo_depth],
+    )
+    if beyond:
+        # Kept are the texts within the depth, and from the first write of a group that reaches into it.
+        await connection.execute(
+            f"WITH recent AS ({_NEWEST} LIMIT ?),"
+            " firsts AS (SELECT min(seq) AS seq FROM recent UNION ALL"
+            f" SELECT ({_FIRST_OF_GROUP.format('grouped.write_group')})"
+            " FROM (SELECT DISTINCT write_group FROM recent WHERE write_group <> '') AS grouped)"
+            f" UPDATE journal SET {_NO_UNDO_DATA} WHERE before_text IS NOT NULL"
+            " AND seq < (SELECT ifnull(min(seq), (SELECT max(seq) + 1 FROM journal)) FROM firsts)",
+            [undo_depth],
+        )
+
+
+async def mark_undone(connection: aiosqlite.Connection, seqs: Sequence[int]) -> None:
+    """Mark entries as undone and drop their texts. Raises UndoConflict."""
+    if not seqs:
+        return
+    possible = await undoable(connection, seqs)
+    for seq in seqs:
+        if seq not in possible:
+            raise UndoConflict(seq)
+    await connection.execute(
+        f"UPDATE journal SET undone = 1, {_NO_UNDO_DATA} WHERE seq IN (SELECT value FROM json_each(?))",
+        [_json(seqs)],
     )
 
 
-async def mark_undone(connection: aiosqlite.Connection, seq: int) -> None:
-    """Mark an entry as undone and drop its text. Raises UndoConflict."""
-    if not await is_last_write(connection, seq):
-        raise UndoConflict(seq)
-    await connection.execute(f"UPDATE journal SET undone = 1, {_NO_UNDO_DATA} WHERE seq = ?", [seq])
-
-
-async def is_last_write(connection: aiosqlite.Connection, seq: int) -> bool:
-    """Whether this is still the entry that the next undo would undo."""
-    last = await last_write(connection)
-    return last is not None and last[0].seq == seq
+async def undoable(connection: aiosqlite.Connection, seqs: Sequence[int]) -> set[int]:
+    """Those of some entries that are the last writes to their documents that are not undone."""
+    if not seqs:  # Most batches undo nothing.
+        return set()
+    rows = await connection.execute_fetchall(
+        f"SELECT seq FROM journal AS entry WHERE seq IN (SELECT value FROM json_each(?)) AND {_UNDOABLE}"
+        f" AND NOT EXISTS (SELECT 1 FROM journal WHERE {_UNDOABLE} AND seq > entry.seq AND uri = entry.uri)",
+        [_json(seqs)],
+    )
+    return {row[0] for row in rows}
 
 
 async def entries(connection: aiosqlite.Connection, limit: int) -> list[Entry]:
@@ -91,17 +127,39 @@ async def entries(connection: aiosqlite.Connection, limit: int) -> list[Entry]:
     return [_entry(row) for row in rows]
 
 
-async def last_write(connection: aiosqlite.Connection) -> tuple[Entry, UndoData | None] | None:
-    """The newest write that is neither undone nor an undo, and the document before it.
+async def last_change(connection: aiosqlite.Connection) -> tuple[list[Entry], list[str]]:
+    """The newest write that is neither undone nor an undo, with all such writes of its group, newest first.
 
-    The document is None if the action is "added", or if its text is no longer kept.
+    Not those that a later write outside the group has replaced: the second list has the uris of these.
     """
     rows = await connection.execute_fetchall(
-        f"SELECT {_COLUMNS}, before_text, before_metadata, before_added_at, before_document FROM journal"
-        f" WHERE {_UNDOABLE} ORDER BY seq DESC LIMIT 1",
+        f"WITH newest AS ({_NEWEST} LIMIT 1)"
+        f" SELECT {_COLUMNS} FROM journal WHERE {_UNDOABLE} AND seq >="
+        f" (SELECT ifnull(({_FIRST_OF_GROUP.format('newest.write_group')}), seq) FROM newest)"
+        " ORDER BY seq DESC"
     )
-    found = [(_entry(row), None if row[8] is None else UndoData(*row[8:])) for row in rows]
-    return found[0] if found else None
+    newest_first = [_entry(row) for row in rows]
+    change: list[Entry] = []
+    replaced: set[str] = set()
+    left: dict[str, None] = {}
+    for entry in newest_first:
+        if entry.origin.group != newest_first[0].origin.group:
+            replaced.add(entry.uri)
+        elif entry.uri in replaced:
+            left[entry.uri] = None
+        else:
+            change.append(entry)
+    return change, list(left)
+
+
+async def undo_data(connection: aiosqlite.Connection, seqs: Sequence[int]) -> dict[int, UndoData]:
+    """The documents before some writes, by entry, without those that did not exist or are no longer kept."""
+    rows = await connection.execute_fetchall(
+        "SELECT seq, before_text, before_metadata, before_added_at, before_document FROM journal"
+        " WHERE seq IN (SELECT value FROM json_each(?)) AND before_text IS NOT NULL",
+        [_json(seqs)],
+    )
+    return {row[0]: UndoData(*row[1:]) for row in rows}
 
 
 async def last(connection: aiosqlite.Connection) -> tuple[int, str]:
@@ -118,8 +176,12 @@ async def holds(connection: aiosqlite.Connection, seq: int, at: str) -> bool:
 
 
 def _entry(row: sqlite3.Row) -> Entry:
-    seq, at, action, document_id, uri, client, session, undone = row[:8]
-    return Entry(seq, at, action, document_id, uri, Origin(client, session), bool(undone))
+    seq, at, action, document_id, uri, client, session, group, undone = row
+    return Entry(seq, at, action, document_id, uri, Origin(client, session, group), bool(undone))
+
+
+def _json(seqs: Sequence[int]) -> str:
+    return msgspec.json.encode(seqs).decode()
 
 
 def iso(moment: datetime) -> str:

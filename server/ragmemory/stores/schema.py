@@ -99,4 +99,11 @@ _HIDDEN = (
 # See `Chunk.context`. Chunks of earlier releases have none until their document changes.
 _CONTEXT = ("ALTER TABLE chunks ADD COLUMN context TEXT NOT NULL DEFAULT ''",)
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _HIDDEN, _CONTEXT)
+# Writes that are undone together: see `Origin.group`.
+_GROUPS = (
+    "ALTER TABLE journal ADD COLUMN write_group TEXT NOT NULL DEFAULT ''",
+    "CREATE INDEX journal_groups ON journal(write_group)"
+    " WHERE undone = 0 AND action <> 'restored' AND write_group <> ''",
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _HIDDEN, _CONTEXT, _GROUPS)

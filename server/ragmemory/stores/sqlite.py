@@ -7,7 +7,7 @@ Scores and ranks are computed elsewhere.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -77,10 +77,13 @@ class Store(MemoryFile):
             await connection.execute("BEGIN IMMEDIATE")
             return await writing.write_each(connection, *arguments)
 
-    async def remove(self, uri: str, origin: Origin, undoes: int | None = None) -> Forgotten | None:
-        """Delete a document; None if it does not exist. Raises UndoConflict."""
+    async def remove(self, removals: Mapping[str, int | None], origin: Origin) -> list[Forgotten]:
+        """Delete those of some documents that exist: by uri, the entry that this undoes.
+
+        Raises UndoConflict; then nothing is deleted.
+        """
         async with self._transaction() as connection:
-            return await writing.remove(connection, uri, origin, datetime.now(UTC), self._undo_depth, undoes)
+            return await writing.remove(connection, removals, origin, datetime.now(UTC), self._undo_depth)
 
     # Write long documents: see `stores.hidden`
 
@@ -272,21 +275,32 @@ class Store(MemoryFile):
         async with self._reading() as connection:
             return await journal.entries(connection, limit)
 
-    async def last_write(self) -> tuple[Entry, Previous | None] | None:
-        """The last write that can be undone, and the document before it: see `journal.last_write`."""
+    async def last_change(self) -> tuple[list[Entry], list[str]]:
+        """The writes that the next undo undoes, newest first: see `journal.last_change`."""
         async with self._reading() as connection:
-            last = await journal.last_write(connection)
-            if last is None:
-                return None
-            entry, before = last
-            if before is None:
-                return entry, None
-            metadata = self._metadata(before.metadata, f"entry {entry.seq} of the journal")
-            if before.document is None:
-                return entry, Previous(before.text, metadata, before.added_at)
-            text = await chunks.text_of(connection, before.document)
-            digest = await hidden.digest_of(connection, before.document)
-            return entry, Previous(text, metadata, before.added_at, digest)
+            return await journal.last_change(connection)
+
+    async def documents_before(self, seqs: Sequence[int]) -> dict[int, Previous]:
+        """The documents before some writes, by the entry of the write.
+
+        Those that did not exist, or whose texts are no longer kept, are left out.
+        """
+        async with self._reading() as connection:
+            kept = await journal.undo_data(connection, seqs)
+            texts = {
+                seq: (
+                    await chunks.text_of(connection, before.document),
+                    await hidden.digest_of(connection, before.document),
+                )
+                for seq, before in kept.items()
+                if before.document is not None
+            }
+        documents: dict[int, Previous] = {}
+        for seq, before in kept.items():
+            metadata = self._metadata(before.metadata, f"entry {seq} of the journal")
+            text, digest = texts.get(seq, (before.text, None))
+            documents[seq] = Previous(text, metadata, before.added_at, digest)
+        return documents
 
     async def embedder(self) -> tuple[str, int] | None:
         """Identity and dimensions of the embedder of this memory; None before the first embedding."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -141,19 +141,22 @@ async def write_batch(
     `embedder` is the identity and dimensions of the embeddings. Raises EmbedderMismatch.
 
     An outcome is None if the write has no chunks but needs them, because the document was changed or removed
-    since the caller compared it; an UndoConflict if another write came before an undo.
+    since the caller compared it; an UndoConflict if an undo came too late.
     """
     if embedder and any(write.embeddings for write in writes):
         await meta.require_embedder(connection, *embedder)
     stored = await find(connection, [write.document.uri for write in writes])
     [(last_number,)] = await connection.execute_fetchall("SELECT ifnull(max(number), 0) FROM documents")
+    undoable = await journal.undoable(
+        connection, [write.undoes for write in writes if write.undoes is not None]
+    )
     steps: list[_Step] = []
     outcomes: list[Outcome] = []
     for write in writes:
         document, old = write.document, stored.get(write.document.uri)
         missing = difference(document, old)
         undoes = write.undoes
-        if undoes is not None and not await journal.is_last_write(connection, undoes):
+        if undoes is not None and undoes not in undoable:
             outcomes.append(UndoConflict(undoes))
         elif missing == "nothing" and old and write.undoes is None:
             outcomes.append(Injected(document.document_id, document.uri, "unchanged", old.chunks))
@@ -298,24 +301,28 @@ async def _delete_documents(connection: aiosqlite.Connection, documents: Sequenc
 
 async def remove(
     connection: aiosqlite.Connection,
-    uri: str,
+    removals: Mapping[str, int | None],
     origin: Origin,
     at: datetime,
     undo_depth: int,
-    undoes: int | None = None,
-) -> Forgotten | None:
-    """Delete a document; None if it does not exist, which also completes an undo. Raises UndoConflict."""
-    stored = (await find(connection, [uri])).get(uri)
-    if stored is None:
-        if undoes is not None:
-            await journal.mark_undone(connection, undoes)
-        return None
-    texts = await _texts(connection, [stored])
-    if undoes is None:
-        entry = journal.NewEntry("removed", stored.document_id, uri, origin, _undo_data(texts, stored))
-    else:
-        entry = journal.NewEntry("restored", stored.document_id, uri, origin, None, undoes)
-    await journal.record(connection, [entry], at, undo_depth)
-    await _delete_chunks(connection, [stored], texts)
-    await _delete_documents(connection, [stored])
-    return Forgotten(stored.document_id, uri, stored.chunks)
+) -> list[Forgotten]:
+    """Delete documents: by uri, the entry that this undoes. Raises UndoConflict.
+
+    One that does not exist is left out, which also completes an undo.
+    """
+    stored = await find(connection, list(removals))
+    absent = [undoes for uri, undoes in removals.items() if uri not in stored and undoes is not None]
+    await journal.mark_undone(connection, absent)
+    documents = list(stored.values())
+    if not documents:
+        return []
+    texts = await _texts(connection, documents)
+    entries = []
+    for one in documents:
+        undoes = removals[one.uri]
+        action, before = ("removed", _undo_data(texts, one)) if undoes is None else ("restored", None)
+        entries.append(journal.NewEntry(action, one.document_id, one.uri, origin, before, undoes))
+    await journal.record(connection, entries, at, undo_depth)
+    await _delete_chunks(connection, documents, texts)
+    await _delete_documents(connection, documents)
+    return [Forgotten(one.document_id, one.uri, one.chunks) for one in documents]

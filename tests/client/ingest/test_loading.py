@@ -146,7 +146,8 @@ class Scripted:
         self.waiting = 0
         self.most = 0
 
-    async def inject(self, text: str, metadata: dict[str, Any] | None = None) -> Injected:
+    async def inject(self, text: str, metadata: dict[str, Any] | None = None, group: str = "") -> Injected:
+        assert group
         self.waiting += 1
         self.most = max(self.most, self.waiting)
         if self.waiting == IN_FLIGHT:
@@ -182,7 +183,10 @@ async def test_large_files_are_not_all_in_flight_at_once(
         (tmp_path / f"{number}.txt").write_text("x" * (3000 if number == 5 else 300), encoding="utf-8")
 
     class Slow(Scripted):
-        async def inject(self, text: str, metadata: dict[str, Any] | None = None) -> Injected:
+        async def inject(
+            self, text: str, metadata: dict[str, Any] | None = None, group: str = ""
+        ) -> Injected:
+            assert group
             self.waiting += len(text)
             self.most = max(self.most, self.waiting)
             for _ in range(10):
@@ -236,7 +240,10 @@ async def test_what_is_under_way_when_the_loading_ends_is_counted_by_its_own_ans
     class Filling(Scripted):
         """One call finds no room, the others do."""
 
-        async def inject(self, text: str, metadata: dict[str, Any] | None = None) -> Injected:
+        async def inject(
+            self, text: str, metadata: dict[str, Any] | None = None, group: str = ""
+        ) -> Injected:
+            assert group
             if text == "7":
                 await self.full.wait()
                 self.go.set()

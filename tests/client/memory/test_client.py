@@ -61,7 +61,7 @@ async def test_a_document_goes_in_is_found_shown_and_taken_out_again(tmp_path: P
         assert (await memory.reembed(lambda done, total, _: seen.append((done, total)))).chunks == 1
         assert seen == [(1, 1)]
         assert (await memory.forget("note:1")).chunks == 1
-        assert (await memory.undo()).uri == "note:1"
+        assert (await memory.undo()).entry.uri == "note:1"
         assert [entry.action for entry in await memory.journal()][-1] == "added"
         assert {tool.name for tool in await memory.tools()} >= {"Inject", "Query"}
 

@@ -15,7 +15,7 @@ from ragmemory.stores.filters import compile_filter
 from ragmemory.stores.sqlite import Store
 from ragmemory.stores.writing import PAGE
 from ragmemory.types import Checkpoint, Injected, StagedDocument, Write
-from tests.support.memories import EMBEDDER, ORIGIN, write_of
+from tests.support.memories import EMBEDDER, ORIGIN, before_last_write, write_of
 
 OLD = "".join(f"{number:019} " for number in range(3 * PAGE))
 NEW = "".join(f"{number:019};" for number in range(2 * PAGE))
@@ -113,10 +113,7 @@ async def test_a_new_version_takes_the_place_of_the_old_one_in_one_transaction(
     assert (await text_of(store), info.added_at) == (new, added_at)
     assert (await store.stats()).documents == 1
     assert [entry.action for entry in await store.journal(10)] == ["updated", "added"]
-    last = await store.last_write()
-    assert last is not None
-    assert last[1] is not None
-    assert last[1].text == old
+    assert (await before_last_write(store)).text == old
 
 
 async def test_a_short_version_takes_the_place_of_a_long_one(store: Store) -> None:
@@ -126,30 +123,24 @@ async def test_a_short_version_takes_the_place_of_a_long_one(store: Store) -> No
     assert len(await store.hidden_chunks()) == 3
     await sweep(store)
     assert await store.hidden_chunks() == []
-    last = await store.last_write()
-    assert last is not None
-    assert last[1] is not None
-    assert last[1].text == OLD
+    assert (await before_last_write(store)).text == OLD
 
 
 async def test_a_removed_long_document_keeps_its_text_alone_for_undo(store: Store) -> None:
     await put_long(store, OLD)
-    await store.remove("doc", ORIGIN)
+    await store.remove({"doc": None}, ORIGIN)
     assert (await store.stats()).documents == 0
     assert await sweep(store) == 3  # a page in each transaction
     assert counts(store) == (1, 3 * PAGE, 0)
     assert (await store.changes_since(Checkpoint(), 10)).removed == list(range(1, 3 * PAGE + 1))
-    last = await store.last_write()
-    assert last is not None
-    assert last[1] is not None
-    assert last[1].text == OLD
+    assert (await before_last_write(store)).text == OLD
 
 
 async def test_a_text_that_undo_reaches_no_more_is_removed_page_by_page(tmp_path: Path) -> None:
     store = Store(tmp_path / "m.db", 5, undo_depth=1)
     await store.open()
     await put_long(store, OLD)
-    await store.remove("doc", ORIGIN)
+    await store.remove({"doc": None}, ORIGIN)
     await sweep(store)
     await put(store, write_of("other", {"uri": "other"}))
     assert counts(store) == (2, 3 * PAGE + 1, 1)
@@ -221,7 +212,7 @@ async def test_pages_of_two_embedders_are_not_mixed(store: Store) -> None:
 async def test_reembedding_passes_over_the_texts_that_are_kept_for_undo(store: Store) -> None:
     await put(store, write_of("other", {"uri": "other"}))
     await put_long(store, OLD)
-    await store.remove("doc", ORIGIN)
+    await store.remove({"doc": None}, ORIGIN)
     await sweep(store)
     await store.begin_reembedding()
     changes = await store.changes_since(Checkpoint(), 10_000)

@@ -31,7 +31,7 @@ from ragmemory.stores.filters import compile_filter
 from ragmemory.stores.schema import MIGRATIONS
 from ragmemory.stores.sqlite import Store
 from ragmemory.types import Changes, Checkpoint, Chunk, Injected, Previous, Write
-from tests.support.memories import EMBEDDER, ORIGIN, write_of
+from tests.support.memories import EMBEDDER, ORIGIN, before_last_write, write_of
 
 
 @asynccontextmanager
@@ -355,7 +355,7 @@ async def test_a_uri_with_a_nul_of_an_earlier_release_is_listed_updated_and_remo
     [updated] = await store.write([write("two")], EMBEDDER)
     assert isinstance(updated, Injected)
     assert updated.status == "updated"
-    assert await store.remove("a\0b", ORIGIN) is not None
+    assert await store.remove({"a\0b": None}, ORIGIN)
     assert (await store.stats()).documents == 0
 
 
@@ -469,7 +469,7 @@ async def test_changes_come_in_pages_and_hold_what_an_index_needs(store: Store) 
 async def test_removed_chunks_are_reported_and_their_ids_never_come_back(store: Store) -> None:
     await put(store, "one")
     checkpoint = (await store.changes_since(Checkpoint(), 10)).checkpoint
-    await store.remove("doc", ORIGIN)
+    await store.remove({"doc": None}, ORIGIN)
     changes = await store.changes_since(checkpoint, 10)
     assert (changes.chunk_ids, changes.removed) == ([], [1])
     assert (changes.checkpoint.chunk_id, changes.checkpoint.removal, changes.checkpoint.entry) == (1, 1, 2)
@@ -584,7 +584,7 @@ async def test_every_write_is_in_the_journal_with_its_origin(store: Store) -> No
     await put(store, "one")
     await put(store, "one")
     await put(store, "two")
-    await store.remove("doc", ORIGIN)
+    await store.remove({"doc": None}, ORIGIN)
     entries = await store.journal(10)
     assert [(entry.seq, entry.action, entry.uri) for entry in entries] == [
         (3, "removed", "doc"),
@@ -597,17 +597,13 @@ async def test_every_write_is_in_the_journal_with_its_origin(store: Store) -> No
 
 
 async def test_the_journal_keeps_what_undo_needs(store: Store) -> None:
-    assert await store.last_write() is None
+    assert await store.last_change() == ([], [])
     await put(store, "one", year=1)
-    last = await store.last_write()
-    assert last is not None
-    assert last[1] is None
+    [added], _ = await store.last_change()
+    assert await store.documents_before([added.seq]) == {}
     added_at = (await store.document("doc")).added_at
     await put(store, "two", year=2)
-    last = await store.last_write()
-    assert last is not None
-    assert last[1] is not None
-    assert last[1] == Previous("one", {"uri": "doc", "year": 1}, added_at)
+    assert await before_last_write(store) == Previous("one", {"uri": "doc", "year": 1}, added_at)
 
 
 def kept(store: Store) -> list[str | None]:
@@ -620,7 +616,7 @@ async def test_texts_beyond_the_depth_are_not_kept(tmp_path: Path) -> None:
     async with opened(tmp_path / "m.db", undo_depth=2) as store:
         for text in ("one", "two", "three"):
             await put(store, text)
-        await store.remove("doc", ORIGIN)
+        await store.remove({"doc": None}, ORIGIN)
         assert kept(store) == [None, None, "two", "three"]
         assert len(await store.journal(10)) == 4
 
@@ -641,50 +637,52 @@ async def test_with_a_depth_of_0_no_text_is_kept(tmp_path: Path) -> None:
     async with opened(tmp_path / "m.db", undo_depth=0) as store:
         await put(store, "a secret")
         await put(store, "another secret")
-        await store.remove("doc", ORIGIN)
+        await store.remove({"doc": None}, ORIGIN)
         assert kept(store) == [None] * 3
 
 
-async def test_only_the_last_write_can_be_taken_back(store: Store) -> None:
+async def test_only_the_last_write_to_a_document_can_be_undone(store: Store) -> None:
     await put(store, "one")
-    await put(store, "two", "other")
+    await put(store, "two")
+    await put(store, "other", "other")
     with pytest.raises(UndoConflict):
-        await store.remove("doc", ORIGIN, undoes=1)
+        await store.remove({"other": 3, "doc": 1}, ORIGIN)
     assert (await store.stats()).documents == 2
-    await store.remove("other", ORIGIN, undoes=2)
+    await store.remove({"other": 3}, ORIGIN)
     entries = await store.journal(10)
     assert [(entry.action, entry.undone) for entry in entries] == [
         ("restored", False),
         ("added", True),
+        ("updated", False),
         ("added", False),
     ]
     with pytest.raises(UndoConflict):
-        await store.remove("doc", ORIGIN, undoes=2)
+        await store.remove({"other": 3}, ORIGIN)
 
 
 async def test_an_undo_that_comes_too_late_fails_alone(store: Store) -> None:
     await put(store, "one")
     await put(store, "two")
-    await put(store, "other", "other")
+    await put(store, "three")
     late = replace(write_of("one", {"uri": "doc"}), undoes=2)
     conflict, added = await store.write([late, write_of("new", {"uri": "new"})], EMBEDDER)
     assert isinstance(conflict, UndoConflict)
     assert isinstance(added, Injected)
-    assert [entry.action for entry in await store.journal(10)] == ["added", "added", "updated", "added"]
-    assert await store.text((await store.document("doc")).document_id) == "two"
+    assert [entry.action for entry in await store.journal(10)] == ["added", "updated", "updated", "added"]
+    assert await store.text((await store.document("doc")).document_id) == "three"
 
 
 async def test_undoing_an_addition_that_was_removed_already_succeeds(store: Store) -> None:
     # As an earlier release left it, which took an update whose text was dropped for an addition.
     await put(store, "one")
-    await store.remove("doc", ORIGIN)
+    await store.remove({"doc": None}, ORIGIN)
     with closing(sqlite3.connect(store.path)) as connection:
         connection.execute("UPDATE journal SET undone = 1 WHERE seq = 2")
         connection.commit()
-    assert await store.remove("doc", ORIGIN, undoes=1) is None
-    assert await store.last_write() is None
+    assert await store.remove({"doc": 1}, ORIGIN) == []
+    assert await store.last_change() == ([], [])
     with pytest.raises(UndoConflict):
-        await store.remove("doc", ORIGIN, undoes=1)
+        await store.remove({"doc": 1}, ORIGIN)
 
 
 async def test_sqlite_errors_never_leave_the_store_as_such(store: Store) -> None:

@@ -130,15 +130,15 @@ async def forget(context: ChatContext, document: str) -> None:
         if error.word == DOCUMENT_NOT_FOUND:
             error.hint = "/memory lists the documents."
         raise
-    context.screen.note(
-        f"Removed {short_uri(removed.uri)} ({counted(removed.chunks, 'chunk')}). /undo restores it.", "done"
-    )
+    done = f"Removed {short_uri(removed.uri)} ({counted(removed.chunks, 'chunk')})."
+    context.screen.note(f"{done} /undo restores it." if _can_undo(context) else done, "done")
     await context.update_memory_status()
 
 
 async def _forget_all(context: ChatContext, words: str, names: list[str]) -> None:
     """Remove the documents that a glob matches, if the user confirms it. Raises NotConfirmed."""
     from ragchat.errors import NotConfirmed
+    from ragchat.memory.history import new_group
     from ragchat.ui.context import YES
 
     if context.ask is None:
@@ -147,18 +147,29 @@ async def _forget_all(context: ChatContext, words: str, names: list[str]) -> Non
     if reply.strip().lower() not in YES:
         context.screen.note("Nothing is removed.")
         return
+    group = new_group()
     for name in names:
-        await context.memory.forget(name)
-    context.screen.note(f"Removed {len(names):,} documents. /undo restores them one by one.", "done")
+        await context.memory.forget(name, group)
+    done = f"Removed {len(names):,} documents."
+    context.screen.note(f"{done} /undo restores them." if _can_undo(context) else done, "done")
     await context.update_memory_status()
 
 
 async def undo(context: ChatContext, _: str) -> None:
-    from ragchat.uris import short_uri
+    from ragchat.memory.history import sentences
+    from ragchat.ui.render.progress import counting_bar
 
-    entry = await context.memory.undo()
-    context.screen.note(f"Undone: {short_uri(entry.uri)} was {entry.action}.", "done")
+    with counting_bar(context.screen.err.file, "Undoing") as on_progress:
+        undone = await context.memory.undo(on_progress)
+    for sentence in sentences(undone):
+        context.screen.note(sentence, "done")
     await context.update_memory_status()
+
+
+def _can_undo(context: ChatContext) -> bool:
+    from ragchat.memory.history import can_restore
+
+    return can_restore(context.app.settings)
 
 
 def split_paths(argument: str) -> list[str]:

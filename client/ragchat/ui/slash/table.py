@@ -73,7 +73,7 @@ COMMANDS = (
         documents.forget,
         complete=completions.documents,
     ),
-    SlashCommand("undo", "", "undo the last change of memory", documents.undo),
+    SlashCommand("undo", "", "undo the last change of memory, such as a whole load", documents.undo),
     SlashCommand(
         "model", "[NAME]", "show or change the language model", tuning.model, complete=completions.models
     ),

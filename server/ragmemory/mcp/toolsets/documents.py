@@ -11,7 +11,8 @@ from ragmcp.server.call import Call
 from ragmcp.server.tools import Tool, tool
 from ragmemory.limits import LAST_OFFSET, LONGEST_URI, MOST_TAGS
 from ragmemory.mcp.errors import Memory, origin_of, wire_errors
-from ragmemory.types import DocumentInfo, Entry, Forgotten, Reembedded, Stats, Verified
+from ragmemory.mcp.toolsets.memory import Group
+from ragmemory.types import DocumentInfo, Entry, Forgotten, Reembedded, Stats, Undone, Verified
 
 Name = Annotated[str, Meta(description="A document's id or uri.", max_length=LONGEST_URI)]
 Limit = Annotated[int, Meta(description="How many at most.", ge=1, le=10_000)]
@@ -38,10 +39,6 @@ class JournalPage(Struct, frozen=True):
     entries: list[Entry]
 
 
-class Undone(Struct, frozen=True):
-    entry: Entry
-
-
 def document_tools(memory: Memory) -> list[Tool]:
     """The toolset `documents`."""
 
@@ -61,10 +58,10 @@ def document_tools(memory: Memory) -> list[Tool]:
         return ShownDocument(**asdict(info), text=text)
 
     @tool(destructive=True, idempotent=True)
-    async def ForgetDocument(call: Call, document: Name) -> Forgotten:
+    async def ForgetDocument(call: Call, document: Name, group: Group = "") -> Forgotten:
         """Remove a document from memory. UndoLast brings it back."""
         with wire_errors():
-            return await (await memory()).forget(document, origin_of(call))
+            return await (await memory()).forget(document, origin_of(call, group))
 
     @tool(read_only=True)
     async def ListJournal(call: Call, limit: Limit = 20) -> JournalPage:
@@ -72,11 +69,12 @@ def document_tools(memory: Memory) -> list[Tool]:
         with wire_errors():
             return JournalPage(await (await memory()).journal(limit))
 
-    @tool(destructive=True)
+    @tool(destructive=True, background=True)
     async def UndoLast(call: Call) -> Undone:
-        """Undo the last write that is not undone yet, and return it."""
+        """Undo the last write that is not undone yet, with all writes of its group."""
+        await call.background()
         with wire_errors():
-            return Undone(await (await memory()).undo(origin_of(call)))
+            return await (await memory()).undo(origin_of(call), call.progress)
 
     @tool(read_only=True)
     async def MemoryStats(call: Call) -> Stats:

@@ -10,7 +10,7 @@ from msgspec import Meta
 from ragmcp.protocol.schema.content import TextContent
 from ragmcp.server.call import Call
 from ragmcp.server.tools import Tool, ToolResult, tool
-from ragmemory.limits import DEEPEST, LONGEST_URI, METADATA_BYTES, MOST_CONDITIONS, MOST_TAGS
+from ragmemory.limits import DEEPEST, LONGEST_GROUP, LONGEST_URI, METADATA_BYTES, MOST_CONDITIONS, MOST_TAGS
 from ragmemory.mcp.errors import Memory, origin_of, wire_errors
 from ragmemory.types import Hit, Injected, QueryResult
 
@@ -37,6 +37,14 @@ Details = Annotated[
         description="`uri` makes it an upsert of that document (default: the hash of the text); `title`, "
         "`tags` (list of texts), `created_at` (ISO 8601); any other key is kept and can be filtered on. "
         + _SIZE
+    ),
+]
+Group = Annotated[
+    str,
+    Meta(
+        description="Any name, such as a random one: undo takes back all writes with this name as one.",
+        max_length=LONGEST_GROUP,
+        pattern="^[!-~]*$",
     ),
 ]
 Question = Annotated[
@@ -80,7 +88,9 @@ def memory_tools(memory: Memory) -> list[Tool]:
     """The toolset `memory`."""
 
     @tool(idempotent=True, background=True)
-    async def Inject(call: Call, text: Text, metadata: Details = None) -> ToolResult[Injected]:
+    async def Inject(
+        call: Call, text: Text, metadata: Details = None, group: Group = ""
+    ) -> ToolResult[Injected]:
         """Store a document in memory so that Query finds it; returns when it is safely on the disk.
 
         The same text again changes nothing; another text with the same uri replaces the old one.
@@ -88,7 +98,7 @@ def memory_tools(memory: Memory) -> list[Tool]:
         if len(text) > LONG_CHARACTERS:
             await call.background()
         with wire_errors():
-            injected = await (await memory()).inject(text, metadata or {}, origin_of(call))
+            injected = await (await memory()).inject(text, metadata or {}, origin_of(call, group))
         return ToolResult([TextContent(text=_outcome(injected))], injected)
 
     @tool(read_only=True)

@@ -190,9 +190,21 @@ async def test_a_glob_forgets_several_documents_if_that_is_confirmed(asked: Room
     assert "2 documents match *.md." in await asked.say("/forget *.md")
     asked.context.ask = ask
     assert await asked.run("/forget *.md") == "Nothing is removed.\n"
-    assert await asked.run("/forget *.md") == "Removed 2 documents. /undo restores them one by one.\n"
+    assert await asked.run("/forget *.md") == "Removed 2 documents. /undo restores them.\n"
     assert questions == ["Remove 2 documents? [y/N] "] * 2
     assert asked.context.status.documents == 0
+    assert await asked.run("/undo") == "Undone: 2 documents were removed.\n"
+    assert asked.context.status.documents == 2
+
+
+async def test_a_folder_is_loaded_and_undone_as_one(asked: Room, tmp_path: Path) -> None:
+    for name in ("one", "two", "three"):
+        (tmp_path / "more" / f"{name}.md").parent.mkdir(exist_ok=True)
+        (tmp_path / "more" / f"{name}.md").write_text(f"Text {name}.", encoding="utf-8")
+    await asked.run(f"/inject {tmp_path / 'more'}")
+    assert asked.context.status.documents == 5
+    assert await asked.run("/undo") == "Undone: 3 documents were added.\n"
+    assert asked.context.status.documents == 2
 
 
 @pytest.mark.skipif(os.name == "nt", reason="paths and quoting of POSIX")

@@ -1,0 +1,103 @@
+"""Undo the last change: one write, or all writes of a group.
+
+A group is undone in several transactions, newest writes first. If the process is killed, or the embedder
+fails, the next undo undoes the rest.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import anyio
+from anyio import to_thread
+from msgspec.structs import replace
+
+from ragmemory.errors import MemoryDamaged, NothingToUndo, NotUndoable, RagMemoryError
+from ragmemory.ingest.documents import complete
+from ragmemory.stores.sqlite import Store
+from ragmemory.types import Entry, Injected, Origin, Previous, Undone, Write
+
+# Called with the writes undone and the writes in all.
+OnProgress = Callable[[int, int], Awaitable[None]]
+# Remove documents: by uri, the entry that this undoes.
+Remove = Callable[[Mapping[str, int | None], Origin], Awaitable[object]]
+# Write a document; returns after the commit.
+Submit = Callable[[Write], Awaitable[Injected]]
+
+# Writes undone at a time: removals of so many documents are one transaction, for which other writers wait.
+_BATCH = 64
+
+
+async def undo(
+    store: Store, submit: Submit, remove: Remove, origin: Origin, on_progress: OnProgress | None = None
+) -> Undone:
+    """Undo the last change. Raises NothingToUndo; NotUndoable, MemoryDamaged: nothing has changed.
+
+    Raises also UndoConflict and what `submit` raises; then a part of a group may be undone.
+    """
+    entries, kept = await store.last_change()
+    if not entries:
+        raise NothingToUndo
+    batches = list(_batches(entries))
+    for batch in batches:  # All of them, before anything changes.
+        await _restorations(store, batch, origin)
+    done = 0
+    for batch in batches:
+        added: dict[str, int | None] = {entry.uri: entry.seq for entry in batch if entry.action == "added"}
+        if added:
+            await remove(added, origin)
+        await _submit_all(submit, await _restorations(store, batch, origin))
+        done += len(batch)
+        if on_progress:
+            await on_progress(done, len(entries))
+    return Undone(replace(entries[0], undone=True), Counter(entry.action for entry in entries), kept)
+
+
+def _batches(entries: Sequence[Entry]) -> Iterator[list[Entry]]:
+    """The entries in order, those of one document in different batches: the newer is undone first."""
+    batch: dict[str, Entry] = {}
+    for entry in entries:
+        if len(batch) == _BATCH or entry.uri in batch:
+            yield list(batch.values())
+            batch = {}
+        batch[entry.uri] = entry
+    yield list(batch.values())
+
+
+async def _restorations(store: Store, batch: Sequence[Entry], origin: Origin) -> list[Write]:
+    """The writes that bring back earlier documents. Raises NotUndoable, MemoryDamaged."""
+    entries = [entry for entry in batch if entry.action != "added"]
+    before = await store.documents_before([entry.seq for entry in entries])
+    for entry in entries:
+        if entry.seq not in before:
+            raise NotUndoable(entry.seq, entry.action, entry.uri)
+    return await to_thread.run_sync(
+        lambda: [_restoration(store.path, entry, before[entry.seq], origin) for entry in entries]
+    )
+
+
+def _restoration(memory: Path, entry: Entry, before: Previous, origin: Origin) -> Write:
+    document = complete(before.text, before.metadata)
+    if document.uri != entry.uri or before.digest not in (None, document.digest):
+        place = f"entry {entry.seq} of the journal"
+        raise MemoryDamaged(str(memory), "the document before it was changed", place)
+    return Write(document, origin, undoes=entry.seq, added_at=before.added_at)
+
+
+async def _submit_all(submit: Submit, writes: Sequence[Write]) -> None:
+    """Write all of them at the same time; raises the first error after the last has ended."""
+    errors: list[RagMemoryError] = []
+
+    async def submit_one(write: Write) -> None:
+        try:
+            await submit(write)
+        except RagMemoryError as error:
+            errors.append(error)
+
+    async with anyio.create_task_group() as tasks:
+        for write in writes:
+            tasks.start_soon(submit_one, write)
+    if errors:
+        raise errors[0]

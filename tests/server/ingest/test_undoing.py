@@ -1,0 +1,162 @@
+"""Undo of a load as one: whole, resumed, or refused. Undo of single writes is tested with the service."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import AsyncIterator, Mapping
+from contextlib import closing
+from pathlib import Path
+
+import anyio
+import pytest
+from msgspec.structs import replace
+
+from ragmemory.errors import EmbedderUnavailable, NotUndoable
+from ragmemory.service import MemoryService
+from ragmemory.types import Origin
+from tests.support.memories import ORIGIN, SwitchableEmbedder, service_for
+
+FOX = "The quick brown fox jumps over the lazy dog."
+PIE = "Bake the apple pie for forty minutes."
+LOAD = replace(ORIGIN, group="load-1")
+
+
+@pytest.fixture
+def embedder() -> SwitchableEmbedder:
+    return SwitchableEmbedder()
+
+
+@pytest.fixture
+async def memory(tmp_path: Path, embedder: SwitchableEmbedder) -> AsyncIterator[MemoryService]:
+    with anyio.fail_after(60):
+        async with service_for(tmp_path, embedder) as memory:
+            yield memory
+
+
+async def put(memory: MemoryService, text: str, uri: str) -> None:
+    await memory.inject(text, {"uri": uri}, ORIGIN)
+
+
+async def load(memory: MemoryService, texts: Mapping[str, str], origin: Origin = LOAD) -> None:
+    """Inject texts by their uris, at the same time."""
+    async with anyio.create_task_group() as tasks:
+        for uri, text in texts.items():
+            tasks.start_soon(memory.inject, text, {"uri": uri}, origin)
+
+
+async def texts_in(memory: MemoryService) -> dict[str, str]:
+    listed, _ = await memory.documents(1000)
+    return {info.uri: (await memory.document(info.uri))[1] for info in listed}
+
+
+async def test_a_load_is_undone_as_one_and_counted(memory: MemoryService) -> None:
+    before = {"other": "Another document.", **{f"old {n}": f"Old text {n}." for n in range(100)}}
+    await load(memory, before, ORIGIN)
+    await load(memory, {f"old {n}": f"New text {n}." for n in range(100)})
+    await load(memory, {f"new {n}": f"Text {n}." for n in range(100)})
+    await memory.forget("other", LOAD)
+    progress: list[tuple[int, int]] = []
+
+    async def note(done: int, total: int) -> None:
+        progress.append((done, total))
+
+    undone = await memory.undo(ORIGIN, note)
+    assert (undone.entry.action, undone.entry.uri, undone.entry.undone) == ("removed", "other", True)
+    assert undone.writes == {"added": 100, "updated": 100, "removed": 1}
+    assert undone.kept == []
+    assert await texts_in(memory) == before
+    assert (await memory.query("Text", 100, {"uri": "new*"})).hits == []
+    assert progress[-1] == (201, 201)
+    assert progress == sorted(progress)
+    assert (await memory.undo(ORIGIN)).writes == {"added": 1}
+
+
+async def test_the_same_document_twice_in_a_load_gets_its_first_text_back(memory: MemoryService) -> None:
+    await put(memory, FOX, uri="page")
+    for text in (PIE, "A third text."):
+        await memory.inject(text, {"uri": "page"}, LOAD)
+    await memory.forget("page", LOAD)
+    assert (await memory.undo(ORIGIN)).writes == {"removed": 1, "updated": 2}
+    assert await texts_in(memory) == {"page": FOX}
+
+
+async def test_undo_of_a_load_keeps_what_others_have_written_since_and_names_it(
+    memory: MemoryService,
+) -> None:
+    await load(memory, {"one": FOX, "two": PIE})
+    await put(memory, "Written by another program.", uri="one")
+    await load(memory, {"three": "The load goes on."})
+    undone = await memory.undo(ORIGIN)
+    assert (undone.writes, undone.kept) == ({"added": 2}, ["one"])
+    assert await texts_in(memory) == {"one": "Written by another program."}
+    # Nothing is in the way of taking back the rest, step by step.
+    assert (await memory.undo(ORIGIN)).entry.action == "updated"
+    assert await texts_in(memory) == {"one": FOX}
+    assert (await memory.undo(ORIGIN)).entry.action == "added"
+    assert await texts_in(memory) == {}
+
+
+async def test_a_load_is_undone_as_one_however_long_it_is(tmp_path: Path) -> None:
+    old, new = ({f"{n}": f"{age} text {n}." for n in range(10)} for age in ("Old", "New"))
+    async with service_for(tmp_path, undo_depth=2) as memory:
+        await load(memory, old, ORIGIN)
+        await put(memory, FOX, uri="fox")
+        await put(memory, PIE, uri="fox")
+        await load(memory, new)
+        assert kept_texts(tmp_path) == sorted(old.values())
+        # One of its writes is still among the last two, so all of its texts are kept.
+        await put(memory, "Unrelated.", uri="unrelated")
+        assert kept_texts(tmp_path) == sorted(old.values())
+        await memory.undo(ORIGIN)
+        assert (await memory.undo(ORIGIN)).writes == {"updated": 10}
+        assert await texts_in(memory) == {**old, "fox": PIE}
+
+
+async def test_a_load_beyond_the_depth_is_refused_whole(tmp_path: Path) -> None:
+    async with service_for(tmp_path, undo_depth=1) as memory:
+        await put(memory, FOX, uri="fox")
+        await load(memory, {"fox": PIE, "new": "New."})
+    async with service_for(tmp_path, undo_depth=0) as memory:
+        await put(memory, "Unrelated.", uri="unrelated")
+        await memory.undo(ORIGIN)
+        with pytest.raises(NotUndoable, match=r"\(fox was updated\)"):
+            await memory.undo(ORIGIN)
+        assert await texts_in(memory) == {"fox": PIE, "new": "New."}
+        assert kept_texts(tmp_path) == []
+
+
+async def test_a_load_whose_undo_is_cut_short_is_undone_by_the_next(
+    memory: MemoryService, embedder: SwitchableEmbedder
+) -> None:
+    before = {f"{n:03}": f"Old text {n}." for n in range(200)}
+    await load(memory, before, ORIGIN)
+    await load(memory, {uri: f"New {text}" for uri, text in before.items()})
+
+    async def fail(*_: int) -> None:
+        embedder.is_down = True
+
+    with pytest.raises(EmbedderUnavailable):
+        await memory.undo(ORIGIN, fail)
+    there = await texts_in(memory)
+    assert 0 < sum(there[uri] == before[uri] for uri in before) < 200
+    embedder.is_down = False
+    with anyio.CancelScope() as scope:
+
+        async def cancel(*_: int) -> None:
+            scope.cancel()
+
+        await memory.undo(ORIGIN, cancel)
+    await memory.undo(ORIGIN)
+    assert await texts_in(memory) == before
+    assert (await memory.verify(ignore)).ok
+
+
+async def ignore(*_: object) -> None:
+    """Reports no progress."""
+
+
+def kept_texts(folder: Path) -> list[str]:
+    """The earlier texts in the journal, sorted."""
+    with closing(sqlite3.connect(folder / "memory.db")) as connection:
+        rows = connection.execute("SELECT before_text FROM journal WHERE before_text IS NOT NULL")
+        return sorted(row[0] for row in rows)
