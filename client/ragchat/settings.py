@@ -5,7 +5,7 @@ The ranges of the numbers are in `ragconfig/ranges.toml`: loading checks those o
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import Struct
 
@@ -36,6 +36,8 @@ class RetrievalSettings(Struct):
     min_score: float
     deadline_seconds: float
     passage_tokens: int
+    rewrite: Literal["never", "when_weak"]
+    rewrite_seconds: float
 
 
 class ToolSettings(Struct):

@@ -158,6 +158,9 @@ class Answer(Struct, frozen=True):
     dropped_turns: int = 0  # of the history, because the budget was full
     unknown_citations: list[int] = field(default_factory=list)
     messages: list[Message] = field(default_factory=list)
+    wordings: list[str] = field(
+        default_factory=list
+    )  # other ones of the question, that were searched for too
 
 
 class Trace(Struct, frozen=True):
@@ -172,6 +175,7 @@ class Trace(Struct, frozen=True):
     unknown_citations: list[int] = field(default_factory=list)  # [n] of the answer that name no passage
     notices: list[str] = field(default_factory=list)
     messages: list[Message] = field(default_factory=list)  # as sent, tool rounds included; empty offline
+    wordings: list[str] = field(default_factory=list)  # other ones of the query, by the model
 
 
 class Turn(Struct, frozen=True):

@@ -404,7 +404,7 @@ def test_every_packaged_key_stands_under_a_comment(name: str) -> None:
 
 
 def test_the_packaged_prompts_are_there() -> None:
-    for name in ("system.md", "passages.md", "no_passages.md", "nearest.md", "missing.md"):
+    for name in ("system.md", "passages.md", "no_passages.md", "nearest.md", "missing.md", "rewrite.md"):
         assert resources.files("ragconfig").joinpath("prompts", name).read_text(encoding="utf-8").strip()
 
 

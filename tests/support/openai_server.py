@@ -216,7 +216,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _error(self, reply: Reply) -> None:
         code, message = ERRORS.get(reply.status, ("error", "An error"))
-        error = {"message": reply.message or message, "type": code, "code": reply.code or code, "param": None}
+        code = reply.code or code
+        error = {"message": reply.message or message, "type": code, "code": code, "param": None}
         headers = {} if reply.retry_after is None else {"Retry-After": f"{reply.retry_after:g}"}
         self._json(reply.status, {"error": error}, headers)
 

@@ -199,12 +199,14 @@ class ToolRoundsUsedUp(ModelError):
     hint = "Ask again, raise tools.rounds, or choose another model."
 
 
-# The words of OpenAI, Azure, vLLM, llama.cpp, Ollama and LM Studio for a prompt that is too long.
+# The words of OpenAI, Azure, vLLM, llama.cpp, Ollama, LM Studio and litellm for a prompt that is too long.
 _OVERFLOW = re.compile(
-    r"context[ _](length|window|size)|maximum context|n_ctx|too many (input )?tokens|prompt is too long"
+    r"context[ _]?(length|window|size)|maximum context|n_ctx|too many (input )?tokens|prompt is too long"
     r"|exceeds? the (model's )?(available )?context",
     re.IGNORECASE,
 )
+# litellm's proxy says so with the status 400.
+_NO_MODEL = re.compile(r"invalid model name", re.IGNORECASE)
 # Answers with the status of a success to a path that does not exist (LM Studio).
 _NO_PATH = re.compile(r"unexpected endpoint", re.IGNORECASE)
 # 4xx statuses of a server that is busy: a timeout, a conflict.
@@ -253,9 +255,11 @@ def _of_status(error: openai.APIStatusError, place: ModelPlace, tokens: int) -> 
     status, message = error.status_code, _part(message_in(error.body or error.message))
     if error.code == "context_length_exceeded" or status == 413 or _OVERFLOW.search(message):
         return ContextOverflow(place.name, tokens)
-    if status == 401:
+    # litellm's proxy without a database looks up there every key but its own.
+    if status == 401 or error.type == "no_db_connection":
         return KeyRejected(place.base_url) if place.key else MissingKey(place.name)
-    if status == 404 and (error.code == "model_not_found" or "model" in message.lower()):
+    is_unknown = status == 404 and (error.code == "model_not_found" or "model" in message.lower())
+    if is_unknown or _NO_MODEL.search(message):
         return UnknownModel(place.name, place.base_url)
     if status in (404, 405):
         return NoApi(place.base_url, f"{status}, {message}")

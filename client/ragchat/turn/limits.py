@@ -28,3 +28,4 @@ class TurnLimits:
     retrieval: RetrievalLimits
     budget: Budget
     rounds: int  # of tool calls
+    rewrite_seconds: float = 0.0  # for other wordings of a question from the model; 0: it is not asked

@@ -44,6 +44,7 @@ class Prompts:
     nearest: str  # added to it if they only come close
     missing: str  # added to it if they lack {words} of the question
     no_passages: str  # in the place of passages if there are none
+    rewrite: str  # the system prompt of the request for other wordings of a question
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,7 @@ def load_prompts(settings: Settings) -> Prompts:
         nearest=_read("nearest", ""),
         missing=_read("missing", ""),
         no_passages=_read("no_passages", ""),
+        rewrite=_read("rewrite", ""),
     )
 
 

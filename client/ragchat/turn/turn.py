@@ -10,15 +10,18 @@ import secrets
 import time
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from ragchat.formatting import utc_now
 from ragchat.offline.answer import EMPTY_MEMORY
 from ragchat.offline.small_talk import small_talk
 from ragchat.turn.followup import search_text
 from ragchat.turn.generation import Answerer, generate
-from ragchat.turn.grounding import judge_passages
+from ragchat.turn.grounding import State, judge_passages
 from ragchat.turn.limits import TurnLimits
 from ragchat.turn.quotation import answer_offline
 from ragchat.turn.retrieval import Memory, Retrieval, retrieve
+from ragchat.turn.rewriting import Rewriting, rewrite, search_again
 from ragchat.types import Answer, Delta, Emit, Event, Notice, Retrieved, Retrieving, Trace, Turn
 from ragconfig.text_rules import with_words_replaced
 
@@ -64,6 +67,7 @@ async def take_turn(
         created_at=created_at,
         trace=Trace(
             query=query,
+            wordings=answer.wordings,
             candidates=answer.candidates,
             passages_tokens=answer.passages_tokens,
             history_turns=len(history) - answer.dropped_turns,
@@ -104,8 +108,15 @@ async def _answer(
     if answerer is not None:
         if retrieval.empty:
             emit(Notice(EMPTY_MEMORY))
-        grounding = judge_passages(question, query, retrieval)
-        return await generate(question, history, grounding, answerer, limits, emit)
+        grounding, rewriting = judge_passages(question, query, retrieval), Rewriting()
+        if grounding.state is State.NEAREST and limits.rewrite_seconds:
+            rewriting = await rewrite(query, answerer.model, answerer.prompts.rewrite, limits.rewrite_seconds)
+            if rewriting.failure:
+                emit(Notice(rewriting.failure))
+            retrieval = await search_again(memory, retrieval, rewriting.wordings, limits.retrieval)
+            grounding = judge_passages(question, query, retrieval)
+        answer = await generate(question, history, grounding, answerer, limits, emit)
+        return replace(answer, usage=answer.usage + rewriting.usage, wordings=list(rewriting.wordings))
     answer = await answer_offline(question, query, retrieval, memory, limits.retrieval)
     emit(Retrieved(answer.candidates))
     emit(Delta(answer.text))

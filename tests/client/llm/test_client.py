@@ -169,6 +169,18 @@ async def test_a_field_of_the_user_that_the_server_refuses_is_not_dropped() -> N
     [
         (Reply(status=401), errors.MissingKey),
         (Reply(status=404, code="model_not_found"), errors.UnknownModel),
+        # As litellm's proxy sends them.
+        (
+            Reply(status=400, message="/chat/completions: Invalid model name passed in model=gpt"),
+            errors.UnknownModel,
+        ),
+        (Reply(status=400, code="no_db_connection", message="No connected db."), errors.MissingKey),
+        (
+            Reply(
+                status=400, message="litellm.ContextWindowExceededError: litellm.BadRequestError: too long"
+            ),
+            errors.ContextOverflow,
+        ),
         (Reply(status=404, code="not_found", message="page not found"), errors.NoApi),
         (Reply(status=429, retry_after=3), errors.RateLimited),
         (Reply(status=429, code="insufficient_quota"), errors.QuotaUsedUp),

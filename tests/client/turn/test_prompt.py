@@ -19,7 +19,7 @@ from ragchat.turn.retrieval import Retrieval
 from ragchat.types import Hit, Turn
 from tests.support.turns import hit, settings_in, turn
 
-PROMPTS = Prompts("You are kind.", "Passages:", "Nearest.", "Missing: {words}.", "No passages.")
+PROMPTS = Prompts("You are kind.", "Passages:", "Nearest.", "Missing: {words}.", "No passages.", "Reword.")
 BUDGET = Budget(context=2000, answer=500, passages=400)
 
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import anyio
+import msgspec
 import pytest
 
 from ragchat.errors import MemoryUnavailable
 from ragchat.llm.client import Model
 from ragchat.llm.errors import EmptyAnswer, QuestionTooLong, RateLimited, ToolRoundsUsedUp
+from ragchat.memory.types import QueryResult
 from ragchat.offline.answer import EMPTY_MEMORY, NOTHING
 from ragchat.turn.generation import Answerer
 from ragchat.turn.limits import Budget, RetrievalLimits, TurnLimits
@@ -21,6 +24,7 @@ from ragchat.types import (
     OFFLINE,
     Delta,
     Event,
+    Hit,
     ModelPlace,
     Notice,
     Retrieved,
@@ -35,7 +39,7 @@ from tests.support.openai_server import OpenAIServer, Reply
 from tests.support.turns import QUERY_TOOL, ListMemory, hit, notices, only, turn
 
 LIMITS = TurnLimits(RetrievalLimits(top_k=8, min_score=0.3, seconds=5.0), Budget(8000, 500, 2000), rounds=2)
-PROMPTS = Prompts("Be kind.", "Passages:", "Nearest.", "Missing: {words}.", "No passages.")
+PROMPTS = Prompts("Be kind.", "Passages:", "Nearest.", "Missing: {words}.", "No passages.", "Reword.")
 SKY = hit("The sky is blue because of Rayleigh scattering.", chunk_id=1)
 SEA = hit("The sea is blue because water absorbs red light.", chunk_id=2)
 TEA = hit("Tea is hot.", chunk_id=3, score=0.1)
@@ -183,6 +187,68 @@ async def test_words_of_earlier_questions_are_no_evidence() -> None:
     history = [turn("Why is the sky blue?")]
     answered, _, _ = await model_turn("and Saturn?", ListMemory([SKY]), Reply("Blue [1]."), history=history)
     assert (answered.grounded, answered.missing) == (False, ["Saturn"])
+
+
+REWRITING = TurnLimits(LIMITS.retrieval, LIMITS.budget, rounds=2, rewrite_seconds=30.0)
+
+
+class TwoPartMemory(ListMemory):
+    """Finds the sea by the word water only."""
+
+    async def query(self, text: str, top_k: int = 8, filter: dict[str, Any] | None = None) -> QueryResult:
+        found = await super().query(text, top_k, filter)
+        return msgspec.structs.replace(found, hits=[SEA] if "water" in text else found.hits)
+
+
+async def test_where_passages_only_come_close_a_model_is_asked_for_other_wordings() -> None:
+    memory = TwoPartMemory([TEA])
+    answered, _, server = await model_turn(
+        "Which hot ocean has warm currents?",
+        memory,
+        Reply(
+            '1. blue water\n- "water absorbs"\nWhich hot ocean has warm currents?\n\nthree\nfour',
+            prompt_tokens=40,
+        ),
+        Reply("Red light [1].", prompt_tokens=100),
+        limits=REWRITING,
+    )
+    assert memory.asked == ["Which hot ocean has warm currents?", "blue water", "water absorbs", "three"]
+    assert answered.trace.wordings == ["blue water", "water absorbs", "three"]
+    first, second = server.requests
+    assert first["messages"] == [
+        {"role": "system", "content": "Reword."},
+        {"role": "user", "content": "Which hot ocean has warm currents?"},
+    ]
+    assert "tools" not in first
+    assert [(found.n, found.hit.chunk_id) for found in answered.trace.candidates] == [(1, 2), (2, 3)]
+    assert SEA.text in second["messages"][-1]["content"]
+    assert answered.usage.prompt_tokens == 140
+    assert answered.answer == "Red light [1]."
+
+
+async def test_without_other_wordings_the_turn_goes_on_with_what_was_found() -> None:
+    question = "Which hot ocean has warm currents?"
+    answered, events, _ = await model_turn(
+        question, ListMemory([TEA]), Reply(status=500), Reply("Hot [1]."), limits=REWRITING
+    )
+    assert answered.answer == "Hot [1]."
+    assert notices(events)[0].startswith("test-model gave no other wordings.")
+    assert answered.trace.wordings == []
+
+
+@pytest.mark.parametrize(
+    ("question", "found", "limits"),
+    [
+        ("Why is the sky blue?", [SKY], REWRITING),  # grounded
+        ("Ferrets?", [TEA], REWRITING),  # far from memory
+        ("Which hot ocean has warm currents?", [TEA], LIMITS),  # not wanted
+    ],
+)
+async def test_no_other_wordings_are_asked_for_in_vain(
+    question: str, found: list[Hit], limits: TurnLimits
+) -> None:
+    _, _, server = await model_turn(question, ListMemory(found), Reply("So."), limits=limits)
+    assert len(server.requests) == 1
 
 
 async def test_an_answer_from_an_empty_memory_says_so() -> None:

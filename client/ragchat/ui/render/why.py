@@ -25,6 +25,8 @@ def why(turn: Turn) -> Iterator[RenderableType]:
     yield _line("Question", turn.question)
     if trace.query and trace.query != turn.question:
         yield _line("Searched for", trace.query)
+    if trace.wordings:
+        yield _line("Also searched for", " | ".join(trace.wordings))
     if trace.candidates:
         yield Text()
         yield _candidates(trace.candidates)

@@ -1,0 +1,42 @@
+"""Other wordings of a question, and the search for them."""
+
+from __future__ import annotations
+
+import anyio
+
+from ragchat.errors import MemoryUnavailable
+from ragchat.llm.client import Model
+from ragchat.turn.limits import RetrievalLimits
+from ragchat.turn.passages import judge
+from ragchat.turn.retrieval import Retrieval
+from ragchat.turn.rewriting import rewrite, search_again
+from ragchat.types import ModelPlace
+from tests.client.llm.test_client import settings
+from tests.support.openai_server import OpenAIServer, Reply
+from tests.support.turns import ListMemory, hit
+
+LIMITS = RetrievalLimits(top_k=2, min_score=0.3, seconds=5.0)
+
+
+async def test_a_model_that_takes_too_long_is_not_waited_for() -> None:
+    with OpenAIServer([Reply("late", hold_after=0)]) as server, anyio.fail_after(60):
+        model = Model(ModelPlace("test-model", server.base_url), settings())
+        await model.load()
+        rewriting = await rewrite("Why?", model, "Reword.", 0.05)
+        await model.aclose()
+    assert rewriting.failure == "test-model gave no other wordings within 0.05 s."
+    assert rewriting.wordings == ()
+
+
+async def test_each_passage_is_kept_once_with_its_best_score_and_the_best_come_first() -> None:
+    first = [judge(hit("tea", score=score, chunk_id=n), 0.3) for n, score in ((1, 0.2), (2, 0.1))]
+    memory = ListMemory([hit("sea", score=0.9, chunk_id=3), hit("tea", score=0.8, chunk_id=2)])
+    merged = await search_again(memory, Retrieval(first), ["a", "b"], LIMITS)
+    assert memory.asked == ["a", "b"]
+    assert [(found.hit.chunk_id, found.used) for found in merged.candidates] == [(3, True), (2, True)]
+
+
+async def test_a_memory_that_fails_meanwhile_leaves_what_was_found() -> None:
+    first = Retrieval([judge(hit("tea"), 0.3)])
+    memory = ListMemory(error=MemoryUnavailable("it is gone"))
+    assert await search_again(memory, first, ["a"], LIMITS) == first
