@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import anyio
 
 from ragchat.errors import RagChatError
-from ragchat.memory.types import QueryResult, ToolResult
+from ragchat.memory.types import DocumentText, QueryResult, ToolResult
 from ragchat.types import Citation, Event, Hit, Notice, Trace, Turn, Usage
 from ragconfig.settings import Settings, load_settings
 from ragmcp.protocol.schema.tools import ToolAnnotations, ToolInfo
@@ -111,6 +111,11 @@ class ListMemory:
         self.compared += 1
         words = set(query.lower().strip("?").split())
         return [len(words & set(text.lower().split())) / len(words) for text in texts]
+
+    async def show(self, document: str) -> DocumentText:
+        """The passages of a document, one after the other."""
+        text = "".join(hit.text for hit in self.hits if hit.document_id == document)
+        return DocumentText(document, "", "", 1, len(text), "", "", text=text)
 
     async def tools(self) -> list[ToolInfo]:
         return self.offered

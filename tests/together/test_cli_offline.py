@@ -19,3 +19,18 @@ def test_small_talk_has_a_reply_in_ask_and_in_a_pipe(ragchat: Program) -> None:
     assert answered["answer"].startswith("You're welcome.")
     assert (answered["grounded"], answered["citations"], answered["nearest"]) == (False, [], [])
     assert ragchat(stdin="Thanks!\n").out.startswith("You're welcome.")
+
+
+def test_a_question_for_all_of_something_gets_the_whole_list_of_a_document(ragchat: Program) -> None:
+    rows = "".join(f"| P{number} | a tent for {number} people, and its poles |\n" for number in range(1, 61))
+    text = (
+        f"# Tents\n\nThey are in the barn.\n\n| Tents | What it is |\n|---|---|\n{rows}\nCount them in May.\n"
+    )
+    (ragchat.folder / "tents.md").write_text(text, encoding="utf-8")
+    assert ragchat("inject", "tents.md", "--json").json["documents"][0]["chunks"] > 1
+    answered = ragchat("ask", "--offline", "--json", "How many tents are there?").json
+    assert "30 of 60 rows shown; the others are in lines 37–66. The table has 60 rows." in answered["answer"]
+    (citation,) = answered["citations"]
+    assert (citation["quote_start_line"], citation["quote_end_line"], citation["verified"]) == (5, 36, True)
+    assert citation["quote"] in text
+    assert answered["grounded"]

@@ -71,6 +71,11 @@ class Question:
         carried = [word for word in _weighed(query, weights or {}) if word.terms not in known]
         return cls(words, carried, asked)
 
+    @classmethod
+    def named(cls, name: str, weights: Mapping[str, float] | None = None) -> Question:
+        """The words of a name. "Price" and "hours" ask for no type of answer there."""
+        return cls(_weighed(name[:MAX_QUERY_CHARACTERS], weights or {}), [], None)
+
     @property
     def terms(self) -> frozenset[str]:
         """Those of all words, also of earlier questions."""

@@ -80,7 +80,7 @@ class Window:
         """The text after all that names it: title, headings, and the context of its units."""
         own = self.units[self.first : self.last + 1]
         context = " ".join(dict.fromkeys(unit.context for unit in own if unit.context))
-        return f"{_names(self.hit)} {context}. {self.text}"
+        return f"{names_of(self.hit)} {context}. {self.text}"
 
     @property
     def terms(self) -> frozenset[str]:
@@ -138,7 +138,7 @@ def nearest_windows(windows: Sequence[Window], similarities: Sequence[float]) ->
 
 def passage_terms(hit: Hit) -> frozenset[str]:
     """Those of a whole passage and of all that names it."""
-    return _terms(f"{_names(hit)} {hit.full_text}")
+    return _terms(f"{names_of(hit)} {hit.full_text}")
 
 
 def _units(hit: Hit) -> list[Unit]:
@@ -148,7 +148,7 @@ def _units(hit: Hit) -> list[Unit]:
     return [replace(unit, start=unit.start - context) for unit in found if unit.start >= context]
 
 
-def _names(hit: Hit) -> str:
+def names_of(hit: Hit) -> str:
     """The title and the headings of a passage, and the name of its file."""
     file = re.sub(r"[\W_]+", " ", PurePosixPath(unquote(urlsplit(hit.uri).path)).stem)
     return f"{hit.title} {hit.heading} {file}"
@@ -163,7 +163,7 @@ def _scored(question: Question, hit: Hit, standing: float) -> Iterator[Window]:
     every = _units(hit)
     own = [_terms("" if _only_names(unit) else unit.text) for unit in every]
     around = [_terms(_named_by(unit)) for unit in every]
-    heading = _terms(_names(hit))
+    heading = _terms(names_of(hit))
     for first, last in _runs(every):
         run = slice(first, last + 1)
         terms = frozenset[str]().union(*own[run])

@@ -9,6 +9,7 @@ from ragchat.offline.answer import nothing, quote_windows
 from ragchat.offline.windows import Window, nearest_windows, windows_to_compare
 from ragchat.turn.grounding import State, is_far, judge_passages
 from ragchat.turn.limits import RetrievalLimits
+from ragchat.turn.overviews import overview_of
 from ragchat.turn.retrieval import Memory, Retrieval
 from ragchat.types import Answer
 from ragconfig.text_rules import with_words_replaced
@@ -27,6 +28,8 @@ async def answer_offline(
     """Quote memory; see `offline.answer`. Memory is asked again only if the first passages are no answer."""
     grounding = judge_passages(question, query, retrieval)
     asked, windows, candidates = grounding.question, grounding.windows, retrieval.candidates
+    if overview := await overview_of(question, windows, retrieval, memory, limits):
+        return overview
     if grounding.state is State.GROUNDED:
         return quote_windows(asked, windows, candidates, grounded=True)
     query = with_words_replaced(query, retrieval.corrections)

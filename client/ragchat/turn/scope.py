@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ragchat.memory.client import MemoryClient
-    from ragchat.memory.types import QueryResult, ToolResult
+    from ragchat.memory.types import DocumentText, QueryResult, ToolResult
     from ragmcp.protocol.schema.tools import ToolInfo
 
 # The tool that searches. It takes the same filter when a model calls it.
@@ -46,6 +46,9 @@ class Scope:
 
     async def similarities(self, query: str, texts: Sequence[str]) -> list[float]:
         return await self._memory.similarities(query, texts)
+
+    async def show(self, document: str) -> DocumentText:
+        return await self._memory.show(document)
 
     async def tools(self) -> list[ToolInfo]:
         return await self._memory.tools()

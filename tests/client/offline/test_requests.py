@@ -1,0 +1,55 @@
+"""Which questions ask for more than one fact."""
+
+from __future__ import annotations
+
+import pytest
+
+from ragchat.offline.requests import list_request
+
+
+@pytest.mark.parametrize(
+    ("question", "subject"),
+    [
+        ("Which tools are there in the shed?", "tools  in the shed?"),
+        ("Please list all tools", "tools"),
+        ("show me all the tools", "the tools"),
+        ("What are the opening hours?", "opening hours?"),
+        ("Welche Werkzeuge gibt es im Schuppen?", "Werkzeuge  im Schuppen?"),
+        ("Nenne alle Werkzeuge", "Werkzeuge"),
+        ("liste die Werkzeuge auf", "die Werkzeuge auf"),
+    ],
+)
+def test_questions_for_a_list(question: str, subject: str) -> None:
+    request = list_request(question)
+    assert request is not None
+    assert (request.subject, request.counts) == (subject, False)
+
+
+@pytest.mark.parametrize(
+    ("question", "head"),
+    [
+        ("How many garden tools are in the shed?", "garden tools"),
+        ("how many tools?", "tools"),
+        ("Wie viele Werkzeuge gibt es?", "Werkzeuge"),
+    ],
+)
+def test_questions_for_a_number_of_things(question: str, head: str) -> None:
+    request = list_request(question)
+    assert request is not None
+    assert (request.head, request.counts) == (head, True)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Which tool is the oldest?",
+        "Who wrote the list of tools?",
+        "What is there to see?",
+        "How much does a spade cost?",
+        "Where are all the tools?",
+        "Which of the tools is broken?",
+        "",
+    ],
+)
+def test_questions_for_one_fact(question: str) -> None:
+    assert list_request(question) is None
