@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -14,6 +15,9 @@ from ragmemory.search.sync import IndexSync
 from ragmemory.service import MemoryService
 from ragmemory.settings import MemorySettings
 from ragmemory.stores.sqlite import Store
+
+if TYPE_CHECKING:
+    from ragmemory.search.reranking import Reranker
 
 
 def make_service(settings: Settings, embedder: Embedder | None = None) -> MemoryService:
@@ -28,7 +32,8 @@ def make_service(settings: Settings, embedder: Embedder | None = None) -> Memory
     # The index is in a folder beside the memory. It is derived, so deleting it costs only time.
     folder = path.with_name(path.name + "-index")
     indexing = IndexSync(store, embedder.identity, folder, ranking, read_only=memory.read_only)
-    return MemoryService(store, embedder, indexing, settings.table("chunking", ChunkingSettings).max_tokens)
+    max_tokens = settings.table("chunking", ChunkingSettings).max_tokens
+    return MemoryService(store, embedder, indexing, max_tokens, make_reranker(settings))
 
 
 def make_embedder(settings: Settings) -> Embedder:
@@ -46,6 +51,15 @@ def make_embedder(settings: Settings) -> Embedder:
     from ragmemory.embedders.openai import OpenAIEmbedder
 
     return OpenAIEmbedder(replace(table, model=table.model or table.openai_model))
+
+
+def make_reranker(settings: Settings) -> Reranker | None:
+    """The reranker of the table [reranker], if there is one. Raises SettingsError."""
+    if settings.tables["reranker"]["kind"] == "none":  # The usual case, which imports nothing.
+        return None
+    from ragmemory.search.reranking import Reranker, RerankerSettings
+
+    return Reranker(settings.table("reranker", RerankerSettings), models_folder(settings))
 
 
 def models_folder(settings: Settings) -> Path:

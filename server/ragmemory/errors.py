@@ -112,6 +112,16 @@ class EmbedderUnavailable(RagMemoryError):
     sentence = "The embedder {embedder} is not available: {reason}."
 
 
+class RerankerUnavailable(RagMemoryError):
+    """The reranker gave no scores, or not in time. The order of the search stands."""
+
+    reranker: str
+    reason: str
+    hint: str = ""
+    code = "RERANKER_UNAVAILABLE"
+    sentence = "The reranker {reranker} is not available: {reason}."
+
+
 class TextRefused(EmbedderUnavailable):
     """The embedder refused these texts; it may accept others."""
 

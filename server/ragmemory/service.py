@@ -15,7 +15,7 @@ from anyio import to_thread
 
 from ragconfig.text_rules import MAX_QUERY_CHARACTERS, with_words_replaced
 from ragmemory.embedders import Embedder
-from ragmemory.errors import DocumentNotFound, EmbedderUnavailable
+from ragmemory.errors import DocumentNotFound, EmbedderUnavailable, RerankerUnavailable
 from ragmemory.ingest import undoing
 from ragmemory.ingest.documents import make_document
 from ragmemory.ingest.preparation import Preparation
@@ -35,6 +35,7 @@ from ragmemory.types import (
     DocumentInfo,
     Entry,
     Forgotten,
+    Hit,
     Injected,
     Metadata,
     Origin,
@@ -50,6 +51,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from ragmemory.search.reranking import Reranker
+
 
 # Weight of the single words' matches against the cosine. What is shown hardly changes from .25 to .5.
 MATCH_WEIGHT = 1 / 3
@@ -62,10 +65,18 @@ _SHORT = 100_000
 class MemoryService:
     """An async context manager. Every method raises RagMemoryErrors; any other exception is a bug."""
 
-    def __init__(self, store: Store, embedder: Embedder, indexing: IndexSync, max_tokens: int) -> None:
+    def __init__(
+        self,
+        store: Store,
+        embedder: Embedder,
+        indexing: IndexSync,
+        max_tokens: int,
+        reranker: Reranker | None = None,
+    ) -> None:
         self._store = store
         self._embedder = embedder
         self._indexing = indexing
+        self._reranker = reranker
         self._sweeper = Sweeper(store)
         preparation = Preparation(store, embedder, max_tokens, self._note_page, self._sweeper.wake)
         self._queue = WriteQueue(preparation.prepare, self._commit, preparation.build, preparation.abandon)
@@ -204,12 +215,15 @@ class MemoryService:
         boosted: set[int] = set()
         if parsed.phrases or parsed.prefixes:
             boosted = await self._store.holding(parsed.phrases, parsed.prefixes)
-        scored = await self._indexing.search(parsed, vector, allowed, boosted, top_k, self._embedder.scale)
+        wanted = max(top_k, self._reranker.settings.passages) if self._reranker else top_k
+        scored = await self._indexing.search(parsed, vector, allowed, boosted, wanted, self._embedder.scale)
         scores = {one.chunk_id: one.score for one in scored if one.score >= min_score}
         hits, damage = await self._store.hits(scores)
         if damage:
             notices.append(f"Some passages were left out. {damage} {damage.hint}")
-        weights, missing = self._indexing.evidence(content_words(parsed.text), list(scores))
+        hits = (await self._rerank(parsed.text, hits, boosted, notices))[:top_k]
+        found = [hit.chunk_id for hit in hits]
+        weights, missing = self._indexing.evidence(content_words(parsed.text), found)
         return QueryResult(
             hits,
             empty=False,
@@ -246,6 +260,15 @@ class MemoryService:
         except EmbedderUnavailable as error:
             notices.append(f"Searched by words alone. {error} {error.hint}")
             return None
+
+    async def _rerank(self, query: str, hits: list[Hit], first: set[int], notices: list[str]) -> list[Hit]:
+        if self._reranker is None or len(hits) < 2:
+            return hits
+        try:
+            return await self._reranker.rerank(query, hits, first)
+        except RerankerUnavailable as error:
+            notices.append(f"In the order of the search. {error} {error.hint}".rstrip())
+            return hits
 
     # Read
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, TypeAlias
 
-from msgspec import Struct, field
+from msgspec import UNSET, Struct, UnsetType, field
 
 Metadata = dict[str, Any]
 # The embedding of one chunk, as it is stored: (d,) little-endian float16, unit length.
@@ -88,6 +88,7 @@ class Hit(Struct, frozen=True):
     text: str
     metadata: Metadata
     context: str = ""  # the header of the table that `text` continues; "" if it needs none
+    rerank_score: float | UnsetType = UNSET  # in [0, 1]; by it hits are ordered, if there is a reranker
 
 
 class QueryResult(Struct, frozen=True):

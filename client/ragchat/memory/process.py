@@ -42,7 +42,7 @@ INHERITED_PREFIXES: tuple[str, ...] = (
     *("SSL_", "OMP_", "OPENBLAS_", "MKL_", "RAYON_", "TOKENIZERS_"),
     # The settings of memory, but not those of the chat: model.base_url may hold a password.
     *("RAGCHAT_MEMORY", "RAGCHAT_LIMITS_", "RAGCHAT_EMBEDDER_", "RAGCHAT_CHUNKING_", "RAGCHAT_RANKING_"),
-    "RAGCHAT_HTTP_",
+    *("RAGCHAT_HTTP_", "RAGCHAT_RERANKER_"),
 )
 OPENAI_PREFIX = "OPENAI_"
 # Where models are downloaded from, and as whom.
@@ -68,7 +68,7 @@ def environment(settings: Settings, environ: Mapping[str, str] = os.environ) -> 
     prefixes = INHERITED_PREFIXES
     if embedder["kind"] == "openai":
         prefixes = (*prefixes, OPENAI_PREFIX)
-    if embedder["kind"] == "fastembed":
+    if "fastembed" in (embedder["kind"], settings.tables["reranker"]["kind"]):
         prefixes = (*prefixes, HUGGINGFACE_PREFIX)
     withheld = {OPENAI_KEY} if embedder["key_file"] else set()
     return {

@@ -160,7 +160,9 @@ def listed(family: Family, wanted: str, cache: Path, *, may_download: bool) -> L
     try:
         folder = family.download_files_from_huggingface(source, str(cache), files, local_files_only=False)
     except Exception as error:
-        reason = f"{source} cannot be downloaded ({first_line(error)})"
+        from huggingface_hub.constants import ENDPOINT
+
+        reason = f"{ENDPOINT}/{source} cannot be downloaded ({first_line(error)})"
         hint = f"Check the network, or name the folder of a model on this machine. Downloads go to {cache}."
         raise ModelUnusable(reason, hint) from error
     logger.warning("The model %s is complete.", name)

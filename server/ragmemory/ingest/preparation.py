@@ -80,10 +80,10 @@ class Preparation:
 
         None if the hidden document has vanished: start again. Raises EmbedderUnavailable, EmbedderMismatch.
         """
-        await self._check_embedder()
+        max_tokens = await self._longest_chunk()
         staged = await self._store.begin(write.document)
         try:
-            async for chunks, embeddings in self._pages(write):
+            async for chunks, embeddings in self._pages(write, max_tokens):
                 added = await self._store.add(
                     staged, write.document, chunks, embeddings, self._embedder.identity
                 )
@@ -103,9 +103,9 @@ class Preparation:
             await self._store.abandon(staged)
         self._on_abandoned()
 
-    async def _pages(self, write: Write) -> AsyncIterator[Page]:
+    async def _pages(self, write: Write, max_tokens: int) -> AsyncIterator[Page]:
         """All chunks of a text, in pages that fit into one transaction."""
-        rest = self._split([write])
+        rest = self._split([write], max_tokens)
         while True:
             async with self._turn:
                 group = await to_thread.run_sync(next, rest, None)
@@ -119,11 +119,11 @@ class Preparation:
 
     async def _prepare(self, writes: Sequence[Write]) -> Sequence[Prepared]:
         try:
-            await self._check_embedder()
+            max_tokens = await self._longest_chunk()
         except RagMemoryError as error:
             return [error] * len(writes)
         chunks: list[list[Chunk]] = [[] for _ in writes]
-        groups = self._split(writes)
+        groups = self._split(writes, max_tokens)
         count = 0
         while count < _BATCH and (group := await to_thread.run_sync(next, groups, None)):
             count += len(group)
@@ -162,19 +162,19 @@ class Preparation:
             [context(write.document.title, chunk.heading) for write, chunk in chunks],
         )
 
-    async def _check_embedder(self) -> None:
+    async def _longest_chunk(self) -> int:
+        """In tokens. Raises EmbedderMismatch, and EmbedderUnavailable if the model cannot be loaded."""
         # The commit checks this again. Checking it here saves the embedding, which a service may charge for.
         stored = await self._store.embedder()
         if stored and stored[0] != self._embedder.identity:
             raise EmbedderMismatch(*stored, self._embedder.identity, self._embedder.dimensions)
+        longest = await to_thread.run_sync(self._embedder.longest_text)
+        return min(self._max_tokens, longest or self._max_tokens)
 
-    def _split(self, writes: Sequence[Write]) -> Iterator[list[tuple[int, Chunk]]]:
+    def _split(self, writes: Sequence[Write], max_tokens: int) -> Iterator[list[tuple[int, Chunk]]]:
         documents = [write.document for write in writes]
         sources = (Source(one.text, is_markdown(one.uri), is_csv(one.uri)) for one in documents)
-        # Read in the thread that takes the first chunk: it may load the model.
-        longest = self._embedder.longest_text() or self._max_tokens
-        max_tokens = min(self._max_tokens, longest)
-        yield from split(sources, max_tokens=max_tokens, count=self._embedder.count_tokens)
+        return split(sources, max_tokens=max_tokens, count=self._embedder.count_tokens)
 
 
 def context(title: str, heading: str) -> str:

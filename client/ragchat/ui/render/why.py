@@ -16,7 +16,7 @@ from ragchat.uris import location
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from ragchat.types import Candidate, Trace, Turn
+    from ragchat.types import Candidate, Hit, Trace, Turn
 
 
 def why(turn: Turn) -> Iterator[RenderableType]:
@@ -69,6 +69,9 @@ def _candidates(candidates: list[Candidate]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="heading")
     table.add_column("", justify="right", no_wrap=True)
     table.add_column("score", justify="right", no_wrap=True)
+    is_reranked = any(candidate.hit.rerank_score is not None for candidate in candidates)
+    if is_reranked:
+        table.add_column("reranked", justify="right", no_wrap=True)
     table.add_column("passage", overflow="fold")
     table.add_column("used", overflow="fold")
     for candidate in candidates:
@@ -79,11 +82,16 @@ def _candidates(candidates: list[Candidate]) -> Table:
         table.add_row(
             Text(f"[{candidate.n}]" if candidate.n else "", "citation"),
             f"{hit.score:.2f}",
+            *([_rerank_score(hit)] if is_reranked else []),
             where,
             Text.assemble(("yes: " if candidate.used else "no: "), (one_line(candidate.reason), "heading")),
             style="" if candidate.used else "dim",
         )
     return table
+
+
+def _rerank_score(hit: Hit) -> str:
+    return "" if hit.rerank_score is None else f"{hit.rerank_score:.2f}"
 
 
 def _passages(trace: Trace) -> str:

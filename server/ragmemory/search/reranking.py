@@ -1,0 +1,168 @@
+"""A second look at the best passages: a cross-encoder reads the question and a passage together (fastembed).
+
+It changes the order of hits and gives them `rerank_score`. Their `score` stays the estimated relevance: the
+thresholds of a query and of grounded answers mean the same with and without a reranker.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Protocol
+
+import anyio
+from anyio import to_thread
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ragconfig.text_rules import passage_names
+from ragmemory.embedders.onnx_files import (
+    ModelUnusable,
+    as_folder,
+    identity_of,
+    listed,
+    model_file,
+    using_fastembed,
+)
+from ragmemory.errors import RerankerUnavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ragmemory.types import Hit
+
+# Pairs that are scored at a time: more are no faster on a processor, and take more memory.
+BATCH = 8
+# For so long after a failure, nothing is tried.
+DOWN_SECONDS = 30.0
+
+
+class RerankerSettings(Struct, frozen=True):
+    """The table [reranker]."""
+
+    kind: Literal["none", "fastembed"]
+    model: str
+    passages: int
+    deadline_seconds: float
+    threads: int
+
+
+class CrossEncoder(Protocol):
+    """What is used of fastembed's `TextCrossEncoder`."""
+
+    def rerank(self, query: str, documents: Sequence[str], batch_size: int) -> Iterable[float]: ...
+
+
+class Reranker:
+    """`cache` is the folder of downloaded models.
+
+    The first query starts to load the model in the background, and to download it if need be. Queries wait
+    for it within their deadline; the process does not wait for it when it ends.
+    """
+
+    def __init__(self, settings: RerankerSettings, cache: Path) -> None:
+        self.settings = settings
+        self._cache = cache
+        self._model: CrossEncoder | None = None
+        self._failure: ModelUnusable | None = None
+        self._failed_at = 0.0
+        self._loading: threading.Thread | None = None
+        # One query at a time: those that were given up are still being computed.
+        self._limiter = anyio.CapacityLimiter(1)
+
+    async def rerank(self, query: str, hits: Sequence[Hit], first: set[int]) -> list[Hit]:
+        """All hits, the best `settings.passages` of them in a new order, with new ranks.
+
+        Hits whose chunk ids are in `first` stay before the others. Raises RerankerUnavailable.
+        """
+        judged, rest = hits[: self.settings.passages], hits[self.settings.passages :]
+        texts = [
+            "\n".join([*passage_names(hit.title, hit.heading), hit.context + hit.text]) for hit in judged
+        ]
+        with anyio.move_on_after(self.settings.deadline_seconds) as deadline:
+            scores = await self._scores(query, texts)
+        if deadline.cancelled_caught:
+            raise self._late()
+        scored = sorted(
+            zip(scores, judged, strict=True), key=lambda pair: (pair[1].chunk_id not in first, -pair[0])
+        )
+        ordered = [*(replace(hit, rerank_score=score) for score, hit in scored), *rest]
+        return [replace(hit, rank=rank) for rank, hit in enumerate(ordered, 1)]
+
+    async def _scores(self, query: str, texts: Sequence[str]) -> list[float]:
+        model = await self._loaded()
+
+        def score() -> list[float]:
+            with using_fastembed():
+                return [logistic(value) for value in model.rerank(query, texts, BATCH)]
+
+        try:
+            return await to_thread.run_sync(score, abandon_on_cancel=True, limiter=self._limiter)
+        except ModelUnusable as error:
+            raise RerankerUnavailable(self.settings.model, error.reason, error.hint) from error
+
+    async def _loaded(self) -> CrossEncoder:
+        """Raises RerankerUnavailable."""
+        if self._failure is not None and time.monotonic() < self._failed_at + DOWN_SECONDS:
+            raise RerankerUnavailable(self.settings.model, self._failure.reason, self._failure.hint)
+        if self._model is None and (self._loading is None or not self._loading.is_alive()):
+            self._failure = None
+            # A thread of its own: a download must not keep the process from ending.
+            self._loading = threading.Thread(target=self._load, name="reranker", daemon=True)
+            self._loading.start()
+        if self._loading is not None and self._model is None:
+            join = partial(self._loading.join, self.settings.deadline_seconds)
+            await to_thread.run_sync(join, abandon_on_cancel=True)
+        if self._failure is not None:
+            raise RerankerUnavailable(self.settings.model, self._failure.reason, self._failure.hint)
+        if self._model is None:
+            raise self._late()
+        return self._model
+
+    def _late(self) -> RerankerUnavailable:
+        if self._model is None:
+            reason, hint = "it is being loaded or downloaded", "Later questions will find it ready."
+        else:
+            reason = f"it took longer than {self.settings.deadline_seconds:g} s"
+            hint = "Raise reranker.deadline_seconds."
+        return RerankerUnavailable(self.settings.model, reason, hint)
+
+    def _load(self) -> None:
+        try:
+            with using_fastembed():
+                self._model = load(self.settings, self._cache)
+        except ModelUnusable as error:
+            self._failed_at = time.monotonic()
+            self._failure = error
+
+
+def load(settings: RerankerSettings, cache: Path) -> CrossEncoder:
+    """Load the model; download it if it has a name. Raises ModelUnusable, and whatever fastembed raises."""
+    from fastembed.common.model_description import ModelSource
+    from fastembed.rerank.cross_encoder import TextCrossEncoder
+
+    folder = as_folder(settings.model)
+    if folder is None:
+        name, folder = listed(TextCrossEncoder, settings.model, cache, may_download=True)
+    else:
+        name, file = identity_of(str(folder)), model_file(folder)
+        if all(entry["model"] != name for entry in TextCrossEncoder.list_supported_models()):
+            TextCrossEncoder.add_custom_model(name, ModelSource(hf=name), file)
+    model: CrossEncoder = TextCrossEncoder(
+        name,
+        str(cache),
+        settings.threads,
+        specific_model_path=str(folder),
+        enable_cpu_mem_arena=False,
+    )
+    return model
+
+
+def logistic(logit: float) -> float:
+    """The probability that a cross-encoder was trained to give."""
+    import math
+
+    return 1 / (1 + math.exp(-min(max(float(logit), -50.0), 50.0)))

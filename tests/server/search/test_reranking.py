@@ -1,0 +1,122 @@
+"""The real loading code on a tiny cross-encoder that is built here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from msgspec import UNSET
+
+from ragconfig.settings import load_settings
+from ragmemory.app import make_service
+from ragmemory.errors import RerankerUnavailable
+from ragmemory.search import reranking
+from ragmemory.search.reranking import Reranker, RerankerSettings
+from ragmemory.types import Hit
+from tests.support.memories import ORIGIN
+
+pytest.importorskip("fastembed", reason="the extra `fastembed` is not installed")
+pytest.importorskip("onnx", reason="the tests' package `onnx` is not installed")
+
+from tests.support.onnx_models import cross_encoder_in
+
+TEXT = "the car is parked in an automobile garage, the cat sleeps on a mat"
+SYNONYMS = {"automobile": "car"}
+PASSAGES = ["cat", "mat", "automobile", "garage"]
+
+
+def hit(rank: int, text: str) -> Hit:
+    return Hit(rank, 1 - rank / 10, rank, f"d{rank}", f"note:{rank}", "", "", 1, 1, text, {})
+
+
+HITS = [hit(rank, text) for rank, text in enumerate(PASSAGES, 1)]
+
+
+def reranker_of(model: Path | str, cache: Path, *, passages: int = 20, seconds: float = 20.0) -> Reranker:
+    return Reranker(RerankerSettings("fastembed", str(model), passages, seconds, 1), cache)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return cross_encoder_in(tmp_path_factory.mktemp("models") / "cross", TEXT, synonyms=SYNONYMS)
+
+
+async def test_the_passage_that_says_the_same_comes_first_and_scores_stay(
+    model: Path, tmp_path: Path
+) -> None:
+    best, *others = await reranker_of(model, tmp_path).rerank("car", HITS, set())
+    assert best.text == "automobile"
+    assert [one.rank for one in (best, *others)] == [1, 2, 3, 4]
+    assert best.score == HITS[2].score
+    given = [one.rerank_score for one in (best, *others)]
+    assert all(isinstance(score, float) and 0 <= score <= 1 for score in given)
+
+
+async def test_only_the_best_passages_are_judged_and_the_others_follow(model: Path, tmp_path: Path) -> None:
+    found = await reranker_of(model, tmp_path, passages=3).rerank("garage car", HITS, set())
+    assert found[0].text == "automobile"
+    assert (found[-1].text, found[-1].rerank_score) == ("garage", UNSET)
+
+
+async def test_passages_with_the_quoted_words_stay_before_the_others(model: Path, tmp_path: Path) -> None:
+    found = await reranker_of(model, tmp_path).rerank("car", HITS, {2})
+    assert [one.text for one in found[:2]] == ["mat", "automobile"]
+
+
+async def test_a_deadline_ends_the_wait_and_the_model_is_ready_later(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    may_load, load = anyio.Event(), reranking.load
+
+    def slow(*arguments: Any) -> Any:
+        anyio.from_thread.run(may_load.wait, token=token)
+        return load(*arguments)
+
+    token = anyio.lowlevel.current_token()
+    monkeypatch.setattr(reranking, "load", slow)
+    reranker = reranker_of(model, tmp_path, seconds=0.1)
+    with pytest.raises(RerankerUnavailable, match="being loaded or downloaded"):
+        await reranker.rerank("car", HITS, set())
+    may_load.set()
+    patient = reranker_of(model, tmp_path)
+    reranker.settings = patient.settings
+    assert (await reranker.rerank("car", HITS, set()))[0].text == "automobile"
+
+
+async def test_a_model_that_cannot_be_loaded_is_not_tried_again_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reranker = reranker_of(tmp_path / "nowhere", tmp_path)
+    with pytest.raises(RerankerUnavailable, match="does not exist"):
+        await reranker.rerank("car", HITS, set())
+    monkeypatch.setattr(reranking, "load", lambda *_: pytest.fail("it was tried again"))
+    with pytest.raises(RerankerUnavailable, match="does not exist"):
+        await reranker.rerank("car", HITS, set())
+
+
+async def test_a_query_is_reranked_and_without_the_model_keeps_its_order_with_a_notice(
+    model: Path, tmp_path: Path
+) -> None:
+    results = {}
+    for name in (model, tmp_path / "nowhere"):
+        flags = {
+            "reranker.kind": "fastembed",
+            "reranker.model": str(name),
+            "reranker.deadline_seconds": 20.0,
+        }
+        settings = load_settings(None, flags, {"RAGCHAT_HOME": str(tmp_path)}, tmp_path)
+        async with make_service(settings) as service:
+            for text in (
+                "The automobile sleeps.",
+                "The car, the car: a car is parked on a mat, in a garage.",
+            ):
+                await service.inject(text, {}, ORIGIN)
+            results[name] = await service.query("where sleeps the car", 1)
+    reranked, plain = results.values()
+    assert len(reranked.hits) == len(plain.hits) == 1
+    assert reranked.hits[0].rerank_score is not UNSET
+    assert reranked.notice == ""
+    assert plain.hits[0].rerank_score is UNSET
+    assert plain.notice.startswith("In the order of the search. The reranker ")
