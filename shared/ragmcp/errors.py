@@ -72,21 +72,18 @@ class RemoteProtocolError(RagMcpError):
         """The members that the specification requires in the wire error's `data`."""
         return {}
 
+    def data(self, id: int | str | None) -> dict[str, Any]:
+        """The wire error's `data` for the request `id`."""
+        return {"errorCode": self.code, "details": self.details(), "requestId": id, **self.required_data()}
 
-class BadTool(LocalProtocolError):
-    """A function that cannot be offered as a tool."""
 
-    tool: str
+class BadFunction(LocalProtocolError):
+    """A function that cannot be offered as a tool or a prompt."""
+
+    name: str
+    kind: str
     reason: str
-    sentence = "{tool} cannot be a tool: {reason}."
-
-
-class BadPrompt(LocalProtocolError):
-    """A function that cannot be offered as a prompt."""
-
-    prompt: str
-    reason: str
-    sentence = "{prompt} cannot be a prompt: {reason}."
+    sentence = "{name} cannot be a {kind}: {reason}."
 
 
 class NotEncodable(LocalProtocolError):
@@ -244,6 +241,11 @@ class ToolError(RagMcpError):
     details: Mapping[str, Any] = {}
     hint: str = ""
     sentence = "{message}"
+
+    def data(self, id: int | str | None) -> dict[str, Any]:
+        """The structured content of the result of the request `id`."""
+        hint = {"hint": self.hint} if self.hint else {}
+        return {"errorCode": self.code, "details": {**self.details, **hint}, "requestId": id}
 
 
 class ConnectionClosed(RagMcpError):

@@ -12,12 +12,11 @@ import anyio
 
 from ragmcp.client.core import Core
 from ragmcp.client.subscriptions import ACKNOWLEDGE_SECONDS, Subscription
-from ragmcp.errors import ConnectionClosed, RagMcpError
-from ragmcp.protocol.eras import LATEST_LEGACY, check_legacy
+from ragmcp.errors import ConnectionClosed, RagMcpError, UnreadableAnswer
+from ragmcp.legacy.schema import InitializeParams, InitializeResult, SetLevelParams
+from ragmcp.protocol.eras import LATEST_LEGACY, LEGACY_REVISIONS
 from ragmcp.protocol.results import or_none
 from ragmcp.protocol.schema.base import EmptyResult, LogLevel
-from ragmcp.protocol.schema.initialize import InitializeParams, InitializeResult
-from ragmcp.protocol.schema.logging import SetLevelParams
 from ragmcp.protocol.schema.resources import ResourceParams
 
 # A server may load a lot before its first answer; a server that never answers must not hang its host.
@@ -32,7 +31,10 @@ async def initialize(core: Core) -> None:
         protocol_version=LATEST_LEGACY, client_info=core.identity, capabilities=core.declared
     )
     found = await core.request("initialize", params, InitializeResult, HANDSHAKE_SECONDS)
-    core.revision = check_legacy(found.protocol_version)
+    core.revision = found.protocol_version
+    if core.revision not in LEGACY_REVISIONS:
+        reason = f"it chose the protocol version {core.revision!r}, which we do not speak"
+        raise UnreadableAnswer("initialize", reason)
     core.server = found.server_info
     core.capabilities = found.capabilities
     core.instructions = or_none(found.instructions)

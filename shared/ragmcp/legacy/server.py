@@ -14,14 +14,13 @@ from anyio.abc import TaskStatus
 from msgspec import UNSET, UnsetType
 
 from ragmcp.errors import InvalidParams, UnreadableAnswer
+from ragmcp.legacy.schema import InitializeParams, InitializeResult, SetLevelParams
 from ragmcp.peer import Channel
 from ragmcp.protocol.decoding import decode
-from ragmcp.protocol.eras import ConnectionState, Era
+from ragmcp.protocol.eras import LATEST_LEGACY, LEGACY_REVISIONS, ConnectionState, Era, Terms
 from ragmcp.protocol.schema.base import EmptyResult, Implementation, Params, Result
 from ragmcp.protocol.schema.discovery import ServerCapabilities
-from ragmcp.protocol.schema.initialize import InitializeParams, InitializeResult
 from ragmcp.protocol.schema.input import InputRequest
-from ragmcp.protocol.schema.logging import SetLevelParams
 from ragmcp.protocol.schema.resources import ResourceParams
 from ragmcp.protocol.schema.subscriptions import LIST_CHANGED, RESOURCE_UPDATED, Change
 from ragmcp.server.call import Call, Methods, method
@@ -38,9 +37,12 @@ def legacy_methods(
 ) -> Methods:
     """The methods that only older revisions have, for the capabilities of the server."""
 
-    async def initialize(call: Call, _: InitializeParams) -> Result:
+    async def initialize(call: Call, params: InitializeParams) -> Result:
+        asked = params.protocol_version
+        revision = asked if asked in LEGACY_REVISIONS else LATEST_LEGACY
+        call.session.terms = Terms(Era.LEGACY, revision, params.client_info, params.capabilities)
         return InitializeResult(
-            protocol_version=call.revision,
+            protocol_version=revision,
             capabilities=capabilities,
             server_info=info,
             instructions=instructions,

@@ -21,11 +21,11 @@ from ragmcp.backoff import Backoff
 from ragmcp.errors import ConnectionClosed, RagMcpError, ServerUnreachable
 from ragmcp.http.client import EVENTS, JSON_HEADERS, Http, Response, status_of
 from ragmcp.http.raw import Deliver, copy
+from ragmcp.legacy.schema import InitializeResult
 from ragmcp.protocol import headers, jsonrpc
 from ragmcp.protocol.connection import CANCELLED
 from ragmcp.protocol.framing import EventDecoder, Line
 from ragmcp.protocol.jsonrpc import Failure, Id, Request, Success
-from ragmcp.protocol.schema.initialize import InitializeResult
 
 log = logging.getLogger(__name__)
 

@@ -2,7 +2,7 @@
 
 Modern (2026-07-28): stateless; every request has its revision, client and capabilities in `_meta`.
 Legacy: `initialize` negotiates them for the connection. The legacy part is small on purpose and can be
-removed: `ConnectionState`, `negotiate`, and the branches that name LEGACY.
+removed: `ConnectionState`, and the branches that name LEGACY.
 """
 
 from __future__ import annotations
@@ -12,20 +12,12 @@ from enum import StrEnum
 from typing import Any
 
 import msgspec
-from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec import UNSET, Raw, Struct
 
-from ragmcp.errors import InvalidParams, UnreadableAnswer, UnsupportedRevision, WireError
+from ragmcp.errors import InvalidParams, UnsupportedRevision, WireError
 from ragmcp.protocol.decoding import DECODE_ERRORS
-from ragmcp.protocol.schema.base import (
-    CLIENT_CAPABILITIES,
-    PROTOCOL_VERSION,
-    Implementation,
-    LogLevel,
-    Params,
-    RequestMeta,
-)
+from ragmcp.protocol.schema import base
 from ragmcp.protocol.schema.discovery import DiscoverResult
-from ragmcp.protocol.schema.initialize import InitializeParams
 
 MODERN_REVISIONS = ("2026-07-28",)
 LEGACY_REVISIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
@@ -44,7 +36,7 @@ ARGUMENT_RESULTS_SINCE = "2025-11-25"
 # Errors only a modern server sends; any other error to the probe means a legacy one.
 MODERN_ERRORS = frozenset({HEADER_MISMATCH, -32021, UNSUPPORTED_VERSION})
 
-UNKNOWN_CLIENT = Implementation(name="unknown", version="unknown")
+UNKNOWN_CLIENT = base.Implementation(name="unknown", version="unknown")
 
 
 class Era(StrEnum):
@@ -59,21 +51,16 @@ class Terms(Struct, frozen=True):
 
     era: Era
     revision: str
-    client: Implementation
+    client: base.Implementation
     capabilities: Mapping[str, Any]
 
 
-def negotiate(requested: str) -> str:
-    """The revision for a legacy client: the requested one if we support it, else the latest legacy one."""
-    return requested if requested in LEGACY_REVISIONS else LATEST_LEGACY
-
-
 class ConnectionState:
-    """The negotiated terms of one legacy connection: the only state that outlives a request."""
+    """The terms that `initialize` sets for one legacy connection: the only state that outlives a request."""
 
     def __init__(self) -> None:
         self.terms: Terms | None = None
-        self.log_level: LogLevel | None = None
+        self.log_level: base.LogLevel | None = None
         self.subscriptions: set[str] = set()  # URIs of resources.
 
     @property
@@ -81,45 +68,27 @@ class ConnectionState:
         """Whether a batch may come."""
         return self.terms is not None and self.terms.revision == BATCH_REVISION
 
-    def admit(self, method: str, params: Params) -> Terms:
+    def admit(self, method: str, params: base.Params) -> Terms:
         """The terms of one request. Raises InvalidParams, UnsupportedRevision."""
-        if isinstance(params, InitializeParams):
-            revision = negotiate(params.protocol_version)
-            self.terms = Terms(Era.LEGACY, revision, params.client_info, params.capabilities)
-            return self.terms
-        if params.meta.protocol_version is not UNSET:
+        if params.meta.protocol_version is not UNSET and method != "initialize":
             return _modern_terms(params.meta, params.meta.protocol_version)
         if self.terms is not None:
             return self.terms
-        if method == "ping":  # The one request that may come before the legacy handshake.
+        if method in ("initialize", "ping"):  # The requests that may come before the end of the handshake.
             return Terms(Era.LEGACY, LATEST_LEGACY, UNKNOWN_CLIENT, {})
         raise InvalidParams(
-            f"$._meta['{PROTOCOL_VERSION}']", "it is required, unless the connection began with initialize"
+            f"$._meta['{base.PROTOCOL_VERSION}']",
+            "it is required, unless the connection began with initialize",
         )
 
 
-def _modern_terms(meta: RequestMeta, revision: str) -> Terms:
+def _modern_terms(meta: base.RequestMeta, revision: str) -> Terms:
     if revision not in MODERN_REVISIONS:
         raise UnsupportedRevision(revision, MODERN_REVISIONS)
     if meta.client_capabilities is UNSET:
-        raise InvalidParams(f"$._meta['{CLIENT_CAPABILITIES}']", "it is required")
+        raise InvalidParams(f"$._meta['{base.CLIENT_CAPABILITIES}']", "it is required")
     client = UNKNOWN_CLIENT if meta.client_info is UNSET else meta.client_info
     return Terms(Era.MODERN, revision, client, meta.client_capabilities)
-
-
-def modern_meta(
-    client: Implementation,
-    revision: str,
-    capabilities: Mapping[str, Any],
-    token: int | str | UnsetType = UNSET,
-) -> RequestMeta:
-    """The `_meta` of a modern request of ours."""
-    return RequestMeta(
-        protocol_version=revision,
-        client_info=client,
-        client_capabilities=dict(capabilities),
-        progress_token=token,
-    )
 
 
 def verdict(answer: Raw | WireError | None) -> str | None:
@@ -153,12 +122,3 @@ def _mutual(offered: Sequence[str]) -> str | None:
     if set(offered) & set(LEGACY_REVISIONS):
         return None
     raise UnsupportedRevision(LATEST_MODERN, offered)
-
-
-def check_legacy(revision: str) -> str:
-    """The revision a server chose in the handshake. Raises UnreadableAnswer where we do not speak it."""
-    if revision not in LEGACY_REVISIONS:
-        raise UnreadableAnswer(
-            "initialize", f"it chose the protocol version {revision!r}, which we do not speak"
-        )
-    return revision

@@ -5,6 +5,7 @@ Language models and simple hosts read nested objects better in place than throug
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -16,15 +17,12 @@ Schema = dict[str, Any]
 
 def flat_schema(type: type) -> Schema:
     """The JSON Schema (2020-12) of a msgspec type, with an object at its root."""
-    root = msgspec.json.schema(type)
-    definitions: dict[str, Schema] = root.pop("$defs", {})
-    if "$ref" in root:  # The root is in place even if something inside refers to it.
-        root = definitions[root["$ref"].removeprefix(PREFIX)]
-    recursive = {name for name in definitions if _holds(name, definitions[name], definitions, set())}
-    schema: Schema = _inlined(root, definitions, recursive)
+    [root], definitions = msgspec.json.schema_components([type], ref_template=PREFIX + "{name}")
+    recursive = set[str]()
+    schema: Schema = _inlined(root, definitions, (), recursive)
     schema.pop("title", None)
     if recursive:
-        schema["$defs"] = {name: _inlined(definitions[name], definitions, recursive) for name in recursive}
+        schema["$defs"] = definitions
     return schema
 
 
@@ -51,30 +49,20 @@ def _without_null(value: Any) -> Any:
     return (kinds[0] if len(kinds) == 1 else {"anyOf": kinds}) | flat
 
 
-def _holds(name: str, value: Any, definitions: dict[str, Schema], seen: set[str]) -> bool:
-    """Whether `value` refers to `name`, directly or through others."""
+def _inlined(
+    value: Any, definitions: Mapping[str, Schema], outer: tuple[str, ...], recursive: set[str]
+) -> Any:
+    """Definitions in place of references, but for those to an `outer` type: these become `recursive`."""
     if isinstance(value, list):
-        return any(_holds(name, item, definitions, seen) for item in value)
-    if not isinstance(value, dict):
-        return False
-    target = value.get("$ref", "").removeprefix(PREFIX)
-    if target == name:
-        return True
-    if target and target not in seen:
-        seen.add(target)
-        return _holds(name, definitions[target], definitions, seen)
-    return any(_holds(name, item, definitions, seen) for item in value.values())
-
-
-def _inlined(value: Any, definitions: dict[str, Schema], keep: set[str]) -> Any:
-    if isinstance(value, list):
-        return [_inlined(item, definitions, keep) for item in value]
+        return [_inlined(item, definitions, outer, recursive) for item in value]
     if not isinstance(value, dict):
         return value
-    target = value.get("$ref", "").removeprefix(PREFIX) if isinstance(value.get("$ref"), str) else ""
-    if not target or target in keep:
-        return {key: _inlined(item, definitions, keep) for key, item in value.items()}
-    own = {key: item for key, item in value.items() if key != "$ref"}
-    flat = _inlined(definitions[target], definitions, keep)
+    if not isinstance(value.get("$ref"), str):
+        return {key: _inlined(item, definitions, outer, recursive) for key, item in value.items()}
+    name = value["$ref"].removeprefix(PREFIX)
+    if name in outer:
+        recursive.add(name)
+        return value
+    flat = _inlined(definitions[name], definitions, (*outer, name), recursive)
     flat.pop("title", None)
-    return flat | own
+    return flat | {key: item for key, item in value.items() if key != "$ref"}

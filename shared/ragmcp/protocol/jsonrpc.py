@@ -11,16 +11,7 @@ from typing import Any, TypeAlias
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
-from ragmcp.errors import (
-    InvalidParams,
-    InvalidRequest,
-    MessageTooLarge,
-    NotEncodable,
-    NotJson,
-    RemoteProtocolError,
-    ToolError,
-    WireError,
-)
+from ragmcp import errors
 from ragmcp.protocol.decoding import DECODE_ERRORS
 from ragmcp.protocol.framing import Line
 
@@ -62,9 +53,11 @@ class ErrorObject(Struct, frozen=True, omit_defaults=True):
     message: str
     data: Any = UNSET
 
-    def as_error(self, http_status: int = 0) -> WireError:
+    def as_error(self, http_status: int = 0) -> errors.WireError:
         """The exception that the request raises."""
-        return WireError(self.code, self.message, None if self.data is UNSET else self.data, http_status)
+        return errors.WireError(
+            self.code, self.message, None if self.data is UNSET else self.data, http_status
+        )
 
 
 class Failure(Struct, frozen=True):
@@ -81,7 +74,7 @@ class Unreadable(Struct, frozen=True):
     """
 
     id: Id | None
-    error: NotJson | InvalidRequest | InvalidParams | MessageTooLarge
+    error: errors.NotJson | errors.InvalidRequest | errors.InvalidParams | errors.MessageTooLarge
     response: bool = False
 
     @property
@@ -155,9 +148,9 @@ def parse_batch(line: Line) -> list[Message] | Unreadable:
     except DECODE_ERRORS as error:
         return _unreadable(bytes(line), error)
     if not members:
-        return Unreadable(None, InvalidRequest("a batch must not be empty"))
+        return Unreadable(None, errors.InvalidRequest("a batch must not be empty"))
     if len(members) > MOST_IN_A_BATCH:
-        return Unreadable(None, InvalidRequest(f"a batch holds at most {MOST_IN_A_BATCH} messages"))
+        return Unreadable(None, errors.InvalidRequest(f"a batch holds at most {MOST_IN_A_BATCH} messages"))
     return [parse(member) for member in members]
 
 
@@ -175,39 +168,31 @@ def is_batch(line: Line) -> bool:
 
 
 def _classify(message: _Envelope) -> Message:
-    id = message.id
-    if id is not UNSET and isinstance(id, int) and not -_ID_LIMIT <= id < _ID_LIMIT:
+    id = None if message.id is UNSET else message.id
+    if isinstance(id, int) and not -_ID_LIMIT <= id < _ID_LIMIT:
         return _invalid(message, None, "the id is an integer beyond 64 bits")
     if message.jsonrpc != "2.0":
-        return _invalid(message, _known(id), '"jsonrpc" must be "2.0"')
+        return _invalid(message, id, '"jsonrpc" must be "2.0"')
     if message.method is not UNSET:
         if message.result is not UNSET or message.error is not UNSET:
-            return _invalid(message, _known(id), "it is a request and a response at once")
+            return _invalid(message, id, "it is a request and a response at once")
         # Null is not a structured value, but some clients send it to mean "none".
         params = NO_PARAMS if message.params in (UNSET, NULL) else message.params
-        if bytes(memoryview(params)[:1]) != b"{":
-            return _bad_params(id)
-        return Notification(message.method, params) if id is UNSET else Request(id, message.method, params)
-    if message.result is not UNSET and message.error is UNSET and id is not UNSET:
+        if bytes(memoryview(params)[:1]) == b"{":
+            return Notification(message.method, params) if id is None else Request(id, message.method, params)
+        if id is None:
+            return Unreadable(None, errors.InvalidRequest('"params" must be an object'))
+        return Unreadable(id, errors.InvalidParams("$", "expected an object"))
+    if message.result is not UNSET and message.error is UNSET and id is not None:
         return Success(id, message.result)
     if message.error is not UNSET and message.result is UNSET:
-        return Failure(_known(id), message.error)
-    return _invalid(message, _known(id), "it is neither a request nor a notification nor a response")
+        return Failure(id, message.error)
+    return _invalid(message, id, "it is neither a request nor a notification nor a response")
 
 
 def _invalid(message: _Envelope, id: Id | None, reason: str) -> Unreadable:
     response = message.method is UNSET and not (message.result is UNSET and message.error is UNSET)
-    return Unreadable(id, InvalidRequest(reason), response)
-
-
-def _bad_params(id: int | str | UnsetType) -> Unreadable:
-    if id is UNSET:
-        return Unreadable(None, InvalidRequest('"params" must be an object'))
-    return Unreadable(id, InvalidParams("$", "expected an object"))
-
-
-def _known(id: int | str | UnsetType) -> Id | None:
-    return None if id is UNSET else id
+    return Unreadable(id, errors.InvalidRequest(reason), response)
 
 
 def _misfit(line: Line | Raw, error: msgspec.ValidationError) -> Message:
@@ -215,7 +200,7 @@ def _misfit(line: Line | Raw, error: msgspec.ValidationError) -> Message:
     try:
         members = _loose.decode(line)
     except DECODE_ERRORS:
-        return Unreadable(None, InvalidRequest("it must be a JSON object"))
+        return Unreadable(None, errors.InvalidRequest("it must be a JSON object"))
     if members.get("id") == Raw(b"null") and "error" in members:
         # An error about a message whose id could not be read: the only valid use of a null id.
         members.pop("id")
@@ -224,8 +209,8 @@ def _misfit(line: Line | Raw, error: msgspec.ValidationError) -> Message:
     try:
         id = _id.decode(members["id"])
     except (KeyError, msgspec.DecodeError, UnicodeDecodeError):
-        return Unreadable(None, InvalidRequest(str(error)), response)
-    return Unreadable(id, InvalidRequest(str(error)), response)
+        return Unreadable(None, errors.InvalidRequest(str(error)), response)
+    return Unreadable(id, errors.InvalidRequest(str(error)), response)
 
 
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
@@ -233,13 +218,13 @@ _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
 
 def _unreadable(line: bytes, error: Exception) -> Unreadable:
     if isinstance(error, RecursionError):
-        return salvaged(line, line, NotJson("it is nested too deeply"))
+        return salvaged(line, line, errors.NotJson("it is nested too deeply"))
     if isinstance(error, UnicodeDecodeError):
-        return Unreadable(None, NotJson("it is not UTF-8"))
+        return Unreadable(None, errors.NotJson("it is not UTF-8"))
     if _is_json(_SURROGATE.sub(b"?", line)):
         # RFC 8259's grammar lets them through, but no Unicode text can hold them.
-        return salvaged(line, line, NotJson("a string holds a lone surrogate"))
-    return Unreadable(None, NotJson(str(error).removeprefix("JSON is malformed: ").lower()))
+        return salvaged(line, line, errors.NotJson("a string holds a lone surrogate"))
+    return Unreadable(None, errors.NotJson(str(error).removeprefix("JSON is malformed: ").lower()))
 
 
 def _is_json(line: bytes) -> bool:
@@ -263,18 +248,14 @@ _HEAD_RESPONSE = re.compile(
 _TAIL_ID = re.compile(rb'[,{]\s*"id"\s*:\s*' + _ID + rb'\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*\Z')
 
 
-def salvaged(head: bytes, tail: bytes, error: NotJson | MessageTooLarge) -> Unreadable:
-    """A message of which only the two ends are usable."""
-    return Unreadable(salvage_id(head, tail), error, _HEAD_RESPONSE.match(head) is not None)
-
-
-def salvage_id(head: bytes, tail: bytes) -> Id | None:
-    """The id of a message of which only the two ends are usable, so that its sender gets an answer."""
+def salvaged(head: bytes, tail: bytes, error: errors.NotJson | errors.MessageTooLarge) -> Unreadable:
+    """A message of which only the two ends are usable, with its id, so that its sender gets an answer."""
     found = _HEAD_ID.match(head) or _TAIL_ID.search(tail[-512:])
     try:
-        return _id.decode(found[1]) if found else None
+        id = _id.decode(found[1]) if found else None
     except (msgspec.DecodeError, UnicodeDecodeError):
-        return None
+        id = None
+    return Unreadable(id, error, _HEAD_RESPONSE.match(head) is not None)
 
 
 def encode_request(id: Id, method: str, params: Any) -> bytes:
@@ -292,7 +273,7 @@ def encode_answer(id: Id | None, outcome: Any) -> bytes:
     if not isinstance(outcome, Exception):
         try:
             return encode("The result", _Response(id, result=outcome))
-        except NotEncodable as error:
+        except errors.NotEncodable as error:
             outcome = error
     return encode_failure(id, error_object(outcome, id))
 
@@ -301,7 +282,7 @@ def encode_failure(id: Id | None, error: ErrorObject) -> bytes:
     """The answer with an error; `data` is left out if it cannot be encoded."""
     try:
         return encode("The error", _Response(id, error=error))
-    except NotEncodable as problem:
+    except errors.NotEncodable as problem:
         return encode("The error", _Response(id, error=ErrorObject(error.code, str(problem))))
 
 
@@ -310,17 +291,16 @@ def encode(what: str, message: Struct) -> bytes:
     try:
         return _encoder.encode(message)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
-        raise NotEncodable(what, str(error)) from None
+        raise errors.NotEncodable(what, str(error)) from None
 
 
 def error_object(error: Exception, id: Id | None) -> ErrorObject:
     """The one place that turns an exception into a wire error."""
-    if isinstance(error, RemoteProtocolError):
-        data = {"errorCode": error.code, "details": error.details(), "requestId": id}
-        return ErrorObject(error.rpc_code, str(error), data | error.required_data())
-    if isinstance(error, ToolError):  # Raised outside a tool, for example by reading a resource.
-        details = {**error.details, "hint": error.hint} if error.hint else error.details
-        return ErrorObject(-32603, str(error), {"errorCode": error.code, "details": details, "requestId": id})
-    # Internal errors are logged, and not shown to the peer.
-    reason = str(error) if isinstance(error, NotEncodable) else "The server failed; its log says more."
-    return ErrorObject(-32603, reason, {"errorCode": "INTERNAL_ERROR", "details": {}, "requestId": id})
+    if isinstance(error, errors.RemoteProtocolError):
+        return ErrorObject(error.rpc_code, str(error), error.data(id))
+    if not isinstance(error, errors.ToolError):  # Internal errors are logged, and not shown to the peer.
+        reason = (
+            str(error) if isinstance(error, errors.NotEncodable) else "The server failed; its log says more."
+        )
+        error = errors.ToolError("INTERNAL_ERROR", reason)
+    return ErrorObject(-32603, str(error), error.data(id))

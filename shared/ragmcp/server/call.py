@@ -15,49 +15,46 @@ from ragmcp.errors import InvalidRequest, MissingCapability
 from ragmcp.peer import Channel
 from ragmcp.protocol.eras import ConnectionState, Era, Terms
 from ragmcp.protocol.jsonrpc import Id
-from ragmcp.protocol.schema.base import (
-    TASKS_EXTENSION,
-    Implementation,
-    LogLevel,
-    Params,
-    ProgressParams,
-    Result,
-    RetryableParams,
-)
+from ragmcp.protocol.schema import base
 
 if TYPE_CHECKING:
     from ragmcp.protocol.schema.input import InputRequest
 
-P = TypeVar("P", bound=Params)
+P = TypeVar("P", bound=base.Params)
 
 # How long clients may cache lists that change only with the program. Five minutes save requests and do not
 # hide an update for long.
 FRESH_MS = 300_000
 
 # The log level of a legacy client that has set none: the server "MAY decide".
-DEFAULT_LOG_LEVEL: LogLevel = "info"
+DEFAULT_LOG_LEVEL: base.LogLevel = "info"
 
 # Sends requests to the client by their keys and returns its answers by the same keys.
 Asker: TypeAlias = Callable[[Mapping[str, "InputRequest"]], Awaitable[dict[str, Any]]]
 
 # The work of a call that may become a task.
-Work: TypeAlias = Callable[[], Awaitable[Result]]
+Work: TypeAlias = Callable[[], Awaitable[base.Result]]
 
 
 class InputNeeded(Exception):
     """Not an error: the call continues once the client has answered `requests`."""
 
-    def __init__(self, requests: Mapping[str, InputRequest]) -> None:
+    def __init__(self, params: base.RetryableParams, requests: Mapping[str, InputRequest]) -> None:
+        self.params = params
         self.requests = requests
 
 
 class Call:
     """One request, and the ways to reach its client while it is handled."""
 
-    __slots__ = ("_terms", "asker", "channel", "go_to_background", "id", "method", "params", "session")
-
     def __init__(
-        self, id: Id, method: str, params: Params, terms: Terms, session: ConnectionState, channel: Channel
+        self,
+        id: Id,
+        method: str,
+        params: base.Params,
+        terms: Terms,
+        session: ConnectionState,
+        channel: Channel,
     ) -> None:
         self.id: Id | None = id
         """None if the request has no id, which only the plain form allows."""
@@ -69,26 +66,17 @@ class Call:
         """Set for tasks and legacy calls; the client repeats other calls with the answers."""
         self.go_to_background: Callable[[], Awaitable[None]] | None = None
         """Set if the call may become a task."""
-        self._terms = terms
-
-    @property
-    def era(self) -> Era:
+        self.era = terms.era
         """Modern (stateless) or legacy (after a handshake)."""
-        return self._terms.era
-
-    @property
-    def revision(self) -> str:
-        """The protocol revision of this request."""
-        return self._terms.revision
-
-    @property
-    def client(self) -> Implementation:
+        self.revision = terms.revision
+        self.client = terms.client
         """The client's own description of itself."""
-        return self._terms.client
+        self.capabilities = terms.capabilities
+        """What the client has declared."""
 
     def supports(self, capability: str, part: str = "") -> bool:
         """Whether the client has declared `capability` (`elicitation`, `sampling` …) or a part of it."""
-        declared = self._terms.capabilities.get(capability)
+        declared = self.capabilities.get(capability)
         if not part or not isinstance(declared, dict):
             return declared is not None
         # "An empty capabilities object is equivalent to declaring support for `form` mode only."
@@ -98,7 +86,7 @@ class Call:
         """Whether the client has declared the extension `name` (modern only)."""
         if self.era is Era.LEGACY:
             return False
-        extensions = self._terms.capabilities.get("extensions")
+        extensions = self.capabilities.get("extensions")
         return isinstance(extensions, dict) and name in extensions
 
     def require(self, capability: str, part: str = "") -> None:
@@ -123,7 +111,7 @@ class Call:
         """Report progress, if the client asked for it."""
         token = self.params.meta.progress_token
         if token is not UNSET:
-            params = ProgressParams(
+            params = base.ProgressParams(
                 progress_token=token,
                 progress=done,
                 total=UNSET if total is None else total,
@@ -131,12 +119,12 @@ class Call:
             )
             await self.notify("notifications/progress", params)
 
-    async def log(self, level: LogLevel, data: Any, logger: str | None = None) -> None:
+    async def log(self, level: base.LogLevel, data: Any, logger: str | None = None) -> None:
         """Send a log message to the client, if it asked for messages of this level (`info`, `error` …)."""
         from ragmcp.protocol.schema.logging import LEVELS, LogMessage
 
         if self.era is Era.LEGACY:
-            least: LogLevel | None = self.session.log_level or DEFAULT_LOG_LEVEL
+            least: base.LogLevel | None = self.session.log_level or DEFAULT_LOG_LEVEL
         else:
             # "The server MUST NOT emit notifications/message for a request that does not include this field."
             least = self.params.meta.log_level or None
@@ -151,7 +139,7 @@ class Call:
         task is `required`: then this raises MissingCapability.
         """
         if required:
-            self.require_extension(TASKS_EXTENSION)
+            self.require_extension(base.TASKS_EXTENSION)
         if self.go_to_background is not None:
             await self.go_to_background()
 
@@ -166,11 +154,11 @@ class Call:
         if self.asker is not None:
             self._require_all(requests)
             return await self.asker(requests)
-        assert isinstance(self.params, RetryableParams), "only tools, prompts and resources may ask"
+        assert isinstance(self.params, base.RetryableParams), "only tools, prompts and resources may ask"
         given = self.params.input_responses
         if missing := {key: request for key, request in requests.items() if key not in given}:
             self._require_all(missing)
-            raise InputNeeded(missing)
+            raise InputNeeded(self.params, missing)
         from ragmcp.server.input_required import decode_response
 
         return {key: decode_response(key, request, given[key]) for key, request in requests.items()}
@@ -184,7 +172,7 @@ class Method(Struct, frozen=True):
     """A method that a server has: the type of its parameters, and its handler."""
 
     params: msgspec.json.Decoder[Any]
-    handler: Callable[[Call, Any], Awaitable[Result]]
+    handler: Callable[[Call, Any], Awaitable[base.Result]]
     eras: frozenset[Era]
     # In the modern era some results say how long they stay fresh, and for whom; None: neither is sent.
     fresh_ms: int | None
@@ -197,7 +185,7 @@ Methods: TypeAlias = dict[str, Method]
 
 def method(
     params: type[P],
-    handler: Callable[[Call, P], Awaitable[Result]],
+    handler: Callable[[Call, P], Awaitable[base.Result]],
     *eras: Era,
     fresh_ms: int | None = None,
     cache_scope: str = "public",

@@ -6,30 +6,39 @@ no state between calls. Source: basic/patterns/mrtr.
 
 from __future__ import annotations
 
+import base64
 import hashlib
+import hmac
 import json
+import secrets
 import time
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
 import msgspec
-from msgspec import UNSET, Raw, Struct
+from msgspec import Raw, Struct
 
 from ragmcp.errors import InvalidParams
 from ragmcp.protocol.decoding import DECODE_ERRORS, decode, invalid_params
+from ragmcp.protocol.jsonrpc import encode
 from ragmcp.protocol.schema.base import RetryableParams
 from ragmcp.protocol.schema.input import InputRequest, InputRequiredResult, WireRequest
-from ragmcp.server.state_signing import StateSigner
 
 T = TypeVar("T", bound=RetryableParams)
 
 # How long a person may take to answer.
 STATE_SECONDS = 3600.0
 
+KEY_BYTES = 32
+MAC_BYTES = 32
+
 
 def wire_requests(requests: Mapping[str, InputRequest]) -> dict[str, WireRequest]:
     """The `inputRequests` of a result."""
-    return {key: WireRequest(method=request.method, params=request) for key, request in requests.items()}
+    return {
+        key: WireRequest(method=request.method, params=Raw(encode("The result", request)))
+        for key, request in requests.items()
+    }
 
 
 def decode_response(key: str, request: InputRequest, response: Raw) -> Any:
@@ -39,6 +48,26 @@ def decode_response(key: str, request: InputRequest, response: Raw) -> Any:
     except InvalidParams as error:
         path = f"$.inputResponses.{key}{error.path.removeprefix('$')}"
         raise InvalidParams(path, error.reason) from None
+
+
+class StateSigner:
+    """HMAC-signed state tokens: readable, not forgeable. The key is of this process: a restart ends them."""
+
+    def __init__(self) -> None:
+        self._key = secrets.token_bytes(KEY_BYTES)
+
+    def sign(self, payload: bytes) -> str:
+        """A token that holds the payload, in URL-safe base64."""
+        mac = hmac.digest(self._key, payload, "sha256")
+        return base64.urlsafe_b64encode(mac + payload).decode()
+
+    def verify(self, token: str) -> bytes:
+        """The payload. Raises ValueError unless `sign` gave exactly this token."""
+        payload = base64.b64decode(token, altchars=b"-_", validate=True)[MAC_BYTES:]
+        # Base64 can spell the same bytes in several ways; only our spelling is valid.
+        if not hmac.compare_digest(self.sign(payload).encode(), token.encode()):
+            raise ValueError("the signature is wrong")
+        return payload
 
 
 class _State(Struct, frozen=True):
@@ -71,9 +100,8 @@ class Rounds:
 
         Raises InvalidParams for a state that is forged, expired, or of another server or request.
         """
-        assert params.request_state is not UNSET
         try:
-            state = msgspec.json.decode(self._signer.verify(params.request_state), type=_State)
+            state = msgspec.json.decode(self._signer.verify(params.request_state or ""), type=_State)
         except (ValueError, msgspec.DecodeError):
             raise InvalidParams("$.requestState", "this server did not make it") from None
         if state.request != _digest(method, params):

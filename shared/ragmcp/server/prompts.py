@@ -8,30 +8,24 @@ from typing import TypeAlias
 
 from msgspec import UNSET, Struct, UnsetType
 
-from ragmcp.errors import BadPrompt, InvalidParams, PromptNotFound
+from ragmcp.errors import BadFunction, InvalidParams, PromptNotFound
 from ragmcp.protocol.pagination import page
+from ragmcp.protocol.schema import prompts as schema
 from ragmcp.protocol.schema.base import ListParams
 from ragmcp.protocol.schema.content import TextContent
-from ragmcp.protocol.schema.prompts import (
-    GetPromptParams,
-    GetPromptResult,
-    ListPromptsResult,
-    PromptArgument,
-    PromptInfo,
-    PromptMessage,
-)
 from ragmcp.server.call import FRESH_MS, Call, Methods, method
+from ragmcp.server.tools import described
 
-Function: TypeAlias = Callable[..., Awaitable[str | list[PromptMessage]]]
+Function: TypeAlias = Callable[..., Awaitable[str | list[schema.PromptMessage]]]
 
 
 class Prompt(Struct, frozen=True):
     """A function that makes a prompt's messages."""
 
-    info: PromptInfo
+    info: schema.PromptInfo
     function: Function
 
-    async def messages(self, call: Call, arguments: dict[str, str]) -> list[PromptMessage]:
+    async def messages(self, call: Call, arguments: dict[str, str]) -> list[schema.PromptMessage]:
         """Raises InvalidParams for arguments it does not take, and what the function raises."""
         described = self.info.arguments or []
         names = {argument.name for argument in described}
@@ -41,7 +35,11 @@ class Prompt(Struct, frozen=True):
             if argument.required is True and argument.name not in arguments:
                 raise InvalidParams(f"$.arguments.{argument.name}", "required, but missing")
         made = await self.function(call, **arguments)
-        return [PromptMessage(role="user", content=TextContent(text=made))] if isinstance(made, str) else made
+        return (
+            [schema.PromptMessage(role="user", content=TextContent(text=made))]
+            if isinstance(made, str)
+            else made
+        )
 
 
 def _listed(names: set[str]) -> str:
@@ -54,49 +52,44 @@ def prompt(
     """Make a prompt of `async def name(call: Call, argument: str, optional: str = "")`.
 
     It returns the user's text, or messages. The docstring describes it, `describe` its arguments.
-    Raises BadPrompt for a function that does not fit.
+    Raises BadFunction for a function that does not fit.
     """
     return lambda function: _make(function, title, describe or {})
 
 
 def _make(function: Function, title: str | UnsetType, describe: dict[str, str]) -> Prompt:
     name = function.__name__
-    if not function.__doc__:
-        raise BadPrompt(name, "it has no docstring, so a user would not know what it is for")
-    if not inspect.iscoroutinefunction(function):
-        raise BadPrompt(name, "it is not an async function")
+    description = described(function, "prompt", "user")
     call, *parameters = inspect.signature(function).parameters.values() or (None,)
     if call is None:
-        raise BadPrompt(name, "it does not take the call")
+        raise BadFunction(name, "prompt", "it does not take the call")
     arguments = [
-        PromptArgument(
+        schema.PromptArgument(
             name=parameter.name,
             description=describe.get(parameter.name, UNSET),
             required=parameter.default is parameter.empty,
         )
         for parameter in parameters
     ]
-    info = PromptInfo(
-        name=name, title=title, description=inspect.cleandoc(function.__doc__), arguments=arguments or UNSET
-    )
+    info = schema.PromptInfo(name=name, title=title, description=description, arguments=arguments or UNSET)
     return Prompt(info, function)
 
 
 def prompt_methods(prompts: Mapping[str, Prompt]) -> Methods:
     """`prompts/list` and `prompts/get`."""
 
-    async def list_prompts(_: Call, params: ListParams) -> ListPromptsResult:
+    async def list_prompts(_: Call, params: ListParams) -> schema.ListPromptsResult:
         items, cursor = page([prompt.info for prompt in prompts.values()], params.cursor)
-        return ListPromptsResult(prompts=items, next_cursor=cursor)
+        return schema.ListPromptsResult(prompts=items, next_cursor=cursor)
 
-    async def get_prompt(call: Call, params: GetPromptParams) -> GetPromptResult:
+    async def get_prompt(call: Call, params: schema.GetPromptParams) -> schema.GetPromptResult:
         prompt = prompts.get(params.name)
         if prompt is None:
             raise PromptNotFound(params.name, tuple(prompts))
         messages = await prompt.messages(call, params.arguments)
-        return GetPromptResult(messages=messages, description=prompt.info.description)
+        return schema.GetPromptResult(messages=messages, description=prompt.info.description)
 
     return {
         "prompts/list": method(ListParams, list_prompts, fresh_ms=FRESH_MS),
-        "prompts/get": method(GetPromptParams, get_prompt),
+        "prompts/get": method(schema.GetPromptParams, get_prompt),
     }

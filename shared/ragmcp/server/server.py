@@ -6,9 +6,9 @@ Each feature returns its methods, with handlers bound to what they need; it know
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Awaitable, Callable, Iterable
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.lowlevel
@@ -17,23 +17,14 @@ from anyio.abc import TaskGroup
 from msgspec import UNSET, Raw
 
 from ragmcp.concurrency import beside, confined
-from ragmcp.errors import (
-    MethodNotFound,
-)
+from ragmcp.errors import MethodNotFound
 from ragmcp.older_revisions import find_legacy, require_legacy
 from ragmcp.peer import Channel, Peer
 from ragmcp.protocol.connection import MOST_IN_PROGRESS, Connection
 from ragmcp.protocol.decoding import DECODE_ERRORS, invalid_params
 from ragmcp.protocol.eras import MODERN_REVISIONS, ConnectionState, Era
 from ragmcp.protocol.jsonrpc import Request
-from ragmcp.protocol.schema.base import (
-    SERVER_INFO,
-    TASKS_EXTENSION,
-    Implementation,
-    Params,
-    Result,
-    RetryableParams,
-)
+from ragmcp.protocol.schema import base
 from ragmcp.protocol.schema.discovery import DiscoverResult, ServerCapabilities
 from ragmcp.server.call import FRESH_MS, Call, InputNeeded, Method, Methods, Work, method
 from ragmcp.server.tools import Tool, tool_methods
@@ -50,8 +41,6 @@ if TYPE_CHECKING:
     from ragmcp.server.tasks import Tasks
 
 log = logging.getLogger(__name__)
-
-P = TypeVar("P", bound=RetryableParams)
 
 CHANGES = {"listChanged": True}
 
@@ -72,40 +61,30 @@ class Server:
         logs: bool = False,
     ) -> None:
         """`logs` says whether its tools send log messages to the client."""
-        self.info = Implementation(name=name, version=version)
+        self.info = base.Implementation(name=name, version=version)
         self.tools = {tool.name: tool for tool in tools}
-        named_prompts = {prompt.info.name: prompt for prompt in prompts}
+        self._resources = resources
+        self._prompts = {prompt.info.name: prompt for prompt in prompts}
+        self._complete = complete
         self.capabilities = ServerCapabilities(
             tools=CHANGES,
             resources=UNSET if resources is None else {"subscribe": True, **CHANGES},
-            prompts=CHANGES if named_prompts else UNSET,
+            prompts=CHANGES if self._prompts else UNSET,
             completions=UNSET if complete is None else {},
             logging={} if logs else UNSET,
         )
         self._instructions = UNSET if instructions is None else instructions
-        self._meta = Raw(msgspec.json.encode({SERVER_INFO: self.info}))
+        self._meta = Raw(msgspec.json.encode({base.SERVER_INFO: self.info}))
         self._task_group: TaskGroup | None = None
         self._methods: Methods = {
-            "server/discover": method(Params, self._discover, Era.MODERN, fresh_ms=FRESH_MS),
+            "server/discover": method(base.Params, self._discover, Era.MODERN, fresh_ms=FRESH_MS),
             **tool_methods(self.tools, self._run_in_background),
         }
-        # Features by the first word of their methods; imported when one of these is first called.
-        self._features: dict[str, Callable[[], Methods]] = {
-            "subscriptions": self._subscription_methods,
-            "legacy": self._legacy_methods,
-        }
-        if resources is not None:
-            self._features["resources"] = partial(_resource_methods, resources)
-        if named_prompts:
-            self._features["prompts"] = partial(_prompt_methods, named_prompts)
-        if complete is not None:
-            self._features["completion"] = partial(_completion_methods, complete)
 
     def allow_tasks(self, group: TaskGroup) -> None:
         """Let calls become tasks (SEP-2663) in `group`, until it ends."""
         self._task_group = group
-        self._features["tasks"] = lambda: self.tasks.methods()
-        self.capabilities = msgspec.structs.replace(self.capabilities, extensions={TASKS_EXTENSION: {}})
+        self.capabilities = msgspec.structs.replace(self.capabilities, extensions={base.TASKS_EXTENSION: {}})
 
     @cached_property
     def tasks(self) -> Tasks:
@@ -134,17 +113,9 @@ class Server:
 
     def add_tool(self, tool: Tool) -> None:
         """Offer another tool, or replace the tool of that name."""
-        self.tools[tool.name] = tool
-        self._tools_changed()
-
-    def remove_tool(self, name: str) -> None:
-        """Stop offering a tool. Raises KeyError."""
-        del self.tools[name]
-        self._tools_changed()
-
-    def _tools_changed(self) -> None:
         from ragmcp.protocol.schema.subscriptions import list_changed
 
+        self.tools[tool.name] = tool
         self.announce(list_changed("tools"))
 
     # Calls
@@ -152,9 +123,37 @@ class Server:
     def find_method(self, name: str) -> Method | None:
         """The method of that name; None if this server has none."""
         for feature in (name.partition("/")[0], "legacy"):
-            if name not in self._methods and feature in self._features:
-                self._methods |= self._features.pop(feature)()
+            if name not in self._methods:
+                self._methods |= self._feature(feature)
         return self._methods.get(name)
+
+    def _feature(self, name: str) -> Methods:
+        """The methods of a feature, which is imported when one of them is first called."""
+        match name:
+            case "resources" if self._resources is not None:
+                from ragmcp.server.resources import resource_methods
+
+                return resource_methods(self._resources)
+            case "prompts" if self._prompts:
+                from ragmcp.server.prompts import prompt_methods
+
+                return prompt_methods(self._prompts)
+            case "completion" if self._complete is not None:
+                from ragmcp.server.completion import completion_methods
+
+                return completion_methods(self._complete)
+            case "subscriptions":
+                from ragmcp.server.subscriptions import subscription_methods
+
+                return subscription_methods(
+                    self.broadcast, self.info, lambda: self.capabilities, lambda id: self.tasks.knows(id)
+                )
+            case "tasks" if self._task_group is not None:
+                return self.tasks.methods()
+            case "legacy" if (legacy := find_legacy("server")) is not None:
+                methods: Methods = legacy.legacy_methods(self.info, self.capabilities, self._instructions)
+                return methods
+        return {}
 
     def open_call(self, request: Request, session: ConnectionState, channel: Channel) -> Call:
         """The call of a request. Raises RemoteProtocolError for an invalid request."""
@@ -173,21 +172,20 @@ class Server:
             call.asker = require_legacy("server").LegacyAsker(channel)
         return call
 
-    async def handle(self, call: Call) -> Result:
+    async def handle(self, call: Call) -> base.Result:
         """Answer one call. Raises RemoteProtocolError if the client is at fault."""
         method = self._methods[call.method]
         try:
             params = call.params
-            if isinstance(params, RetryableParams) and params.request_state is not UNSET:
+            if isinstance(params, base.RetryableParams) and params.request_state is not UNSET:
                 call.params = params = self._rounds.resume(call.method, params)
             handling = method.handler(call, params)
             trace = params.meta.traceparent
             result = await confined(handling if trace is UNSET else traced(params.meta, handling))
         except InputNeeded as needed:
-            assert isinstance(call.params, RetryableParams)
-            result = self._rounds.pause(call.method, call.params, needed.requests)
+            result = self._rounds.pause(call.method, needed.params, needed.requests)
         if call.era is Era.LEGACY:
-            downgraded: Result = require_legacy("downgrade").downgrade(call.revision, result)
+            downgraded: base.Result = require_legacy("downgrade").downgrade(call.revision, result)
             return downgraded
         changes: dict[str, Any] = {}
         if result.result_type is UNSET:
@@ -200,52 +198,20 @@ class Server:
 
     # Features
 
-    async def _discover(self, _: Call, __: Params) -> Result:
+    async def _discover(self, _: Call, __: base.Params) -> base.Result:
         return DiscoverResult(
             supported_versions=list(MODERN_REVISIONS),
             capabilities=self.capabilities,
             instructions=self._instructions,
         )
 
-    def _run_in_background(self, call: Call, work: Work) -> Awaitable[Result]:
-        if self._task_group is None or not call.extension(TASKS_EXTENSION):
+    def _run_in_background(self, call: Call, work: Work) -> Awaitable[base.Result]:
+        if self._task_group is None or not call.extension(base.TASKS_EXTENSION):
             return work()
         return self.tasks.run(call, work)
 
-    def _subscription_methods(self) -> Methods:
-        from ragmcp.server.subscriptions import subscription_methods
 
-        return subscription_methods(
-            self.broadcast, self.info, lambda: self.capabilities, lambda id: self.tasks.knows(id)
-        )
-
-    def _legacy_methods(self) -> Methods:
-        legacy = find_legacy("server")
-        if legacy is None:
-            return {}
-        methods: Methods = legacy.legacy_methods(self.info, self.capabilities, self._instructions)
-        return methods
-
-
-def _resource_methods(resources: Resources) -> Methods:
-    from ragmcp.server.resources import resource_methods
-
-    return resource_methods(resources)
-
-
-def _prompt_methods(prompts: Mapping[str, Prompt]) -> Methods:
-    from ragmcp.server.prompts import prompt_methods
-
-    return prompt_methods(prompts)
-
-
-def _completion_methods(completer: Completer) -> Methods:
-    from ragmcp.server.completion import completion_methods
-
-    return completion_methods(completer)
-
-
-_any_params = msgspec.json.Decoder(Params)
+_any_params = msgspec.json.Decoder(base.Params)
 
 
 async def serve(
@@ -266,7 +232,7 @@ async def serve(
     session = ConnectionState()
     first, greeted, listening = anyio.Event(), anyio.Event(), anyio.Event()
 
-    async def handle(request: Request) -> Result:
+    async def handle(request: Request) -> base.Result:
         first.set()
         if greeted.is_set() and not listening.is_set():  # A client gets every change after a list.
             await listening.wait()

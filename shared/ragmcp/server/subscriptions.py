@@ -11,38 +11,28 @@ from msgspec import UNSET, Raw
 
 from ragmcp.concurrency import LatestQueue, beside
 from ragmcp.protocol.eras import Era
+from ragmcp.protocol.schema import subscriptions as schema
 from ragmcp.protocol.schema.base import SERVER_INFO, TASKS_EXTENSION, Implementation, Result
 from ragmcp.protocol.schema.discovery import ServerCapabilities
-from ragmcp.protocol.schema.subscriptions import (
-    ACKNOWLEDGED,
-    LISTEN,
-    SUBSCRIPTION_ID,
-    Acknowledged,
-    Change,
-    Filter,
-    ListenParams,
-    SubscriptionMeta,
-    accepts,
-)
 from ragmcp.server.call import Call, Methods, method
 
-ChangeQueue: TypeAlias = LatestQueue[tuple[str, str], Change]
+ChangeQueue: TypeAlias = LatestQueue[tuple[str, str], schema.Change]
 
 
 class Broadcast:
     """Delivers each change to all subscribers that accept it."""
 
     def __init__(self) -> None:
-        self._subscribers: dict[ChangeQueue, Callable[[Change], bool]] = {}
+        self._subscribers: dict[ChangeQueue, Callable[[schema.Change], bool]] = {}
 
-    def publish(self, change: Change) -> None:
+    def publish(self, change: schema.Change) -> None:
         """Never waits."""
         for queue, wants in self._subscribers.items():
             if wants(change):
                 queue.put((change.method, change.subject), change)
 
     @contextmanager
-    def subscribed(self, wants: Callable[[Change], bool]) -> Iterator[ChangeQueue]:
+    def subscribed(self, wants: Callable[[schema.Change], bool]) -> Iterator[ChangeQueue]:
         """A queue of future changes that `wants` accepts."""
         queue: ChangeQueue = LatestQueue()
         self._subscribers[queue] = wants
@@ -60,14 +50,14 @@ def subscription_methods(
 ) -> Methods:
     """`subscriptions/listen`, a request that stays open."""
 
-    async def listen(call: Call, params: ListenParams) -> Result:
+    async def listen(call: Call, params: schema.ListenParams) -> Result:
         if params.notifications.task_ids:
             call.require_extension(TASKS_EXTENSION)
         filter = _honoured(params.notifications, capabilities(), knows_task)
         assert call.id is not None  # Requests in the plain form cannot listen.
-        meta = SubscriptionMeta(subscription_id=call.id)
-        with broadcast.subscribed(accepts(filter)) as queue:
-            await call.notify(ACKNOWLEDGED, Acknowledged(meta=meta, notifications=filter))
+        meta = schema.SubscriptionMeta(subscription_id=call.id)
+        with broadcast.subscribed(schema.accepts(filter)) as queue:
+            await call.notify(schema.ACKNOWLEDGED, schema.Acknowledged(meta=meta, notifications=filter))
 
             async def forward() -> None:
                 while True:
@@ -76,15 +66,17 @@ def subscription_methods(
 
             async with beside(forward):
                 await call.channel.closed.wait()
-        return Result(meta=Raw(msgspec.json.encode({SUBSCRIPTION_ID: call.id, SERVER_INFO: info})))
+        return Result(meta=Raw(msgspec.json.encode({schema.SUBSCRIPTION_ID: call.id, SERVER_INFO: info})))
 
-    return {LISTEN: method(ListenParams, listen, Era.MODERN)}
+    return {schema.LISTEN: method(schema.ListenParams, listen, Era.MODERN)}
 
 
-def _honoured(filter: Filter, offered: ServerCapabilities, knows_task: Callable[[str], bool]) -> Filter:
+def _honoured(
+    filter: schema.Filter, offered: ServerCapabilities, knows_task: Callable[[str], bool]
+) -> schema.Filter:
     """The part of a filter that the server can honour."""
     tasks = [id for id in filter.task_ids or () if knows_task(id)] if offered.extensions else UNSET
-    return Filter(
+    return schema.Filter(
         tools_list_changed=filter.tools_list_changed if offered.tools else UNSET,
         prompts_list_changed=filter.prompts_list_changed if offered.prompts else UNSET,
         resources_list_changed=filter.resources_list_changed if offered.resources else UNSET,

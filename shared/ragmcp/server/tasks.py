@@ -10,7 +10,7 @@ import logging
 import secrets
 from collections.abc import Callable, Collection, Mapping
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
 import msgspec
@@ -24,12 +24,9 @@ from ragmcp.protocol.jsonrpc import ErrorObject, encode, error_object
 from ragmcp.protocol.schema.base import TASKS_EXTENSION, EmptyResult, ProgressParams, Result
 from ragmcp.protocol.schema.input import InputRequest
 from ragmcp.protocol.schema.subscriptions import TASK_CHANGED, Change
-from ragmcp.protocol.schema.tasks import TERMINAL, Status, TaskParams, TaskState, UpdateTaskParams
+from ragmcp.protocol.schema.tasks import Status, TaskParams, TaskState, UpdateTaskParams
 from ragmcp.server.call import Call, Methods, Work, method
 from ragmcp.server.input_required import decode_response, wire_requests
-
-if TYPE_CHECKING:
-    pass
 
 log = logging.getLogger(__name__)
 
@@ -47,8 +44,14 @@ class Task:
         self, call: Call, register: Callable[[Task], bool], publish: Callable[[Change], None]
     ) -> None:
         """`register` makes the task known to clients; it returns False if there are too many."""
-        self.id = secrets.token_urlsafe(24)
-        self.created_at = self._updated_at = datetime.now(UTC)
+        self.state = TaskState(
+            task_id=secrets.token_urlsafe(24),
+            status="working",
+            created_at=_iso(datetime.now(UTC)),
+            last_updated_at=_iso(datetime.now(UTC)),
+            ttl_ms=int(TTL.total_seconds() * 1000),
+            poll_interval_ms=POLL_MS,
+        )
         self.closed = anyio.Event()
         self.scope = anyio.CancelScope()
         self.answered = anyio.Event()
@@ -58,100 +61,75 @@ class Task:
         self._register = register
         self._publish = publish
         self._registered = False
-        self._status: Status = "working"
-        self._message: str | UnsetType = UNSET
-        self._result: Raw | UnsetType = UNSET
-        self._error: ErrorObject | UnsetType = UNSET
         self._requests: dict[str, InputRequest] = {}
         self._answers: dict[str, Any] = {}
         self._used_keys: set[str] = set()
         self._input = Pulse()
         call.go_to_background = self._go_to_background
 
-    @property
-    def ended(self) -> bool:
-        """Whether it has completed, failed or been cancelled."""
-        return self._status in TERMINAL
-
-    def state(self) -> TaskState:
-        """Its state on the wire."""
-        return TaskState(
-            task_id=self.id,
-            status=self._status,
-            status_message=self._message,
-            created_at=_iso(self.created_at),
-            last_updated_at=_iso(self._updated_at),
-            ttl_ms=int(TTL.total_seconds() * 1000),
-            poll_interval_ms=POLL_MS,
-            input_requests=wire_requests(self._requests) if self._requests else UNSET,
-            result=self._result,
-            error=self._error,
-        )
-
     # Its work
 
     async def run(self, work: Work) -> None:
         """Run the work until it ends or is cancelled."""
+        outcome: Result | Exception | None = None
         try:
             with self.scope:
                 try:
-                    result = await confined(work())
+                    outcome = await confined(work())
                 except Exception as error:
-                    self._fail(error)
-                else:
-                    self._complete(result)
+                    outcome = error
         finally:
-            if not self._registered:
-                self.answered.set()
-            elif not self.ended:
-                self._end("cancelled")
+            if self._registered:
+                self._end(outcome)
+            else:
+                self._answer_call(outcome or self.answer)
 
     async def _go_to_background(self) -> None:
         if self._registered or not self._register(self):
             return
         self._registered = True
-        self.created_at = datetime.now(UTC)
         self._call.channel = self
         self._call.asker = self.ask
-        self._answer_call(msgspec.structs.replace(self.state(), result_type="task"))
+        self._answer_call(msgspec.structs.replace(self.state, result_type="task"))
 
     def _answer_call(self, answer: Result | Exception) -> None:
         self.answer = answer
         self.answered.set()
 
-    def _complete(self, result: Result) -> None:
-        if not self._registered:
-            self._answer_call(result)
-            return
-        try:
-            self._result = Raw(encode("The result", msgspec.structs.replace(result, result_type="complete")))
-        except NotEncodable as error:
-            self._fail(error)
-        else:
-            self._end("completed")
-
-    def _fail(self, error: Exception) -> None:
-        if not self._registered:
-            self._answer_call(error)
-            return
-        if not isinstance(error, RemoteProtocolError | NotEncodable):
-            log.error("A task failed", exc_info=error)
-        self._error = error_object(error, None)
-        self._end("failed", self._error.message)
-
-    def _end(self, status: Status, message: str | UnsetType = UNSET) -> None:
+    def _end(self, outcome: Result | Exception | None) -> None:
         self._requests.clear()
         self.closed.set()
-        self._turn(status, message)
+        if outcome is None:
+            self._update("cancelled")
+        elif isinstance(outcome, Exception):
+            self._fail(outcome)
+        else:
+            try:
+                result = Raw(encode("The result", msgspec.structs.replace(outcome, result_type="complete")))
+            except NotEncodable as error:
+                self._fail(error)
+            else:
+                self._update("completed", result=result)
 
-    def _turn(self, status: Status, message: str | UnsetType = UNSET) -> None:
-        self._status = status
-        self._message = message
-        self._updated_at = datetime.now(UTC)
-        self._publish(_changed(self.state()))
+    def _fail(self, error: Exception) -> None:
+        if not isinstance(error, RemoteProtocolError | NotEncodable):
+            log.error("A task failed", exc_info=error)
+        failure = error_object(error, None)
+        self._update("failed", failure.message, error=failure)
 
-    def _go_on(self, message: str | UnsetType = UNSET) -> None:
-        self._turn("input_required" if self._requests else "working", message)
+    def _update(
+        self, status: Status | None = None, message: str | UnsetType = UNSET, **ending: Raw | ErrorObject
+    ) -> None:
+        self.state = msgspec.structs.replace(
+            self.state,
+            status=status or ("input_required" if self._requests else "working"),
+            status_message=message,
+            last_updated_at=_iso(datetime.now(UTC)),
+            input_requests=wire_requests(self._requests) or UNSET,
+            **ending,
+        )
+        params = msgspec.json.decode(msgspec.json.encode(self.state))
+        self._publish(Change(TASK_CHANGED, self.state.task_id, params))
 
     # The way back to the client
 
@@ -159,7 +137,7 @@ class Task:
         """Make progress the status message; tasks have no other notifications."""
         if isinstance(params, ProgressParams):
             of = f" of {params.total:g}" if params.total else ""
-            self._go_on(params.message or f"{params.progress:g}{of}")
+            self._update(message=params.message or f"{params.progress:g}{of}")
 
     async def request(self, method: str, *_: Any, **__: Any) -> Raw:
         """Raises: no client is connected to a task. `ask` waits until one polls it."""
@@ -169,7 +147,7 @@ class Task:
         """Wait for the client's answers, which come through `tasks/update`."""
         keys = {name: self._unused_key(name) for name in requests}
         self._requests |= {keys[name]: request for name, request in requests.items()}
-        self._go_on()
+        self._update()
         try:
             while self._requests.keys() & keys.values():
                 await self._input.wait()
@@ -183,8 +161,8 @@ class Task:
         for key in keys:
             self._requests.pop(key, None)
             self._answers.pop(key, None)
-        if not self.ended:
-            self._go_on()
+        if not self.state.ended:
+            self._update()
 
     def _unused_key(self, name: str) -> str:
         """A key that the task has not used before."""
@@ -206,7 +184,7 @@ class Task:
             del self._requests[key]
         self._answers |= answers
         if answers:
-            self._go_on()
+            self._update()
             self._input.set()
 
 
@@ -236,14 +214,14 @@ class Tasks:
         self._forget_old()
         if len(self._tasks) >= MOST_TASKS:
             return False
-        self._tasks[task.id] = task
+        self._tasks[task.state.task_id] = task
         return True
 
     def _forget_old(self) -> None:
-        limit = datetime.now(UTC) - TTL
-        self._tasks = {
-            id: task for id, task in self._tasks.items() if task.created_at > limit or not task.ended
-        }
+        oldest = _iso(datetime.now(UTC) - TTL)
+        for id, task in [*self._tasks.items()]:
+            if task.state.ended and task.state.created_at <= oldest:
+                del self._tasks[id]
 
     def knows(self, id: str) -> bool:
         """Whether there is such a task."""
@@ -258,7 +236,7 @@ class Tasks:
         }
 
     async def _get(self, call: Call, params: TaskParams) -> Result:
-        return self._find(call, params).state()
+        return self._find(call, params).state
 
     async def _update(self, call: Call, params: UpdateTaskParams) -> Result:
         self._find(call, params).take_input(params.input_responses)
@@ -274,10 +252,6 @@ class Tasks:
         if params.task_id not in self._tasks:
             raise InvalidParams("$.taskId", f"there is no task {params.task_id!r}, or it has expired")
         return self._tasks[params.task_id]
-
-
-def _changed(state: TaskState) -> Change:
-    return Change(TASK_CHANGED, state.task_id, msgspec.json.decode(msgspec.json.encode(state)))
 
 
 def _iso(time: datetime) -> str:

@@ -13,27 +13,13 @@ from typing import Any, Generic, TypeAlias, TypeVar, get_args, get_origin, get_t
 import msgspec
 from msgspec import UNSET, Raw, Struct
 
-from ragmcp.errors import (
-    BadTool,
-    ConnectionClosed,
-    InvalidArguments,
-    InvalidParams,
-    RemoteProtocolError,
-    ToolError,
-    ToolNotFound,
-)
+from ragmcp import errors
 from ragmcp.protocol.decoding import decode
 from ragmcp.protocol.eras import ARGUMENT_RESULTS_SINCE
 from ragmcp.protocol.json_schema import flat_schema, input_schema
+from ragmcp.protocol.schema import tools as schema
 from ragmcp.protocol.schema.base import ListParams, Result
 from ragmcp.protocol.schema.content import Content, TextContent
-from ragmcp.protocol.schema.tools import (
-    CallToolParams,
-    CallToolResult,
-    ListToolsResult,
-    ToolAnnotations,
-    ToolInfo,
-)
 from ragmcp.server.call import FRESH_MS, Call, InputNeeded, Methods, Work, method
 
 log = logging.getLogger(__name__)
@@ -52,7 +38,7 @@ class ToolResult(Struct, Generic[T], frozen=True):
 class Tool(Struct, frozen=True):
     """A function that can be called over the wire."""
 
-    info: ToolInfo
+    info: schema.ToolInfo
     function: Function
     arguments: msgspec.json.Decoder[Any]
     background: bool = False
@@ -69,8 +55,8 @@ class Tool(Struct, frozen=True):
         """
         try:
             decoded = decode(self.arguments, arguments)
-        except InvalidParams as error:
-            raise InvalidArguments(error.path, error.reason) from None
+        except errors.InvalidParams as error:
+            raise errors.InvalidArguments(error.path, error.reason) from None
         return _as_result(await self.function(call, **msgspec.structs.asdict(decoded)))
 
 
@@ -86,9 +72,9 @@ def tool(
     It returns a Struct, a str, a `list[Content]` or a `ToolResult[Struct]`. The docstring describes the tool;
     `Annotated[int, msgspec.Meta(ge=1, description=…)]` constrains and describes an argument.
     With `background` it may go on as a task: `await call.background()`.
-    Raises BadTool for a function that does not fit.
+    Raises BadFunction for a function that does not fit.
     """
-    annotations = ToolAnnotations(
+    annotations = schema.ToolAnnotations(
         read_only_hint=read_only,
         destructive_hint=destructive,
         idempotent_hint=idempotent or read_only,
@@ -97,17 +83,24 @@ def tool(
     return lambda function: _make(function, annotations, background)
 
 
-def _make(function: Function, annotations: ToolAnnotations, background: bool) -> Tool:
-    name = function.__name__
+def described(function: Callable[..., Any], kind: str, reader: str) -> str:
+    """The docstring of a `kind` of function. Raises BadFunction if it has none, or is not async."""
     if not function.__doc__:
-        raise BadTool(name, "it has no docstring, so a model would not know what it is for")
+        reason = f"it has no docstring, so a {reader} would not know what it is for"
+        raise errors.BadFunction(function.__name__, kind, reason)
     if not inspect.iscoroutinefunction(function):
-        raise BadTool(name, "it is not an async function")
+        raise errors.BadFunction(function.__name__, kind, "it is not an async function")
+    return inspect.cleandoc(function.__doc__)
+
+
+def _make(function: Function, annotations: schema.ToolAnnotations, background: bool) -> Tool:
+    name = function.__name__
+    description = described(function, "tool", "model")
     hints = get_type_hints(function, include_extras=True)
     arguments = _arguments(name, function, hints)
-    info = ToolInfo(
+    info = schema.ToolInfo(
         name=name,
-        description=inspect.cleandoc(function.__doc__),
+        description=description,
         input_schema=input_schema(arguments),
         output_schema=_output_schema(name, hints.get("return")),
         annotations=annotations,
@@ -118,11 +111,11 @@ def _make(function: Function, annotations: ToolAnnotations, background: bool) ->
 def _arguments(name: str, function: Function, hints: dict[str, Any]) -> type[Struct]:
     first, *parameters = inspect.signature(function).parameters.values() or (None,)
     if first is None or first.kind is not first.POSITIONAL_OR_KEYWORD:
-        raise BadTool(name, "its first parameter is not the call")
+        raise errors.BadFunction(name, "tool", "its first parameter is not the call")
     fields: list[tuple[str, Any] | tuple[str, Any, Any]] = []
     for parameter in parameters:
         if parameter.name not in hints:
-            raise BadTool(name, f"its argument {parameter.name} has no type hint")
+            raise errors.BadFunction(name, "tool", f"its argument {parameter.name} has no type hint")
         required = parameter.default is parameter.empty
         hint = hints[parameter.name]
         fields.append((parameter.name, hint) if required else (parameter.name, hint, parameter.default))
@@ -137,7 +130,7 @@ def _output_schema(name: str, returned: Any) -> dict[str, Any] | msgspec.UnsetTy
     if isinstance(returned, type) and issubclass(returned, Struct):
         return flat_schema(returned)
     allowed = "a msgspec Struct, a str, a list[Content] or a ToolResult"
-    raise BadTool(name, f"it returns {returned!r}; a tool returns {allowed}")
+    raise errors.BadFunction(name, "tool", f"it returns {returned!r}; a tool returns {allowed}")
 
 
 def _as_result(returned: Any) -> ToolResult[Any]:
@@ -158,50 +151,50 @@ def tool_methods(
 ) -> Methods:
     """`tools/list` and `tools/call`; `run_in_background` runs what may become a task."""
 
-    async def list_tools(_: Call, params: ListParams) -> ListToolsResult:
+    async def list_tools(_: Call, params: ListParams) -> schema.ListToolsResult:
         if params.cursor is not UNSET:
-            raise InvalidParams("$.cursor", "there is one page only, and no cursor leads to another")
-        return ListToolsResult(tools=[tool.info for tool in tools.values()])
+            raise errors.InvalidParams("$.cursor", "there is one page only, and no cursor leads to another")
+        return schema.ListToolsResult(tools=[tool.info for tool in tools.values()])
 
-    async def call_tool(call: Call, params: CallToolParams) -> Result:
+    async def call_tool(call: Call, params: schema.CallToolParams) -> Result:
         tool = tools.get(params.name)
         if tool is None:
-            raise ToolNotFound(params.name, tuple(tools))
+            raise errors.ToolNotFound(params.name, tuple(tools))
         if not bytes(params.arguments).startswith(b"{"):
-            raise InvalidParams("$.arguments", "expected `object`")
+            raise errors.InvalidParams("$.arguments", "expected `object`")
         if tool.background:
             return await run_in_background(call, lambda: _run(call, tool, params.arguments))
         return await _run(call, tool, params.arguments)
 
     return {
         "tools/list": method(ListParams, list_tools, fresh_ms=FRESH_MS),
-        "tools/call": method(CallToolParams, call_tool),
+        "tools/call": method(schema.CallToolParams, call_tool),
     }
 
 
-async def _run(call: Call, tool: Tool, arguments: Raw) -> CallToolResult:
+async def _run(call: Call, tool: Tool, arguments: Raw) -> schema.CallToolResult:
     try:
         result = await tool.run(call, arguments)
-    except InvalidArguments as error:
+    except errors.InvalidArguments as error:
         if call.revision < ARGUMENT_RESULTS_SINCE:
             raise
         hint = f"{tool.name} takes: {', '.join(tool.info.input_schema['properties']) or 'no arguments'}."
-        return _failure(call, tool, ToolError(error.code, str(error), error.details(), hint))
-    except (RemoteProtocolError, InputNeeded):
+        return _failure(call, tool, errors.ToolError(error.code, str(error), error.details(), hint))
+    except (errors.RemoteProtocolError, InputNeeded):
         raise
     except Exception as error:
         return _failure(call, tool, error)
-    return CallToolResult(content=result.content, structured_content=result.structured)
+    return schema.CallToolResult(content=result.content, structured_content=result.structured)
 
 
-def _failure(call: Call, tool: Tool, error: Exception) -> CallToolResult:
-    if not isinstance(error, ToolError):
-        if isinstance(error, ConnectionClosed) and call.channel.closed.is_set():
+def _failure(call: Call, tool: Tool, error: Exception) -> schema.CallToolResult:
+    if not isinstance(error, errors.ToolError):
+        if isinstance(error, errors.ConnectionClosed) and call.channel.closed.is_set():
             log.info("The client disconnected before the response of %s", tool.name)
         else:
             log.error("The tool %s failed", tool.name, exc_info=error)
-        error = ToolError("INTERNAL_ERROR", f"{tool.name} failed unexpectedly; the server's log says more.")
-    details = {**error.details, "hint": error.hint} if error.hint else error.details
-    data = {"errorCode": error.code, "details": details, "requestId": call.id}
+        error = errors.ToolError(
+            "INTERNAL_ERROR", f"{tool.name} failed unexpectedly; the server's log says more."
+        )
     content: list[Content] = [TextContent(text=text) for text in (str(error), error.hint) if text]
-    return CallToolResult(content=content, structured_content=data, is_error=True)
+    return schema.CallToolResult(content=content, structured_content=error.data(call.id), is_error=True)

@@ -146,7 +146,7 @@ def check_body(status: int, head: dict[bytes, bytes], body: bytes, *, plain: boo
     if status >= 400:
         answer = json.loads(body)
         for one in answer if isinstance(answer, list) else [answer]:
-            assert one.get("jsonrpc") == "2.0" or (plain and one.keys() == {"error"})
+            assert one.get("jsonrpc") == "2.0" or (plain and one.keys() <= {"id", "error"})
             assert isinstance(one["error"]["code"], int)
             assert one["error"]["data"].keys() >= {"errorCode", "details", "requestId"}
     elif head.get(b"content-type") == b"application/json":

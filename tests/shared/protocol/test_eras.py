@@ -7,11 +7,9 @@ import json
 import pytest
 from msgspec import Raw
 
-from ragmcp.errors import InvalidParams, UnreadableAnswer, UnsupportedRevision, WireError
-from ragmcp.protocol import eras
-from ragmcp.protocol.eras import LEGACY_REVISIONS, ConnectionState, Era, negotiate, verdict
+from ragmcp.errors import InvalidParams, UnsupportedRevision, WireError
+from ragmcp.protocol.eras import LEGACY_REVISIONS, ConnectionState, Era, Terms, verdict
 from ragmcp.protocol.schema.base import Implementation, Params, RequestMeta
-from ragmcp.protocol.schema.initialize import InitializeParams
 
 ME = Implementation(name="me", version="1")
 
@@ -21,8 +19,11 @@ def modern(revision: str = "2026-07-28") -> Params:
     return Params(meta=meta)
 
 
-def handshake(revision: str) -> InitializeParams:
-    return InitializeParams(protocol_version=revision, client_info=ME, capabilities={})
+def initialized(revision: str) -> ConnectionState:
+    """A connection after the handshake."""
+    session = ConnectionState()
+    session.terms = Terms(Era.LEGACY, revision, ME, {})
+    return session
 
 
 def test_a_modern_request_brings_its_own_terms() -> None:
@@ -54,36 +55,27 @@ def test_a_revision_that_is_not_modern_is_refused_with_those_that_are(revision: 
 
 @pytest.mark.parametrize("revision", LEGACY_REVISIONS)
 def test_the_handshake_settles_the_terms_of_what_follows(revision: str) -> None:
-    session = ConnectionState()
-    assert session.admit("initialize", handshake(revision)).revision == revision
-    terms = session.admit("tools/list", Params())
+    terms = initialized(revision).admit("tools/list", Params())
     assert (terms.era, terms.revision, terms.client) == (Era.LEGACY, revision, ME)
 
 
 def test_both_eras_go_side_by_side_in_one_session() -> None:
-    session = ConnectionState()
-    session.admit("initialize", handshake("2025-06-18"))
+    session = initialized("2025-06-18")
     assert session.admit("tools/list", modern()).era is Era.MODERN
     assert session.admit("tools/list", Params()).era is Era.LEGACY
 
 
-def test_before_the_handshake_only_ping_is_admitted() -> None:
+def test_before_the_handshake_only_initialize_and_ping_are_admitted() -> None:
     assert ConnectionState().admit("ping", Params()).era is Era.LEGACY
+    assert ConnectionState().admit("initialize", modern()).era is Era.LEGACY
     with pytest.raises(InvalidParams, match="protocolVersion"):
         ConnectionState().admit("tools/list", Params())
 
 
-@pytest.mark.parametrize("requested", ["2026-07-28", "2099-01-01", "", "x"])
-def test_an_unknown_revision_is_answered_with_our_latest(requested: str) -> None:
-    assert negotiate(requested) == "2025-11-25"
-
-
 @pytest.mark.parametrize(("revision", "batches"), [(r, r == "2025-03-26") for r in LEGACY_REVISIONS])
 def test_batches_exist_in_one_revision_only(revision: str, batches: bool) -> None:
-    session = ConnectionState()
-    assert not session.batches
-    session.admit("initialize", handshake(revision))
-    assert session.batches is batches
+    assert not ConnectionState().batches
+    assert initialized(revision).batches is batches
 
 
 def discovered(*versions: str) -> Raw:
@@ -126,9 +118,3 @@ def test_a_modern_server_with_no_revision_in_common_is_an_error_and_not_a_legacy
 ) -> None:
     with pytest.raises(UnsupportedRevision):
         verdict(answer)
-
-
-def test_a_server_may_not_choose_a_revision_we_do_not_speak() -> None:
-    assert eras.check_legacy("2024-11-05") == "2024-11-05"
-    with pytest.raises(UnreadableAnswer, match="1999-01-01"):
-        eras.check_legacy("1999-01-01")

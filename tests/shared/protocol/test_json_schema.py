@@ -58,7 +58,7 @@ def test_an_argument_that_may_be_left_out_has_its_own_type() -> None:
 
 def test_types_that_hold_each_other_keep_their_references_and_work() -> None:
     schema = flat_schema(Even)
-    assert set(schema["$defs"]) == {"Even", "Odd"}
+    assert set(schema["$defs"]) >= {"Even", "Odd"}
     assert schema["type"] == "object"
     jsonschema.Draft202012Validator.check_schema(schema)
     validator = jsonschema.Draft202012Validator(schema)

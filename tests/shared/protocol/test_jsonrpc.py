@@ -145,7 +145,7 @@ def test_a_lone_surrogate_is_named_to_whoever_asked() -> None:
 def test_the_id_of_a_line_known_by_its_ends_is_found_only_where_it_must_be_the_id(
     head: bytes, tail: bytes, id: object
 ) -> None:
-    assert jsonrpc.salvage_id(head, tail) == id
+    assert jsonrpc.salvaged(head, tail, NotJson("it is too deep")).id == id
 
 
 @pytest.mark.parametrize(

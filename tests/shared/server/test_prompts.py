@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ragmcp.errors import BadPrompt
+from ragmcp.errors import BadFunction
 from ragmcp.protocol.schema.content import (
     AudioContent,
     EmbeddedResource,
@@ -153,5 +153,5 @@ def test_a_function_that_cannot_be_a_prompt_says_why() -> None:
 
     functions: dict[str, Any] = {"docstring": undocumented, "the call": deaf, "async": hasty}
     for reason, function in functions.items():
-        with pytest.raises(BadPrompt, match=reason):
+        with pytest.raises(BadFunction, match=reason):
             prompt()(function)

@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 from msgspec import UNSET, Meta, Raw, Struct
 
-from ragmcp.errors import BadTool, InvalidParams
+from ragmcp.errors import BadFunction, InvalidParams
 from ragmcp.protocol.json_schema import flat_schema
 from ragmcp.protocol.schema.content import Content, ImageContent, TextContent
 from ragmcp.server.call import Call
@@ -246,5 +246,5 @@ def test_a_function_that_cannot_be_a_tool_says_why() -> None:
         (named, "first parameter"),
     ]
     for function, reason in cases:
-        with pytest.raises(BadTool, match=reason):
+        with pytest.raises(BadFunction, match=reason):
             tool()(function)

@@ -6,15 +6,9 @@ from typing import Any, get_args
 
 from msgspec import UNSET, UnsetType
 
-from ragmcp.protocol.schema.base import LogLevel, Params, Wire
+from ragmcp.protocol.schema.base import LogLevel, Wire
 
 LEVELS: tuple[LogLevel, ...] = get_args(LogLevel)
-
-
-class SetLevelParams(Params, frozen=True, kw_only=True):
-    """The least severe level that a legacy client wants."""
-
-    level: LogLevel
 
 
 class LogMessage(Wire, frozen=True, kw_only=True):

@@ -1,4 +1,7 @@
-"""The handshake of older revisions. Source: basic/lifecycle of 2025-11-25."""
+"""The types on the wire that only older revisions have: the handshake, and the choice of a log level.
+
+Source: basic/lifecycle and server/utilities/logging of 2025-11-25.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from typing import Any
 
 from msgspec import UNSET, UnsetType
 
-from ragmcp.protocol.schema.base import Implementation, Params, Result
+from ragmcp.protocol.schema.base import Implementation, LogLevel, Params, Result
 from ragmcp.protocol.schema.discovery import ServerCapabilities
 
 
@@ -25,3 +28,9 @@ class InitializeResult(Result, frozen=True, kw_only=True):
     capabilities: ServerCapabilities
     server_info: Implementation
     instructions: str | UnsetType = UNSET
+
+
+class SetLevelParams(Params, frozen=True, kw_only=True):
+    """The least severe level that a legacy client wants."""
+
+    level: LogLevel
