@@ -10,24 +10,15 @@ from collections.abc import Awaitable
 from contextvars import ContextVar
 from typing import TypeVar
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UnsetType
 
-from ragmcp.protocol.schema.base import RequestMeta
+from ragmcp.protocol.schema.base import NO_META, RequestMeta
 
 T = TypeVar("T")
 
 
-class Trace(Struct, frozen=True):
-    """`traceparent` and `tracestate`, as received."""
-
-    parent: str | UnsetType = UNSET
-    state: str | UnsetType = UNSET
-
-
-NO_TRACE = Trace()
-
-current: ContextVar[Trace] = ContextVar("trace", default=NO_TRACE)
-
+# The `_meta` of the request that is being handled: its `traceparent` and `tracestate` are passed on.
+current: ContextVar[RequestMeta] = ContextVar("trace", default=NO_META)
 
 _TRACEPARENT = r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}"
 
@@ -39,7 +30,7 @@ def loggable(traceparent: str | UnsetType | None) -> str:
 
 async def traced(meta: RequestMeta, answer: Awaitable[T]) -> T:
     """Await the answer to a request with this `_meta`; requests sent meanwhile carry its trace."""
-    token = current.set(Trace(meta.traceparent, meta.tracestate))
+    token = current.set(meta)
     try:
         return await answer
     finally:

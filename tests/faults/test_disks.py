@@ -151,8 +151,7 @@ async def test_a_disk_that_fills_under_a_running_server_loses_nothing_that_was_a
     async def inject(number: int) -> dict[str, Any]:
         text = f"Report {number}. " + "More of it. " * 2000
         done = await attempt(client, "Inject", text=text, metadata={"uri": f"n{number}"})
-        assert isinstance(done.structured, dict)
-        return done.structured
+        return done.structured(dict)
 
     variables = {"TMPDIR": str(tmp_path)}
     with anyio.fail_after(120):
@@ -180,7 +179,7 @@ async def test_a_server_started_on_a_full_disk_sees_and_does_writes_once_there_i
             assert uris(await called(one, "Query", query="tea")) == ["tea"]
             assert uris(await called(two, "Query", query="tea")) == ["tea"]
             refused = await attempt(one, "Inject", text="Black tea.", metadata={"uri": "black"})
-            assert refused.structured["errorCode"] == "MEMORY_FULL"
+            assert refused.structured(dict)["errorCode"] == "MEMORY_FULL"
             disk.free()
             await called(one, "Inject", text="Black tea.", metadata={"uri": "black"})
             assert set(uris(await called(one, "Query", query="tea"))) == {"tea", "black"}

@@ -27,7 +27,7 @@ async def use(client: Client) -> None:
     assert client.revision == "2026-07-28"
     assert "Add" in [tool.name for tool in await client.list_tools()]
     added = await client.call_tool("Add", {"a": 1, "b": 2}, timeout=10)
-    assert added.structured == {"total": 3}
+    assert added.structured(dict) == {"total": 3}
     async with client.subscribe(Filter(tools_list_changed=True)) as changes:
         await client.call_tool("Grow", timeout=10)
         assert (await anext(changes)).method == "notifications/tools/list_changed"

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from ragmcp.client.client import Client
-from ragmcp.protocol.results import ToolCallResult
+from ragmcp.protocol.schema.tools import ToolCallResult
 from ragmcp.stdio.stdio import open_stdio
 
 MESSAGE_BYTES = 1 << 28
@@ -94,7 +94,7 @@ async def called(client: Client, tool: str, **arguments: Any) -> Any:
     """The structured result of a call that must not fail."""
     result = await attempt(client, tool, **arguments)
     assert not result.is_error, result.text
-    return result.structured
+    return result.structured(dict)
 
 
 async def attempt(client: Client, tool: str, **arguments: Any) -> ToolCallResult:

@@ -15,8 +15,8 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from ragmcp.protocol.eras import LATEST_MODERN, modern_meta
-from ragmcp.protocol.schema.base import Implementation
+from ragmcp.protocol.eras import LATEST_MODERN
+from ragmcp.protocol.schema.base import Implementation, RequestMeta
 from tests.support.processes import LONGEST_SECONDS, Held, memory_command, memory_environment
 
 MEMORY, INDEX, LOG = "memory.db", "memory.db-index", "memory.log"
@@ -50,7 +50,11 @@ class RawMemory:
 
     def send(self, id: str, tool: str, arguments: dict[str, Any]) -> None:
         """A call with a token for progress. Nothing is read."""
-        meta = modern_meta(Implementation(name="tests", version="1"), LATEST_MODERN, {})
+        meta = RequestMeta(
+            protocol_version=LATEST_MODERN,
+            client_info=Implementation(name="tests", version="1"),
+            client_capabilities={},
+        )
         params = {"name": tool, "arguments": arguments, "_meta": replace(meta, progress_token=id)}
         request = {"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}
         assert self.process.stdin is not None

@@ -14,7 +14,7 @@ from tests.support.mcp_server import make_server
 @pytest.mark.parametrize("era", [None, "modern", "legacy"])
 async def test_a_client_and_a_server_meet_without_a_pipe(era: EraName | None) -> None:
     async with open_memory(make_server(), era=era) as client:
-        assert (await client.call_tool("Add", {"a": 1}, timeout=5)).structured == {"total": 2}
+        assert (await client.call_tool("Add", {"a": 1}, timeout=5)).structured(dict) == {"total": 2}
         with pytest.raises(WireError):
             await client.call_tool("Nope", timeout=5)
 

@@ -143,7 +143,7 @@ async def test_its_tools_are_listed_and_called(case: Case, client: Client) -> No
     assert tools["add"].input_schema["required"] == ["a"]
     assert client.server.name == NAMES[case.peer]
     added = await client.call_tool("add", {"a": 2, "b": 3}, timeout=SECONDS)
-    assert (added.structured, added.text, added.is_error) == ({"result": 5}, "5", False)
+    assert (added.structured(dict), added.text, added.is_error) == ({"result": 5}, "5", False)
 
 
 @pytest.mark.parametrize(("tool", "arguments"), [("fail", {}), ("add", {"a": "x"}), ("nope", {})])

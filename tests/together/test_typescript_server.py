@@ -92,7 +92,11 @@ async def test_its_tools_are_listed_and_called(client: Client) -> None:
     )
     assert "5" in (await client.call_tool("get-sum", {"a": 2, "b": 3}, timeout=SECONDS)).text
     weather = await client.call_tool("get-structured-content", {"location": "Chicago"}, timeout=SECONDS)
-    assert weather.structured == {"temperature": 36, "conditions": "Light rain / drizzle", "humidity": 82}
+    assert weather.structured(dict) == {
+        "temperature": 36,
+        "conditions": "Light rain / drizzle",
+        "humidity": 82,
+    }
 
 
 async def test_content_of_other_kinds_arrives(client: Client) -> None:

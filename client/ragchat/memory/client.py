@@ -7,8 +7,6 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-import msgspec
-
 from ragchat.errors import MemoryRefused, MemoryTimedOut, MemoryUnavailable
 from ragchat.memory.types import (
     Documents,
@@ -17,6 +15,7 @@ from ragchat.memory.types import (
     Forgotten,
     Injected,
     Journal,
+    Passages,
     QueryResult,
     Reembedded,
     Similarities,
@@ -37,9 +36,9 @@ from ragmcp.errors import (
     ServerNotStarted,
     WireError,
 )
-from ragmcp.protocol.results import ToolCallResult
+from ragmcp.protocol.decoding import DECODE_ERRORS
 from ragmcp.protocol.schema.content import TextContent
-from ragmcp.protocol.schema.tools import ToolInfo
+from ragmcp.protocol.schema.tools import ToolCallResult, ToolInfo
 
 T = TypeVar("T")
 
@@ -139,8 +138,7 @@ class MemoryClient:
         """Call any tool for a model. One that failed while running is a result that is not `ok`."""
         with _mapped(name):
             result = await self._server.call_tool(name, arguments, timeout=READ_SECONDS)
-        has_hits = isinstance(result.structured, dict) and "hits" in result.structured
-        hits = _decoded(name, result, QueryResult).hits if has_hits and not result.is_error else []
+        hits = [] if result.is_error else _decoded(name, result, Passages).hits
         return ToolResult(not result.is_error, result.text, hits)
 
     async def _about(self, tool: str, document: str, type: type[T], **arguments: str) -> T:
@@ -175,8 +173,8 @@ class MemoryClient:
 def _decoded(tool: str, result: ToolCallResult, type: type[T]) -> T:
     """The structured content of a tool's result."""
     try:
-        return msgspec.convert(result.structured, type)
-    except msgspec.ValidationError as error:
+        return result.structured(type)
+    except DECODE_ERRORS as error:
         raise MemoryUnavailable(f"its answer to {tool} is not usable ({error})") from None
 
 
@@ -200,8 +198,8 @@ def _mapped(tool: str) -> Iterator[None]:
 def _refusal(result: ToolCallResult) -> MemoryRefused:
     """The error of a tool that failed. Its message is the first item of the content."""
     try:
-        failure = msgspec.convert(result.structured, ToolFailure)
-    except msgspec.ValidationError:
+        failure = result.structured(ToolFailure)
+    except DECODE_ERRORS:
         failure = ToolFailure()
     message = next((item.text for item in result.content if isinstance(item, TextContent)), "")
     return MemoryRefused(failure.error_code, message, failure.details.hint)

@@ -17,8 +17,7 @@ from ragmcp.backoff import Backoff
 from ragmcp.client.client import Client, OnProgress
 from ragmcp.concurrency import beside
 from ragmcp.errors import ConnectionClosed, RagMcpError, RequestTimedOut, ServerUnreachable
-from ragmcp.protocol.results import ToolCallResult
-from ragmcp.protocol.schema.tools import ToolInfo
+from ragmcp.protocol.schema.tools import ToolCallResult, ToolInfo
 
 log = logging.getLogger(__name__)
 

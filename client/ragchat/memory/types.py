@@ -17,6 +17,12 @@ class QueryResult(Struct, frozen=True):
     weights: dict[str, float] = {}  # of its content words, in (0, 1], by rarity: 1 is in no chunk at all
 
 
+class Passages(Struct, frozen=True):
+    """What any tool found; a tool that does not search has none."""
+
+    hits: list[Hit] = []
+
+
 class Similarities(Struct, frozen=True):
     similarities: list[float]  # in [-1, 1]
 

@@ -17,36 +17,25 @@ from msgspec import UNSET, Raw, UnsetType
 
 from ragmcp.client.core import Core, Link
 from ragmcp.client.handlers import NO_HANDLERS, Handlers
-from ragmcp.client.lists import list_all, request_cached
 from ragmcp.concurrency import beside, confined
-from ragmcp.errors import UnreadableAnswer, WireError
+from ragmcp.errors import WireError
 from ragmcp.older_revisions import require_legacy
 from ragmcp.peer import Peer
 from ragmcp.protocol.connection import Connection
 from ragmcp.protocol.eras import HEADER_MISMATCH
 from ragmcp.protocol.jsonrpc import Id, Notification, Request
-from ragmcp.protocol.results import TASK, ToolCallResult, complete, kind_of, or_none
-from ragmcp.protocol.schema.base import (
-    EmptyResult,
-    Implementation,
-    LogLevel,
-    Params,
-    ProgressParams,
-    Result,
-    Wire,
-)
+from ragmcp.protocol.results import or_none
+from ragmcp.protocol.schema import base
 from ragmcp.protocol.schema.content import ResourceContents
-from ragmcp.protocol.schema.tools import CallToolResult, ListToolsResult, ToolCall, ToolInfo
+from ragmcp.protocol.schema.tools import ListToolsResult, ToolCall, ToolCallResult, ToolInfo
 from ragmcp.streams import Stream
 
 if TYPE_CHECKING:
     from ragmcp.client.subscriptions import Subscription, Subscriptions
-    from ragmcp.protocol.schema.completion import Completion, Reference
-    from ragmcp.protocol.schema.prompts import GetPromptResult, PromptInfo
-    from ragmcp.protocol.schema.resources import ResourceInfo, ResourceTemplate
+    from ragmcp.protocol.schema import completion, prompts, resources
     from ragmcp.protocol.schema.subscriptions import Filter
 
-R = TypeVar("R", bound=Result)
+R = TypeVar("R", bound=base.Result)
 EraName: TypeAlias = Literal["modern", "legacy"]
 
 # (done, total or None, message or None)
@@ -54,9 +43,6 @@ OnProgress: TypeAlias = Callable[[float, float | None, str | None], None]
 
 # A server may load a lot before its first answer; a server that never answers must not hang its host.
 LIST_SECONDS = 60.0
-
-# A server that wants more input than this will not stop by itself.
-MAX_ROUNDS = 20
 
 # How the methods of change notifications end: for lists, resources and tasks.
 CHANGES = ("/list_changed", "/updated", "/tasks")
@@ -70,7 +56,9 @@ class Client(Core):
     Every `timeout` is in seconds, None for no limit.
     """
 
-    def __init__(self, channel: Link, identity: Implementation, handlers: Handlers = NO_HANDLERS) -> None:
+    def __init__(
+        self, channel: Link, identity: base.Implementation, handlers: Handlers = NO_HANDLERS
+    ) -> None:
         super().__init__(channel, identity, handlers)
         self.admit_tools: Callable[[list[ToolInfo]], list[ToolInfo]] = list
         """The tools, of those listed, that the transport can call."""
@@ -88,7 +76,7 @@ class Client(Core):
     async def list_tools(self, *, timeout: float | None = LIST_SECONDS) -> list[ToolInfo]:
         """All tools, from every page."""
         return self.admit_tools(
-            await list_all(self, "tools/list", ListToolsResult, lambda page: page.tools, timeout)
+            await self.list_all("tools/list", ListToolsResult, lambda page: page.tools, timeout)
         )
 
     async def call_tool(
@@ -108,56 +96,61 @@ class Client(Core):
             self._on_progress[token] = on_progress
         params = ToolCall(meta=self.meta(token), name=name, arguments=arguments or {})
         try:
-            return ToolCallResult.of(await self._call(params, timeout))
+            return await self._call(params, timeout)
         finally:
             self._on_progress.pop(token, None)
 
-    async def _call(self, params: ToolCall, timeout: float | None) -> CallToolResult:
+    async def _call(self, params: ToolCall, timeout: float | None) -> ToolCallResult:
         try:
-            return await self.request("tools/call", params, CallToolResult, timeout)
+            return await self.request("tools/call", params, ToolCallResult, timeout)
         except WireError as error:
             if error.code != HEADER_MISMATCH:
                 raise
         # The tool has changed since it was listed: it wants other headers. (Client Behavior)
         self.cache.forget("tools/list")
         await self.list_tools()
-        return await self.request("tools/call", params, CallToolResult, timeout)
+        return await self.request("tools/call", params, ToolCallResult, timeout)
 
     # Resources, prompts, completion
 
-    async def list_resources(self, *, timeout: float | None = LIST_SECONDS) -> list[ResourceInfo]:
+    async def list_resources(self, *, timeout: float | None = LIST_SECONDS) -> list[resources.ResourceInfo]:
         """All resources, from every page."""
-        from ragmcp.protocol.schema.resources import ListResourcesResult
+        from ragmcp.protocol.schema import resources
 
-        return await list_all(
-            self, "resources/list", ListResourcesResult, lambda page: page.resources, timeout
+        return await self.list_all(
+            "resources/list", resources.ListResourcesResult, lambda page: page.resources, timeout
         )
 
     async def list_resource_templates(
         self, *, timeout: float | None = LIST_SECONDS
-    ) -> list[ResourceTemplate]:
+    ) -> list[resources.ResourceTemplate]:
         """All templates, from every page."""
-        from ragmcp.protocol.schema.resources import ListResourceTemplatesResult as Templates
+        from ragmcp.protocol.schema.resources import ListResourceTemplatesResult
 
-        return await list_all(
-            self, "resources/templates/list", Templates, lambda page: page.resource_templates, timeout
+        return await self.list_all(
+            "resources/templates/list",
+            ListResourceTemplatesResult,
+            lambda page: page.resource_templates,
+            timeout,
         )
 
     async def read_resource(
         self, uri: str, *, timeout: float | None = LIST_SECONDS
     ) -> list[ResourceContents]:
         """The contents of a resource."""
-        from ragmcp.protocol.schema.resources import ReadResourceResult, ResourceParams
+        from ragmcp.protocol.schema import resources
 
-        params = ResourceParams(meta=self.meta(), uri=uri)
-        result = await request_cached(self, "resources/read", uri, params, ReadResourceResult, timeout)
-        return list(result.contents)
+        params = resources.ResourceParams(meta=self.meta(), uri=uri)
+        found = await self.request_cached(
+            "resources/read", uri, params, resources.ReadResourceResult, timeout
+        )
+        return list(found.contents)
 
-    async def list_prompts(self, *, timeout: float | None = LIST_SECONDS) -> list[PromptInfo]:
+    async def list_prompts(self, *, timeout: float | None = LIST_SECONDS) -> list[prompts.PromptInfo]:
         """All prompts, from every page."""
         from ragmcp.protocol.schema.prompts import ListPromptsResult
 
-        return await list_all(self, "prompts/list", ListPromptsResult, lambda page: page.prompts, timeout)
+        return await self.list_all("prompts/list", ListPromptsResult, lambda page: page.prompts, timeout)
 
     async def get_prompt(
         self,
@@ -165,32 +158,33 @@ class Client(Core):
         arguments: Mapping[str, str] | None = None,
         *,
         timeout: float | None = LIST_SECONDS,
-    ) -> GetPromptResult:
+    ) -> prompts.GetPromptResult:
         """The messages of a prompt."""
-        from ragmcp.protocol.schema.prompts import GetPromptParams, GetPromptResult
+        from ragmcp.protocol.schema import prompts
 
-        params = GetPromptParams(meta=self.meta(), name=name, arguments=dict(arguments or {}))
-        return await self.request("prompts/get", params, GetPromptResult, timeout)
+        params = prompts.GetPromptParams(meta=self.meta(), name=name, arguments=dict(arguments or {}))
+        return await self.request("prompts/get", params, prompts.GetPromptResult, timeout)
 
     async def complete(
         self,
-        reference: Reference,
+        reference: completion.Reference,
         argument: str,
         value: str,
         others: Mapping[str, str] | None = None,
         *,
         timeout: float | None = LIST_SECONDS,
-    ) -> Completion:
+    ) -> completion.Completion:
         """Values for an `argument`; `value` is the text typed so far, `others` are arguments already set."""
-        from ragmcp.protocol.schema.completion import Argument, CompleteParams, CompleteResult, Context
+        from ragmcp.protocol.schema import completion
 
-        params = CompleteParams(
+        params = completion.CompleteParams(
             meta=self.meta(),
             ref=reference,
-            argument=Argument(name=argument, value=value),
-            context=Context(arguments=dict(others or {})),
+            argument=completion.Argument(name=argument, value=value),
+            context=completion.Context(arguments=dict(others or {})),
         )
-        return (await self.request("completion/complete", params, CompleteResult, timeout)).completion
+        found = await self.request("completion/complete", params, completion.CompleteResult, timeout)
+        return found.completion
 
     # Changes, log messages, ping
 
@@ -198,7 +192,7 @@ class Client(Core):
         """The changes at the server while the block runs: `async for change in subscription`."""
         return self._subscriptions.subscribe(filter)
 
-    async def set_log_level(self, level: LogLevel) -> None:
+    async def set_log_level(self, level: base.LogLevel) -> None:
         """Get log messages of this severity and above, through `Handlers.on_log`."""
         self.log_level = level
         if not self.modern:
@@ -207,29 +201,15 @@ class Client(Core):
     async def ping(self, *, timeout: float | None = LIST_SECONDS) -> None:
         """Wait until the server answers. The modern era has no ping: this calls `server/discover`."""
         method = "server/discover" if self.modern else "ping"
-        await self.request(method, Params(meta=self.meta()), Result, timeout)
-
-    # Answers that are not results yet
+        await self.request(method, base.Params(meta=self.meta()), base.Result, timeout)
 
     async def go_on(
-        self, method: str, params: Params, type: type[R], timeout: float | None, answer: Raw
+        self, method: str, params: base.Params, type: type[R], timeout: float | None, answer: Raw
     ) -> R:
         """Give the server the input it asks for, or wait for the task it started; returns the result."""
-        for _ in range(MAX_ROUNDS):
-            if kind_of(answer) == TASK:
-                if not self.handlers.tasks:
-                    raise UnreadableAnswer(method, "it is a task, which this client does not declare")
-                from ragmcp.client.tasks import follow_task
+        from ragmcp.client.rounds import finish
 
-                answer = await follow_task(self, method, answer, timeout)
-            else:
-                from ragmcp.client.input_required import add_input
-
-                params = await add_input(self.handlers, method, params, answer)
-                answer = await self.channel.request(method, params, timeout)
-            if (result := complete(method, answer, type)) is not None:
-                return result
-        raise UnreadableAnswer(method, f"it still wants input after {MAX_ROUNDS} rounds")
+        return await finish(self, method, params, type, timeout, answer)
 
     # Messages from the server
 
@@ -237,7 +217,7 @@ class Client(Core):
         """Handle a notification from the server."""
         match notification.method:
             case "notifications/progress":
-                progress = msgspec.json.decode(notification.params, type=ProgressParams)
+                progress = msgspec.json.decode(notification.params, type=base.ProgressParams)
                 if on_progress := self._on_progress.get(progress.progress_token):
                     on_progress(progress.progress, or_none(progress.total), or_none(progress.message))
             case "notifications/message" if self.handlers.on_log is not None:
@@ -252,17 +232,17 @@ class Client(Core):
                 if self.handlers.on_change is not None:
                     self.handlers.on_change(change)
 
-    async def answer(self, request: Request) -> Wire:
+    async def answer(self, request: Request) -> base.Wire:
         """Answer a legacy server. Raises RemoteProtocolError for what we do not declare."""
         if request.method == "ping":
-            return EmptyResult()
-        return await confined(self.handlers.answer(request.method, msgspec.json.decode(request.params)))
+            return base.EmptyResult()
+        return await confined(self.handlers.answer(request.method, request.params))
 
 
 @asynccontextmanager
 async def connect(
     stream: Stream,
-    identity: Implementation,
+    identity: base.Implementation,
     *,
     message_bytes: int,
     era: EraName | None,
@@ -272,8 +252,6 @@ async def connect(
 
     Raises ConnectionClosed, RequestTimedOut, WireError, UnsupportedRevision, UnreadableAnswer.
     """
-    from ragmcp.client.handshake import initialize, negotiate
-
     client: Client
     peer = Peer(
         stream,
@@ -284,7 +262,7 @@ async def connect(
     client = Client(peer, identity, handlers)
     async with beside(peer.run):
         if era is None:
-            await negotiate(client)
+            await client.negotiate()
         elif era == "legacy":
-            await initialize(client)
+            await client.initialize()
         yield client

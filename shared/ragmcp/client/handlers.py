@@ -6,22 +6,20 @@ requests and the `inputRequests` of a modern one.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import msgspec
-from msgspec import UNSET, Struct
+from msgspec import UNSET, Raw, Struct
 
 from ragmcp.errors import MethodNotFound
-from ragmcp.protocol.decoding import invalid_params
+from ragmcp.protocol.decoding import decode
 from ragmcp.protocol.schema.base import TASKS_EXTENSION, Wire
 
 if TYPE_CHECKING:
-    from ragmcp.protocol.schema.input import Elicit, ElicitResult, InputRequest, Root, Sample, SamplingResult
+    from ragmcp.protocol.schema.input import Elicit, ElicitResult, Root, Sample, SamplingResult
     from ragmcp.protocol.schema.logging import LogMessage
     from ragmcp.protocol.schema.subscriptions import Change
-
-T = TypeVar("T", bound="InputRequest")
 
 
 class Handlers(Struct, frozen=True, kw_only=True):
@@ -48,28 +46,21 @@ class Handlers(Struct, frozen=True, kw_only=True):
             declared["extensions"] = {TASKS_EXTENSION: {}}
         return declared
 
-    async def answer(self, method: str, params: Mapping[str, Any]) -> Wire:
+    async def answer(self, method: str, params: Raw) -> Wire:
         """Answer a server's request. Raises MethodNotFound if no handler is set for it, and InvalidParams."""
         from ragmcp.protocol.schema.input import Elicit, RootsResult, Sample
 
         if method == Elicit.method and self.elicit is not None:
-            form = _converted(params, Elicit)
+            form = decode(msgspec.json.Decoder(Elicit), params)
             return _with_defaults(form, await self.elicit(form))
         if method == Sample.method and self.sample is not None:
-            return await self.sample(_converted(params, Sample))
+            return await self.sample(decode(msgspec.json.Decoder(Sample), params))
         if method == "roots/list" and self.list_roots is not None:
             return RootsResult(roots=list(await self.list_roots()))
         raise MethodNotFound(method)
 
 
 NO_HANDLERS = Handlers()
-
-
-def _converted(params: Mapping[str, Any], type: type[T]) -> T:
-    try:
-        return msgspec.convert(params, type)
-    except msgspec.ValidationError as error:
-        raise invalid_params(error) from None
 
 
 def _with_defaults(form: Elicit, result: ElicitResult) -> ElicitResult:

@@ -21,16 +21,8 @@ from ragmcp.concurrency import LatestQueue, beside
 from ragmcp.errors import ConnectionClosed, RagMcpError, RequestTimedOut
 from ragmcp.older_revisions import require_legacy
 from ragmcp.protocol.jsonrpc import Id, Notification
+from ragmcp.protocol.schema import subscriptions as schema
 from ragmcp.protocol.schema.base import Result
-from ragmcp.protocol.schema.subscriptions import (
-    LISTEN,
-    SUBSCRIPTION_ID,
-    Acknowledged,
-    Change,
-    Filter,
-    ListenParams,
-    accepts,
-)
 
 ACKNOWLEDGE_SECONDS = 60.0
 # Proxies cut silent streams, some of them every minute.
@@ -49,30 +41,30 @@ class Subscription:
     It ends when the server ends it; if the connection is lost, it raises that error.
     """
 
-    def __init__(self, filter: Filter) -> None:
+    def __init__(self, filter: schema.Filter) -> None:
         self.requested = filter
         self.honoured = filter
         """The part of the filter that the server honours."""
         self.acknowledged = anyio.Event()
         self.failure: RagMcpError | None = None
-        self._accepts = accepts(filter)
-        self._queue: LatestQueue[tuple[str, str], Change] = LatestQueue()
+        self._accepts = schema.accepts(filter)
+        self._queue: LatestQueue[tuple[str, str], schema.Change] = LatestQueue()
 
     def __aiter__(self) -> Self:
         return self
 
-    async def __anext__(self) -> Change:
+    async def __anext__(self) -> schema.Change:
         try:
             return await self._queue.get()
         except anyio.EndOfStream:
             raise self.failure or StopAsyncIteration from None
 
-    def put(self, change: Change) -> None:
+    def put(self, change: schema.Change) -> None:
         """Add a change, if the filter accepts it."""
         if self._accepts(change):
             self._queue.put((change.method, change.subject), change)
 
-    def acknowledge(self, honoured: Filter) -> None:
+    def acknowledge(self, honoured: schema.Filter) -> None:
         """The server has agreed to send these changes."""
         self.honoured = honoured
         self.acknowledged.set()
@@ -100,23 +92,23 @@ class Subscriptions:
 
     def acknowledged(self, notification: Notification) -> None:
         """Take a modern server's acknowledgement."""
-        params = msgspec.json.decode(notification.params, type=Acknowledged)
+        params = msgspec.json.decode(notification.params, type=schema.Acknowledged)
         if subscription := self._by_id.get(params.meta.subscription_id):
             subscription.acknowledge(params.notifications)
 
-    def changed(self, notification: Notification) -> Change:
+    def changed(self, notification: Notification) -> schema.Change:
         """Pass the change in a notification on to its subscriptions, and return it."""
         params = msgspec.json.decode(notification.params, type=dict[str, Any])
         meta = params.pop("_meta", {})
-        change = Change(notification.method, params.get("uri", params.get("taskId", "")), params)
+        change = schema.Change(notification.method, params.get("uri", params.get("taskId", "")), params)
         # On stdio all subscriptions share one channel; the id says which one a change belongs to.
-        id = meta.get(SUBSCRIPTION_ID)
+        id = meta.get(schema.SUBSCRIPTION_ID)
         for subscription in self._all if id is None else filter(None, [self._by_id.get(id)]):
             subscription.put(change)
         return change
 
     @asynccontextmanager
-    async def subscribe(self, filter: Filter) -> AsyncIterator[Subscription]:
+    async def subscribe(self, filter: schema.Filter) -> AsyncIterator[Subscription]:
         """As `Client.subscribe`."""
         subscription = Subscription(filter)
         keep = self._listen if self._core.modern else self._watch
@@ -126,7 +118,7 @@ class Subscriptions:
                 with anyio.move_on_after(ACKNOWLEDGE_SECONDS):
                     await subscription.acknowledged.wait()
                 if not subscription.acknowledged.is_set():
-                    raise RequestTimedOut(LISTEN, ACKNOWLEDGE_SECONDS)
+                    raise RequestTimedOut(schema.LISTEN, ACKNOWLEDGE_SECONDS)
                 if subscription.failure:
                     raise subscription.failure
                 yield subscription
@@ -154,7 +146,7 @@ class Subscriptions:
         id = self._core.channel.next_id
         self._by_id[id] = subscription
         try:
-            params = ListenParams(meta=self._core.meta(), notifications=subscription.requested)
-            await self._core.request(LISTEN, params, Result, timeout=None)
+            params = schema.ListenParams(meta=self._core.meta(), notifications=subscription.requested)
+            await self._core.request(schema.LISTEN, params, Result, timeout=None)
         finally:
             del self._by_id[id]

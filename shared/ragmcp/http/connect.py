@@ -14,7 +14,6 @@ from typing import Protocol
 from ragmcp.client.client import Client, EraName, connect
 from ragmcp.client.core import Link
 from ragmcp.client.handlers import NO_HANDLERS, Handlers
-from ragmcp.client.handshake import discover, initialize
 from ragmcp.concurrency import beside
 from ragmcp.errors import WireError
 from ragmcp.http.client import Http, open_client, status_of
@@ -135,7 +134,7 @@ class _Opening:
     async def _discovered(self) -> Client | None:
         client = self.modern()
         try:
-            return client if await discover(client) else None
+            return client if await client.discover() else None
         except HttpRefused as refusal:
             if refusal.status in FINAL_STATUSES:
                 raise
@@ -151,7 +150,7 @@ class _Opening:
         client = Client(link, self._identity, self._handlers)
         async with AsyncExitStack() as attempt:
             await attempt.enter_async_context(beside(link.run))
-            await initialize(client)
+            await client.initialize()
             await self._stack.enter_async_context(attempt.pop_all())
         return client
 

@@ -10,8 +10,7 @@ from msgspec import UNSET, Raw
 from ragmcp.errors import UnreadableAnswer
 from ragmcp.protocol.decoding import DECODE_ERRORS
 from ragmcp.protocol.schema.base import SERVER_INFO, Implementation, Result
-from ragmcp.protocol.schema.content import Content, TextContent
-from ragmcp.protocol.schema.tools import CallToolResult
+from ragmcp.protocol.schema.tools import ToolCallResult
 
 R = TypeVar("R", bound=Result)
 
@@ -21,25 +20,6 @@ TASK = "task"
 COMPLETE = (UNSET, "complete")
 
 UNKNOWN_SERVER = Implementation(name="unknown", version="unknown")
-
-
-class ToolCallResult(msgspec.Struct, frozen=True):
-    """The result of a tool call; `structured` is None where the tool returned text only."""
-
-    content: list[Content]
-    structured: Any
-    is_error: bool
-
-    @property
-    def text(self) -> str:
-        """All text of the content."""
-        return "\n".join(item.text for item in self.content if isinstance(item, TextContent))
-
-    @classmethod
-    def of(cls, result: CallToolResult) -> ToolCallResult:
-        """The result without the fields that only the wire needs."""
-        structured = None if result.structured_content is UNSET else result.structured_content
-        return cls(result.content, structured, result.is_error)
 
 
 def complete(method: str, answer: Raw, type: type[R]) -> R | None:
@@ -52,7 +32,7 @@ def complete(method: str, answer: Raw, type: type[R]) -> R | None:
     except DECODE_ERRORS as error:
         reason = str(error)
         kind = kind_of(answer)
-    if kind == INPUT_REQUIRED or (kind == TASK and type is CallToolResult):
+    if kind == INPUT_REQUIRED or (kind == TASK and type is ToolCallResult):
         return None
     if kind not in COMPLETE:
         raise UnreadableAnswer(method, f"its resultType is {kind!r}, which is unknown")

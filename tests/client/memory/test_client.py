@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import Raw
 
 from ragchat.errors import MemoryRefused, MemoryTimedOut, MemoryUnavailable, RagChatError
 from ragchat.memory.client import MemoryClient
@@ -19,9 +21,8 @@ from ragmcp.errors import (
     ServerNotStarted,
     WireError,
 )
-from ragmcp.protocol.results import ToolCallResult
 from ragmcp.protocol.schema.content import TextContent
-from ragmcp.protocol.schema.tools import ToolInfo
+from ragmcp.protocol.schema.tools import ToolCallResult, ToolInfo
 from tests.support.memory import memory_in
 
 
@@ -122,7 +123,9 @@ async def test_what_memory_refuses_keeps_its_word(
 
 async def test_a_bad_argument_is_the_same_error_as_a_result_and_as_a_protocol_error() -> None:
     sentence, data = "Invalid parameter $.top_k: expected `int` >= 1.", {"errorCode": "INVALID_PARAMS"}
-    result = ToolCallResult([TextContent(text=sentence)], data, is_error=True)
+    result = ToolCallResult(
+        content=[TextContent(text=sentence)], structured_content=Raw(json.dumps(data)), is_error=True
+    )
     for server in (Failing(lambda: result), failing(WireError(-32602, sentence, data))):
         with pytest.raises(MemoryRefused) as caught:
             await MemoryClient(server).query("x", 0)
@@ -165,6 +168,6 @@ async def test_what_to_do_is_apart_from_what_went_wrong(tmp_path: Path) -> None:
 
 
 async def test_an_answer_of_another_shape_is_an_unusable_memory() -> None:
-    memory = MemoryClient(Failing(lambda: ToolCallResult([], {"hits": 3}, is_error=False)))
+    memory = MemoryClient(Failing(lambda: ToolCallResult(content=[], structured_content=Raw(b'{"hits": 3}'))))
     with pytest.raises(MemoryUnavailable, match="its answer to Query is not usable"):
         await memory.query("x")

@@ -67,7 +67,7 @@ async def test_a_memory_that_cannot_be_used_fails_the_call_and_not_the_server(
             for _ in range(2):
                 failed = await attempt(client, "Query", query="anything")
                 assert failed.is_error
-                assert failed.structured["errorCode"] == code
+                assert failed.structured(dict)["errorCode"] == code
                 assert sentence in failed.text
             assert len(await client.list_tools()) == 10
 
@@ -91,7 +91,7 @@ async def test_an_openai_embedder_that_is_down_fails_injects_and_stores_nothing(
     with anyio.fail_after(60):
         async with memory_process(tmp_path, variables=variables) as client:
             failed = await attempt(client, "Inject", text="Foxes jump.")
-            assert failed.structured["errorCode"] == "EMBEDDER_UNAVAILABLE"
+            assert failed.structured(dict)["errorCode"] == "EMBEDDER_UNAVAILABLE"
             assert "127.0.0.1:9" in failed.text
             assert (await called(client, "MemoryStats"))["documents"] == 0
         async with memory_process(tmp_path) as client:
@@ -99,5 +99,5 @@ async def test_an_openai_embedder_that_is_down_fails_injects_and_stores_nothing(
         async with memory_process(tmp_path, variables=variables) as client:
             for tool, arguments in (("Inject", {"text": "Bears sleep."}), ("Query", {"query": "foxes"})):
                 refused = await attempt(client, tool, **arguments)
-                assert refused.structured["errorCode"] == "EMBEDDER_MISMATCH"
+                assert refused.structured(dict)["errorCode"] == "EMBEDDER_MISMATCH"
                 assert "ragchat memory reembed" in refused.text

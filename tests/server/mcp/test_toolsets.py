@@ -84,11 +84,11 @@ async def test_only_the_chosen_toolsets_are_offered(tmp_path: Path) -> None:
 async def test_the_shapes_are_those_of_the_contract(client: Client) -> None:
     metadata = {"uri": "file:///a.md", "tags": ["x"], "own": {"key": [1, None]}}
     injected = await attempt(client, "Inject", text="# Title\n\nFoxes jump.", metadata=metadata)
-    assert list(injected.structured) == ["document_id", "uri", "status", "chunks"]
+    assert list(injected.structured(dict)) == ["document_id", "uri", "status", "chunks"]
     assert injected.text == "Added: file:///a.md (1 chunk)"
 
     found = await attempt(client, "Query", query="foxes")
-    [hit] = found.structured["hits"]
+    [hit] = found.structured(dict)["hits"]
     assert list(hit) == [
         *("rank", "score", "chunk_id", "document_id", "uri", "title", "heading"),
         *("start_line", "end_line", "text", "metadata", "context"),
@@ -101,8 +101,8 @@ async def test_the_shapes_are_those_of_the_contract(client: Client) -> None:
 async def test_the_readable_text_says_what_was_corrected_and_what_no_passage_contains(client: Client) -> None:
     await attempt(client, "Inject", text="The trebuchet stands in the courtyard.")
     found = await attempt(client, "Query", query="trebuchte of Ulaanbaatar")
-    assert found.structured["corrections"] == {"trebuchte": "trebuchet"}
-    assert found.structured["missing"] == ["ulaanbaatar"]
+    assert found.structured(dict)["corrections"] == {"trebuchte": "trebuchet"}
+    assert found.structured(dict)["missing"] == ["ulaanbaatar"]
     assert found.text.startswith(
         "Corrected by the words of this memory: trebuchte → trebuchet\n\n"
         "No passage contains: ulaanbaatar\n\n[1] "
@@ -111,16 +111,16 @@ async def test_the_readable_text_says_what_was_corrected_and_what_no_passage_con
 
 async def test_hits_below_min_score_are_left_out(client: Client) -> None:
     await attempt(client, "Inject", text="Foxes jump.")
-    assert (await attempt(client, "Query", query="foxes", min_score=0.1)).structured["hits"]
+    assert (await attempt(client, "Query", query="foxes", min_score=0.1)).structured(dict)["hits"]
     found = await attempt(client, "Query", query="tax returns", min_score=0.9)
-    assert found.structured["hits"] == []
+    assert found.structured(dict)["hits"] == []
     assert found.text == "Nothing was found in memory."
 
 
 async def test_compare_gives_one_similarity_for_each_text(client: Client) -> None:
     texts = ["Tea and coffee are served.", "The lawn is mowed on Fridays."]
     found = await attempt(client, "Compare", query="hot drinks", texts=texts)
-    alike, other = found.structured["similarities"]
+    alike, other = found.structured(dict)["similarities"]
     assert alike > other
 
 
@@ -151,19 +151,23 @@ async def test_no_document_can_forge_a_hit_in_the_readable_text(client: Client) 
 
 async def test_an_empty_memory_is_an_empty_result_that_says_so(client: Client) -> None:
     found = await attempt(client, "Query", query="anything")
-    assert (found.is_error, found.structured["hits"], found.structured["empty"]) == (False, [], True)
+    assert (found.is_error, found.structured(dict)["hits"], found.structured(dict)["empty"]) == (
+        False,
+        [],
+        True,
+    )
     assert found.text == "Memory is empty: nothing was injected yet."
     await called(client, "Inject", text="Foxes jump.", metadata={"tags": ["a"]})
     found = await attempt(client, "Query", query="foxes", filter={"tags": ["b"]})
-    assert (found.text, found.structured["empty"]) == ("Nothing was found in memory.", False)
+    assert (found.text, found.structured(dict)["empty"]) == ("Nothing was found in memory.", False)
 
 
 async def test_a_notice_stands_above_the_hits(client: Client, embedder: SwitchableEmbedder) -> None:
     await called(client, "Inject", text="Foxes jump.")
     embedder.is_down = True
     found = await attempt(client, "Query", query="foxes")
-    assert found.structured["notice"].startswith("Searched by words alone.")
-    assert found.text.startswith(found.structured["notice"])
+    assert found.structured(dict)["notice"].startswith("Searched by words alone.")
+    assert found.text.startswith(found.structured(dict)["notice"])
 
 
 def test_a_passage_from_inside_a_table_is_shown_with_its_header() -> None:
@@ -219,7 +223,7 @@ async def test_a_bad_argument_is_an_error_that_names_the_field(
     await called(client, "Inject", text="Foxes jump.")
     result = await attempt(client, tool, **arguments)
     assert result.is_error
-    assert result.structured["errorCode"] == "INVALID_PARAMS"
+    assert result.structured(dict)["errorCode"] == "INVALID_PARAMS"
     assert path in result.text
 
 
@@ -295,16 +299,16 @@ async def test_a_tool_that_failed_says_why_and_what_to_do(
     embedder.is_down = True
     failed = await attempt(client, "Inject", text="Foxes jump.")
     assert failed.is_error
-    assert failed.structured["errorCode"] == "EMBEDDER_UNAVAILABLE"
+    assert failed.structured(dict)["errorCode"] == "EMBEDDER_UNAVAILABLE"
     hint = "Check the settings under [embedder]; `ragchat doctor` tests them."
-    assert failed.structured["details"] == {
+    assert failed.structured(dict)["details"] == {
         "embedder": embedder.identity,
         "reason": "it was turned off",
         "hint": hint,
     }
     assert failed.text.endswith(hint)
     missing = await attempt(client, "ShowDocument", document="nothing")
-    assert missing.structured["errorCode"] == "RESOURCE_NOT_FOUND"
+    assert missing.structured(dict)["errorCode"] == "RESOURCE_NOT_FOUND"
     assert [item.text for item in missing.content if isinstance(item, TextContent)] == [
         "There is no document nothing in memory.",
         "`ragchat memory ls` lists the documents.",
@@ -356,5 +360,5 @@ async def test_storing_a_long_document_goes_on_as_a_task(
                 assert created["resultType"] == "task"
             async with open_memory(server, handlers=Handlers(tasks=True)) as client:
                 stored = await client.call_tool("Inject", {"text": "Another long document."}, timeout=20)
-                assert stored.structured["status"] == "added"
+                assert stored.structured(dict)["status"] == "added"
             tasks.cancel_scope.cancel()

@@ -117,7 +117,7 @@ async def test_a_list_that_refuses_its_first_page_is_not_asked_twice() -> None:
 
 
 async def test_a_list_without_end_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ragmcp.client.lists.MAX_PAGES", 5)
+    monkeypatch.setattr("ragmcp.client.core.MAX_PAGES", 5)
     async with connected(lambda message: [success(message, tools=[], nextCursor="on")]) as (client, _):
         with pytest.raises(UnreadableAnswer, match="within 5 pages"):
             await client.list_tools()

@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 import pytest
 
-from ragmcp.client import handshake
+from ragmcp.client import core
 from ragmcp.client.client import Client, EraName
 from ragmcp.errors import (
     ConnectionClosed,
@@ -59,7 +59,7 @@ def legacy(answer_to_discover: Callable[[dict[str, Any]], list[Any]]) -> Script:
 async def test_a_server_that_does_not_discover_gets_the_handshake(
     answer: Callable[[dict[str, Any]], list[Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(handshake, "PROBE_SECONDS", 0.1)
+    monkeypatch.setattr(core, "PROBE_SECONDS", 0.1)
     async with connected(legacy(answer), era=None) as (client, server):
         assert (client.revision, client.server.name) == ("2025-06-18", "old")
         assert await client.list_tools() == []
@@ -114,7 +114,7 @@ async def test_a_modern_server_is_not_asked_to_shake_hands() -> None:
 async def test_a_modern_server_that_started_too_slowly_for_the_probe_is_probed_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(handshake, "PROBE_SECONDS", 0.1)
+    monkeypatch.setattr(core, "PROBE_SECONDS", 0.1)
 
     def script(message: dict[str, Any]) -> list[Any]:
         if message["method"] == "initialize":
@@ -173,7 +173,7 @@ async def test_every_kind_of_content_is_understood() -> None:
         result = await client.call_tool("t", timeout=None)
         kinds = [TextContent, ImageContent, AudioContent, EmbeddedResource, ResourceLink, TextContent]
         assert [type(item) for item in result.content] == kinds
-        assert (result.text, result.structured, result.is_error) == ("one\ntwo", [1], False)
+        assert (result.text, result.structured(list), result.is_error) == ("one\ntwo", [1], False)
 
 
 @pytest.mark.parametrize("result", [{}, {"content": 5}, {"content": [{"type": "hologram"}]}])

@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 import pytest
 
-from ragmcp.client import handshake
+from ragmcp.client import core
 from ragmcp.client.client import EraName
 from ragmcp.errors import ConnectionClosed, UnsupportedRevision, WireError
 from ragmcp.http.connect import open_http
@@ -68,7 +68,7 @@ async def test_a_server_that_does_not_discover_gets_the_handshake(
 
 
 async def test_a_server_that_is_silent_before_the_handshake_gets_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(handshake, "PROBE_SECONDS", 0.2)
+    monkeypatch.setattr(core, "PROBE_SECONDS", 0.2)
     never = anyio.Event()
     silent = legacy(lambda _: Said(pieces=[never]))
     async with scripted(silent, None) as (client, _):

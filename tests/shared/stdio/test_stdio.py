@@ -51,7 +51,7 @@ async def test_a_server_is_started_asked_and_ended(era: EraName | None, tmp_path
             assert {tool.name for tool in tools} >= {"Echo", "Add"}
             assert client.server.name == "test-server"
             assert client.revision == ("2025-11-25" if era == "legacy" else "2026-07-28")
-            assert (await client.call_tool("Add", {"a": 3}, timeout=LONGEST_SECONDS)).structured == {
+            assert (await client.call_tool("Add", {"a": 3}, timeout=LONGEST_SECONDS)).structured(dict) == {
                 "total": 4
             }
 
@@ -101,7 +101,9 @@ async def test_a_call_that_takes_too_long_is_cancelled_in_the_server(tmp_path: P
             await client.call_tool("Wait", timeout=0.2)
         # Answers when none is under way any more: on a slow machine none may have begun at all.
         assert (await client.call_tool("Quiet", timeout=LONGEST_SECONDS)).text == "quiet"
-        assert (await client.call_tool("Add", {"a": 1}, timeout=LONGEST_SECONDS)).structured == {"total": 2}
+        assert (await client.call_tool("Add", {"a": 1}, timeout=LONGEST_SECONDS)).structured(dict) == {
+            "total": 2
+        }
     said = log.read_text(encoding="utf-8")
     assert said.count("Wait was cancelled") == said.count("Wait began")
 
@@ -148,7 +150,7 @@ async def test_64_mib_go_through_in_both_directions() -> None:
     with anyio.fail_after(LONGEST_SECONDS):
         async with spawned() as client:
             sent = await client.call_tool("Measure", {"text": "x" * size}, timeout=None)
-            assert sent.structured == {"characters": size}
+            assert sent.structured(dict) == {"characters": size}
             received = await client.call_tool("Produce", {"characters": size}, timeout=None)
             assert len(received.text) == size
 
@@ -173,7 +175,9 @@ async def test_a_large_result_that_nobody_reads_does_not_stop_other_work(tmp_pat
             tasks.start_soon(
                 lambda: client.call_tool("Produce", {"characters": 2**23}, timeout=LONGEST_SECONDS)
             )
-        assert (await client.call_tool("Add", {"a": 1}, timeout=LONGEST_SECONDS)).structured == {"total": 2}
+        assert (await client.call_tool("Add", {"a": 1}, timeout=LONGEST_SECONDS)).structured(dict) == {
+            "total": 2
+        }
 
 
 def test_requests_from_a_file_are_answered_before_the_server_leaves(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Literal
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Raw, UnsetType
 
 from ragmcp.protocol.schema.base import Result, Wire
 
@@ -107,7 +107,7 @@ class WireRequest(Wire, frozen=True, kw_only=True):
     """A request within `inputRequests`."""
 
     method: str
-    params: Any = {}
+    params: Raw = Raw(b"{}")
 
 
 class InputRequiredResult(Result, frozen=True, kw_only=True):

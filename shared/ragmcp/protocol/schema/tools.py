@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
 from ragmcp.protocol.schema.base import Page, Result, RetryableParams, Wire
-from ragmcp.protocol.schema.content import Content
+from ragmcp.protocol.schema.content import Content, TextContent
+
+T = TypeVar("T")
 
 
 class ToolAnnotations(Wire, frozen=True, kw_only=True):
@@ -56,8 +58,25 @@ class ToolCall(RetryableParams, frozen=True, kw_only=True):
 
 
 class CallToolResult(Result, frozen=True, kw_only=True):
-    """The result of a tool call."""
+    """The result of a tool call as the server makes it."""
 
     content: list[Content]
     structured_content: Any = UNSET
     is_error: bool = False
+
+
+class ToolCallResult(Result, frozen=True, kw_only=True):
+    """The result of a tool call as the client receives it; the caller knows its type and decodes it."""
+
+    content: list[Content]
+    structured_content: Raw = Raw(b"null")
+    is_error: bool = False
+
+    @property
+    def text(self) -> str:
+        """All text of the content."""
+        return "\n".join(item.text for item in self.content if isinstance(item, TextContent))
+
+    def structured(self, type: type[T]) -> T:
+        """The structured content. Raises one of DECODE_ERRORS for another type, also for text only."""
+        return msgspec.json.decode(self.structured_content, type=type)

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from ragmcp.client.client import MAX_ROUNDS
 from ragmcp.client.handlers import Handlers
+from ragmcp.client.rounds import MAX_ROUNDS
 from ragmcp.errors import UnreadableAnswer
 from ragmcp.protocol.schema.input import Elicit, ElicitResult
 from tests.support.scripted import connected, success
