@@ -68,9 +68,12 @@ class Citation(Struct, frozen=True):
     quote_end_line: int | None = None
 
     @classmethod
-    def of(cls, n: int, hit: Hit, quote: str, verified: bool = True) -> Citation:
-        """A citation of the passage `hit`, which has the number `n`."""
-        lines = quoted_lines(quote, hit.text, hit.start_line) if quote else None
+    def of(
+        cls, n: int, hit: Hit, quote: str, verified: bool = True, lines: tuple[int, int] | None = None
+    ) -> Citation:
+        """A citation of the passage `hit`, which has the number `n`; without `lines`, they are searched."""
+        if quote and lines is None:
+            lines = quoted_lines(quote, hit.text, hit.start_line)
         first, last = lines or (None, None)
         return cls(
             n=n,

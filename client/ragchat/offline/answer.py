@@ -57,7 +57,10 @@ def quote_windows(
     """The answer that quotes these windows, each with the number of its passage, in Markdown."""
     chunks = dict.fromkeys(window.hit.chunk_id for window in windows)
     numbers = {chunk_id: n for n, chunk_id in enumerate(chunks, start=1)}
-    citations = [Citation.of(numbers[window.hit.chunk_id], window.hit, window.text) for window in windows]
+    citations = [
+        Citation.of(numbers[window.hit.chunk_id], window.hit, window.text, lines=window.lines)
+        for window in windows
+    ]
     missing = question.missing(terms_of(windows))
     parts = [
         *([] if grounded else [NEAREST]),
@@ -82,9 +85,9 @@ def terms_of(windows: Sequence[Window]) -> frozenset[str]:
 
 def _markdown(window: Window, n: int) -> str:
     """A quotation after its lead, with its citation behind it. Line breaks are kept where they matter."""
-    first, text = window.units[window.first], window.text
+    first, text = window.units[window.first], window.reading
     if first.kind is Kind.ROW:
-        return f"{_table(first)}\n\n[{n}]"
+        return f"{_table(window.own)}\n\n[{n}]"
     if first.kind is Kind.CODE:
         code = textwrap.dedent("\n".join(filter(None, [first.lead, " " * first.indent + text])))
         return f"```\n{code}\n```\n\n[{n}]"
@@ -97,10 +100,11 @@ def _markdown(window: Window, n: int) -> str:
     return "  \n".join(f"> {line}".rstrip() for line in lines) + f" [{n}]"
 
 
-def _table(row: Unit) -> str:
-    columns = max(1, row.text.count("|") - 1)
-    header = row.lead if row.lead.startswith("|") else "|" + " |" * columns
-    return f"{header}\n|{' --- |' * columns}\n{row.text}"
+def _table(rows: Sequence[Unit]) -> str:
+    first = rows[0]
+    columns = max(1, first.text.count("|") - 1)
+    header = first.lead if first.lead.startswith("|") else "|" + " |" * columns
+    return "\n".join([header, f"|{' --- |' * columns}", *(row.text for row in rows)])
 
 
 def _with_quoted(candidates: Sequence[Candidate], windows: Sequence[Window]) -> list[Candidate]:

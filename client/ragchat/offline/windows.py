@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from urllib.parse import unquote, urlsplit
 
+from ragchat.offline import mail
 from ragchat.offline.evidence import Question, share
 from ragchat.offline.layout import is_code_file
 from ragchat.offline.structure import Kind, Unit, is_question, units
@@ -49,7 +50,9 @@ W_EXAMPLE = -0.15
 W_LENGTH = -0.002
 
 # Units that can be understood without their neighbours.
-_APART = (Kind.ROW, Kind.ITEM)
+_ALONE = (Kind.ROW, Kind.RECORD)
+_STRUCTURED = (*_ALONE, Kind.CODE)
+_APART = (Kind.ROW, Kind.RECORD, Kind.ITEM)
 
 
 @dataclass(frozen=True)
@@ -63,9 +66,25 @@ class Window:
     score: float = 0.0
 
     @property
+    def own(self) -> Sequence[Unit]:
+        """The units of the window."""
+        return self.units[self.first : self.last + 1]
+
+    @property
     def text(self) -> str:
         """As it stands in the passage."""
         return self.hit.text[self.units[self.first].start : self.units[self.last].end]
+
+    @property
+    def reading(self) -> str:
+        """The text as a person reads it."""
+        return "\n".join(unit.reading for unit in self.own) if self.kind is Kind.RECORD else self.text
+
+    @property
+    def lines(self) -> tuple[int, int]:
+        """Its first and its last line in the document."""
+        before = self.hit.start_line + self.hit.text.count("\n", 0, self.units[self.first].start)
+        return before, before + self.text.count("\n")
 
     @property
     def kind(self) -> Kind:
@@ -78,9 +97,8 @@ class Window:
     @property
     def named_text(self) -> str:
         """The text after all that names it: title, headings, and the context of its units."""
-        own = self.units[self.first : self.last + 1]
-        context = " ".join(dict.fromkeys(unit.context for unit in own if unit.context))
-        return f"{names_of(self.hit)} {context}. {self.text}"
+        context = " ".join(dict.fromkeys(unit.context for unit in self.own if unit.context))
+        return f"{names_of(self.hit)} {context}. {self.reading}"
 
     @property
     def terms(self) -> frozenset[str]:
@@ -119,7 +137,10 @@ def windows_to_compare(hits: Sequence[Hit]) -> list[Window]:
             last = min(start + NEAREST_UNITS, len(every)) - 1
             telling = [place for place in range(start, last + 1) if not _only_names(every[place])]
             if telling:
-                window = Window(hit, every, telling[0], telling[-1])
+                first, last = telling[0], telling[-1]
+                while not all(_fits(unit, every[first]) for unit in every[first : last + 1]):
+                    last -= 1
+                window = Window(hit, every, first, last)
                 found.setdefault((hit.chunk_id, window.first, window.last), window)
     return list(found.values())
 
@@ -144,7 +165,7 @@ def passage_terms(hit: Hit) -> frozenset[str]:
 def _units(hit: Hit) -> list[Unit]:
     """The units of a passage, in places of its text; rows of a table that it continues have its header."""
     context = len(hit.context)
-    found = units(hit.full_text, hit.uri)
+    found = units(hit.full_text, hit.uri, has_header=hit.start_line == 1 or context > 0)
     return [replace(unit, start=unit.start - context) for unit in found if unit.start >= context]
 
 
@@ -161,7 +182,10 @@ def _terms(text: str) -> frozenset[str]:
 def _scored(question: Question, hit: Hit, standing: float) -> Iterator[Window]:
     """All windows of a passage; `standing` is its own score, in [0, 1], beside that of the best one."""
     every = _units(hit)
-    own = [_terms("" if _only_names(unit) else unit.text) for unit in every]
+    asks_for_header = mail.asks_for_header(question.terms)
+    own = [
+        _terms("" if _only_names(unit, asks_for_header=asks_for_header) else unit.reading) for unit in every
+    ]
     around = [_terms(_named_by(unit)) for unit in every]
     heading = _terms(names_of(hit))
     for first, last in _runs(every):
@@ -187,12 +211,14 @@ def _scored(question: Question, hit: Hit, standing: float) -> Iterator[Window]:
 
 def _named_by(unit: Unit) -> str:
     """What names a unit and its neighbours. A question in code is an example, which nothing answers."""
-    return unit.context if unit.kind is Kind.CODE else f"{unit.context} {unit.text}"
+    return unit.context if unit.kind is Kind.CODE else f"{unit.context} {unit.reading}"
 
 
-def _only_names(unit: Unit) -> bool:
+def _only_names(unit: Unit, *, asks_for_header: bool = False) -> bool:
     """Whether a unit says what others are about, but nothing itself: a label, or a question."""
-    return unit.kind is Kind.LABEL or is_question(unit.text)
+    if unit.kind is Kind.FIELD:
+        return not asks_for_header
+    return unit.is_label or is_question(unit.text)
 
 
 def _says_something(new: frozenset[str]) -> bool:
@@ -207,17 +233,25 @@ def _runs(every: Sequence[Unit]) -> Iterator[tuple[int, int]]:
         most = MAX_CODE_LINES if unit.kind is Kind.CODE else MAX_UNITS
         for last in range(first, min(first + most, len(every))):
             words += word_count(every[last].text)
-            is_apart = every[last].block != unit.block or unit.kind is Kind.ROW
+            is_apart = every[last].block != unit.block or unit.kind in _ALONE or not _fits(every[last], unit)
             if last > first and (is_apart or words > MAX_WORDS):
                 break
             yield first, last
+
+
+def _fits(unit: Unit, first: Unit) -> bool:
+    """Whether units can be shown together: prose, rows of one table, code within one parent."""
+    if unit.kind not in _STRUCTURED and first.kind not in _STRUCTURED:
+        return True
+    return unit.kind is first.kind and unit.block == first.block and unit.indent >= first.indent
 
 
 def _extended(window: Window, usual: int) -> Window:
     """With its neighbours in the block, up to `usual` words: what is needed to understand it."""
     if window.kind in _APART:
         return window
-    return _grown(_grown(window, usual, 1), usual, -1)
+    after = _grown(window, usual, 1)
+    return after if window.kind is Kind.CODE else _grown(after, usual, -1)
 
 
 def _grown(window: Window, usual: int, step: int) -> Window:

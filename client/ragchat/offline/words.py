@@ -17,6 +17,7 @@ from typing import Any
 from ragconfig.text_rules import UNSPACED
 
 _WORD = re.compile(rf"[{UNSPACED}]+|[^\W_{UNSPACED}]+(?:['’.,-](?=[^\W_{UNSPACED}])[^\W_{UNSPACED}]+)*")
+_PART_END = re.compile(r"(?<=[a-z\d])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _UNSPACED_RUN = re.compile(f"[{UNSPACED}]+")
 
 # Function words, question words and pronouns of English, German, French, Spanish, Italian, Dutch, Portuguese.
@@ -112,15 +113,23 @@ def content_words(text: str) -> list[str]:
 
 
 def index_terms(text: str) -> list[str]:
-    """The terms by which texts are compared: stems of content words; in unspaced scripts, character pairs."""
+    """The terms by which texts are compared: stems of content words and of the parts of identifiers; pairs of
+    characters in unspaced scripts.
+    """
     stem = _stemmer()
     found: list[str] = []
     for word in content_words(text):
         if _UNSPACED_RUN.fullmatch(word):
             found += [word[i : i + 2] for i in range(len(word) - 1)] or [word]
         else:
-            found.append(stem(_folded(word).removesuffix("'s")))
+            found += [stem(_folded(part).removesuffix("'s")) for part in (word, *_parts(word))]
     return found
+
+
+def _parts(word: str) -> list[str]:
+    """The parts of an identifier such as retryAfter or HTTPServer; none of other words."""
+    parts = [part for part in _PART_END.split(word) if len(part) > 1]
+    return parts if len(parts) > 1 else []
 
 
 def _folded(word: str) -> str:

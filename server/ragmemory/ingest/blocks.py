@@ -10,6 +10,8 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
+from ragconfig.text_rules import name_columns
+
 HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+|$)(.*)")
 # At least three characters: "-- " is the line above a signature.
 UNDERLINE = re.compile(r" {0,3}(?:={3,}|-{3,})$")
@@ -23,7 +25,6 @@ LONGEST_PATH = 600
 LONGEST_BLOCK = 250_000
 FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 ITEM = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s")
-NUMBER = re.compile(r"[\s\"']*[-+]?\d[\d.]*[\s\"']*")
 # The line below the header of a table consists of these.
 TABLE_RULE = frozenset("|:- \t\r\n")
 # A longer header of a table is not repeated: it would take the place of the rows.
@@ -59,9 +60,8 @@ def csv_blocks(text: str) -> Iterator[Block]:
     """One block, cut between lines. The first line is its header, unless a cell of it is a number."""
     end = text.find("\n") + 1
     cells = re.split(r"[,;\t]", text[:end]) if 0 < end <= LONGEST_HEADER else []
-    is_header = len(cells) > 1 and not any(NUMBER.fullmatch(cell) for cell in cells)
     if text:
-        yield Block(0, len(text), is_code=True, header=(0, end) if is_header else (0, 0))
+        yield Block(0, len(text), is_code=True, header=(0, end) if name_columns(cells) else (0, 0))
 
 
 def markdown_blocks(text: str) -> Iterator[Block]:

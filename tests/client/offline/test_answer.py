@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 
+from msgspec.structs import replace
+
 from ragchat.offline.answer import (
     EMPTY_MEMORY,
     NEAREST,
@@ -195,3 +197,17 @@ def test_a_question_in_a_document_is_no_answer() -> None:
     telling = hit("The boiler needs 1.2 bar.", chunk_id=2, score=0.8)
     answer = ask("How much pressure does the boiler need?", asking, telling)
     assert answer.text.startswith("> The boiler needs 1.2 bar. [1]")
+
+
+def test_a_record_of_a_csv_file_is_shown_with_the_names_of_its_columns() -> None:
+    boats = replace(hit("boat;sign\nSkua;MHK4\nPetrel;MXQ7\n"), uri="file:///boats.csv")
+    answer = ask("What is the sign of Petrel?", boats)
+    assert answer.text.startswith("> boat: Petrel · sign: MXQ7 [1]")
+    [citation] = answer.citations
+    assert (citation.quote, citation.quote_start_line) == ("Petrel;MXQ7", 3)
+
+
+def test_the_place_of_a_quotation_is_its_own_not_that_of_equal_words_above_it() -> None:
+    passage = hit("Prices\n\n- red 4\n- blue 5\n\n## Blue 5\n\nThe article blue 5 costs 3 euros.\n")
+    [citation] = ask("What does the article blue 5 cost?", passage).citations
+    assert (citation.quote_start_line, citation.quote_end_line) == (8, 8)

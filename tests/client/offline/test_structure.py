@@ -69,7 +69,7 @@ def test_an_item_has_the_line_that_introduces_its_list() -> None:
 
 def test_mail_headers_are_labels() -> None:
     text = "From: Ann\nTo: Bob\nSubject: the tent\n\nThe tent is broken, sorry."
-    assert [unit.text for unit in found(text, Kind.LABEL)] == ["From: Ann", "To: Bob", "Subject: the tent"]
+    assert [unit.text for unit in found(text, Kind.FIELD)] == ["From: Ann", "To: Bob", "Subject: the tent"]
     (sentence,) = found(text, Kind.SENTENCE)
     assert sentence.context == "From: Ann To: Bob Subject: the tent"
 
@@ -112,6 +112,70 @@ def test_lines_of_an_address_stay_lines() -> None:
         "Mill Lane 4",
         "1234 Town",
         "phone 55 44",
+    ]
+
+
+def test_records_of_a_csv_file_have_the_names_of_their_columns() -> None:
+    text = "boat;call sign\nSkua;MHK4\nPetrel;MXQ7\n"
+    skua, petrel = units(text, "file:///boats.csv")
+    assert (skua.kind, skua.text, skua.reading) == (Kind.RECORD, "Skua;MHK4", "boat: Skua · call sign: MHK4")
+    assert petrel.reading == "boat: Petrel · call sign: MXQ7"
+
+
+def test_a_csv_passage_without_its_header_has_only_values() -> None:
+    numbers, words = "1,2\n3,4\n", "ash,old\nelm,new\n"
+    assert [unit.reading for unit in units(numbers, "file:///a.csv")] == ["1 · 2", "3 · 4"]
+    continued = units(words, "file:///a.csv", has_header=False)
+    assert [unit.reading for unit in continued] == ["ash · old", "elm · new"]
+
+
+def test_a_table_of_contents_is_not_quoted() -> None:
+    links = "- [Storing it](#storing-it)\n- [Drying it](#drying-it)\n\nHang it over a rope."
+    assert [unit.text for unit in units(links)] == ["Hang it over a rope."]
+    dots = "Storing it ........ 3\nDrying it .. . . . . 5"
+    assert units(dots) == []
+    assert [unit.kind for unit in units("# Contents\n\n- Storing it\n- Drying it")] == [Kind.LABEL]
+
+
+def test_a_numbered_heading_is_a_label_and_a_step_is_an_item() -> None:
+    text = "1. Storing it\n\nRoll it up.\n\n2. Drying it\n\nHang it over a rope."
+    assert [unit.kind for unit in units(text)] == [Kind.LABEL, Kind.SENTENCE] * 2
+    steps = "1. Mix the flour\n\n2. Add water\n\nThen bake it."
+    assert [unit.kind for unit in units(steps)] == [Kind.ITEM, Kind.ITEM, Kind.SENTENCE]
+
+
+def test_of_a_signature_only_numbers_and_addresses_are_quoted() -> None:
+    text = "Hello Bob,\n\nthe tent is broken.\n\nKind regards,\nAnn Lee\nTel. 55 44\n\n-- \nAnn | Tents Ltd\n"
+    assert [unit.text for unit in units(text) if unit.kind is not Kind.LABEL] == [
+        "the tent is broken.",
+        "Tel. 55 44",
+    ]
+    (telephone,) = found(text, Kind.LINE)
+    assert telephone.lead == "Ann Lee"
+
+
+def test_a_bold_question_above_its_answer_is_a_label() -> None:
+    text = (
+        "**How long?**\nSeven days, and once more if you ask for it by mail.\n\n"
+        "**What does it cost?**\nTwo euros for each day, up to the price of the tool."
+    )
+    assert [(unit.text, unit.lead) for unit in found(text, Kind.SENTENCE)] == [
+        ("Seven days, and once more if you ask for it by mail.", "**How long?**"),
+        ("Two euros for each day, up to the price of the tool.", "**What does it cost?**"),
+    ]
+
+
+def test_a_short_line_that_introduces_a_list_does_not_answer() -> None:
+    text = "Bring to the party:\n\n- candles"
+    assert [unit.kind for unit in units(text)] == [Kind.LABEL, Kind.ITEM]
+    assert found(text, Kind.ITEM)[0].lead == "Bring to the party:"
+
+
+def test_an_entry_of_a_log_has_its_traceback() -> None:
+    log = "2024-05-01T10:00:00Z ERROR failed\nTraceback:\n  line 4\n2024-05-01T10:01:00Z INFO retried"
+    assert [unit.text for unit in units(log, "file:///a.log")] == [
+        "2024-05-01T10:00:00Z ERROR failed\nTraceback:\n  line 4",
+        "2024-05-01T10:01:00Z INFO retried",
     ]
 
 

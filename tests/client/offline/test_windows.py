@@ -64,6 +64,23 @@ def test_a_row_from_inside_a_table_has_the_header_and_its_own_place() -> None:
     assert "age in years" in window.units[window.first].context
 
 
+def test_the_header_of_a_mail_answers_only_questions_about_the_mail() -> None:
+    passage = hit("From: Ann Lee\nTo: Bob\nSubject: the tent\n\nThe tent is broken, and Carl repairs it.")
+    assert quotes("Who repairs the tent?", passage) == ["The tent is broken, and Carl repairs it."]
+    assert quotes("Who wrote the mail about the tent?", passage)[0].startswith("From: Ann Lee")
+
+
+def test_settings_are_quoted_without_those_of_another_parent() -> None:
+    passage = replace(hit("heron:\n  cpu: 4\negret:\n  limit: 80\n"), uri="file:///a.yaml")
+    assert quotes("What is the limit of egret?", passage) == ["egret:\n  limit: 80"]
+
+
+def test_a_window_knows_its_lines() -> None:
+    passage = replace(hit("Ash is old.\n\nElm is new.\n\nAsh is old, too."), start_line=11)
+    [window] = best_windows(Question.of("How new is elm?"), [passage])
+    assert window.lines == (13, 13)
+
+
 def test_a_quotation_is_no_longer_than_is_needed() -> None:
     sentences = " ".join(f"Sentence {number} says something about the garden." for number in range(30))
     passage = hit(f"The boiler needs 1.2 bar. {sentences}")

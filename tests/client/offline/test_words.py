@@ -34,6 +34,12 @@ def test_unspaced_text_is_compared_by_pairs() -> None:
     assert index_terms("中国首都") == ["中国", "国首", "首都"]
 
 
+def test_identifiers_are_compared_whole_and_in_parts() -> None:
+    assert index_terms("retryAfter") == ["retryaft", "retri", "aft"]
+    assert index_terms("HTTPServer")[1:] == index_terms("http server")
+    assert index_terms("iPhone") == ["iphon"]
+
+
 def test_scripts_without_spaces_are_recognised() -> None:
     assert is_unspaced("2019年呢?")
     assert not is_unspaced("What does 首都 mean in English?")
