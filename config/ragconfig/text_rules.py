@@ -1,4 +1,4 @@
-"""Rules about text in both programs: scripts without spaces, names of passages, CSV headers. Pure."""
+"""Rules about text in both programs: unspaced scripts, headings, names of passages, CSV headers. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 )
 
-
+# Characters of a heading, and so of a title. Every chunk below repeats it, so a longer line is none.
+LONGEST_HEADING = 300
 # Characters of a query that are used. Words, pairs and phrases are looked up one by one: a million characters
 # took half a minute.
 MAX_QUERY_CHARACTERS = 10_000
@@ -37,6 +38,18 @@ def name_columns(cells: Sequence[str]) -> bool:
     # Compiled when a table first needs it, not at start-up.
     number = re.compile(r"[\s\"']*[-+]?\d[\d.]*[\s\"']*")
     return len(cells) > 1 and not any(map(number.fullmatch, cells))
+
+
+def atx_heading(line: str) -> tuple[int, str] | None:
+    """Level and text of a line of Markdown that is a heading with `#`; None for any other line."""
+    if len(line) > LONGEST_HEADING:
+        return None
+    match = re.match(r" {0,3}(#{1,6})(?:[ \t]+|$)(.*)", line.rstrip())
+    if match is None:
+        return None
+    title = match[2]
+    bare = title.rstrip("#")
+    return len(match[1]), title if bare.rstrip() == bare != "" else bare.rstrip()
 
 
 def with_words_replaced(text: str, replacements: Mapping[str, str]) -> str:

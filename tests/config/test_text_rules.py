@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ragconfig.text_rules import name_columns, passage_names, searchable
+from ragconfig.text_rules import LONGEST_HEADING, atx_heading, name_columns, passage_names, searchable
 
 
 @pytest.mark.parametrize(
@@ -43,3 +43,20 @@ def test_every_character_of_a_script_without_spaces_becomes_a_token(text: str, t
 )
 def test_cells_name_columns_if_no_number_is_among_them(cells: list[str], named: bool) -> None:
     assert name_columns(cells) is named
+
+
+@pytest.mark.parametrize(
+    ("line", "heading"),
+    [
+        ("# Soup", (1, "Soup")),
+        ("  ### The *first* ##  ", (3, "The *first*")),
+        ("# C#", (1, "C#")),
+        ("##", (2, "")),
+        ("#hashtag", None),
+        ("####### seven", None),
+        ("    # code", None),
+        (f"# {'a' * LONGEST_HEADING}", None),
+    ],
+)
+def test_headings_are_recognised_with_their_level(line: str, heading: tuple[int, str] | None) -> None:
+    assert atx_heading(line) == heading

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ragconfig.regular_files import read_regular
+from ragconfig.text_rules import atx_heading
 
 # Half of what a message to memory may hold (limits.message_bytes): text grows when it is escaped as JSON.
 LARGEST_BYTES = 128 << 20
@@ -25,10 +26,7 @@ BYTE_ORDER_MARKS = (
 GUESSED = ("cp1252", "latin-1")
 SNIFFED_BYTES = 8192
 CONTROL_CHARACTERS = bytes(set(range(32)) - set(b"\t\n\f\r\x1b"))
-HEADING = re.compile(r"^#{1,6}[ \t]+(.*)", re.MULTILINE)
-# A longer line is not a title: memory stores the title with every chunk.
-LONGEST_TITLE = 300
-CLOSING = re.compile(r"(?:^|[ \t])#+$")
+MAYBE_HEADING = re.compile(r"^ {0,3}#.*", re.MULTILINE)
 
 
 class NotText(Exception):
@@ -77,11 +75,10 @@ def _decode(data: bytes) -> tuple[str, str]:
 
 
 def title_of(path: Path, text: str) -> str:
-    """A Markdown document's first heading of at most LONGEST_TITLE characters, else the file's name."""
+    """A Markdown document's first heading, else the file's name."""
     if path.suffix.lower() in MARKDOWN:
-        for heading in HEADING.finditer(text):
-            # A single expression for the whole line would take cubic time in its blanks.
-            title = CLOSING.sub("", heading[1].strip()).rstrip()
-            if 0 < len(title) <= LONGEST_TITLE:
+        for line in MAYBE_HEADING.finditer(text):
+            _, title = atx_heading(line[0]) or (0, "")
+            if title:
                 return title
     return path.name

@@ -10,15 +10,12 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from ragconfig.text_rules import name_columns
+from ragconfig.text_rules import LONGEST_HEADING, atx_heading, name_columns
 
-HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+|$)(.*)")
 # At least three characters: "-- " is the line above a signature.
 UNDERLINE = re.compile(r" {0,3}(?:={3,}|-{3,})$")
 # A line that an underline turns into a heading: it has a letter or digit and is not code, quotation or table.
 TITLE = re.compile(r" {0,3}(?![ \t>|]).*?[^\W_]")
-# A longer line is not a heading: every chunk below would repeat it.
-LONGEST_HEADING = 300
 # A longer path of headings loses its outer headings.
 LONGEST_PATH = 600
 # A longer block is cut, so that the caller regains control after this many characters.
@@ -126,16 +123,6 @@ def joined(names: list[str]) -> str:
     """A path of headings as one text: the innermost heading, and as many above it as fit."""
     path = " > ".join(names)
     return path if len(path) <= LONGEST_PATH else joined(names[1:])
-
-
-def atx_heading(line: str) -> tuple[int, str] | None:
-    """Level and text of an ATX heading; None for any other line."""
-    match = HEADING.match(line.rstrip()) if len(line) <= LONGEST_HEADING else None
-    if match is None:
-        return None
-    title = match[2]
-    bare = title.rstrip("#")
-    return len(match[1]), title if bare.rstrip() == bare != "" else bare.rstrip()
 
 
 def setext_heading(above: str, line: str) -> tuple[int, str] | None:

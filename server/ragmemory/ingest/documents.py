@@ -9,8 +9,9 @@ from typing import Any
 
 import msgspec
 
+from ragconfig.text_rules import LONGEST_HEADING
 from ragmemory.errors import BadArgument
-from ragmemory.ingest.blocks import LONGEST_HEADING, markdown_blocks
+from ragmemory.ingest.blocks import markdown_blocks
 from ragmemory.stores.filters import timestamp
 from ragmemory.stores.values import check_object, check_unicode, check_uri
 from ragmemory.types import Document, Metadata

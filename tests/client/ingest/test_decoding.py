@@ -10,6 +10,7 @@ import pytest
 
 from ragchat.ingest.decoding import LARGEST_BYTES, EmptyText, NotText, decode, read_text, title_of
 from ragconfig.regular_files import FileTooLarge, NotARegularFile
+from ragconfig.text_rules import LONGEST_HEADING
 
 
 @pytest.mark.parametrize(
@@ -51,8 +52,8 @@ def test_the_title_is_the_first_heading_of_markdown_and_else_the_name() -> None:
 
 
 def test_a_line_too_long_for_a_title_is_none() -> None:
-    assert title_of(Path("a.md"), f"# {'a' * 300}") == "a" * 300
-    assert title_of(Path("a.md"), f"# {'a' * 301}\n# Second") == "Second"
+    assert title_of(Path("a.md"), f"# {'a' * (LONGEST_HEADING - 2)}") == "a" * (LONGEST_HEADING - 2)
+    assert title_of(Path("a.md"), f"# {'a' * (LONGEST_HEADING - 1)}\n# Second") == "Second"
 
 
 @pytest.mark.parametrize(
