@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from urllib.parse import quote, unquote_to_bytes, urlsplit
@@ -60,14 +60,22 @@ def path_globs(words: str) -> Sequence[str]:
 
 def part_globs(words: str) -> Sequence[str]:
     """The globs for a part of a URI in either case: as in a file's URI, and as it is."""
-    encoded = quote(words.replace("\\", "/"), safe=_SYNTAX)
-    return [f"*{''.join(map(_either_case, text))}*" for text in dict.fromkeys((encoded, words))]
+    encoded = "".join(_either_case(character, _encoded) for character in words.replace("\\", "/"))
+    plain = "".join(_either_case(character, str) for character in words)
+    return [f"*{glob}*" for glob in dict.fromkeys((encoded, plain))]
 
 
-def _either_case(character: str) -> str:
-    if character.isascii() and character.isalpha():
-        return f"[{character.lower()}{character.upper()}]"
-    return exact_glob(character)
+def _encoded(character: str) -> str:
+    return quote(character, safe=_SYNTAX)
+
+
+def _either_case(character: str, write: Callable[[str], str]) -> str:
+    """The glob for a letter in either case, as `write` writes it; for any other character itself."""
+    forms = {write(form) for form in (character, character.lower(), character.upper())}
+    if len({len(form) for form in forms}) > 1:  # ß and SS
+        return exact_glob(write(character))
+    places = ("".join(sorted(set(place))) for place in zip(*forms, strict=True))
+    return "".join(f"[{place}]" if len(place) > 1 else exact_glob(place) for place in places)
 
 
 def path_of(uri: str) -> Path:

@@ -23,6 +23,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from ragconfig.regular_files import NotARegularFile
+
 if TYPE_CHECKING:
     from tempfile import TemporaryDirectory
 
@@ -70,6 +72,8 @@ def readable(path: Path, version: int) -> Readable:
 
     A file with a `user_version` below `version` is copied, for the caller to bring its tables up to date.
     """
+    if path.exists() and not path.is_file():  # opening a FIFO would wait for a writer
+        raise NotARegularFile(path)
     state = _state_of(path)
     if state[0] is None:
         return Readable(path, _EMPTY, state)

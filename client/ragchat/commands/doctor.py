@@ -175,11 +175,23 @@ def database(name: str, path: Path) -> Check:
     try:
         with closing(readable(path, 0)) as file, closing(sqlite3.connect(file.uri, uri=True)) as db:
             [(verdict,)] = db.execute("PRAGMA quick_check(1)").fetchall()
-    except (sqlite3.Error, OSError) as error:
-        return Check(name, "fault", f"{path}: {error}", hint)
+    except OSError as error:
+        return Check(name, "fault", f"{path} cannot be read: {error.strerror or error}")
+    except sqlite3.Error as error:
+        return Check(name, "fault", f"{path} {_problem(error)}", hint)
     if verdict != "ok":
-        return Check(name, "fault", f"{path}: {verdict}", hint)
+        return Check(name, "fault", f"{path} is damaged", hint)
     return Check(name, "ok", f"{path} ({path.stat().st_size / 1e6:.1f} MB)")
+
+
+def _problem(error: sqlite3.Error) -> str:
+    """What is wrong with a SQLite file, as the end of a sentence that begins with its path."""
+    match getattr(error, "sqlite_errorcode", 0) & 0xFF:
+        case sqlite3.SQLITE_NOTADB:
+            return "is not a SQLite database"
+        case sqlite3.SQLITE_CORRUPT:
+            return "is damaged"
+    return f"cannot be read: {error}"
 
 
 async def memory_server(settings: Settings, config_file: Path | None) -> AsyncIterator[Check]:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from ragconfig import wal
 from ragconfig.readable import may_write, obstacle_of, reason_of
+from ragconfig.regular_files import NotARegularFile
 from ragconfig.wal import pragma
 from ragmemory.errors import (
     MemoryBusy,
@@ -107,6 +108,8 @@ def create_private(path: Path) -> None:
     """
     if path.is_dir():
         raise MemoryUnusable(str(path), "it is a folder")
+    if path.exists() and not path.is_file():
+        raise NotARegularFile(path)
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
+import sys
 from collections import namedtuple
 from contextlib import closing
 from importlib import metadata
@@ -30,8 +32,17 @@ def test_a_whole_database_is_well_and_a_damaged_one_is_a_fault(tmp_path: Path) -
         file.seek(8192)
         file.write(b"\xff" * 8192)
     check = doctor.database("memory file", path)
-    assert check.status == "fault"
+    assert (check.status, check.detail) == ("fault", f"{path} is damaged")
     assert check.hint
+    path.write_text("A note, and no database at all. " * 100, encoding="utf-8")
+    assert doctor.database("memory file", path).detail == f"{path} is not a SQLite database"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such FIFOs")
+def test_a_database_that_is_a_fifo_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "memory.db")
+    check = doctor.database("memory file", tmp_path / "memory.db")
+    assert check.detail == f"{tmp_path / 'memory.db'} cannot be read: it is not a regular file"
 
 
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

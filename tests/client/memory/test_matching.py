@@ -37,6 +37,7 @@ async def loaded(folder: Path) -> AsyncIterator[MemoryClient]:
         ("notes", ["notes/flat.md", "notes/garden.md"]),
         ("notes/", ["notes/flat.md", "notes/garden.md"]),
         ("my [x] dir", ["my [x] dir/Öl.md"]),
+        ("DIR/öL", ["my [x] dir/Öl.md"]),
         ("notes/*.md", ["notes/flat.md", "notes/garden.md"]),
         ("flat.*", ["flat.txt"]),
         ("*/flat.md", ["notes/flat.md"]),

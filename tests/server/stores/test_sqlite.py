@@ -142,6 +142,14 @@ async def test_a_place_where_no_file_can_be_is_named_in_the_error(tmp_path: Path
         await Store(tmp_path / place, 5, 100).open()
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such FIFOs")
+@pytest.mark.parametrize("read_only", [False, True])
+async def test_a_fifo_is_no_memory_and_is_not_waited_for(tmp_path: Path, read_only: bool) -> None:
+    os.mkfifo(tmp_path / "m.db")
+    with pytest.raises(MemoryUnusable, match="it is not a regular file"):
+        await Store(tmp_path / "m.db", 5, 100, read_only=read_only).open()
+
+
 async def test_a_memory_that_is_only_to_be_read_is_not_made_and_is_found_once_it_is_there(
     tmp_path: Path,
 ) -> None:
