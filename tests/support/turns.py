@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import anyio
 
 from ragchat.errors import RagChatError
-from ragchat.memory.types import DocumentText, QueryResult, ToolResult
+from ragchat.memory.types import Documents, DocumentText, QueryResult, ToolResult
 from ragchat.types import Citation, Event, Hit, Notice, Trace, Turn, Usage
 from ragconfig.settings import Settings, load_settings
 from ragmcp.protocol.schema.tools import ToolAnnotations, ToolInfo
@@ -111,6 +111,10 @@ class ListMemory:
         self.compared += 1
         words = set(query.lower().strip("?").split())
         return [len(words & set(text.lower().split())) / len(words) for text in texts]
+
+    async def documents(self, *_: object, **__: object) -> Documents:
+        """None of them has a name."""
+        return Documents([], 0)
 
     async def show(self, document: str) -> DocumentText:
         """The passages of a document, one after the other."""

@@ -34,3 +34,16 @@ def test_a_question_for_all_of_something_gets_the_whole_list_of_a_document(ragch
     assert (citation["quote_start_line"], citation["quote_end_line"], citation["verified"]) == (5, 36, True)
     assert citation["quote"] in text
     assert answered["grounded"]
+
+
+def test_a_question_for_a_summary_gets_the_outline_of_the_document(ragchat: Program) -> None:
+    text = "# The boat\n\nShe is kept on the lower lake.\n\n## Sails\n\nThe mainsail is red.\n"
+    (ragchat.folder / "wren.md").write_text(text, encoding="utf-8")
+    assert ragchat("inject", "wren.md").code == 0
+    answered = ragchat("ask", "--offline", "--json", "Summarise wren.md").json
+    assert "  - **Sails**: The mainsail is red. [2]" in answered["answer"]
+    assert [(found["quote_start_line"], found["verified"]) for found in answered["citations"]] == [
+        (3, True),
+        (7, True),
+    ]
+    assert answered["grounded"]

@@ -4,19 +4,28 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Protocol
 
 from msgspec import Struct
 
 from ragchat.errors import MemoryRefused, NoDocumentMatches, SeveralDocumentsMatch
-from ragchat.memory.client import DOCUMENT_NOT_FOUND, MemoryClient
-from ragchat.memory.types import DocumentInfo, Documents
+from ragchat.memory.client import DOCUMENT_NOT_FOUND
+from ragchat.memory.types import DocumentInfo, Documents, DocumentText
 from ragchat.uris import exact_glob, folder_globs, is_glob, part_globs, path_globs, references
 
 DOCUMENT_ID = re.compile(r"[0-9a-f]{16}")
 # Documents without a URI of their own. They are shown by their titles; so many of them are looked at.
 UNNAMED, MOST_UNNAMED = "sha256:*", 10_000
 PAGE = 1_000
+
+
+class Catalogue(Protocol):
+    """The part of `MemoryClient` that finds documents."""
+
+    async def documents(
+        self, limit: int = ..., offset: int = ..., uri_glob: str | None = ..., tags: list[str] | None = ...
+    ) -> Documents: ...
+    async def show(self, document: str) -> DocumentText: ...
 
 
 class Match(Struct, frozen=True):
@@ -30,7 +39,7 @@ class Match(Struct, frozen=True):
     filter: dict[str, Any] | None
 
 
-async def match(memory: MemoryClient, words: str, limit: int = 1) -> Match:
+async def match(memory: Catalogue, words: str, limit: int = 1) -> Match:
     """The documents that `words` mean, at most `limit` of them. Raises NoDocumentMatches.
 
     The first meaning that any document fits counts: an id, a URI, the path of a file or folder, a glob, a
@@ -51,7 +60,7 @@ async def match(memory: MemoryClient, words: str, limit: int = 1) -> Match:
     )
 
 
-async def to_remove(memory: MemoryClient, words: str) -> list[str]:
+async def to_remove(memory: Catalogue, words: str) -> list[str]:
     """The URIs that a glob matches; `words` themselves if they name one document or are no glob.
 
     Parts of names and tags do not count here: removal takes what was named and nothing more. Raises
@@ -68,7 +77,7 @@ async def to_remove(memory: MemoryClient, words: str) -> list[str]:
     raise NoDocumentMatches(words)
 
 
-async def listed(memory: MemoryClient, words: str, limit: int) -> Documents:
+async def listed(memory: Catalogue, words: str, limit: int) -> Documents:
     """The documents that `words` mean, all for "", at most `limit` of them; none if nothing matches."""
     if not words:
         return await memory.documents(limit)
@@ -79,7 +88,7 @@ async def listed(memory: MemoryClient, words: str, limit: int) -> Documents:
     return Documents(found.documents, found.total)
 
 
-async def filter_of(memory: MemoryClient, words: str) -> dict[str, Any]:
+async def filter_of(memory: Catalogue, words: str) -> dict[str, Any]:
     """The filter of a query for the documents that `words` mean.
 
     Raises NoDocumentMatches, SeveralDocumentsMatch.
@@ -105,7 +114,7 @@ def _meanings(words: str) -> Iterator[dict[str, Any]]:
             yield {"uri": glob}
 
 
-async def _by_id(memory: MemoryClient, document_id: str) -> DocumentInfo | None:
+async def _by_id(memory: Catalogue, document_id: str) -> DocumentInfo | None:
     try:
         return await memory.show(document_id)
     except MemoryRefused as error:

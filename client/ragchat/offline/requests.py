@@ -37,6 +37,34 @@ _LISTS = _patterns(
     r"liste?\b(?=.*\bauf\W*$)",
     r"was sind (?:alle|die)\b",
 )
+_NAME = r"(?P<name>.+)"
+# These ask for nothing but an outline …
+_OUTLINES = _patterns(
+    rf"(?:summari[sz]e|sum up|outline|recap|tl;?dr:?) {_NAME}",
+    r"(?:(?:give|show|write|make)(?: me| us)? )?(?:(?:a|an|the) )?(?:(?:short|brief|quick|rough) )?"
+    rf"(?:summary|overview|outline|gist|abstract) of {_NAME}",
+    r"fasse? (?P<name>.+?) (?:kurz )?zusammen\W*$",
+    r"(?:(?:gib|zeige?)(?: mir| uns)? )?(?:eine?n? )?(?:kurze[nr]? )?"
+    rf"(?:zusammenfassung|übersicht|überblick|gliederung) (?:von|vom|über|zu|zum|zur|des|der) {_NAME}",
+)
+# … and these perhaps for one thing: "What is in the drawer?"
+_CONTENTS = _patterns(
+    rf"what(?:'s|’s| is) (?:written )?(?:in|inside) {_NAME}",
+    rf"what does {_NAME} (?:say|contain|cover)\W*$",
+    rf"what(?:'s|’s| is) {_NAME} about\W*$",
+    rf"was (?:steht|ist) (?:in|im) {_NAME}",
+    rf"worum geht(?: es|'s|’s) (?:in|im) {_NAME}",
+    rf"was enthält {_NAME}",
+)
+_ARTICLE = re.compile(
+    r"(?:the|an?|my|our|your|this|der|die|das|den|dem|des|[md]eine?[mnrs]?|unser(?:e[mnrs]?)?)\s+",
+    re.IGNORECASE,
+)
+_KIND = (
+    r"(?:document|file|notes?|page|text|section|chapter|dokuments?|datei|notiz|seite|text|abschnitt|kapitel)"
+)
+_OF_A_KIND = re.compile(rf"{_KIND}\s+(?=\S)|(?<=\S)\s+{_KIND}$", re.IGNORECASE)
+_QUOTES = " \t?!,;:\"'`“”„‘’«»"
 
 
 @dataclass(frozen=True)
@@ -56,3 +84,29 @@ def list_request(question: str) -> ListRequest | None:
                 head = found.groupdict().get("head") or ""
                 return ListRequest(f"{head} {question[found.end() :]}".strip(), head, counts)
     return None
+
+
+@dataclass(frozen=True)
+class OutlineRequest:
+    """Asks what a document or a section says. `is_certain`: it can ask for nothing else."""
+
+    name: str
+    is_certain: bool
+
+
+def outline_request(question: str) -> OutlineRequest | None:
+    """The name of what a question asks an outline of; None for any other question."""
+    for patterns, is_certain in ((_OUTLINES, True), (_CONTENTS, False)):
+        for pattern in patterns:
+            if found := pattern.match(question):
+                name = _bare(found["name"])
+                without_kind = _OF_A_KIND.sub("", name)
+                return OutlineRequest(_bare(without_kind), is_certain or without_kind != name)
+    return None
+
+
+def _bare(name: str) -> str:
+    """A name without quotation marks and article."""
+    name = name.strip(_QUOTES).removesuffix(".")
+    article = _ARTICLE.match(name)
+    return name[article.end() :].strip(_QUOTES) if article else name

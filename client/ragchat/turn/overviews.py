@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from urllib.parse import unquote, urlsplit
 
 import anyio
 
-from ragchat.errors import RagChatError
+from ragchat.errors import NoDocumentMatches, RagChatError
+from ragchat.memory.matching import Match, match
+from ragchat.memory.types import DocumentInfo, DocumentText
 from ragchat.offline.evidence import Question
 from ragchat.offline.lists import find_list, says_it_directly
+from ragchat.offline.outline import SHORT, Entry, is_name, name_terms, outline, section
 from ragchat.offline.places import Place, answer_of
-from ragchat.offline.requests import list_request
+from ragchat.offline.requests import OutlineRequest, list_request, outline_request
 from ragchat.offline.windows import Window
 from ragchat.turn.limits import RetrievalLimits
 from ragchat.turn.retrieval import Memory, Retrieval
-from ragchat.types import Answer
+from ragchat.types import Answer, Hit
+from ragchat.uris import exact_glob
 from ragconfig.text_rules import with_words_replaced
 
 # Of a longer document only the passage that was found is read: cutting it into units takes seconds.
 MOST_CHARACTERS = 1_000_000
+# Passages and documents among which a name is looked for.
+NAMED_PASSAGES = 20
+NAMED_DOCUMENTS = 50
+MOST_CHUNKS = 100  # of a document, for the numbers of chunks in citations; memory gives no more at once
 
 
 async def overview_of(
@@ -31,7 +40,9 @@ async def overview_of(
     question = with_words_replaced(question, retrieval.corrections)
     try:
         with anyio.fail_after(limits.seconds):
-            return await _list(question, windows, retrieval, memory)
+            return await _list(question, windows, retrieval, memory) or await _outline(
+                question, retrieval, memory
+            )
     except (RagChatError, TimeoutError):
         return None
 
@@ -58,4 +69,93 @@ async def _list(
         [Place(whole.passage, whole.quote)],
         retrieval.candidates,
         grounded=True,
+    )
+
+
+async def _outline(question: str, retrieval: Retrieval, memory: Memory) -> Answer | None:
+    """The outline of the document or section that a question names; None if it names none."""
+    request = outline_request(question)
+    if request is None or not name_terms(request.name):
+        return None
+    hits = [*(await memory.query(request.name, NAMED_PASSAGES)).hits]
+    hits += [candidate.hit for candidate in retrieval.candidates]
+    document = await _document(request, memory, hits)
+    if document and len(document.text) <= MOST_CHARACTERS:
+        return await _of_document(document, None, retrieval, memory)
+    for document_id in dict.fromkeys(hit.document_id for hit in hits if _is_under(request.name, hit)):
+        document = await memory.show(document_id)
+        if len(document.text) > MOST_CHARACTERS:
+            continue
+        if found := section(document.text, document.uri, request.name):
+            return await _of_document(document, found, retrieval, memory)
+    return None
+
+
+async def _document(request: OutlineRequest, memory: Memory, hits: Sequence[Hit]) -> DocumentText | None:
+    """The one document of that name, or where an outline is certainly asked for, with that part of a name."""
+    try:
+        found = await match(memory, request.name, limit=NAMED_DOCUMENTS)
+    except NoDocumentMatches:
+        found = Match([], 0, None)
+    named: Sequence[DocumentInfo | Hit] = [*found.documents, *hits]
+    same = {one.document_id for one in named if _has_name(one, request.name)}
+    if not same and request.is_certain:
+        wanted = name_terms(request.name)
+        same = {one.document_id for one in named if wanted <= name_terms(f"{_file(one)} {one.title}")}
+    return await memory.show(same.pop()) if len(same) == 1 else None
+
+
+def _has_name(one: DocumentInfo | Hit, name: str) -> bool:
+    file = _file(one)
+    return any(is_name(name, other) for other in (one.title, file, file.rpartition(".")[0], one.uri))
+
+
+def _file(one: DocumentInfo | Hit) -> str:
+    return unquote(urlsplit(one.uri).path).rpartition("/")[2]
+
+
+def _is_under(name: str, hit: Hit) -> bool:
+    return any(is_name(name, heading) for heading in hit.heading.split(" > "))
+
+
+async def _of_document(
+    document: DocumentText, part: Entry | None, retrieval: Retrieval, memory: Memory
+) -> Answer | None:
+    """The outline of a document or of a long part of it; a short part is quoted as it is."""
+    hits = await memory.query(document.title, MOST_CHUNKS, {"uri": exact_glob(document.uri)})
+    chunks = [hit for hit in hits.hits if hit.document_id == document.document_id]
+    if part and part.end - part.start <= SHORT:
+        place = Place(_passage(document, part, chunks), document.text[part.start : part.end].rstrip())
+        # Two spaces: a line break in Markdown.
+        lines = [f"> {line}  " if line.strip() else ">" for line in place.quote.splitlines()]
+        return answer_of(["\n".join(lines), "[1]"], [place], retrieval.candidates, grounded=True)
+    found = outline(document.text, document.uri, part)
+    if found is None:
+        return None
+    lines, places = [], []
+    for entry in found.entries:
+        cited = ""
+        if entry.quote:
+            places.append(Place(_passage(document, entry, chunks), entry.quote))
+            cited = f" [{len(places)}]"
+        lines.append(f"{found.indent(entry)}- {entry.markdown}{cited}")
+    return answer_of(["\n".join(lines), found.note], places, retrieval.candidates, grounded=True)
+
+
+def _passage(document: DocumentText, entry: Entry, chunks: Sequence[Hit]) -> Hit:
+    """An entry of an outline as a passage, in the chunk that has its first line; 0 if that was not found."""
+    text = document.text[entry.start : entry.end].rstrip()
+    line = document.text.count("\n", 0, entry.start) + 1
+    chunk = next((hit.chunk_id for hit in chunks if hit.start_line <= line <= hit.end_line), 0)
+    return Hit(
+        rank=1,
+        score=1.0,
+        chunk_id=chunk,
+        document_id=document.document_id,
+        uri=document.uri,
+        title=document.title,
+        heading=entry.path,
+        start_line=line,
+        end_line=line + text.count("\n"),
+        text=text,
     )

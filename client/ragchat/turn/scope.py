@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any
 
-from ragchat.memory.matching import filter_of
+from ragchat.memory.matching import MOST_UNNAMED, filter_of
+from ragchat.memory.types import Documents
 from ragchat.turn.retrieval import Memory
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ragchat.memory.client import MemoryClient
-    from ragchat.memory.types import DocumentText, QueryResult, ToolResult
+    from ragchat.memory.types import DocumentInfo, DocumentText, QueryResult, ToolResult
     from ragmcp.protocol.schema.tools import ToolInfo
 
 # The tool that searches. It takes the same filter when a model calls it.
@@ -38,7 +39,7 @@ class Scope:
         if name == EVERYTHING:
             self.name, self._filter = "", {}
             return
-        self._filter = await filter_of(cast("MemoryClient", self._memory), name)
+        self._filter = await filter_of(self._memory, name)
         self.name = name
 
     async def query(self, text: str, top_k: int = 8, filter: dict[str, Any] | None = None) -> QueryResult:
@@ -46,6 +47,19 @@ class Scope:
 
     async def similarities(self, query: str, texts: Sequence[str]) -> list[float]:
         return await self._memory.similarities(query, texts)
+
+    async def documents(
+        self,
+        limit: int = 100,
+        offset: int = 0,
+        uri_glob: str | None = None,
+        tags: list[str] | None = None,
+    ) -> Documents:
+        if not self._filter:
+            return await self._memory.documents(limit, offset, uri_glob, tags)
+        page = await self._memory.documents(MOST_UNNAMED, 0, uri_glob, tags)
+        held = [document for document in page.documents if self._holds(document)]
+        return Documents(held[offset : offset + limit], len(held))
 
     async def show(self, document: str) -> DocumentText:
         return await self._memory.show(document)
@@ -60,3 +74,10 @@ class Scope:
             own = chosen if isinstance(chosen, dict) else {}
             arguments = {**arguments, "filter": {**own, **self._filter}}
         return await self._memory.call(name, arguments)
+
+    def _holds(self, document: DocumentInfo) -> bool:
+        """Whether a document is among those that are searched. `narrow` makes filters of these two keys."""
+        tags = document.metadata.get("tags") or []
+        return fnmatchcase(document.uri, self._filter.get("uri", "*")) and set(
+            self._filter.get("tags", [])
+        ) <= set(tags)

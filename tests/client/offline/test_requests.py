@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ragchat.offline.requests import list_request
+from ragchat.offline.requests import list_request, outline_request
 
 
 @pytest.mark.parametrize(
@@ -53,3 +53,38 @@ def test_questions_for_a_number_of_things(question: str, head: str) -> None:
 )
 def test_questions_for_one_fact(question: str) -> None:
     assert list_request(question) is None
+
+
+@pytest.mark.parametrize(
+    ("question", "name"),
+    [
+        ("Summarise boiler.md", "boiler.md"),
+        ("please summarize the “Boiler manual”.", "Boiler manual"),
+        ("Give me a short overview of my bee notes", "bee"),
+        ("Fasse das Dokument Heizung kurz zusammen", "Heizung"),
+        ("Eine Zusammenfassung von heizung.md", "heizung.md"),
+        ("What is in the file boiler.md?", "boiler.md"),
+    ],
+)
+def test_questions_for_an_outline(question: str, name: str) -> None:
+    request = outline_request(question)
+    assert request is not None
+    assert (request.name, request.is_certain) == (name, True)
+
+
+@pytest.mark.parametrize(
+    ("question", "name"),
+    [("What is in the boiler manual?", "boiler manual"), ("Worum geht es in heizung.md?", "heizung.md")],
+)
+def test_questions_for_what_something_says_may_ask_for_one_thing(question: str, name: str) -> None:
+    request = outline_request(question)
+    assert request is not None
+    assert (request.name, request.is_certain) == (name, False)
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["What does the lease say about pets?", "Who wrote the summary?", "What is the boiler?", "Summarise", ""],
+)
+def test_other_questions_ask_for_no_outline(question: str) -> None:
+    assert outline_request(question) is None

@@ -1,0 +1,139 @@
+"""The outline of a document: its headings, each with the sentence that follows it. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from ragchat.offline.structure import Kind, Unit, units
+from ragchat.offline.words import index_terms
+
+MOST_ENTRIES = 12
+# A section without headings of its own that is no longer than this is quoted whole.
+SHORT = 1_500
+_MARK = re.compile(r"\s*(#{1,6})\s+")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A heading, or a paragraph (`heading` ""), from `start` to `end` of the document.
+
+    `unit` is what follows the heading; None where another heading does.
+    """
+
+    heading: str
+    level: int  # from 1
+    path: str  # the headings above it and its own, joined by " > "
+    start: int
+    end: int
+    unit: Unit | None
+
+    @property
+    def markdown(self) -> str:
+        """The heading and the sentence, without citation."""
+        heading = f"**{self.heading}**" if self.heading else ""
+        return ": ".join(filter(None, [heading, _shown(self.unit) if self.unit else ""]))
+
+    @property
+    def quote(self) -> str:
+        """What is quoted of it, as it stands in the document."""
+        if self.unit is None:
+            return ""
+        return self.unit.lead if self.unit.kind is Kind.ROW and self.unit.lead else self.unit.text
+
+
+@dataclass(frozen=True)
+class Outline:
+    entries: Sequence[Entry]
+    total: int
+
+    @property
+    def note(self) -> str:
+        """That it is cut; "" if it is not."""
+        if len(self.entries) == self.total:
+            return ""
+        what = "headings" if self.entries[0].heading else "paragraphs"
+        return f"{len(self.entries)} of {self.total:,} {what} shown."
+
+    def indent(self, entry: Entry) -> str:
+        """Before the bullet of an entry, by the level of its heading."""
+        levels = sorted({other.level for other in self.entries})
+        return "  " * levels.index(entry.level)
+
+
+def outline(document: str, uri: str, part: Entry | None = None) -> Outline | None:
+    """The outline of a document or of a part of it; None if that has nothing to say."""
+    every = units(document, uri)
+    if part:
+        every = [unit for unit in every if part.start <= unit.start < part.end]
+    entries = list(_headings(document, every))
+    if len(entries) < 2:
+        entries = list(_paragraphs(document, every))
+    if not entries:
+        return None
+    # The higher headings first, but in the order of the document.
+    chosen = sorted(
+        sorted(entries, key=lambda entry: entry.level)[:MOST_ENTRIES], key=lambda entry: entry.start
+    )
+    return Outline(chosen, len(entries))
+
+
+def section(document: str, uri: str, name: str) -> Entry | None:
+    """The part of a document under the heading of that name; None if it has none, or several."""
+    entries = list(_headings(document, units(document, uri)))
+    same = [place for place, entry in enumerate(entries) if is_name(name, entry.heading)]
+    if len(same) != 1:
+        return None
+    entry, *later = entries[same[0] :]
+    end = next((other.start for other in later if other.level <= entry.level), len(document))
+    return Entry(entry.heading, entry.level, entry.path, entry.start, end, entry.unit)
+
+
+def is_name(name: str, other: str) -> bool:
+    """Whether two names have the same words, whatever their order, case and endings."""
+    words = name_terms(name)
+    return bool(words) and words == name_terms(other)
+
+
+def name_terms(name: str) -> frozenset[str]:
+    """The terms of a name; those of a file are separated by any sign."""
+    return frozenset(index_terms(re.sub(r"[\W_]+", " ", name)))
+
+
+def _headings(document: str, every: Sequence[Unit]) -> Iterator[Entry]:
+    labels = [place for place, unit in enumerate(every) if unit.kind is Kind.LABEL]
+    if marked := [place for place in labels if _MARK.match(every[place].text)]:
+        labels = marked
+    above: list[tuple[int, str]] = []
+    for place, following in pairwise([*labels, len(every)]):
+        label = every[place]
+        mark = _MARK.match(label.text)
+        level = len(mark.group(1)) if mark else 1
+        heading = label.text[mark.end() if mark else 0 :].strip(" #*_")
+        above = [*((its, name) for its, name in above if its < level), (level, heading)]
+        end = every[following].start if following < len(every) else len(document)
+        unit = every[place + 1] if place + 1 < following else None
+        yield Entry(heading, level, " > ".join(name for _, name in above), label.start, end, unit)
+
+
+def _paragraphs(document: str, every: Sequence[Unit]) -> Iterator[Entry]:
+    firsts = [
+        place
+        for place, unit in enumerate(every)
+        if unit.kind is not Kind.LABEL and (place == 0 or every[place - 1].block != unit.block)
+    ]
+    for place, following in pairwise([*firsts, len(every)]):
+        end = every[following].start if following < len(every) else len(document)
+        yield Entry("", 1, "", every[place].start, end, every[place])
+
+
+def _shown(unit: Unit) -> str:
+    if unit.kind is Kind.ROW:
+        cells = (unit.lead or unit.text).strip().strip("|").split("|")
+        return " · ".join(cell.strip() for cell in cells)
+    if unit.kind is Kind.CODE:
+        return f"`{unit.text}`"
+    text = " ".join(unit.text.split())
+    return re.sub(r"^[-*+•–]\s+", "", text) if unit.kind is Kind.ITEM else text

@@ -1,0 +1,75 @@
+"""Outlines and comparisons of documents in a real memory: which document or place a name means."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from ragchat.memory.client import MemoryClient
+from ragchat.turn.limits import RetrievalLimits
+from ragchat.turn.quotation import answer_offline
+from ragchat.turn.retrieval import Memory, retrieve
+from ragchat.turn.scope import Scope
+from ragchat.types import Answer
+from tests.support.memory import memory_in
+
+LIMITS = RetrievalLimits(top_k=8, min_score=0.3, seconds=30.0)
+DOCUMENTS = {
+    "wren.md": "# The boat\n\nShe is kept on the lower lake.\n\n## Sails\n\nThe mainsail is red.\n",
+    "hut-2021.md": "# Hut rules 2021\n\n## Keys\n\nThe key is in the shed.\n\n## Wood\n\nTwo crates a day.\n",
+    "hut-2023.md": "# Hut rules 2023\n\n## Keys\n\nThe key is with Nora.\n\n## Wood\n\nTwo crates a day.\n",
+}
+
+
+@pytest.fixture
+async def memory(tmp_path: Path) -> AsyncIterator[MemoryClient]:
+    async with memory_in(tmp_path) as memory:
+        for name, text in DOCUMENTS.items():
+            await memory.inject(text, {"uri": f"file:///notes/{name}"})
+        yield memory
+
+
+async def ask(question: str, memory: Memory) -> Answer:
+    return await answer_offline(question, question, await retrieve(memory, question, LIMITS), memory, LIMITS)
+
+
+@pytest.mark.parametrize(
+    "question", ["Summarise wren.md", "summarise the boat", "What is in wren?", "Worum geht es in wren.md?"]
+)
+async def test_an_outline_of_a_document_by_its_name_or_title(question: str, memory: MemoryClient) -> None:
+    answer = await ask(question, memory)
+    assert answer.text.startswith(
+        "- **The boat**: She is kept on the lower lake. [1]\n  - **Sails**: The mainsail is red. [2]\n"
+    )
+    assert answer.grounded
+    assert [(found.n, found.quote_start_line, found.verified) for found in answer.citations] == [
+        (1, 3, True),
+        (2, 7, True),
+    ]
+    assert all(found.chunk_id for found in answer.citations)
+
+
+async def test_a_part_of_a_name_is_enough_only_where_an_outline_is_certainly_asked_for(
+    memory: MemoryClient,
+) -> None:
+    assert (await ask("Summarise the 2021 rules", memory)).text.startswith("- **Hut rules 2021**")
+    assert "- **Hut rules" not in (await ask("What is in 2021?", memory)).text
+
+
+async def test_a_name_of_two_documents_is_not_guessed(memory: MemoryClient) -> None:
+    assert "- **Hut rules" not in (await ask("Summarise the hut rules", memory)).text
+
+
+async def test_a_short_section_is_quoted_whole(memory: MemoryClient) -> None:
+    answer = await ask("Summarise sails", memory)
+    assert answer.text.startswith("> ## Sails  \n>\n> The mainsail is red.  \n\n[1]")
+    assert [found.quote for found in answer.citations] == ["## Sails\n\nThe mainsail is red."]
+
+
+async def test_a_document_outside_the_scope_has_no_outline(memory: MemoryClient) -> None:
+    scope = Scope(memory)
+    await scope.narrow("hut-2021.md")
+    assert not (await ask("Summarise wren.md", scope)).grounded
+    assert (await ask("Summarise hut-2021.md", scope)).grounded
