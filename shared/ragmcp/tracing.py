@@ -16,7 +16,6 @@ from ragmcp.protocol.schema.base import NO_META, RequestMeta
 
 T = TypeVar("T")
 
-
 # The `_meta` of the request that is being handled: its `traceparent` and `tracestate` are passed on.
 current: ContextVar[RequestMeta] = ContextVar("trace", default=NO_META)
 

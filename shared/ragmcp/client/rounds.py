@@ -37,12 +37,12 @@ CANCEL_SECONDS = 1.0
 async def finish(
     core: Core, method: str, params: Params, type: type[R], timeout: float | None, answer: Raw
 ) -> R:
-    """The result of a call that began with `answer`. Raises UnreadableAnswer, and as `follow_task`."""
+    """The result of a call that began with `answer`. Raises UnreadableAnswer, and as `_follow_task`."""
     for _ in range(MAX_ROUNDS):
         if kind_of(answer) == TASK:
             if not core.handlers.tasks:
                 raise UnreadableAnswer(method, "it is a task, which this client does not declare")
-            answer = await follow_task(core, method, answer, timeout)
+            answer = await _follow_task(core, method, answer, timeout)
         elif isinstance(params, RetryableParams):
             needed = decode_answer(method, answer, InputRequiredResult)
             responses = await _responses(core, method, needed.input_requests)
@@ -70,7 +70,7 @@ async def _responses(core: Core, method: str, requests: Mapping[str, WireRequest
     return responses
 
 
-async def follow_task(core: Core, method: str, answer: Raw, timeout: float | None) -> Raw:
+async def _follow_task(core: Core, method: str, answer: Raw, timeout: float | None) -> Raw:
     """The result of the task in `answer`. Cancelling the wait cancels the task.
 
     `timeout` (seconds) is for each poll. Raises WireError if the task failed, and TaskCancelled.

@@ -79,7 +79,8 @@ class Connection(Generic[Waiter]):
         self._decoder = LineDecoder(limit)
         self._refuses = refuses
         self._most = most
-        self._last_id = 0
+        self.next_id = 1
+        """The id that our next request will have."""
         self._asked: dict[Id, Waiter] = {}
         self._asking: dict[Id, _Batch | None] = {}
 
@@ -203,15 +204,11 @@ class Connection(Generic[Waiter]):
 
     def ask(self, method: str, params: Any, waiter: Waiter) -> tuple[Id, bytes]:
         """The id and the line of a new request; `waiter` comes back with its answer. Raises NotEncodable."""
-        self._last_id += 1
-        line = jsonrpc.encode_request(self._last_id, method, params)
-        self._asked[self._last_id] = waiter
-        return self._last_id, line
-
-    @property
-    def next_id(self) -> int:
-        """The id that our next request will have."""
-        return self._last_id + 1
+        id = self.next_id
+        line = jsonrpc.encode_request(id, method, params)
+        self._asked[id] = waiter
+        self.next_id += 1
+        return id, line
 
     @property
     def asked(self) -> int:
