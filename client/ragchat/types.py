@@ -91,6 +91,13 @@ class Citation(Struct, frozen=True):
         )
 
 
+class Unsupported(Struct, frozen=True):
+    """Numbers, dates, names and identifiers of a sentence that none of the passages it cites contains."""
+
+    facts: list[str]
+    passages: list[int]  # by their numbers
+
+
 class Usage(Struct, frozen=True):
     """Tokens as counted by the model's server, summed over the requests of a turn.
 
@@ -165,6 +172,7 @@ class Answer(Struct, frozen=True):
     wordings: list[str] = field(
         default_factory=list
     )  # other ones of the question, that were searched for too
+    unsupported: list[Unsupported] = field(default_factory=list)
 
 
 class Trace(Struct, frozen=True):
@@ -203,6 +211,7 @@ class Turn(Struct, frozen=True):
     nearest: list[Citation] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
     corrections: dict[str, str] = field(default_factory=dict)  # of misspelt words of the question
+    unsupported: list[Unsupported] = field(default_factory=list)
 
     @property
     def sources(self) -> list[Citation]:
@@ -219,6 +228,7 @@ class Turn(Struct, frozen=True):
             "nearest": msgspec.to_builtins(self.nearest),
             "missing": self.missing,
             "corrections": self.corrections,
+            "unsupported": msgspec.to_builtins(self.unsupported),
             "model": self.model,
             "usage": msgspec.to_builtins(self.usage),
             "timings": self.timings,

@@ -19,6 +19,7 @@ def test_the_public_form_of_a_turn_is_the_contract_of_ask_json() -> None:
         "nearest",
         "missing",
         "corrections",
+        "unsupported",
         "model",
         "usage",
         "timings",

@@ -59,7 +59,7 @@ def check(answer: str, passages: Mapping[int, Hit]) -> Checked:
     text = _CODE.sub(lambda code: " " * len(code.group()), answer)
     quotations = _quotations(text)
     markers = [
-        _Marker(found.start(), found.end(), _numbers(found.group(1)))
+        _Marker(found.start(), found.end(), marked_numbers(found.group(1)))
         for found in MARKER.finditer(text)
         if not any(quote.start < found.start() < quote.end for quote in quotations)
     ]
@@ -97,7 +97,16 @@ def _normalized(text: str) -> str:
     return " ".join(_EMPHASIS.sub("", text.translate(_EQUIVALENT)).split())
 
 
-def _numbers(text: str) -> tuple[int, ...]:
+def without_quotations(answer: str) -> str:
+    """An answer with spaces in the place of its quotations and its blocks of code."""
+    text = _CODE.sub(lambda code: " " * len(code.group()) if code["fence"] else code.group(), answer)
+    for quotation in _quotations(text):
+        blank = re.sub(r"[^\n]", " ", text[quotation.start : quotation.end])
+        text = text[: quotation.start] + blank + text[quotation.end :]
+    return text
+
+
+def marked_numbers(text: str) -> tuple[int, ...]:
     """`1, 3-5` as (1, 3, 4, 5)."""
     numbers: list[int] = []
     for part in re.split(r"[,;，、]", text):

@@ -13,6 +13,7 @@ from ragchat.llm.errors import EmptyAnswer, ModelError, ModelTimedOut, ToolRound
 from ragchat.memory.types import ToolResult
 from ragchat.sanitize import one_line
 from ragchat.turn.citations import Checked, check
+from ragchat.turn.facts import unsupported
 from ragchat.turn.grounding import Grounding
 from ragchat.turn.limits import TurnLimits
 from ragchat.turn.passages import Passages, judge, quote
@@ -31,6 +32,7 @@ from ragchat.types import (
     ToolRequest,
     ToolStarted,
     Turn,
+    Unsupported,
     Usage,
 )
 
@@ -80,7 +82,9 @@ async def generate(
     grounded = bool(cited) and grounding.holds_answer(cited)
     nearest = [] if grounded else grounding.nearest(hits)
     missing = grounding.missing(cited or list(hits.values())) if hits else []
-    for text in _flaws(checked):
+    asked = " ".join([question, *(word.text for word in grounding.question.carried)])
+    wrong = unsupported(exchange.text, hits, asked)
+    for text in _flaws(checked, wrong):
         emit(Notice(text))
     if missing and cited and not grounded:
         emit(Notice(f"Not mentioned in the cited passages: {', '.join(missing)}."))
@@ -100,6 +104,7 @@ async def generate(
         prompt_tokens=prompt.tokens,
         dropped_turns=prompt.dropped_turns,
         unknown_citations=checked.unknown,
+        unsupported=wrong,
         messages=exchange.messages,
     )
 
@@ -113,12 +118,14 @@ def _dropped(dropped: int, history: Sequence[Turn]) -> str:
     return f"{turns} of this session no longer fit into the model's context and were left out."
 
 
-def _flaws(checked: Checked) -> Iterator[str]:
-    """A notice for unknown citations, and one for wrong quotations."""
+def _flaws(checked: Checked, facts: Sequence[Unsupported]) -> Iterator[str]:
+    """Notices for unknown citations, for wrong quotations, and for facts that cited passages do not hold."""
     if checked.unknown:
         yield f"The answer cites {_markers(checked.unknown)}, but no such passage was given."
     if wrong := sorted({citation.n for citation in checked.citations if citation.verified is False}):
         yield f"A quotation attributed to {_markers(wrong)} is not in it word for word."
+    for found in facts:
+        yield f"{', '.join(found.facts)}: not in {_markers(found.passages)}."
 
 
 def _markers(numbers: Sequence[int]) -> str:

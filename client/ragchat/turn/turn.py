@@ -61,6 +61,7 @@ async def take_turn(
         nearest=answer.nearest,
         missing=answer.missing,
         corrections=dict(retrieval.corrections),
+        unsupported=answer.unsupported,
         model=answer.model,
         usage=answer.usage,
         timings=record.timings,

@@ -126,6 +126,14 @@ async def test_a_false_quotation_is_not_verified_and_has_a_notice() -> None:
     assert notices(events) == ["A quotation attributed to [1] is not in it word for word."]
 
 
+async def test_facts_that_the_cited_passage_does_not_contain_have_a_notice() -> None:
+    reply = Reply("The sky is blue for nine hours, says Newton [1].")
+    answered, events, _ = await model_turn("Why is the sky blue?", ListMemory([SKY]), reply)
+    assert answered.public()["unsupported"] == [{"facts": ["nine hours", "Newton"], "passages": [1]}]
+    assert notices(events) == ["nine hours, Newton: not in [1]."]
+    assert [type(event) for event in events][-2:] == [Delta, Notice]  # after the answer has streamed
+
+
 async def test_a_citation_of_no_passage_has_a_notice_and_is_traced() -> None:
     answered, events, _ = await model_turn("Why?", ListMemory([SKY]), Reply("Because [1][4]."))
     assert answered.trace.unknown_citations == [4]
