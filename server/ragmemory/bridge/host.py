@@ -19,7 +19,6 @@ from ragmcp.errors import (
     ServerUnreachable,
     WireError,
 )
-from ragmcp.http import raw
 from ragmcp.http.client import Http
 from ragmcp.http.errors import HttpRefused
 from ragmcp.http.raw import open_session
@@ -27,7 +26,7 @@ from ragmcp.peer import FINISH_SECONDS
 from ragmcp.protocol import headers, jsonrpc
 from ragmcp.protocol.connection import CANCELLED
 from ragmcp.protocol.framing import Line, LineDecoder, Overlong
-from ragmcp.protocol.jsonrpc import NO_PARAMS, ErrorObject, Id, Notification, Request, Unreadable
+from ragmcp.protocol.jsonrpc import NO_PARAMS, ErrorObject, Id, Message, Notification, Request, Unreadable
 from ragmcp.protocol.schema.base import PROTOCOL_VERSION, CancelledParams
 from ragmcp.streams import Stream
 
@@ -116,7 +115,7 @@ class Bridge:
     ) -> None:
         async def attempt() -> None:
             if headers:
-                await raw.ask(self._http, request.method, request.id, line, headers, self._write)
+                await self._http.ask(request.method, request.id, line, headers, self._write)
             else:
                 await self._session.ask(request, line)
 
@@ -139,7 +138,7 @@ class Bridge:
 
         async def attempt() -> None:
             if headers:
-                await raw.post(self._http, method, line, headers)
+                await self._http.post(method, line, headers)
             else:
                 await self._session.say(method, line)
 
@@ -178,8 +177,10 @@ class Bridge:
                 with anyio.move_on_after(deadline - anyio.current_time()):
                     await self._before_retry(error)
 
-    async def _write(self, message: Line) -> None:
-        self._stream.write(bytes(message).replace(b"\n", b" "))
+    async def _write(self, line: Line, message: Message) -> None:
+        if isinstance(message, Unreadable):
+            return
+        self._stream.write(bytes(line).replace(b"\n", b" "))
         self._stream.flush()
         await self._stream.drain()
 

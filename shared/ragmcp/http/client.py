@@ -1,4 +1,4 @@
-"""Requests to one MCP endpoint over pooled connections: bytes out, JSON-RPC messages in, typed errors.
+"""Requests to one MCP endpoint over pooled connections: encoded messages out and in, typed errors.
 
 The headers of a request are the concern of its era (`modern_client`, `ragmcp.legacy.session_client`).
 """
@@ -8,8 +8,9 @@ from __future__ import annotations
 import ipaddress
 import logging
 import re
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
+from typing import TypeAlias
 
 import anyio
 import httpx2
@@ -26,7 +27,7 @@ from ragmcp.errors import (
 from ragmcp.http.errors import HttpRefused
 from ragmcp.protocol import jsonrpc
 from ragmcp.protocol.framing import EventDecoder, Line, Overlong
-from ragmcp.protocol.jsonrpc import Failure, Message
+from ragmcp.protocol.jsonrpc import Failure, Id, Message, Success, Unreadable
 
 # httpx2 logs complete URLs, which may hold secrets: a session's id, a key in the query.
 logging.getLogger("httpx2").setLevel(logging.WARNING)
@@ -46,6 +47,9 @@ EVENTS = "text/event-stream"
 JSON_HEADERS = {"content-type": "application/json"}
 # Statuses about the client's access, whatever the body says.
 ACCESS_STATUSES = frozenset({401, 403, 407, 429})
+
+# Delivers one message of the server, as it was sent and parsed.
+Deliver: TypeAlias = Callable[[Line, Message], Awaitable[None]]
 
 
 class Http:
@@ -91,6 +95,19 @@ class Http:
             yield reader
         finally:
             await response.aclose()
+
+    async def post(self, method: str, line: bytes, headers: Mapping[str, str]) -> None:
+        """Post a message that has no answer. Raises as `send`."""
+        async with self.send("POST", method, {**JSON_HEADERS, **headers}, line) as response:
+            await response.end()
+
+    async def ask(
+        self, method: str, id: Id, line: bytes, headers: Mapping[str, str], deliver: Deliver
+    ) -> None:
+        """Post a request, and deliver all messages until its answer. Raises as `send` and `Response.copy`."""
+        async with self.send("POST", method, {**JSON_HEADERS, **headers}, line) as response:
+            if not await response.copy(id, deliver):
+                raise ConnectionClosed(method, "its stream ended without an answer")
 
     async def _send(
         self, verb: str, method: str, headers: Mapping[str, str], body: bytes | None, url: httpx2.URL
@@ -159,12 +176,49 @@ class Response:
         """The header's value; "" if it is missing."""
         return self._response.headers.get(name, "")
 
-    async def next(self) -> list[Message]:
-        """The next messages of an event stream; [] at its end. Raises as `next_events`."""
-        while events := await self.next_events():
-            if messages := [jsonrpc.parse(data) for type, data in events if type == "message"]:
-                return messages
-        return []
+    async def copy(self, id: Id | None, deliver: Deliver) -> bool:
+        """Deliver all messages until the answer to `id` (None: all). Returns whether it came.
+
+        Raises UnreadableAnswer, MessageTooLarge, WireError for an error without an id; ConnectionClosed or
+        RequestTimedOut if the response broke, unless `events` knows where it can be resumed.
+        """
+        if not self.streams:
+            await self._copy_body(id, deliver)
+            return True
+        try:
+            while events := await self.next_events():
+                messages = [data for type, data in events if type == "message"]
+                if any([await self._copy_event(data, id, deliver) for data in messages]):
+                    await self.end()
+                    return True
+        except (ConnectionClosed, RequestTimedOut):
+            if not self.events.last_id:
+                raise
+        return False
+
+    async def _copy_body(self, id: Id | None, deliver: Deliver) -> None:
+        body = await self.body()
+        message = jsonrpc.parse(body)
+        match message:
+            case _ if id is None:
+                if body:
+                    await deliver(body, message)
+            case Failure(None, error):
+                raise error.as_error()
+            case Success(answered) | Failure(answered) if answered == id:
+                await deliver(body, message)
+            case Unreadable():
+                raise unreadable(self._method, message)
+            case _:
+                raise UnreadableAnswer(self._method, "it is not a response")
+
+    async def _copy_event(self, data: Line, id: Id | None, deliver: Deliver) -> bool:
+        """Whether it was the answer to `id`."""
+        message = jsonrpc.parse(data)
+        if isinstance(message, Unreadable) and id is not None and message.id == id:
+            raise unreadable(self._method, message)
+        await deliver(data, message)
+        return isinstance(message, Success | Failure) and message.id == id
 
     async def next_events(self) -> list[tuple[str, Line]]:
         """Types and data of the next events; [] at the end.
@@ -180,10 +234,6 @@ class Response:
         if isinstance(data, Overlong):
             raise MessageTooLarge(data.size, self._http.message_bytes)
         return data
-
-    async def message(self) -> Message:
-        """The message of a response that is not a stream. Raises as `next_events`."""
-        return jsonrpc.parse(await self.body())
 
     async def body(self) -> bytes:
         """The whole body. Raises as `next_events`."""
@@ -218,6 +268,11 @@ class Response:
             raise UnreadableAnswer(self._method, "it is compressed, though the request did not accept that")
         with self._http.mapped(self._method):
             return await anext(self._chunks, None)
+
+
+def unreadable(method: str, message: Unreadable) -> UnreadableAnswer:
+    """The error for a message that was to be the answer to `method`."""
+    return UnreadableAnswer(method, str(message.error).rstrip("."))
 
 
 def status_of(error: RagMcpError) -> int:

@@ -12,10 +12,11 @@ from typing import Any
 import anyio
 from msgspec import UNSET, Raw
 
-from ragmcp.errors import ConnectionClosed, RequestTimedOut, UnreadableAnswer
-from ragmcp.http.client import Http
+from ragmcp.errors import RequestTimedOut, UnreadableAnswer
+from ragmcp.http.client import Http, unreadable
 from ragmcp.protocol import headers, jsonrpc
 from ragmcp.protocol.eras import LATEST_MODERN
+from ragmcp.protocol.framing import Line
 from ragmcp.protocol.jsonrpc import Failure, Message, Notification, Success, Unreadable
 from ragmcp.protocol.schema.base import Params
 from ragmcp.protocol.schema.tools import ToolCall, ToolInfo
@@ -51,35 +52,38 @@ class ModernHttp:
 
     async def request(self, method: str, params: Any, timeout: float | None = None) -> Raw:
         """As `Channel.request`; also raises ServerUnreachable, HttpRefused, MessageTooLarge."""
-        body = jsonrpc.encode_request(self.next_id, method, params)
-        self.next_id += 1
+        id, self.next_id = self.next_id, self.next_id + 1
+        body = jsonrpc.encode_request(id, method, params)
+        answer: Message | None = None
+
+        async def take(_: Line, message: Message) -> None:
+            nonlocal answer
+            match message:
+                case Notification():
+                    self._notify(message)
+                case Unreadable():
+                    raise unreadable(method, message)
+                case _:
+                    answer = message
+
         with anyio.move_on_after(timeout):
-            return await self._ask(method, self._headers(method, params), body)
+            await self._http.ask(method, id, body, self._headers(method, params), take)
+            match answer:
+                case Success(_, result):
+                    return result
+                case Failure(_, error):
+                    raise error.as_error()
+            raise UnreadableAnswer(method, "it is not a response")
         raise RequestTimedOut(method, timeout or 0)
 
     async def notify(self, method: str, params: Any) -> None:
         """Send a notification; the core protocol has none for servers."""
         body = jsonrpc.encode_notification(method, params)
-        async with self._http.send("POST", method, self._headers(method, params), body) as response:
-            await response.end()
-
-    async def _ask(self, method: str, headers: dict[str, str], body: bytes) -> Raw:
-        async with self._http.send("POST", method, headers, body) as response:
-            if not response.streams:
-                return _answer(method, await response.message())
-            while messages := await response.next():
-                for message in messages:
-                    if isinstance(message, Notification):
-                        self._notify(message)
-                    else:
-                        await response.end()
-                        return _answer(method, message)
-            raise ConnectionClosed(method, "its stream ended without an answer")
+        await self._http.post(method, body, self._headers(method, params))
 
     def _headers(self, method: str, params: Any) -> dict[str, str]:
         revision = params.meta.protocol_version if isinstance(params, Params) else UNSET
         written = {
-            "content-type": "application/json",
             headers.PROTOCOL_VERSION: revision or LATEST_MODERN,
             headers.METHOD: method,
         }
@@ -94,14 +98,3 @@ class ModernHttp:
             self._on_notification(notification)
         except Exception:
             log.exception("Could not handle %s", notification.method)
-
-
-def _answer(method: str, message: Message) -> Raw:
-    match message:
-        case Success(_, result):
-            return result
-        case Failure(_, error):
-            raise error.as_error()
-        case Unreadable(_, error):
-            raise UnreadableAnswer(method, str(error).rstrip("."))
-    raise UnreadableAnswer(method, "it is not a response")

@@ -19,7 +19,7 @@ from ragmcp.peer import Peer
 from ragmcp.protocol import jsonrpc
 from ragmcp.protocol.connection import CANCELLED, Connection
 from ragmcp.protocol.framing import Line
-from ragmcp.protocol.jsonrpc import Id, Notification, Request
+from ragmcp.protocol.jsonrpc import Id, Message, Notification, Request
 from ragmcp.protocol.schema.base import CancelledParams
 from ragmcp.streams import QueuedStream
 
@@ -74,8 +74,8 @@ class LegacyHttp(QueuedStream):
                 with anyio.move_on_after(END_SECONDS, shield=True):
                     await self._session.end()
 
-    async def _deliver(self, message: Line) -> None:
-        self.feed_line(message)
+    async def _deliver(self, line: Line, _: Message) -> None:
+        self.feed_line(line)
 
     async def _send_on(self) -> None:
         while True:

@@ -19,13 +19,13 @@ from msgspec import Struct
 
 from ragmcp.backoff import Backoff
 from ragmcp.errors import ConnectionClosed, RagMcpError, ServerUnreachable
-from ragmcp.http.client import EVENTS, JSON_HEADERS, Http, Response, status_of
-from ragmcp.http.raw import Deliver, copy
+from ragmcp.http.client import EVENTS, JSON_HEADERS, Deliver, Http, Response, status_of
 from ragmcp.legacy.schema import InitializeResult
-from ragmcp.protocol import headers, jsonrpc
+from ragmcp.protocol import headers
 from ragmcp.protocol.connection import CANCELLED
+from ragmcp.protocol.decoding import DECODE_ERRORS
 from ragmcp.protocol.framing import EventDecoder, Line
-from ragmcp.protocol.jsonrpc import Failure, Id, Request, Success
+from ragmcp.protocol.jsonrpc import Failure, Id, Message, Request, Success
 
 log = logging.getLogger(__name__)
 
@@ -133,7 +133,7 @@ class SessionClient:
                 self._id = response.header(headers.SESSION_ID)
             if response.status == 202 and self._hears:  # The answer comes on the standing stream.
                 return
-            if await copy(response, method, id, deliver) or id is None:
+            if await response.copy(id, deliver) or id is None:
                 return
             events = response.events
         await self._resume(method, id, events, deliver)
@@ -145,7 +145,7 @@ class SessionClient:
             last_id = events.last_id
             await anyio.sleep(pause(events, backoff))
             async with self._open("GET", method, resumes=events) as response:
-                if await copy(response, method, id, deliver):
+                if await response.copy(id, deliver):
                     return
                 events = response.events
             tries = tries + 1 if events.last_id == last_id else 0
@@ -179,9 +179,9 @@ class SessionClient:
         assert self._initialize is not None
         request, line = self._initialize
 
-        async def note_revision(message: Line) -> None:
+        async def note_revision(line: Line, message: Message) -> None:
             self._revision = _revision(message) or self._revision
-            await deliver(message)
+            await deliver(line, message)
 
         await self._ask(INITIALIZE, request.id, line, note_revision)
 
@@ -209,15 +209,15 @@ class SessionClient:
             except (RagMcpError, _SessionLost) as error:
                 log.warning("%s was not repeated in the new session: %s", request.method, error)
 
-    async def _deliver_all_but_answer(self, message: Line) -> None:
+    async def _deliver_all_but_answer(self, line: Line, message: Message) -> None:
         """Deliver the messages of a repeated request: its caller has its answer already."""
-        match jsonrpc.parse(message):
+        match message:
             case Failure(_, error):
                 raise error.as_error()
             case Success():
                 pass
             case _:
-                await self._deliver(message)
+                await self._deliver(line, message)
 
     def _remember(self, request: Request, line: bytes) -> None:
         match request.method:
@@ -242,9 +242,9 @@ class SessionClient:
         session, events = self._id, None
         backoff = Backoff(FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS)
 
-        async def deliver(message: Line) -> None:
+        async def deliver(line: Line, message: Message) -> None:
             backoff.reset()
-            await self._deliver(message)
+            await self._deliver(line, message)
 
         with anyio.CancelScope() as self._listening:
             while True:
@@ -255,7 +255,7 @@ class SessionClient:
                         self._hears = True
                         opened.set()
                         events = response.events
-                        await copy(response, "the standing stream", None, deliver)
+                        await response.copy(None, deliver)
                 except _SessionLost:
                     # Not within this scope, which the new session cancels.
                     self._tasks.start_soon(self._renew_in_time, session)
@@ -291,12 +291,11 @@ def pause(events: EventDecoder | None, backoff: Backoff) -> float:
     return max(events.retry_ms / 1000, LEAST_PAUSE_SECONDS)
 
 
-def _revision(message: Line) -> str:
-    answer = jsonrpc.parse(message)
+def _revision(message: Message) -> str:
     try:
-        if isinstance(answer, Success):
-            return msgspec.json.decode(answer.result, type=InitializeResult).protocol_version
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        if isinstance(message, Success):
+            return msgspec.json.decode(message.result, type=InitializeResult).protocol_version
+    except DECODE_ERRORS:
         pass  # The handshake reports the error.
     return ""
 
@@ -304,5 +303,5 @@ def _revision(message: Line) -> str:
 def _uri(request: Request) -> str:
     try:
         return msgspec.json.decode(request.params, type=_Subject).uri
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except DECODE_ERRORS:
         return ""
