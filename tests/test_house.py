@@ -120,3 +120,28 @@ def test_a_circle_of_imports_is_found() -> None:
 
 def test_no_modules_import_each_other_in_a_circle_not_even_lazily_or_for_types() -> None:
     assert circles(import_graph()) == []
+
+
+# Where the tests of a package's modules are.
+TESTS_OF = {"client/ragchat": "client", "server/ragmemory": "server", "config/ragconfig": "config"}
+
+
+def test_the_test_of_every_module_can_be_found() -> None:
+    """It has the module's name and folder; or its docstring names the module, from another folder in full."""
+    tests = ROOT / "tests"
+    docstrings = {
+        path: ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+        for path in tests.rglob("test_*.py")
+    }
+    lost = []
+    for package, folder in TESTS_OF.items():
+        for path in (ROOT / package).rglob("[!_]*.py"):
+            home = tests / folder / path.parent.relative_to(ROOT / package)
+            full = module_name(path, ROOT / package)
+            is_named = any(
+                f"`{full}`" in text or (test.parent == home and f"`{path.stem}`" in text)
+                for test, text in docstrings.items()
+            )
+            if not is_named and home / f"test_{path.name}" not in docstrings:
+                lost.append(full)
+    assert lost == []

@@ -1,4 +1,7 @@
-"""The object that every front end uses: on a real memory, a real store of sessions and a scripted model."""
+"""The object that every front end uses: on a real memory, a real store of sessions and a scripted model.
+
+Covers `settings`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The command line: what is accepted, and what each command is."""
+"""The command line: what is accepted, and what each command is.
+
+Covers `arguments`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The blocks for other hosts, read as these hosts read them."""
+"""The blocks for other hosts, read as these hosts read them.
+
+Covers `host_formats`.
+"""
 
 from __future__ import annotations
 

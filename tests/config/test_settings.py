@@ -1,4 +1,7 @@
-"""The layers of settings, and the packaged files they start from."""
+"""The layers of settings, and the packaged files they start from.
+
+Covers `home`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The scripts that ship: each is run by `ragchat run`, offline or with a model behind a real HTTP server."""
+"""The scripts that ship: each is run by `ragchat run`, offline or with a model behind a real HTTP server.
+
+Covers `ragchat.commands.run`.
+"""
 
 from __future__ import annotations
 

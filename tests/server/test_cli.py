@@ -1,3 +1,8 @@
+"""The command line of the server.
+
+Covers `settings`.
+"""
+
 from __future__ import annotations
 
 import signal

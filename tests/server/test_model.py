@@ -2,6 +2,8 @@
 
 A plan of random steps is played by several services on one file. After each step the service that took it
 must list the documents and the journal of the model; at the end every one, also the texts and what is found.
+
+Covers `limits`.
 """
 
 from __future__ import annotations

@@ -1,3 +1,9 @@
+"""The memory service on real files: inject, query, undo, and what several processes do to one file.
+
+Covers `app`, `types`, `ragmemory.ingest.reembedding`, `ragmemory.ingest.sweeping` and
+`ragmemory.search.sync`.
+"""
+
 from __future__ import annotations
 
 import os

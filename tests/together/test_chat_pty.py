@@ -1,4 +1,7 @@
-"""The chat as a person meets it: the installed program in a real terminal, with its real memory server."""
+"""The chat as a person meets it: the installed program in a real terminal, with its real memory server.
+
+Covers `ragchat.commands.chat`.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """`inject`, `query`, `ask`, `memory …` and `session …` as a user types them, against a real server.
 
-Covers `ragchat.commands.inject`, `query`, `ask`, `memory`, `session` and `removal`.
+Covers `ragchat.commands.ask`, `ragchat.commands.inject`, `ragchat.commands.memory`,
+`ragchat.commands.query`, `ragchat.commands.removal` and `ragchat.commands.session`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""`ragchat ask --offline` for what is not one fact: small talk, lists, outlines, comparisons."""
+"""`ragchat ask --offline` for what is not one fact: small talk, lists, outlines, comparisons.
+
+Covers `ragchat.offline.places` and `ragchat.turn.overviews`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The program as a whole: settings, doctor, other hosts, pipes, signals (`commands.stopping`) and its log."""
+"""The program as a whole: settings, doctor, other hosts, pipes, signals (`commands.stopping`) and its log.
+
+Covers `ragchat.commands.config`, `ragchat.commands.mcp` and `ragchat.commands.stopping`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What other programs may rely on in the commands: exit codes, the two streams, the fields of the JSON."""
+"""What other programs may rely on in the commands: exit codes, the two streams, the fields of the JSON.
+
+Covers `ragchat.commands.serve`.
+"""
 
 from __future__ import annotations
 

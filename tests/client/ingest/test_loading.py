@@ -1,4 +1,7 @@
-"""Loading files into a real memory, and the report about it."""
+"""Loading files into a real memory, and the report about it.
+
+Covers `report`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Typed calls to memory: their results, and how errors of the server and the protocol are mapped."""
+"""Typed calls to memory: their results, and how errors of the server and the protocol are mapped.
+
+Covers `types`.
+"""
 
 from __future__ import annotations
 

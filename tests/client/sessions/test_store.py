@@ -1,4 +1,7 @@
-"""The store of past sessions and its database, on real SQLite files."""
+"""The store of past sessions and its database, on real SQLite files.
+
+Covers `database` and `search`.
+"""
 
 from __future__ import annotations
 

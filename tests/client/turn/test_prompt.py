@@ -1,4 +1,7 @@
-"""The prompt of a turn: what it holds, and that it fits."""
+"""The prompt of a turn: what it holds, and that it fits.
+
+Covers `limits`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The loop of the chat with keys from a pipe: what opens behind the prompt, what can go wrong there."""
+"""The loop of the chat with keys from a pipe: what opens behind the prompt, what can go wrong there.
+
+Covers `approval`, `background` and `style`.
+"""
 
 from __future__ import annotations
 

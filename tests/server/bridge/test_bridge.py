@@ -1,3 +1,8 @@
+"""The bridge between stdio and a server over HTTP.
+
+Covers `host`, `serving` and `spawned`.
+"""
+
 from __future__ import annotations
 
 import json

@@ -1,3 +1,8 @@
+"""The local embedder.
+
+Covers `local`, `document_model`, `tokenizer` and `unit`.
+"""
+
 from __future__ import annotations
 
 import importlib.util

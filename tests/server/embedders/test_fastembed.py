@@ -1,4 +1,7 @@
-"""The real loading code on tiny models that are built here: there is no network in these tests."""
+"""The real loading code on tiny models that are built here: there is no network in these tests.
+
+Covers `onnx_files`.
+"""
 
 from __future__ import annotations
 

@@ -1,3 +1,8 @@
+"""The embedding of queries.
+
+Covers `byte_pairs`.
+"""
+
 from __future__ import annotations
 
 import json

@@ -1,3 +1,8 @@
+"""The memory over HTTP, through real sockets.
+
+Covers `bearer`, `listening`, `metrics`, `page`, `routes` and `serving`.
+"""
+
 from __future__ import annotations
 
 import json

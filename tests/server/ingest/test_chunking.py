@@ -1,3 +1,8 @@
+"""Texts cut into chunks.
+
+Covers `blocks`.
+"""
+
 from __future__ import annotations
 
 import time

@@ -1,3 +1,9 @@
+"""The tools, called by a client.
+
+Covers `errors`, `ragmemory.mcp.toolsets.documents`, `ragmemory.mcp.toolsets.memory` and
+`ragmemory.mcp.toolsets.search`.
+"""
+
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator

@@ -1,3 +1,9 @@
+"""The store on real SQLite files.
+
+Covers `changes`, `chunks`, `connection`, `file`, `fulltext`, `journal`, `meta`, `reembedding`, `schema`,
+`values` and `writing`.
+"""
+
 from __future__ import annotations
 
 import errno

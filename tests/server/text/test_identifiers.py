@@ -1,4 +1,7 @@
-"""The words that identifiers add, in texts and in questions."""
+"""The words that identifiers add, in texts and in questions.
+
+Covers `analysis`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A turn on the screen: the answer, its sources (`sources`), its trace (`why`)."""
+"""A turn on the screen: the answer, its sources (`sources`), its trace (`why`).
+
+Covers `screen`.
+"""
 
 from __future__ import annotations
 

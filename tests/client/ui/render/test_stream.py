@@ -1,4 +1,7 @@
-"""Answers as they stream in: Markdown on a terminal, plain text on a pipe."""
+"""Answers as they stream in: Markdown on a terminal, plain text on a pipe.
+
+Covers `markdown`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Completion of slash commands and their arguments."""
+"""Completion of slash commands and their arguments.
+
+Covers `command` and `completions`.
+"""
 
 from __future__ import annotations
 

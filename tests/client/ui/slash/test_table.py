@@ -1,6 +1,8 @@
 """The slash commands, on a real memory and real sessions, without a terminal.
 
 Covers `table` and its actions: `answers`, `documents`, `program`, `sessions`, `tuning`; and `welcome`.
+
+Covers `ragchat.ui.context`, `ragchat.ui.messages` and `ragchat.ui.welcome`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Which segments become files when, and what a start makes of them."""
+"""Which segments become files when, and what a start makes of them.
+
+Covers `chunk_index`.
+"""
 
 from __future__ import annotations
 

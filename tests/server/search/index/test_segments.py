@@ -1,3 +1,8 @@
+"""Segments of the index: what they hold, and how they are searched and merged.
+
+Covers `ascending`, `bigrams`, `bm25`, `codes`, `lexicon`, `postings`, `rows`, `scores` and `vectors`.
+"""
+
 from __future__ import annotations
 
 import math
