@@ -207,7 +207,8 @@ class MemoryService:
         parsed = parse(text)
         # Before the words are corrected: which words are common is known once the embedder is loaded.
         vector = await self._embed(parsed.text, notices)
-        corrections = self._indexing.corrections(content_words(parsed.text), self._embedder.is_common)
+        similar = self._indexing.corrections(content_words(parsed.text), self._embedder.is_common)
+        corrections = await self._store.with_words(similar) if similar else {}
         if corrections:
             parsed = parse(with_words_replaced(text[:MAX_QUERY_CHARACTERS], corrections))
             vector = await self._embed(parsed.text, []) if vector is not None else None

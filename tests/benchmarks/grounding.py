@@ -17,7 +17,7 @@ from typing import Any
 
 from ragchat.ingest.loading import load_files
 from ragchat.memory.client import MemoryClient
-from ragchat.offline.answer import coverage
+from ragchat.offline.answer import evidence
 from ragchat.offline.evidence import Question
 from ragchat.offline.windows import best_windows
 from ragconfig.text_rules import with_words_replaced
@@ -50,7 +50,7 @@ async def _judged(memory: MemoryClient, case: dict[str, Any]) -> _Judged:
     gold = case.get("gold", [])
     answers = [gold] if isinstance(gold, str) else gold
     has_gold = any(_folded(answer) in quoted for answer in answers)
-    return _Judged(case["kind"], not case.get("unknown"), has_gold, coverage(asked, windows))
+    return _Judged(case["kind"], not case.get("unknown"), has_gold, evidence(asked, windows))
 
 
 async def measure() -> list[_Judged]:

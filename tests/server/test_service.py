@@ -347,6 +347,15 @@ async def test_a_misspelt_word_is_corrected_by_the_words_of_memory(memory: Memor
     assert found.missing == []
 
 
+async def test_a_correction_is_a_word_of_memory_not_only_another_form_of_its_stem(
+    memory: MemoryService,
+) -> None:
+    await put(memory, "Two guests are allergic.", uri="guests")
+    for day in range(3):
+        await put(memory, f"The alert of day {day}.", uri=f"alert{day}")  # "alertic" has this stem
+    assert (await memory.query("who is alergic?", 8)).corrections == {"alergic": "allergic"}
+
+
 async def test_a_common_word_that_memory_has_not_is_no_error(memory: MemoryService) -> None:
     await put(memory, "The house has a garden.")
     assert (await memory.query("mouse", 8)).corrections == {}

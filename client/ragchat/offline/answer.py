@@ -9,7 +9,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Mapping, Sequence
 
-from ragchat.offline.evidence import Question
+from ragchat.offline.evidence import Question, share
 from ragchat.offline.layout import ITEM_MARK
 from ragchat.offline.structure import Kind, Unit
 from ragchat.offline.windows import Window
@@ -22,27 +22,36 @@ EMPTY_MEMORY = "Memory is empty. Load documents with /inject, or with `ragchat i
 
 # The share of the question that a grounded answer holds. `tests/benchmarks/grounding.py` prints what other
 # thresholds give.
-GROUNDED = 0.45
+GROUNDED = 0.39
+# Of the passage's score from memory, which also goes by meaning, beside the words that are held.
+W_RELEVANCE = 0.2
+# A window that holds less of the question's words may have a price, but not of what is asked about.
+ON_TOPIC = 0.5
+# Their values may have no unit: a header or a key names it.
+_BARE = (Kind.ROW, Kind.CODE)
 
 
-def coverage(question: Question, windows: Sequence[Window]) -> float:
-    """How much of the question the first window and the others of its passage hold, in [0, 1].
+def evidence(question: Question, windows: Sequence[Window]) -> float:
+    """How well the first window and the others of its passage answer the question, in [0, 1].
 
-    0 if a number or a code is missing. A passage's rank only says that no other one is better, not that it
-    is good: the words decide.
+    0 if a number, a code, or a value of the type that is asked for is missing. The words decide; that memory
+    finds the passage relevant counts for less.
     """
     if not windows:
         return 0.0
     of_passage = [window for window in windows if window.hit.chunk_id == windows[0].hit.chunk_id]
     terms = terms_of(of_passage)
-    if question.lacks_exact(terms):
+    expected = _is_expected(question, of_passage)
+    is_ruled_out = not expected and question.type is not None and question.type.is_certain
+    if is_ruled_out or question.lacks_exact(terms) or _named_otherwise(question, of_passage):
         return 0.0
-    return question.coverage(terms, is_expected=any(question.is_expected(w.text) for w in of_passage))
+    covered = question.coverage(terms, is_expected=expected)
+    return (1 - W_RELEVANCE) * covered + W_RELEVANCE * windows[0].hit.score
 
 
 def is_grounded(question: Question, windows: Sequence[Window]) -> bool:
     """Whether the windows hold what is asked for."""
-    return bool(windows) and coverage(question, windows) >= GROUNDED
+    return bool(windows) and evidence(question, windows) >= GROUNDED
 
 
 def nothing(candidates: Sequence[Candidate], *, empty: bool = False) -> Answer:
@@ -61,7 +70,9 @@ def quote_windows(
         Citation.of(numbers[window.hit.chunk_id], window.hit, window.text, lines=window.lines)
         for window in windows
     ]
-    missing = question.missing(terms_of(windows))
+    on_topic = [window for window in windows if share(question.words, window.terms) >= ON_TOPIC]
+    missing = question.missing(terms_of(windows), is_expected=_is_expected(question, on_topic))
+    missing += [number for number in _named_otherwise(question, windows) if number not in missing]
     parts = [
         *([] if grounded else [NEAREST]),
         *(_markdown(window, numbers[window.hit.chunk_id]) for window in windows),
@@ -81,6 +92,19 @@ def quote_windows(
 def terms_of(windows: Sequence[Window]) -> frozenset[str]:
     """The terms of the windows and of all that names them."""
     return frozenset[str]().union(*(window.terms for window in windows))
+
+
+def _is_expected(question: Question, windows: Sequence[Window]) -> bool:
+    """Whether any window holds a value of the type that is asked for."""
+    return any(_has_value(question, window) for window in windows)
+
+
+def _has_value(question: Question, window: Window) -> bool:
+    return question.is_expected(window.text, is_bare=window.kind in _BARE)
+
+
+def _named_otherwise(question: Question, windows: Sequence[Window]) -> list[str]:
+    return question.names_another("\n".join(window.named_text for window in windows))
 
 
 def _markdown(window: Window, n: int) -> str:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+# From this weight on, what has no value of the type cannot be the answer. Names and places have weak signs.
+CERTAIN = 0.5
+
 
 @dataclass(frozen=True)
 class AnswerType:
@@ -17,6 +20,11 @@ class AnswerType:
     asks: re.Pattern[str]
     has: re.Pattern[str]
     weight: float
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether a text without such a value cannot be the answer."""
+        return self.weight >= CERTAIN
 
 
 def _any(*patterns: str) -> str:
@@ -39,12 +47,19 @@ _NUMBER_WORD = _any(
 _NUMBER = rf"\d|\b(?:{_NUMBER_WORD})\b|[一二三四五六七八九十百千万亿两]"
 _ARTICLE = "a|an|ein|eine|einen|un|une|una|uno"
 _AMOUNT = rf"(?:[\d.,½¼¾]+|\b(?:{_NUMBER_WORD}|{_ARTICLE})|[一二三四五六七八九十百千万两半]+)"
-_UNITS = _any(
+_TIMES = _any(
     "s|sec(?:ond)?s?|min(?:ute)?s?|h|hours?|days?|nights?|weeks?|months?|years?|decades?|centuries",
     "sekunden?|minuten?|stunden?|tage?n?|wochen?|monaten?|monate|jahren?|jahre",
     "secondes?|heures?|jours?|semaines?|mois|ans?|années?",
     "segundos?|minutos?|horas?|días?|semanas?|meses|años?",
-    "metres?|meters?|feet|miles|km|cm|mm|m",  # "How long is the rope?"
+)
+_LENGTHS = _any(
+    "(?:milli|centi|kilo)?(?:met(?:re|er)s?|mètres?|metern?|metros?)|feet|foot|ft|inch(?:es)?|yards?|miles?",
+    "fathoms?|blocks?|stops?|km|cm|mm|m|µm",
+)
+_WEIGHTS = _any(
+    "(?:kilo|milli)?(?:grams?|gramm|grammes?|gramos?)|kilos?|kg|mg|g|lbs?|pounds?|pfund|stones?|oz|ounces?",
+    "tonn?e?s?|t",
 )
 _MONTHS = _any(
     r"(?:jan|feb|mar|apr|may|jun|jul|aug|sept?|oct|nov|dec|januar|februar|märz|mai|juni|juli|oktober|dezember)\w*",
@@ -91,33 +106,89 @@ TYPES = (
             r"\bcombien de temps\b|\bcu[aá]nto tiempo\b|多久|多长时间",
         ),
         _any(
-            rf"{_AMOUNT}[\s-]*(?:{_UNITS})(?![^\W\d_])|[一二三四五六七八九十百千两半\d]+(?:个)?[秒分时天日周月年]",
+            rf"{_AMOUNT}[\s-]*(?:{_TIMES}|{_LENGTHS})(?![^\W\d_])|[一二三四五六七八九十百千两半\d]+(?:个)?[秒分时天日周月年]",
             _words("daily", "weekly", "monthly", "yearly", "always", "never", "ever", "until", "since"),
             _words("once", "twice", "every", "täglich", "wöchentlich", "jährlich", "bis"),
         ),
         0.7,
     ),
     _type(
+        "age",
+        r"\bhow old\b|\bwie alt\b|\bquel âge\b|\bqu[eé] edad\b|多大年纪|几岁",
+        rf"(?:\d|\b(?:{_NUMBER_WORD}))[\s-]*(?:{_TIMES})(?![^\W\d_])|\b[12]\d{{3}}\b|\d\s*岁|\b(?:aged|age|turned|born|geboren)\b",
+        0.7,
+    ),
+    _type(
+        "length",
+        _any(
+            r"\bhow (?:far|tall|deep|wide|thick)\b|\bwie (?:tief|breit|weit)\b",
+            _words("height", "depth", "width", "distance"),
+        ),
+        _any(
+            rf"{_AMOUNT}(?:\s+and a \w+|\s+\w+)?[\s-]*(?:{_LENGTHS})(?![^\W\d_])",
+            r"\d\s*[x×]\s*\d|\d\s*[\"'″′]",
+        ),
+        0.7,
+    ),
+    _type(
+        "weight",
+        _any(
+            r"\bhow heavy\b|\bwie schwer\b",
+            _words("weigh(?:s|ed)?", "weight", "wieg(?:t|en)", "p[eè]se(?:nt)?", "pesan?"),
+        ),
+        rf"{_AMOUNT}[\s-]*(?:{_WEIGHTS})(?![^\W\d_])",
+        0.7,
+    ),
+    _type(
+        "temperature",
+        _any(
+            r"\bhow (?:hot|warm|cold)\b|\bwie (?:warm|heiß|kalt)\b",
+            _words("temp[eé]ratur(?:es?|en|as?)?"),
+        ),
+        r"\d\s*°|\d\s*[CF]\b|\b(?:degrees?|grad|degrés?|grados?|celsius|fahrenheit)\b|度",
+        0.7,
+    ),
+    _type(
         "number",
         _any(
-            r"\bhow (?:many|much|far|old|tall|high|deep|wide|large|big)\b",
-            r"\bhow (?:heavy|fast|hot|warm|cold|thick|accurate)\b",
+            r"\bhow (?:many|much|high|large|big|fast|accurate)\b",
             r"\b(?:what|which) (?:\w+ )?(?:percent(?:age)?|number|amount|size|speed|value|sum|majority)\b",
-            _words("temperature", "weight", "size", "height", "depth", "width", "length", "speed"),
-            _words("capacity", "percentage", "distance"),
-            r"\bwie ?(?:viele?|hoch|groß|alt|weit|tief|breit|schwer|schnell|warm|heiß)\b",
+            _words("size", "length", "speed", "capacity", "percentage"),
+            r"\bwie ?(?:viele?|hoch|groß|schnell)\b",
             r"\bcombien\b|\bcu[aá]nt[oa]s?\b|\bquant[oaie]\b|多少|几[个年次岁只]|多[大高远重深]",
         ),
         _NUMBER,
         0.7,
     ),
     _type(
+        "year",
+        r"\b(?:what|which) year\b|\b(?:in )?welche[ms] jahr\b|\bquelle année\b|\bqu[eé] año\b|哪一?年",
+        r"\b[12]\d{3}\b|\d年|年代|世纪|\b(?:century|jahrhundert|siècle|siglo)\b",
+        0.7,
+    ),
+    _type(
+        "time",
+        _any(
+            r"\b(?:at )?what time\b|\bopening (?:hours|times)\b|\bwie viel uhr\b",
+            r"\bquelle heure\b|\bqu[eé] hora\b|几点",
+        ),
+        _any(
+            r"\d[:.]\d\d|\d\s?(?:am|pm|uhr|h|o'clock)\b|\d\s*[点时]",
+            r"\b(?:from|to|until|till|at|bis|ab|um|de|à|a) \d",
+            _words(
+                "noon", "midnight", "mittags?", "mitternacht", "midi", "minuit", "dawn", "dusk", "half past"
+            ),
+            _words(_DAYS),
+        ),
+        0.7,
+    ),
+    _type(
         "date",
         _any(
-            _OPENS + r"(?:when|since when|until when)\b|\bat what time\b|\bopening (?:hours|times)\b",
+            _OPENS + r"(?:when|since when|until when)\b",
             r"\b(?:what|which) (?:\w+ )?(?:year|date|day|month|time|century|decade)\b",
-            r"\bin welchem jahr\b|\b(?:seit |ab |bis )?wann\b|\bquand\b|\bà quelle heure\b",
-            r"\bcu[aá]ndo\b|\ba qu[eé] hora\b|\bquando\b|什么时候|哪一?年|何时|几月|几点|哪天|いつ",
+            r"\b(?:seit |ab |bis )?wann\b|\bquand\b",
+            r"\bcu[aá]ndo\b|\bquando\b|什么时候|何时|几月|哪天|いつ",
         ),
         _any(
             r"\b[12]\d{3}\b|\b\d{1,2}(?:st|nd|rd|th)\b|\b\d{1,2}[:.]\d{2}\b|\b\d{1,2}\s?(?:am|pm|uhr|h)\b",

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ragchat.offline.answer_types import AnswerType, answer_type
-from ragchat.offline.words import content_words, index_terms, is_general
+from ragchat.offline.words import content_words, folded, index_terms, is_general
 from ragconfig.text_rules import MAX_QUERY_CHARACTERS
 
 # The weight, from memory, of a word that no passage contains.
@@ -56,6 +57,8 @@ class Question:
     words: Sequence[Word]
     carried: Sequence[Word]
     type: AnswerType | None
+    asks: str = ""  # the word that asks for the type, as written: "cost", "how old"
+    numbered: Sequence[tuple[str, str]] = ()  # things named by their numbers: ("room", "3")
 
     @classmethod
     def of(cls, question: str, query: str = "", weights: Mapping[str, float] | None = None) -> Question:
@@ -69,7 +72,8 @@ class Question:
         words = _weighed(asked.asks.sub(" ", question) if asked else question, weights or {})
         known = {word.terms for word in _weighed(question, {})}
         carried = [word for word in _weighed(query, weights or {}) if word.terms not in known]
-        return cls(words, carried, asked)
+        asks = [match.group().strip() for match in asked.asks.finditer(question)] if asked else []
+        return cls(words, carried, asked, asks[-1] if asks else "", _numbered(question))
 
     @classmethod
     def named(cls, name: str, weights: Mapping[str, float] | None = None) -> Question:
@@ -81,9 +85,26 @@ class Question:
         """Those of all words, also of earlier questions."""
         return frozenset[str]().union(*(word.terms for word in (*self.words, *self.carried)))
 
-    def is_expected(self, text: str) -> bool:
-        """Whether a text holds a value of the type that is asked for, if any is."""
-        return self.type is None or self.type.has.search(text) is not None
+    def is_expected(self, text: str, *, is_bare: bool = False) -> bool:
+        """Whether a text holds a value of the type that is asked for, if any is.
+
+        `is_bare`: the text is a row of a table or a setting, whose values may have no unit.
+        """
+        if self.type is None or self.type.has.search(text):
+            return True
+        return is_bare and self.type.is_certain and any(map(str.isdigit, text))
+
+    def names_another(self, text: str) -> list[str]:
+        """The numbers of things that the question names and the text does not, though it names others.
+
+        "Room 3" is not in a text that has only a room 2.
+        """
+        lacking = []
+        for thing, number in self.numbered:
+            found = re.findall(rf"\b{re.escape(thing)}\W{{1,3}}(\d+)\b", text, re.IGNORECASE)
+            if found and number not in found:
+                lacking.append(number)
+        return lacking
 
     def coverage(self, terms: frozenset[str], *, is_expected: bool) -> float:
         """The share, by weight, that a text with these terms holds, in [0, 1]."""
@@ -93,9 +114,14 @@ class Question:
             weight += self.type.weight
         return held / weight if weight else float(is_expected)
 
-    def missing(self, terms: frozenset[str]) -> list[str]:
-        """The telling words, as written, that a text with these terms does not hold."""
-        return [word.text for word in self.words if not word.is_general and not word.is_in(terms)]
+    def missing(self, terms: frozenset[str], *, is_expected: bool = True) -> list[str]:
+        """The telling words, as written, that a text with these terms does not hold.
+
+        Unless `is_expected`, the text has no value of the type that is asked for, and the word that asks for
+        it is missing, too.
+        """
+        missing = [word.text for word in self.words if not word.is_general and not word.is_in(terms)]
+        return missing if is_expected or not self.asks else [*missing, self.asks]
 
     def lacks_exact(self, terms: frozenset[str]) -> bool:
         """Whether a text with these terms lacks a number or a code of the question."""
@@ -108,11 +134,18 @@ def share(words: Sequence[Word], terms: frozenset[str]) -> float:
     return held / (sum(word.weight for word in words) or 1.0)
 
 
+def _numbered(question: str) -> list[tuple[str, str]]:
+    """The content words that a whole number follows, each with its number."""
+    pairs = re.findall(r"([^\W\d_]{2,}) (\d+)(?![\w.,:/-]*\w)", question)
+    return [(word, number) for word, number in pairs if content_words(word)]
+
+
 def _weighed(text: str, weights: Mapping[str, float]) -> list[Word]:
     """The content words of a text, each stem once."""
     found: dict[frozenset[str], Word] = {}
     for word in content_words(text):
-        weight, general = weights.get(word.lower(), USUAL_WEIGHT), is_general(word)
+        known = [weights[part] for part in re.findall(r"\w+", folded(word)) if part in weights]
+        weight, general = max(known, default=USUAL_WEIGHT), is_general(word)
         if general:
             weight *= GENERAL_FACTOR
         elif weight >= UNKNOWN_WEIGHT:

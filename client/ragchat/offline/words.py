@@ -19,6 +19,8 @@ from ragconfig.text_rules import UNSPACED
 _WORD = re.compile(rf"[{UNSPACED}]+|[^\W_{UNSPACED}]+(?:['’.,-](?=[^\W_{UNSPACED}])[^\W_{UNSPACED}]+)*")
 _PART_END = re.compile(r"(?<=[a-z\d])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _UNSPACED_RUN = re.compile(f"[{UNSPACED}]+")
+# l'eau, d'Anna, qu'elle: an elided word before the one that counts.
+_ELIDED = re.compile(r"(?:[cdjlmnst]|qu|jusqu|lorsqu|puisqu)['’](?=[^\W\d_]{2})", re.IGNORECASE)
 
 # Function words, question words and pronouns of English, German, French, Spanish, Italian, Dutch, Portuguese.
 # One set: the language of a question is not known.
@@ -47,11 +49,12 @@ während zu zum zur zwar zwischen über bitte nenne sag zeig
 est et eu eux il ils j je l la le les leur leurs lui là ma mais mes moi mon même ne ni nos notre nous n
 ont ou où par pas pourquoi qu quand que quel quelle quelles quels qui quoi sa sans se ses si
 sont sur ta te tes toi tu un une vos votre vous y ça c d s t m était étaient être a-t-il combien
+est-ce qu'est-ce
 al algo algunos ante antes como con contra cual cuál cuáles cuando cuándo cuánto cuántos cuánta de del
 desde donde dónde durante el él ella ellas ellos en entre eran es esa ese eso esta está este esto
 estos fue fueron ha había hay la las le les lo los más mi mis muy nada ni no nos o otro para pero por
 porque qué que quien quién quiénes se ser si sí sin sobre su sus también te tiene todo tu un una uno
-unos y ya
+unos y ya cada cómo
 ai alla anche che chi ci con cosa cui da dal dalla degli dei del della delle di dove e ed erano
 fu gli ha hanno i il in io l la le lei lo loro ma mi nel nella non o perché più quale quali quando
 quanti quanto questa questo se si sono sta su sua sue sul sulla suo tra un una uno
@@ -81,9 +84,9 @@ know known think thought work works according really already currently present p
 new mean means meant show shows beginning begin began start started let set possible able kind sort type
 list give gives belong include included apply deal two first last
 heißt nennt machen macht gemacht gehen geht ging kommen kommt kam bedeutet zeigt zeigen braucht brauchen
-neue neuer neues neuen gewählt genannt aktuell eigentlich bekommen bekommt
-appelle veut dire faire fait faut mettre va aller vient signifie nouveau nouvelle
-llama hacer hace hizo significa quiere decir nuevo nueva poner están
+neue neuer neues neuen gewählt genannt aktuell eigentlich hat hast bedeuten bedeutet bekommen bekommt
+appelle appelait veut dire faire fait faut mettre va aller vient signifie nouveau nouvelle
+llama llamaba hacer hace hizo significa quiere decir nuevo nueva poner están
 """
 _FUNCTION_RUNS = re.compile("|".join(sorted(_FUNCTION_RUN_PARTS.split(), key=len, reverse=True)))
 _STOP = frozenset(_FUNCTION_WORDS.split())
@@ -104,7 +107,7 @@ def word_count(text: str) -> int:
 def content_words(text: str) -> list[str]:
     """The content words of a text, in order and as written."""
     found: list[str] = []
-    for word in _WORD.findall(text):
+    for word in _WORD.findall(_ELIDED.sub(" ", text)):
         if _UNSPACED_RUN.fullmatch(word):
             found += [part for part in _FUNCTION_RUNS.split(word) if part]
         elif word.lower().replace("’", "'") not in _STOP:
@@ -122,7 +125,7 @@ def index_terms(text: str) -> list[str]:
         if _UNSPACED_RUN.fullmatch(word):
             found += [word[i : i + 2] for i in range(len(word) - 1)] or [word]
         else:
-            found += [stem(_folded(part).removesuffix("'s")) for part in (word, *_parts(word))]
+            found += [stem(folded(part).removesuffix("'s")) for part in (word, *_parts(word))]
     return found
 
 
@@ -132,9 +135,9 @@ def _parts(word: str) -> list[str]:
     return parts if len(parts) > 1 else []
 
 
-def _folded(word: str) -> str:
+def folded(word: str) -> str:
     """In lower case and without accents: people leave them out."""
-    word = word.lower().replace("’", "'")
+    word = word.casefold().replace("’", "'")
     if word.isascii():
         return word
     return "".join(sign for sign in unicodedata.normalize("NFKD", word) if not unicodedata.combining(sign))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ragmemory.search.index.ascending import distinct, is_among
 from ragmemory.search.ranking import Scored, fuse, pair_scores, relevance, without_duplicates
-from ragmemory.search.spelling import corrected, is_correctable
+from ragmemory.search.spelling import candidates, is_correctable
 from ragmemory.text.analysis import (
     STOP_WORDS,
     has_content_words,
@@ -51,18 +51,22 @@ class Retriever:
         index = self.index.bm25
         return [max((index.rarity(term) for term in terms(stems(word))), default=0.0) for word in words]
 
-    def corrections(self, words: list[str], is_common: Callable[[str], bool]) -> dict[str, str]:
-        """The words that no chunk contains, and a similar word that some do; common words are not errors."""
+    def corrections(self, words: list[str], is_common: Callable[[str], bool]) -> dict[str, list[str]]:
+        """The words that no chunk contains, and similar ones whose stems some do, the most frequent first.
+
+        Common words are not errors.
+        """
         index = self.index.bm25
 
         def frequencies(words: Sequence[str]) -> list[int]:
-            counts: list[int] = index.frequencies(stemmer().stemWords(words)).tolist()
-            return [0 if word in STOP_WORDS else count for word, count in zip(words, counts, strict=True)]
+            stems = stemmer().stemWords(words)
+            counts: list[int] = index.frequencies(stems).tolist()
+            stop = [word in STOP_WORDS or stem in STOP_WORDS for word, stem in zip(words, stems, strict=True)]
+            return [0 if is_stop else count for is_stop, count in zip(stop, counts, strict=True)]
 
         doubtful = [word for word in words if is_correctable(word) and not is_common(word)]
         unknown = [word for word, count in zip(doubtful, frequencies(doubtful), strict=True) if not count]
-        found = ((word, corrected(word, frequencies)) for word in unknown)
-        return {word: correction for word, correction in found if correction}
+        return {word: found for word in unknown if (found := candidates(word, frequencies))}
 
     def missing(self, words: list[str], chunk_ids: Sequence[int]) -> list[str]:
         """The words that none of these chunks contains, their titles and headings included."""

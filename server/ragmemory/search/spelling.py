@@ -1,7 +1,7 @@
 """Correct misspelt words of a query by the words of this memory (Norvig 2007). Pure.
 
 Only words that memory has never seen are corrected, by one edit: a letter deleted, inserted, replaced, or
-transposed with the next. Most typing errors are one edit. The most frequent word of memory is taken.
+transposed with the next. Most typing errors are one edit.
 """
 
 from __future__ import annotations
@@ -12,6 +12,10 @@ from string import ascii_lowercase
 # Shorter words have too many neighbours, longer ones are not words.
 MIN_LETTERS = 4
 MAX_LETTERS = 24
+# In a shorter word, another letter mostly makes another word (tuner, toner), and so does another ending
+# (scarf, scar). There a letter may only be left out, doubled, put in or transposed inside the word.
+MIN_LETTERS_REPLACED = 7
+MAX_CANDIDATES = 5
 
 
 def is_correctable(word: str) -> bool:
@@ -19,23 +23,26 @@ def is_correctable(word: str) -> bool:
     return MIN_LETTERS <= len(word) <= MAX_LETTERS and word.isascii() and word.isalpha()
 
 
-def corrected(word: str, frequencies: Callable[[Sequence[str]], Sequence[int]]) -> str | None:
-    """The most frequent word that is one edit away; None if memory has none.
+def candidates(word: str, frequencies: Callable[[Sequence[str]], Sequence[int]]) -> list[str]:
+    """The most frequent words that are one edit away, the most frequent first.
 
     `frequencies` gives the number of chunks that contain each of some words.
     """
-    candidates = sorted(edits(word))
-    counts = frequencies(candidates)
-    best = max(range(len(candidates)), key=lambda place: counts[place])
-    return candidates[best] if counts[best] else None
+    found = sorted(edits(word))
+    counted = [(count, other) for count, other in zip(frequencies(found), found, strict=True) if count]
+    counted.sort(key=lambda pair: -pair[0])
+    return [other for _, other in counted[:MAX_CANDIDATES]]
 
 
 def edits(word: str) -> set[str]:
-    """All strings that are one edit away, with the same first letter: few errors are made there."""
-    first, rest = word[0], word[1:]
+    """The strings that are one plausible edit away, with the same first letter: few errors are made there."""
+    is_long = len(word) >= MIN_LETTERS_REPLACED
+    first, rest, end = (word[0], word[1:], "") if is_long else (word[0], word[1:-1], word[-1])
     splits = [(rest[:place], rest[place:]) for place in range(len(rest) + 1)]
     left_out = {head + tail[1:] for head, tail in splits if tail}
     swapped = {head + tail[1] + tail[0] + tail[2:] for head, tail in splits if len(tail) > 1}
-    replaced = {head + letter + tail[1:] for head, tail in splits if tail for letter in ascii_lowercase}
     put_in = {head + letter + tail for head, tail in splits for letter in ascii_lowercase}
-    return {first + ending for ending in left_out | swapped | replaced | put_in} - {word}
+    found = left_out | swapped | put_in
+    if is_long:
+        found |= {head + letter + tail[1:] for head, tail in splits if tail for letter in ascii_lowercase}
+    return {first + ending + end for ending in found} - {word}

@@ -294,7 +294,7 @@ class IndexSync:
         except DamagedFile:  # The search that follows raises it again.
             return [1.0] * len(words)
 
-    def corrections(self, words: list[str], is_common: Callable[[str], bool]) -> dict[str, str]:
+    def corrections(self, words: list[str], is_common: Callable[[str], bool]) -> dict[str, list[str]]:
         """Corrections of misspelt words; see `Retriever.corrections`."""
         try:
             return Retriever(self._index).corrections(words, is_common) if self._index else {}

@@ -197,6 +197,17 @@ class Store(MemoryFile):
         )
         return {row[0] for row in rows}
 
+    async def with_words(self, candidates: Mapping[str, Sequence[str]]) -> dict[str, str]:
+        """For each key the first candidate that is a word of any chunk, not only a form of its stem."""
+        chosen: dict[str, str] = {}
+        for word, others in candidates.items():
+            for other in others:
+                sql = "SELECT 1 FROM fulltext WHERE fulltext MATCH ? LIMIT 1"
+                if await self._read(sql, [fulltext_query([other], [])]):
+                    chosen[word] = other
+                    break
+        return chosen
+
     async def hits(self, scores: dict[int, float]) -> tuple[list[Hit], MemoryDamaged | None]:
         """The chunks with these ids in this order; a chunk that was removed in the meantime is left out.
 

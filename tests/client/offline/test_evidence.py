@@ -33,6 +33,28 @@ def test_words_that_ask_for_a_type_are_not_searched_in_the_answer() -> None:
     asked = Question.of("How much does the projector cost?")
     assert [word.text for word in asked.words] == ["projector"]
     assert asked.missing(terms("projector")) == []
+    assert asked.missing(terms("projector"), is_expected=False) == ["cost"]
+
+
+def test_the_value_of_a_row_or_a_setting_may_have_no_unit() -> None:
+    asked = Question.of("How much does the projector cost?")
+    assert not asked.is_expected("| projector | 90 |")
+    assert asked.is_expected("| projector | 90 |", is_bare=True)
+    assert not asked.is_expected("| projector | grey |", is_bare=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "another"),
+    [("The lamp of room 2.", ["3"]), ("Rooms 2 and 3, room 3.", []), ("3 rooms.", []), ("Room 3.", [])],
+)
+def test_a_thing_with_another_number_is_another_thing(text: str, another: list[str]) -> None:
+    assert Question.of("What is in room 3?").names_another(text) == another
+
+
+def test_words_with_accents_and_codes_have_the_weights_of_their_parts() -> None:
+    weights = {"hohe": 0.4, "hs": 0.9, "44": 0.3}
+    asked = Question.of("Höhe HS-44", "Höhe HS-44", weights)
+    assert [word.weight for word in asked.words] == [0.4, 0.9]
 
 
 def test_words_of_earlier_questions_are_apart() -> None:

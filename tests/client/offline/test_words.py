@@ -45,6 +45,10 @@ def test_scripts_without_spaces_are_recognised() -> None:
     assert not is_unspaced("What does 首都 mean in English?")
 
 
+def test_words_come_without_what_is_elided_before_them() -> None:
+    assert content_words("Quelle est l'altitude d’Annecy ?") == ["altitude", "Annecy"]
+
+
 def test_accents_and_case_make_no_difference() -> None:
     assert index_terms("Élevé") == index_terms("eleve")
 
