@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import msgspec
-from msgspec import Struct, field
+from msgspec import UNSET, Struct, UnsetType, field
 
 from ragchat.quotes import quoted_lines
 
@@ -39,7 +39,7 @@ class Hit(Struct, frozen=True):
     text: str
     metadata: dict[str, Any] = field(default_factory=dict)
     context: str = ""  # the header of the table that `text` continues; "" if it needs none
-    rerank_score: float | None = None  # in [0, 1], by which hits are ordered if there is a reranker
+    rerank_score: float | UnsetType = UNSET  # in [0, 1]; by it hits are ordered, if there is a reranker
 
     @property
     def full_text(self) -> str:

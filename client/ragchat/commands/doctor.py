@@ -43,6 +43,13 @@ PROJECT_NAME = re.compile(r"[\w.-]+")  # the `anyio` of `anyio>=4.9`
 LEAST_ROOM = 200_000_000
 # A slow server is not a fault; a server that does not answer for this long is one.
 SERVER_SECONDS = 60.0
+# The mean nDCG@10 over cranfield, squad, cosqa, locomo, xquad_en, cisi and npl, fused with BM25: .578 with
+# the built-in vectors, .605 with all-MiniLM-L6-v2; for code (cosqa) .429 and .520. With an earlier ranking.
+BETTER_EMBEDDER = (
+    'A larger model finds more that is said in other words: embedder.kind = "fastembed" (README, "A better '
+    'embedder"). On seven judged collections a small one raised nDCG@10 from .58 to .61, for code from .43 '
+    "to .52."
+)
 PROBE = "A sentence that `ragchat doctor` stores and finds."
 
 
@@ -218,9 +225,15 @@ async def memory_server(settings: Settings, config_file: Path | None) -> AsyncIt
     if found.notice:
         yield Check("embedder", "fault", found.notice)
     elif stats.documents:
-        yield Check("embedder", "ok", stats.embedder)
+        yield embedded_with(stats.embedder)
     else:
         yield await embedder(settings, config_file)
+
+
+def embedded_with(identity: str, remark: str = "") -> Check:
+    """The embedder works; if it is the built-in one, what a better one would bring."""
+    hint = BETTER_EMBEDDER if identity.startswith("local:") else ""
+    return Check("embedder", "ok", f"{identity}{remark}", hint)
 
 
 async def embedder(settings: Settings, config_file: Path | None) -> Check:
@@ -228,6 +241,8 @@ async def embedder(settings: Settings, config_file: Path | None) -> Check:
     if settings.tables["memory"]["read_only"]:
         kind = settings.tables["embedder"]["kind"]
         return Check("embedder", "warning", f"{kind}, not tested: memory is empty and read-only")
+    if settings.tables["embedder"]["kind"] == "fastembed":
+        return await fastembedder(settings, config_file)
     with TemporaryDirectory(prefix="ragchat-doctor-", ignore_cleanup_errors=True) as folder:
         table = {**settings.tables["memory"], "path": str(Path(folder) / "memory.db")}
         apart = structs.replace(settings, tables={**settings.tables, "memory": table})
@@ -243,7 +258,20 @@ async def embedder(settings: Settings, config_file: Path | None) -> Check:
             return Check("embedder", "fault", str(error), error.hint)
     if found.notice or not found.hits:
         return Check("embedder", "fault", found.notice or "a stored text was not found")
-    return Check("embedder", "ok", f"{stats.embedder} (tested in a temporary memory)")
+    return embedded_with(stats.embedder, " (tested in a temporary memory)")
+
+
+async def fastembedder(settings: Settings, config_file: Path | None) -> Check:
+    """Compare two texts: to store one would download the model."""
+    try:
+        with anyio.fail_after(SERVER_SECONDS):
+            async with open_memory(settings, config_file) as memory:
+                await memory.similarities(PROBE, [PROBE])
+    except TimeoutError:
+        return Check("embedder", "fault", f"does not answer within {SERVER_SECONDS:g} s")
+    except RagChatError as error:
+        return Check("embedder", "fault", str(error), error.hint)
+    return Check("embedder", "ok", "fastembed: the model is loaded")
 
 
 async def model(settings: Settings) -> Check:

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 # Pairs that are scored at a time: more are no faster on a processor, and take more memory.
 BATCH = 8
+# How long a query waits for a model to be loaded. A download takes longer, and is not waited for.
+LOADING_SECONDS = 5.0
 # For so long after a failure, nothing is tried.
 DOWN_SECONDS = 30.0
 
@@ -59,8 +61,8 @@ class CrossEncoder(Protocol):
 class Reranker:
     """`cache` is the folder of downloaded models.
 
-    The first query starts to load the model in the background, and to download it if need be. Queries wait
-    for it within their deadline; the process does not wait for it when it ends.
+    The first query starts to load the model in the background, and to download it if need be. It waits a
+    little for that, before its deadline begins; the process does not wait for it when it ends.
     """
 
     def __init__(self, settings: RerankerSettings, cache: Path) -> None:
@@ -82,19 +84,19 @@ class Reranker:
         texts = [
             "\n".join([*passage_names(hit.title, hit.heading), hit.context + hit.text]) for hit in judged
         ]
+        model = await self._loaded()
         with anyio.move_on_after(self.settings.deadline_seconds) as deadline:
-            scores = await self._scores(query, texts)
+            scores = await self._scores(model, query, texts)
         if deadline.cancelled_caught:
-            raise self._late()
+            reason = f"it took longer than {self.settings.deadline_seconds:g} s"
+            raise RerankerUnavailable(self.settings.model, reason, "Raise reranker.deadline_seconds.")
         scored = sorted(
             zip(scores, judged, strict=True), key=lambda pair: (pair[1].chunk_id not in first, -pair[0])
         )
         ordered = [*(replace(hit, rerank_score=score) for score, hit in scored), *rest]
         return [replace(hit, rank=rank) for rank, hit in enumerate(ordered, 1)]
 
-    async def _scores(self, query: str, texts: Sequence[str]) -> list[float]:
-        model = await self._loaded()
-
+    async def _scores(self, model: CrossEncoder, query: str, texts: Sequence[str]) -> list[float]:
         def score() -> list[float]:
             with using_fastembed():
                 return [logistic(value) for value in model.rerank(query, texts, BATCH)]
@@ -113,22 +115,15 @@ class Reranker:
             # A thread of its own: a download must not keep the process from ending.
             self._loading = threading.Thread(target=self._load, name="reranker", daemon=True)
             self._loading.start()
-        if self._loading is not None and self._model is None:
-            join = partial(self._loading.join, self.settings.deadline_seconds)
+            # Only the query that started it waits.
+            join = partial(self._loading.join, LOADING_SECONDS)
             await to_thread.run_sync(join, abandon_on_cancel=True)
         if self._failure is not None:
             raise RerankerUnavailable(self.settings.model, self._failure.reason, self._failure.hint)
         if self._model is None:
-            raise self._late()
+            reason = "it is being loaded or downloaded"
+            raise RerankerUnavailable(self.settings.model, reason, "Later questions will find it ready.")
         return self._model
-
-    def _late(self) -> RerankerUnavailable:
-        if self._model is None:
-            reason, hint = "it is being loaded or downloaded", "Later questions will find it ready."
-        else:
-            reason = f"it took longer than {self.settings.deadline_seconds:g} s"
-            hint = "Raise reranker.deadline_seconds."
-        return RerankerUnavailable(self.settings.model, reason, hint)
 
     def _load(self) -> None:
         try:

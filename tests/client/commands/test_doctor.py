@@ -74,3 +74,8 @@ def test_a_disk_that_is_almost_full_is_a_warning_that_says_how_much_is_needed(
 
 def test_python_sqlite_and_terminal_are_seen() -> None:
     assert [check.status for check in (doctor.python(), doctor.sqlite(), doctor.terminal())] == ["ok"] * 3
+
+
+def test_what_a_better_embedder_brings_is_said_of_the_built_in_one_only() -> None:
+    assert "fastembed" in doctor.embedded_with("local:wordllama-l2-256").hint
+    assert doctor.embedded_with("fastembed:bge-small-en-v1.5").hint == ""

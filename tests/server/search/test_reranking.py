@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +66,7 @@ async def test_passages_with_the_quoted_words_stay_before_the_others(model: Path
     assert [one.text for one in found[:2]] == ["mat", "automobile"]
 
 
-async def test_a_deadline_ends_the_wait_and_the_model_is_ready_later(
+async def test_a_download_is_not_waited_for_and_the_model_is_ready_later(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     may_load, load = anyio.Event(), reranking.load
@@ -76,13 +77,31 @@ async def test_a_deadline_ends_the_wait_and_the_model_is_ready_later(
 
     token = anyio.lowlevel.current_token()
     monkeypatch.setattr(reranking, "load", slow)
-    reranker = reranker_of(model, tmp_path, seconds=0.1)
-    with pytest.raises(RerankerUnavailable, match="being loaded or downloaded"):
-        await reranker.rerank("car", HITS, set())
+    monkeypatch.setattr(reranking, "LOADING_SECONDS", 0.01)
+    reranker = reranker_of(model, tmp_path)
+    for _ in range(2):
+        with pytest.raises(RerankerUnavailable, match="being loaded or downloaded"):
+            await reranker.rerank("car", HITS, set())
     may_load.set()
-    patient = reranker_of(model, tmp_path)
-    reranker.settings = patient.settings
+    [loading] = [thread for thread in threading.enumerate() if thread.name == "reranker"]
+    await anyio.to_thread.run_sync(loading.join)
     assert (await reranker.rerank("car", HITS, set()))[0].text == "automobile"
+
+
+async def test_a_model_that_is_slow_is_not_waited_for_beyond_the_deadline(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    may_score = threading.Event()
+
+    class Slow:
+        def rerank(self, *_: object) -> list[float]:
+            may_score.wait()
+            return []
+
+    monkeypatch.setattr(reranking, "load", lambda *_: Slow())
+    with pytest.raises(RerankerUnavailable, match=r"longer than 0\.05 s"):
+        await reranker_of(model, tmp_path, seconds=0.05).rerank("car", HITS, set())
+    may_score.set()
 
 
 async def test_a_model_that_cannot_be_loaded_is_not_tried_again_at_once(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from msgspec import UNSET
 from rich.table import Table
 from rich.text import Text
 
@@ -69,7 +70,7 @@ def _candidates(candidates: list[Candidate]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="heading")
     table.add_column("", justify="right", no_wrap=True)
     table.add_column("score", justify="right", no_wrap=True)
-    is_reranked = any(candidate.hit.rerank_score is not None for candidate in candidates)
+    is_reranked = any(candidate.hit.rerank_score is not UNSET for candidate in candidates)
     if is_reranked:
         table.add_column("reranked", justify="right", no_wrap=True)
     table.add_column("passage", overflow="fold")
@@ -91,7 +92,7 @@ def _candidates(candidates: list[Candidate]) -> Table:
 
 
 def _rerank_score(hit: Hit) -> str:
-    return "" if hit.rerank_score is None else f"{hit.rerank_score:.2f}"
+    return f"{hit.rerank_score:.2f}" if isinstance(hit.rerank_score, float) else ""
 
 
 def _passages(trace: Trace) -> str:

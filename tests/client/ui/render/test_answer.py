@@ -248,6 +248,17 @@ def test_why_tells_the_whole_story_of_an_answer() -> None:
         assert piece in shown
 
 
+def test_why_shows_by_what_passages_were_reordered() -> None:
+    out, file = terminal(100)
+    first, *others = TURN.trace.candidates
+    reranked = structs.replace(first, hit=structs.replace(first.hit, rerank_score=0.87))
+    trace = structs.replace(TURN.trace, candidates=[reranked, *others])
+    out.print(*why(structs.replace(TURN, trace=trace)), sep="\n")
+    shown = " ".join(file.shown.split())
+    assert "score reranked passage" in shown
+    assert "[1] 0.91 0.87 /notes/1.md:1" in shown
+
+
 def test_why_fits_a_narrow_terminal() -> None:
     out, file = terminal(32, rows=60)
     out.print(*why(TURN), sep="\n")
