@@ -1,4 +1,7 @@
-"""Facts of an answer that the cited passages do not contain."""
+"""Facts of an answer that the cited passages do not contain.
+
+Covers `number_words`.
+"""
 
 from __future__ import annotations
 
