@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 OUTPUT = {
     "citation": "bold cyan",
     "markdown.citation": "bold cyan",
+    "markdown.match": "bold",
     "source": "default",
     "score": "dim",
     "heading": "dim",

@@ -24,6 +24,7 @@ from ragchat.types import (
     ToolStarted,
     Turn,
 )
+from ragchat.ui.render.highlight import Highlight
 from ragchat.ui.render.sources import plain_sources, sources
 from ragchat.ui.render.stream import AnswerStream
 
@@ -77,7 +78,8 @@ class AnswerView:
 
     def _show_event(self, event: Event) -> None:
         match event:
-            case Retrieving():
+            case Retrieving(query):
+                self._stream.highlight = Highlight(query)
                 self._spinner.wait("Looking in memory")
             case Retrieved():
                 self._spinner.wait("Thinking")

@@ -1,4 +1,4 @@
-"""Markdown as the chat shows it: rich's, with styled citations and plain headings."""
+"""Markdown as the chat shows it: rich's, with styled citations and matches, and plain headings."""
 
 from __future__ import annotations
 
@@ -16,9 +16,13 @@ from rich.segment import Segment
 from rich.syntax import Syntax
 from rich.table import Table
 
+from ragchat.ui.render.highlight import Highlight
+
 CITATION = re.compile(r"(\[\d{1,3}\])")
 # Colours of the terminal's own palette, so that code is readable on light and dark backgrounds.
 CODE_THEME = "ansi_dark"
+_OUTSIDE = Highlight("")
+_QUOTATIONS = ("blockquote_", "tbody_")
 
 
 def markdown_parser() -> MarkdownIt:
@@ -37,9 +41,23 @@ class _LeftHeading(Heading):
 class _TightCode(CodeBlock):
     """Code without blank lines around it: the stream puts one between blocks."""
 
+    highlight = _OUTSIDE
+
+    @classmethod
+    def create(cls, markdown: RichMarkdown, token: Token) -> _TightCode:
+        block = cls(token.info.partition(" ")[0] or "text", markdown.code_theme)
+        # Code that is quoted without a model names no language.
+        if isinstance(markdown, Markdown) and not token.info:
+            block.highlight = markdown.highlight
+        return block
+
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         code = str(self.text).rstrip()
-        yield Syntax(code, self.lexer_name, theme=self.theme, word_wrap=True, padding=(0, 1))
+        syntax = Syntax(code, self.lexer_name, theme=self.theme, word_wrap=True, padding=(0, 1))
+        for number, line in enumerate(code.split("\n"), start=1):
+            for start, end in self.highlight.spans(line):
+                syntax.stylize_range("markdown.match", (number, start), (number, end))
+        yield syntax
 
 
 class _TightTable(TableElement):
@@ -53,7 +71,7 @@ class _TightTable(TableElement):
 
 
 class Markdown(RichMarkdown):
-    """`text` must be sanitized (`ragchat.sanitize`)."""
+    """`text` must be sanitized (`ragchat.sanitize`). What `highlight` finds in quotations stands out."""
 
     elements: ClassVar[dict[str, type[MarkdownElement]]] = {
         **RichMarkdown.elements,
@@ -62,15 +80,19 @@ class Markdown(RichMarkdown):
         "code_block": _TightCode,
         "table_open": _TightTable,
     }
-    inlines = RichMarkdown.inlines | {"citation"}
+    inlines = RichMarkdown.inlines | {"citation", "match"}
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, highlight: Highlight = _OUTSIDE) -> None:
         # Show the address of a link: a model's text must not hide it behind a friendly word.
         super().__init__("", code_theme=CODE_THEME, hyperlinks=False)
+        self.highlight = highlight
         self.parsed = markdown_parser().parse(text)
+        quotations = 0  # open block quotations and tables
         for token in self.parsed:
+            quotations += token.nesting if token.type.startswith(_QUOTATIONS) else 0
             if token.children:
-                token.children = [part for child in token.children for part in _with_citations(child)]
+                within = highlight if quotations else _OUTSIDE
+                token.children = [part for child in token.children for part in _styled(child, within)]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Drop the blank line that rich puts before a leading list or quotation."""
@@ -81,15 +103,23 @@ def _is_line_end(part: object) -> bool:
     return isinstance(part, Segment) and part.text == "\n"
 
 
-def _with_citations(token: Token) -> Iterator[Token]:
-    """Split a text token so that each `[n]` is in a styled span."""
+def _styled(token: Token, highlight: Highlight) -> Iterator[Token]:
+    """Split a text token so that each `[n]`, and each word that stands out, is in a styled span."""
     if token.type != "text":
         yield token
         return
     for part in CITATION.split(token.content):
         if CITATION.fullmatch(part):
-            yield Token("citation_open", "citation", 1)
-            yield Token("text", "", 0, content=part)
-            yield Token("citation_close", "citation", -1)
-        elif part:
-            yield Token("text", "", 0, content=part)
+            yield from _span("citation", part)
+        else:
+            for words, stands_out in highlight.parts(part):
+                if stands_out:
+                    yield from _span("match", words)
+                elif words:
+                    yield Token("text", "", 0, content=words)
+
+
+def _span(style: str, text: str) -> Iterator[Token]:
+    yield Token(f"{style}_open", style, 1)
+    yield Token("text", "", 0, content=text)
+    yield Token(f"{style}_close", style, -1)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from rich.live import Live
 
 from ragchat.sanitize import sanitize
+from ragchat.ui.render.highlight import Highlight
 from ragchat.ui.render.markdown import Markdown, markdown_parser
 
 if TYPE_CHECKING:
@@ -25,11 +26,13 @@ class AnswerStream:
     """`feed` takes text, which is drawn from the event loop; `finish` prints the rest.
 
     If `animated` is false, a block is printed when it is finished and nothing is redrawn. A pipe gets the
-    text as the model wrote it, which is what other programs can use.
+    text as the model wrote it, which is what other programs can use. What `highlight` finds in quotations
+    stands out on a terminal.
     """
 
     def __init__(self, console: Console, *, animated: bool) -> None:
         self._console = console
+        self.highlight = Highlight("")
         self._rest = ""
         self._printed = False
         self._live = _make_live(self, console) if animated else None
@@ -70,7 +73,7 @@ class AnswerStream:
         if self._printed:
             self._console.print()
         text = text.strip("\n")
-        self._console.print(Markdown(text) if self._console.is_terminal else text)
+        self._console.print(Markdown(text, self.highlight) if self._console.is_terminal else text)
         self._printed = True
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
@@ -79,7 +82,7 @@ class AnswerStream:
 
         if not self._rest.strip():
             return
-        lines = console.render_lines(Markdown(self._rest.strip("\n")), options, pad=False)
+        lines = console.render_lines(Markdown(self._rest.strip("\n"), self.highlight), options, pad=False)
         if self._printed:
             lines.insert(0, [])
         for line in lines[-max(1, console.height - _ROWS_KEPT_FREE) :]:

@@ -1,0 +1,47 @@
+"""The telling words of a question in a quotation. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cached_property
+
+from ragchat.offline.words import content_words, index_terms, is_general
+from ragconfig.text_rules import UNSPACED
+
+# A run of a script without spaces, or a word; an identifier is one word.
+_WORD = re.compile(rf"(?P<run>[{UNSPACED}]+)|[^\W{UNSPACED}]+")
+
+
+class Highlight:
+    """Finds the words of a question in texts, also inflected, and as parts of identifiers."""
+
+    def __init__(self, question: str) -> None:
+        self._question = question
+
+    @cached_property
+    def _terms(self) -> frozenset[str]:
+        telling = (word for word in content_words(self._question) if not is_general(word))
+        return frozenset(term for word in telling for term in index_terms(word))
+
+    def spans(self, text: str) -> Iterator[tuple[int, int]]:
+        """Where such words begin and end, in order."""
+        for found in _WORD.finditer(text):
+            if not found["run"]:
+                if not self._terms.isdisjoint(index_terms(found.group())):
+                    yield found.span()
+                continue
+            covered = found.start()
+            for place in range(found.start(), found.end()):
+                if text[place : place + 2] in self._terms and place + 2 > covered:
+                    yield max(place, covered), min(place + 2, found.end())
+                    covered = place + 2
+
+    def parts(self, text: str) -> Iterator[tuple[str, bool]]:
+        """The text in parts, each with whether it stands out."""
+        end = 0
+        for start, stop in self.spans(text):
+            yield text[end:start], False
+            yield text[start:stop], True
+            end = stop
+        yield text[end:], False
