@@ -15,6 +15,7 @@ from ragchat.app import App
 from ragchat.errors import EmptyQuestion, NothingToRetry, UnknownSession
 from ragchat.llm.errors import ModelUnreachable, RateLimited, UnknownModel
 from ragchat.types import OFFLINE, Delta, Event
+from ragconfig.errors import SettingsError
 from tests.support.memory import memory_in
 from tests.support.openai_server import OpenAIServer, Reply
 from tests.support.ports import free_port
@@ -203,3 +204,22 @@ async def test_sessions_of_two_apps_stand_side_by_side(tmp_path: Path) -> None:
     with sqlite3.connect(one.sessions.path) as db:
         assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
     db.close()
+
+
+@pytest.mark.parametrize(("rewrite", "requests"), [("never", 1), ("when_weak", 2)])
+async def test_the_settings_decide_whether_a_model_is_asked_for_other_wordings(
+    tmp_path: Path, rewrite: str, requests: int
+) -> None:
+    with OpenAIServer([Reply("Scattering.")]) as server:
+        flags = {"model__name": "test-model", "model__base_url": server.base_url}
+        async with app_in(
+            tmp_path, retrieval__rewrite=rewrite, retrieval__rewrite_seconds=30.0, **flags
+        ) as app:
+            answered = await app.ask("Which paint is blue in Zagreb?")
+    assert len(server.requests) == requests
+    assert answered.trace.wordings == ["Scattering."] * (requests - 1)
+
+
+async def test_a_wrong_way_to_rewrite_is_an_error_that_names_the_key(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"retrieval\.rewrite is not usable"):
+        app_in(tmp_path, retrieval__rewrite="always")

@@ -38,7 +38,8 @@ _NUMBER = re.compile(
 )
 # What makes a small number a measure; before any other noun, it may be what the model counted.
 _UNIT = re.compile(
-    r"[\s-]?(?:%|°\s?[cfk]?|[ap]\.?m\b|per ?cent|degrees?|hours?|minutes?|seconds?|days?|nights?|weeks?"
+    r"[\s-]?(?:[%€$£]|eur|usd|gbp|chf"
+    r"|°\s?[cfk]?|[ap]\.?m\b|per ?cent|degrees?|hours?|minutes?|seconds?|days?|nights?|weeks?"
     r"|months?|years?|decades?|centuries|[kcm]?m|[km]?g|[kmgt]i?b|met(?:re|er)s?|miles?|feet|inch(?:es)?|grams?|kilos?"
     r"|lit(?:re|er)s?|pounds?|euros?|dollars?|cents?|bar|volts?|watts?|grad|prozent|stunden?|minuten?|sekunden?"
     r"|tagen?|tage|wochen?|monaten?|monate|jahren?|jahre|heures?|jours?|semaines?|mois|ans|annees?|degres?|horas?"

@@ -107,21 +107,35 @@ async def _answer(
     if retrieval.notice:
         emit(Notice(retrieval.notice))
     if answerer is not None:
-        if retrieval.empty:
-            emit(Notice(EMPTY_MEMORY))
-        grounding, rewriting = judge_passages(question, query, retrieval), Rewriting()
-        if grounding.state is State.NEAREST and limits.rewrite_seconds:
-            rewriting = await rewrite(query, answerer.model, answerer.prompts.rewrite, limits.rewrite_seconds)
-            if rewriting.failure:
-                emit(Notice(rewriting.failure))
-            retrieval = await search_again(memory, retrieval, rewriting.wordings, limits.retrieval)
-            grounding = judge_passages(question, query, retrieval)
-        answer = await generate(question, history, grounding, answerer, limits, emit)
-        return replace(answer, usage=answer.usage + rewriting.usage, wordings=list(rewriting.wordings))
+        return await _answer_of_model(question, query, history, retrieval, memory, answerer, limits, emit)
     answer = await answer_offline(question, query, retrieval, memory, limits.retrieval)
     emit(Retrieved(answer.candidates))
     emit(Delta(answer.text))
     return answer
+
+
+async def _answer_of_model(
+    question: str,
+    query: str,
+    history: Sequence[Turn],
+    retrieval: Retrieval,
+    memory: Memory,
+    answerer: Answerer,
+    limits: TurnLimits,
+    emit: Emit,
+) -> Answer:
+    """The answer of a model; if passages only come close, after a search for its other wordings."""
+    if retrieval.empty:
+        emit(Notice(EMPTY_MEMORY))
+    grounding, rewriting = judge_passages(question, query, retrieval), Rewriting()
+    if grounding.state is State.NEAREST and limits.rewrite_seconds:
+        rewriting = await rewrite(query, answerer.model, answerer.prompts.rewrite, limits.rewrite_seconds)
+        if rewriting.failure:
+            emit(Notice(rewriting.failure))
+        retrieval = await search_again(memory, retrieval, rewriting.wordings, limits.retrieval)
+        grounding = judge_passages(question, query, retrieval)
+    answer = await generate(question, history, grounding, answerer, limits, emit)
+    return replace(answer, usage=answer.usage + rewriting.usage, wordings=list(rewriting.wordings))
 
 
 class _Record:

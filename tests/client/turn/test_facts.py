@@ -32,7 +32,7 @@ def facts(answer: str, question: str = "") -> list[str]:
         ("It bakes for nine hours at 300 degrees [1].", ["nine hours", "300 degrees"]),
         ("It bakes at 240 °C. [1]", ["240 °C"]),
         ("It says 42% [1].", ["42%"]),
-        ("It costs 1,600 EUR [1].", ["1,600"]),
+        ("It costs 1,600 EUR [1].", ["1,600 EUR"]),
         ("It was written on March 5, 2021 [1].", ["March 5, 2021"]),
         ("The board met on 2022-03-05 [2].", ["2022-03-05"]),
         ("They meet at 15:45 [1].", ["15:45"]),

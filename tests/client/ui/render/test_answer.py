@@ -87,6 +87,7 @@ TURN = Turn(
         prompt_tokens=1190,
         unknown_citations=[7],
         notices=["Memory is searched by words alone."],
+        wordings=["green tea temperature", "brewing heat"],
     ),
 )
 
@@ -233,6 +234,7 @@ def test_why_tells_the_whole_story_of_an_answer() -> None:
     for piece in (
         "Question: How hot?",
         "Searched for: how hot is green tea",
+        "Also searched for: green tea temperature | brewing heat",
         "[1] 0.91 /notes/1.md:1 Tea > Green yes: relevant",
         "0.55 /notes/2.md:1 no: left out: the passage budget was full",
         "0.12 /notes/3.md:1 no: below min_score",
