@@ -7,17 +7,21 @@ passages come close; *nothing*, no passage is on the topic.
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 
 from ragchat.offline.evidence import Question, share
 from ragchat.offline.layout import ITEM_MARK
+from ragchat.offline.records import FIELD_SEPARATOR
 from ragchat.offline.structure import Kind, Unit
 from ragchat.offline.windows import Window
+from ragchat.offline.words import index_terms
 from ragchat.types import Answer, Candidate, Citation
 
 NO_MODEL = "*No language model is configured: these are the best sentences of your memory, word for word.*"
 NEAREST = "Nothing in memory answers this directly. The nearest:"
 NOTHING = "Nothing in memory is relevant to this question."
+# Of a record of a wide CSV file, so many fields are shown.
+MOST_FIELDS = 12
 EMPTY_MEMORY = "Memory is empty. Load documents with /inject, or with `ragchat inject PATH`."
 
 # The share of the question that a grounded answer holds. `tests/benchmarks/grounding.py` prints what other
@@ -28,7 +32,7 @@ W_RELEVANCE = 0.2
 # A window that holds less of the question's words may have a price, but not of what is asked about.
 ON_TOPIC = 0.5
 # Their values may have no unit: a header or a key names it.
-_BARE = (Kind.ROW, Kind.CODE)
+_BARE = (Kind.ROW, Kind.RECORD, Kind.CODE)
 
 
 def evidence(question: Question, windows: Sequence[Window]) -> float:
@@ -75,7 +79,7 @@ def quote_windows(
     missing += [number for number in _named_otherwise(question, windows) if number not in missing]
     parts = [
         *([] if grounded else [NEAREST]),
-        *(_markdown(window, numbers[window.hit.chunk_id]) for window in windows),
+        *(_markdown(window, numbers[window.hit.chunk_id], question.terms) for window in windows),
         *([f"Not mentioned there: {', '.join(f'*{word}*' for word in missing)}"] if missing else []),
         NO_MODEL,
     ]
@@ -107,9 +111,11 @@ def _named_otherwise(question: Question, windows: Sequence[Window]) -> list[str]
     return question.names_another("\n".join(window.named_text for window in windows))
 
 
-def _markdown(window: Window, n: int) -> str:
+def _markdown(window: Window, n: int, asked: Set[str]) -> str:
     """A quotation after its lead, with its citation behind it. Line breaks are kept where they matter."""
     first, text = window.units[window.first], window.reading
+    if first.kind is Kind.RECORD:
+        text = "\n".join(_narrowed(unit.reading, asked) for unit in window.own)
     if first.kind is Kind.ROW:
         return f"{_table(window.own)}\n\n[{n}]"
     if first.kind is Kind.CODE:
@@ -122,6 +128,17 @@ def _markdown(window: Window, n: int) -> str:
     lines = [*first.lead.splitlines(), *text.splitlines()]
     # Two spaces: a line break in Markdown.
     return "  \n".join(f"> {line}".rstrip() for line in lines) + f" [{n}]"
+
+
+def _narrowed(record: str, asked: Set[str]) -> str:
+    """At most MOST_FIELDS fields of a record: the first one, then those with `asked` terms."""
+    fields = record.split(FIELD_SEPARATOR)
+    if len(fields) <= MOST_FIELDS:
+        return record
+    rest = range(1, len(fields))
+    ranked = sorted(rest, key=lambda place: -len(asked & set(index_terms(fields[place]))))
+    shown = [fields[place] for place in (0, *sorted(ranked[: MOST_FIELDS - 1]))]
+    return FIELD_SEPARATOR.join([*shown, f"{len(fields) - MOST_FIELDS} more fields"])
 
 
 def _table(rows: Sequence[Unit]) -> str:

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from ragchat.offline.answer import (
     EMPTY_MEMORY,
+    MOST_FIELDS,
     NEAREST,
     NO_MODEL,
     NOTHING,
@@ -205,6 +206,17 @@ def test_a_record_of_a_csv_file_is_shown_with_the_names_of_its_columns() -> None
     assert answer.text.startswith("> boat: Petrel · sign: MXQ7 [1]")
     [citation] = answer.citations
     assert (citation.quote, citation.quote_start_line) == ("Petrel;MXQ7", 3)
+
+
+def test_of_a_wide_record_the_fields_that_are_asked_for_are_shown() -> None:
+    columns = ",".join(["sensor", *(f"channel c{number}" for number in range(40))])
+    values = ",".join(["probe7", *(str(number * 3) for number in range(40))])
+    wide = replace(hit(f"{columns}\n{values}\n"), uri="file:///wide.csv")
+    answer = ask("What does channel c31 of probe7 show?", wide)
+    quotation = answer.text.splitlines()[0]
+    assert quotation.startswith("> sensor: probe7 · ")
+    assert "channel c31: 93" in quotation
+    assert quotation.count(" · ") == MOST_FIELDS
 
 
 def test_the_place_of_a_quotation_is_its_own_not_that_of_equal_words_above_it() -> None:
