@@ -211,9 +211,12 @@ async def test_the_settings_decide_whether_a_model_is_asked_for_other_wordings(
     tmp_path: Path, rewrite: str, requests: int
 ) -> None:
     with OpenAIServer([Reply("Scattering.")]) as server:
-        flags = {"model__name": "test-model", "model__base_url": server.base_url}
         async with app_in(
-            tmp_path, retrieval__rewrite=rewrite, retrieval__rewrite_seconds=30.0, **flags
+            tmp_path,
+            model__name="test-model",
+            model__base_url=server.base_url,
+            retrieval__rewrite=rewrite,
+            retrieval__rewrite_seconds=30.0,
         ) as app:
             answered = await app.ask("Which paint is blue in Zagreb?")
     assert len(server.requests) == requests
