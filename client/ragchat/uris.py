@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from urllib.parse import quote, unquote_to_bytes, urlsplit
+from urllib.parse import quote
 
 from ragchat.sanitize import one_line
+from ragconfig.file_uris import path_of
 
 # Enough of a content hash to tell documents apart at a glance; commands take the whole URI or id.
 _HASH_DIGITS = 12
@@ -76,16 +76,6 @@ def _either_case(character: str, write: Callable[[str], str]) -> str:
         return exact_glob(write(character))
     places = ("".join(sorted(set(place))) for place in zip(*forms, strict=True))
     return "".join(f"[{place}]" if len(place) > 1 else exact_glob(place) for place in places)
-
-
-def path_of(uri: str) -> Path:
-    """The path in a file's URI."""
-    parts = urlsplit(uri)
-    path = os.fsdecode(unquote_to_bytes(parts.path))  # a name need not be UTF-8
-    if parts.netloc:
-        return Path(f"//{parts.netloc}{path}")
-    # file:///C:/notes.md: the slash before a drive letter is not part of a Windows path.
-    return Path(path[1:] if len(path) > 2 and path[2] == ":" else path)
 
 
 def short_uri(uri: str, title: str = "") -> str:

@@ -33,7 +33,9 @@ def make_service(settings: Settings, embedder: Embedder | None = None) -> Memory
     folder = path.with_name(path.name + "-index")
     indexing = IndexSync(store, embedder.identity, folder, ranking, read_only=memory.read_only)
     max_tokens = settings.table("chunking", ChunkingSettings).max_tokens
-    return MemoryService(store, embedder, indexing, max_tokens, make_reranker(settings))
+    return MemoryService(
+        store, embedder, indexing, max_tokens, reranker=make_reranker(settings), roots=memory.roots
+    )
 
 
 def make_embedder(settings: Settings) -> Embedder:

@@ -102,6 +102,7 @@ def _http_command(arguments: argparse.Namespace) -> list[str]:
         if (value := getattr(arguments, option)) is not None:
             words += [f"--{option.replace('_', '-')}", str(value)]
     words += ["--toolsets", ",".join(arguments.toolsets)] if arguments.toolsets else []
+    words += [f"--root={root}" for root in arguments.roots or ()]
     words += ["--read-only"] if arguments.read_only else []
     return words
 
@@ -110,6 +111,7 @@ def _flags(arguments: argparse.Namespace) -> dict[str, Any]:
     return {
         "memory.path": arguments.memory,
         "memory.toolsets": arguments.toolsets,
+        "memory.roots": arguments.roots,
         "memory.read_only": arguments.read_only or None,
         "http.host": arguments.host,
         "http.port": arguments.port,
@@ -167,6 +169,13 @@ def _add_globals(parser: argparse.ArgumentParser) -> None:
         "--config", metavar="FILE", type=Path, help="a settings file instead of the user's own"
     )
     parser.add_argument("--toolsets", metavar="A,B", type=_names, help="toolsets to offer: memory, documents")
+    parser.add_argument(
+        "--root",
+        metavar="PATH",
+        dest="roots",
+        action="append",
+        help="a folder from which files may be loaded; * for every one (repeatable)",
+    )
     parser.add_argument("--read-only", action="store_true", help="offer no tools that change memory")
     parser.add_argument("--version", action="version", version=f"ragmemory {__version__}")
     parser.add_argument("-v", "--verbose", action="store_true", help="log more, to stderr")

@@ -217,3 +217,30 @@ class AddressUnusable(RagMemoryError):
     code = "ADDRESS_UNUSABLE"
     sentence = "The server cannot listen at {host}, port {port}: {reason}."
     hint = "Choose another with --host or --port; port 0 takes any free one."
+
+
+class PathNotAllowed(RagMemoryError):
+    """A job names a file or folder outside of those from which files may be read."""
+
+    uri: str
+    code = "PATH_NOT_ALLOWED"
+    sentence = "{uri} may not be read: it is in none of the folders that the setting memory.roots names."
+    hint = 'Add its folder to memory.roots in the settings of this server, or "*" for every file of yours.'
+
+
+class IngestionNotFound(RagMemoryError):
+    """There is no job with this id; only the last hundred are kept."""
+
+    job_id: str
+    code = "RESOURCE_NOT_FOUND"
+    sentence = "There is no ingestion {job_id!r}."
+    hint = "list_ingestions names the last ones."
+
+
+class IngestionFailed(RagMemoryError):
+    """A job ended with an error of the program."""
+
+    reason: str
+    code = "INTERNAL_ERROR"
+    sentence = "The ingestion ended with an internal error: {reason}."
+    hint = "The log of the server has the details."

@@ -22,3 +22,5 @@ LONGEST_CLIENT = 200
 LONGEST_GROUP = 64
 # Texts that one call compares with a query.
 MAX_COMPARED_TEXTS = 5_000
+# Paths that one ingestion names. A folder counts as one.
+MOST_PATHS = 10_000

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any, Self
 
 import anyio
 from anyio import to_thread
+from msgspec.structs import replace
 
 from ragconfig.text_rules import MAX_QUERY_CHARACTERS, with_words_replaced
 from ragmemory.embedders import Embedder
 from ragmemory.errors import DocumentNotFound, EmbedderUnavailable, RerankerUnavailable
+from ragmemory.files.ingestions import Ingestions
 from ragmemory.ingest import undoing
 from ragmemory.ingest.documents import make_document
 from ragmemory.ingest.preparation import Preparation
@@ -72,7 +74,10 @@ class MemoryService:
         indexing: IndexSync,
         max_tokens: int,
         reranker: Reranker | None = None,
+        roots: Sequence[str] = (),
     ) -> None:
+        """`roots`: the folders from which ingestions may read files."""
+        self._roots = roots
         self._store = store
         self._embedder = embedder
         self._indexing = indexing
@@ -88,6 +93,7 @@ class MemoryService:
 
     async def __aenter__(self) -> Self:
         self._tasks = await anyio.create_task_group().__aenter__()
+        self._ingestions = Ingestions(self._store, self, self._roots, self._tasks)
         self._tasks.start_soon(self._queue.run)
         self._tasks.start_soon(self._indexing.follow, self._queue.idle)
         self._tasks.start_soon(self._indexing.maintain)
@@ -131,6 +137,7 @@ class MemoryService:
                 self._is_open = True
                 if self._store.is_writable:
                     self._sweeper.wake()
+                    self._tasks.start_soon(self._ingestions.take_over)
 
     async def _load_embedder(self) -> None:
         with suppress(Exception):  # The query that needs it raises the error.
@@ -143,14 +150,22 @@ class MemoryService:
 
     # Inject
 
-    async def inject(self, text: str, metadata: Metadata, origin: Origin) -> Injected:
+    async def inject(self, text: str, metadata: Metadata, origin: Origin, stamp: str = "") -> Injected:
         """Store a document, or its new version; return when it is on the disk.
 
-        Raises BadArgument, EmbedderUnavailable, EmbedderMismatch.
+        `stamp` identifies the state of the file that it was read from. Raises BadArgument,
+        EmbedderUnavailable, EmbedderMismatch.
         """
         document = await _make(text, metadata)
+        if stamp:
+            document = replace(document, stamp=stamp)
         await self._open()
         return await self._queue.submit(Write(document, origin))
+
+    async def ingestions(self) -> Ingestions:
+        """The jobs that load files."""
+        await self._open()
+        return self._ingestions
 
     async def _commit(self, writes: Sequence[Write]) -> Sequence[Injected | Exception | None]:
         vectors = [write.embeddings[0] for write in writes if write.embeddings]

@@ -10,6 +10,7 @@ class MemorySettings(Struct, frozen=True):
 
     path: str
     toolsets: list[str]
+    roots: list[str]
     read_only: bool
     busy_seconds: float
     undo_depth: int

@@ -42,6 +42,7 @@ class Document(Struct, frozen=True):
     digest: bytes  # SHA-256 of the text
     metadata: str  # JSON, keys sorted
     created: float | None = None  # metadata.created_at in seconds since 1970
+    stamp: str = ""  # identifies the state of the file that it was read from; "": not read from a file
 
 
 class StagedDocument(Struct, frozen=True):
@@ -71,6 +72,67 @@ class Injected(Struct, frozen=True):
     uri: str
     status: Status
     chunks: int
+
+
+class StoredFile(Struct, frozen=True):
+    """What is stored of one file."""
+
+    document_id: str
+    chunks: int
+    stamp: str
+
+
+class FileOutcome(Struct, frozen=True):
+    """What became of one file of an ingestion.
+
+    "missing": memory has the document, but the file no longer exists; "removed": so it was removed.
+    """
+
+    uri: str  # "" for an empty path
+    status: Literal["added", "updated", "unchanged", "failed", "skipped", "missing", "removed"]
+    document_id: str | None = None
+    chunks: int = 0
+    number: int = 0  # of the files that the walk found, from 1; 0: the walk did not find it
+    reason: str = ""  # why it was not read: the end of a sentence about the file
+    error: str = ""  # why it was not stored: a sentence
+    note: str = ""  # how it was read, such as "is not UTF-8; it was read as cp1252"
+
+
+class IngestionError(Struct, frozen=True):
+    """The error that ended an ingestion."""
+
+    code: str
+    message: str
+    hint: str
+
+
+class Ingestion(Struct):
+    """A background job that loads files and folders."""
+
+    job_id: str
+    sources: list[str]  # URIs of files and folders: a path need not be UTF-8
+    prune: bool  # remove the documents whose files no longer exist
+    run_id: str  # of the process that works on it: another one resumes it after a kill, from its beginning
+    group: str  # of its writes: they are undone as one
+    started_at: str  # ISO 8601, UTC
+    status: Literal["running", "completed", "failed", "cancelled"] = "running"
+    ended_at: str = ""
+    files: int = 0  # found so far
+    begun: int = 0
+    done: int = 0
+    bytes: int = 0  # of the files
+    done_bytes: int = 0
+    added: int = 0
+    updated: int = 0
+    unchanged: int = 0
+    failed: int = 0
+    skipped: int = 0
+    removed: int = 0
+    missing: int = 0
+    seconds: float = 0.0
+    seconds_left: float | None = None  # estimated from the bytes; None: not known yet
+    failures: list[FileOutcome] = []  # the first of them
+    error: IngestionError | None = None
 
 
 class Hit(Struct, frozen=True):

@@ -7,6 +7,7 @@ import sqlite3
 import sys
 from contextlib import AsyncExitStack, closing
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -151,3 +152,25 @@ def embedder_of(folder: Path) -> str:
     with closing(sqlite3.connect(folder / "memory.db")) as connection:
         [row] = connection.execute("SELECT value FROM meta WHERE key = 'embedder'")
     return str(row[0])
+
+
+async def test_a_load_whose_server_is_killed_is_finished_by_the_next_one(tmp_path: Path) -> None:
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    for number in range(400):
+        (docs / f"{number}.md").write_text(f"# Note {number}\n\nThe number is {number}.\n" * 20, "utf-8")
+    with anyio.fail_after(120):
+        with raw_memory(tmp_path) as raw:
+            job = raw.call("start_ingestion", path=str(docs))
+            while raw.call("MemoryStats")["documents"] == 0:
+                continue
+            raw.process.kill()
+        async with memory_process(tmp_path, "--root=*", toolsets="memory,documents,ingestion") as client:
+            status: dict[str, Any] = {"job": {"status": "running"}}
+            while status["job"]["status"] == "running":
+                status = await called(client, "get_ingestion_status", job_id=job["job_id"], wait_seconds=60)
+            assert (status["job"]["status"], status["job"]["files"]) == ("completed", 400)
+            assert (await called(client, "MemoryStats"))["documents"] == 400
+            journal = (await called(client, "ListJournal", limit=1000))["entries"]
+    assert sorted(entry["uri"] for entry in journal) == sorted(path.as_uri() for path in docs.iterdir())
+    check_integrity(tmp_path)

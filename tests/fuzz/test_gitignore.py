@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ragchat.ingest.gitignore import Gitignore
+from ragmemory.files.gitignore import Gitignore
 from tests.fuzz.hostile import UNSHRUNK, few, processor_seconds, texts
 
 PROCESSOR_SECONDS = 2.0

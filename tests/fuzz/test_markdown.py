@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ragchat.ingest.decoding import title_of
 from ragconfig.text_rules import LONGEST_HEADING
+from ragmemory.files.reading import title_of
 from ragmemory.ingest.blocks import Block, markdown_blocks, paragraphs
 from ragmemory.ingest.documents import first_heading
 from tests.fuzz.hostile import UNSHRUNK, few, processor_seconds, repeated, texts

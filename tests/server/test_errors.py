@@ -8,6 +8,8 @@ from ragmemory.errors import (
     DocumentNotFound,
     EmbedderMismatch,
     EmbedderUnavailable,
+    IngestionFailed,
+    IngestionNotFound,
     MemoryBusy,
     MemoryDamaged,
     MemoryFull,
@@ -19,6 +21,7 @@ from ragmemory.errors import (
     NothingToUndo,
     NotStored,
     NotUndoable,
+    PathNotAllowed,
     RagMemoryError,
     TextRefused,
     UndoConflict,
@@ -70,6 +73,12 @@ SENTENCES = [
         AddressUnusable("127.0.0.1", 80, "permission denied"),
         "The server cannot listen at 127.0.0.1, port 80: permission denied.",
     ),
+    (
+        PathNotAllowed("file:///notes"),
+        "file:///notes may not be read: it is in none of the folders that the setting memory.roots names.",
+    ),
+    (IngestionNotFound("x"), "There is no ingestion 'x'."),
+    (IngestionFailed("a fault"), "The ingestion ended with an internal error: a fault."),
 ]
 
 

@@ -77,11 +77,16 @@ def settings_for(folder: Path, **flags: object) -> Settings:
 
 
 def service_for(
-    folder: Path, embedder: SwitchableEmbedder | None = None, *, undo_depth: int = 1000
+    folder: Path,
+    embedder: SwitchableEmbedder | None = None,
+    *,
+    undo_depth: int = 1000,
+    roots: Sequence[str] = (),
 ) -> MemoryService:
     """A memory in `folder`/memory.db; enter it to use it."""
     path = str(folder / "memory.db")
-    settings = settings_for(folder, memory__path=path, memory__undo_depth=undo_depth)
+    flags = {"memory__path": path, "memory__undo_depth": undo_depth, "memory__roots": list(roots)}
+    settings = settings_for(folder, **flags)
     return make_service(settings, embedder or SwitchableEmbedder())
 
 

@@ -13,17 +13,22 @@ from ragmemory.app import make_service
 from ragmemory.mcp.toolsets import make_tools
 from ragmemory.service import MemoryService
 from tests.support.in_memory import open_memory as open_pair
+from tests.support.memories import SwitchableEmbedder
+
+TOOLSETS = ["memory", "documents", "search", "ingestion"]
 
 
 @asynccontextmanager
-async def memory_in(folder: Path) -> AsyncIterator[MemoryClient]:
+async def memory_in(folder: Path, embedder: SwitchableEmbedder | None = None) -> AsyncIterator[MemoryClient]:
     """A client of the memory in `folder`, with all its tools."""
-    settings = load_settings(environ={"RAGCHAT_HOME": str(folder)}, folder=folder)
-    async with make_service(settings) as service:
+    settings = load_settings(
+        environ={"RAGCHAT_HOME": str(folder)}, flags={"memory.roots": ["*"]}, folder=folder
+    )
+    async with make_service(settings, embedder) as service:
 
         async def opened() -> MemoryService:
             return service
 
-        server = Server("ragmemory", "test", tools=make_tools(opened, ["memory", "documents", "search"]))
+        server = Server("ragmemory", "test", tools=make_tools(opened, TOOLSETS))
         async with open_pair(server, era="modern") as connection:
             yield MemoryClient(connection)

@@ -107,7 +107,7 @@ def raw_memory(folder: Path, **variables: str) -> Iterator[RawMemory]:
     """A memory in `folder`/memory.db, killed at the end if it still runs; its log is `folder`/memory.log."""
     with (folder / LOG).open("ab") as log:
         process = Held(
-            memory_command(folder, "--toolsets", "memory,documents"),
+            memory_command(folder, "--toolsets", "memory,documents,ingestion", "--root=*"),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=log,

@@ -58,7 +58,7 @@ async def _load(memory: MemoryClient, text: str, files: list[str]) -> None:
 
     report = InjectReport()
     if text:
-        report.documents.append(await load_text(memory, text, {"uri": STDIN_URI}))
+        report.texts.append(await load_text(memory, text, {"uri": STDIN_URI}))
     if files:
         await load_files(memory, files, report=report)
     for document in report.documents:

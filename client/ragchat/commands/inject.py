@@ -10,7 +10,7 @@ from ragchat.commands import Run, read_stdin
 from ragchat.console import Failure, describe
 from ragchat.errors import RagChatError, StdinUnusable
 from ragchat.formatting import counted
-from ragchat.ingest.loading import failed, load_files, load_text, prune
+from ragchat.ingest.loading import failed, load_files, load_text
 from ragchat.ingest.report import InjectReport
 from ragchat.ui.render.progress import loading_bar
 
@@ -44,20 +44,19 @@ async def _inject(run: Run, memory: MemoryClient, report: InjectReport) -> None:
     if "-" in paths:
         await _inject_stdin(memory, run.arguments.uri, report)
     with loading_bar(run.console.stderr, shown=not run.console.json) as on_progress:
-        await load_files(memory, [path for path in paths if path != "-"], on_progress, report)
-    if run.arguments.prune:
-        await prune(memory, report)
+        files = [path for path in paths if path != "-"]
+        await load_files(memory, files, on_progress, report, prune=run.arguments.prune)
 
 
 async def _inject_stdin(memory: MemoryClient, uri: str | None, report: InjectReport) -> None:
     try:
         document = await load_text(memory, read_stdin(), {"uri": uri} if uri else {}, report.group)
     except RagChatError as error:
-        report.documents.append(failed(uri or "-", error))
+        report.texts.append(failed(uri or "-", error))
         if not isinstance(error, StdinUnusable):
             raise
     else:
-        report.documents.append(document)
+        report.texts.append(document)
 
 
 def _first_failure(report: InjectReport, stopped: str) -> Failure | None:

@@ -1,5 +1,4 @@
-"""Files into memory: walking folders, decoding files, loading texts.
+"""Files and texts into memory. The memory server reads the files; this follows its jobs.
 
-Start with `loading`. `walking` finds the files, `gitignore` excludes some of them, `decoding` turns bytes
-into text, `report` holds the outcome.
+Start with `loading`. `report` holds the outcome.
 """

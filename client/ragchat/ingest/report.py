@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, cast
 
 from msgspec import Struct, field
 
 from ragchat.formatting import counted
 from ragchat.memory.history import new_group
+from ragchat.memory.types import FileOutcome
 from ragchat.uris import short_path, short_uri
+from ragconfig.file_uris import path_of
 
 Status: TypeAlias = Literal["added", "updated", "unchanged", "failed"]
 STATUSES: Sequence[Status] = ("added", "updated", "unchanged", "failed")
@@ -32,28 +34,54 @@ class Skipped(Struct, frozen=True):
 
 
 class InjectReport(Struct):
-    """The outcome, in the order of the files.
+    """The outcome of loading texts and files.
 
-    `missing`: URIs in memory of files that are no longer in the loaded folders; `pruned`: those that were
-    removed from memory for that reason. `files` is the number of files to load, of which `begun` were started
-    and `done` have an outcome. All writes of the load have the `group`, so that they are undone as one.
+    `files` is the number of files to load, of which `begun` were started and `done` have an outcome. All
+    writes of the load have the `group`, so that they are undone as one.
     """
 
-    documents: list[Document] = field(default_factory=list)
-    skipped: list[Skipped] = field(default_factory=list)
+    texts: list[Document] = field(default_factory=list)  # that were not in files
+    outcomes: list[FileOutcome] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    missing: list[str] = field(default_factory=list)
-    pruned: list[str] = field(default_factory=list)
     begun: int = 0
     done: int = 0
     files: int = 0
     group: str = field(default_factory=new_group)
 
+    @property
+    def documents(self) -> list[Document]:
+        """The texts, then the files in the order in which they were found."""
+        files = [_document(outcome) for outcome in self.outcomes if outcome.status in STATUSES]
+        return [*self.texts, *files]
+
+    @property
+    def skipped(self) -> list[Skipped]:
+        """The files that are no documents."""
+        return [Skipped(_path(one), one.reason) for one in self.outcomes if one.status == "skipped"]
+
+    @property
+    def missing(self) -> list[str]:
+        """The URIs of documents whose files are no longer in the loaded folders."""
+        return [one.uri for one in self.outcomes if one.status == "missing"]
+
+    @property
+    def pruned(self) -> list[str]:
+        """The URIs of documents that were removed because their files no longer exist."""
+        return [one.uri for one in self.outcomes if one.status == "removed"]
+
+    @property
+    def remarks_on_files(self) -> list[str]:
+        """How files were read, where that is not obvious; then the other notes."""
+        files = [f"{short_path(Path(_path(one)))} {one.note}." for one in self.outcomes if one.note]
+        return files + self.notes
+
     def count(self, status: Status) -> int:
+        """How many documents have this status."""
         return sum(document.status == status for document in self.documents)
 
     @property
     def chunks(self) -> int:
+        """The chunks of all documents."""
         return sum(document.chunks for document in self.documents)
 
     def public(self) -> dict[str, Any]:
@@ -64,7 +92,7 @@ class InjectReport(Struct):
             "skipped": self.skipped,
             "gone": self.missing,
             "pruned": self.pruned,
-            "notes": self.notes,
+            "notes": self.remarks_on_files,
         }
 
     def summary(self) -> str:
@@ -107,7 +135,7 @@ class InjectReport(Struct):
             [f"{short_path(Path(skipped.path))} {skipped.reason}" for skipped in self.skipped],
             most,
         )
-        yield from _first("note", self.notes, most)
+        yield from _first("note", self.remarks_on_files, most)
         yield from _first("removed", [short_uri(uri) for uri in self.pruned], most)
         if self.missing:
             files, them = counted(len(self.missing), "file"), "it" if len(self.missing) == 1 else "them"
@@ -121,3 +149,16 @@ def _first(kind: str, lines: Sequence[str], most: int) -> Iterator[str]:
     yield from (f"{kind}: {line}" for line in lines[:most])
     if len(lines) > most:
         yield f"{kind}: {len(lines) - most:,} more"
+
+
+def _path(outcome: FileOutcome) -> str:
+    return str(path_of(outcome.uri))
+
+
+def _document(outcome: FileOutcome) -> Document:
+    status = cast("Status", outcome.status)
+    name = short_path(Path(_path(outcome))) if outcome.uri else '""'
+    error = outcome.error or f"{name} {outcome.reason}."
+    return Document(
+        outcome.uri, outcome.document_id, status, outcome.chunks, error if status == "failed" else None
+    )

@@ -13,6 +13,8 @@ from ragchat.memory.types import (
     DocumentText,
     Entry,
     Forgotten,
+    Ingestion,
+    IngestionStatus,
     Injected,
     Journal,
     Passages,
@@ -85,6 +87,20 @@ class MemoryClient:
         """
         arguments = {"text": text, "metadata": metadata or {}, "group": group}
         return await self._typed("Inject", arguments, Injected, timeout=None)
+
+    async def start_ingestion(self, paths: list[str], *, prune: bool = False, group: str = "") -> Ingestion:
+        """Begin to load files and folders, which are paths or file URIs, in the background."""
+        arguments = {"paths": paths, "prune": prune, "group": group}
+        return await self._typed("start_ingestion", arguments, Ingestion)
+
+    async def ingestion(self, job_id: str, after: int, wait_seconds: float) -> IngestionStatus:
+        """A job, and the outcomes of its files from number `after` on; waits for its end."""
+        arguments = {"job_id": job_id, "after": after, "wait_seconds": wait_seconds}
+        return await self._typed("get_ingestion_status", arguments, IngestionStatus)
+
+    async def cancel_ingestion(self, job_id: str) -> Ingestion:
+        """End a job; what it has stored stays stored."""
+        return await self._typed("cancel_ingestion", {"job_id": job_id}, Ingestion)
 
     async def documents(
         self,

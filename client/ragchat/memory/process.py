@@ -18,10 +18,13 @@ if TYPE_CHECKING:
 
 CLIENT_NAME = "ragchat"
 STDERR_FILE = "ragmemory.log"
-TOOLSETS = "memory,documents,search"
+TOOLSETS = "memory,documents,search,ingestion"
 # Calls that are sent again when the server dies: reading changes nothing, and Inject is an upsert.
 REPEATABLE = frozenset(
-    {"Query", "Inject", "ListDocuments", "ShowDocument", "ListJournal", "MemoryStats", "VerifyMemory"}
+    {
+        *("Query", "Inject", "ListDocuments", "ShowDocument", "ListJournal", "MemoryStats", "VerifyMemory"),
+        *("start_ingestion", "get_ingestion_status", "cancel_ingestion"),
+    }
 )
 
 # The part of our environment that the server inherits. Not all of it: keys and tokens of other programs are
@@ -59,7 +62,8 @@ def program(settings: Settings, config_file: Path | None, verbose: bool) -> list
 
 
 def command(settings: Settings, config_file: Path | None, verbose: bool) -> list[str]:
-    return [*program(settings, config_file, verbose), "--toolsets", TOOLSETS]
+    # The files are those that the user names.
+    return [*program(settings, config_file, verbose), "--toolsets", TOOLSETS, "--root=*"]
 
 
 def environment(settings: Settings, environ: Mapping[str, str] = os.environ) -> dict[str, str]:

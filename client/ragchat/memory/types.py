@@ -42,6 +42,44 @@ class Injected(Struct, frozen=True):
     chunks: int
 
 
+class FileOutcome(Struct, frozen=True):
+    """What became of one file. `number` is its place among the files that were found."""
+
+    uri: str  # "" for an empty path
+    status: Literal["added", "updated", "unchanged", "failed", "skipped", "missing", "removed"]
+    document_id: str | None = None
+    chunks: int = 0
+    number: int = 0
+    reason: str = ""  # why it was not read: the end of a sentence about the file
+    error: str = ""  # why it was not stored: a sentence
+    note: str = ""  # how it was read: the end of a sentence about the file
+
+
+class IngestionError(Struct, frozen=True):
+    code: str
+    message: str
+    hint: str
+
+
+class Ingestion(Struct, frozen=True):
+    """A job that loads files. `run_id` is the server process that works on it."""
+
+    job_id: str
+    run_id: str
+    status: Literal["running", "completed", "failed", "cancelled"]
+    files: int
+    begun: int
+    done: int
+    bytes: int
+    done_bytes: int
+    error: IngestionError | None = None
+
+
+class IngestionStatus(Struct, frozen=True):
+    job: Ingestion
+    outcomes: list[FileOutcome]
+
+
 class DocumentInfo(Struct, frozen=True):
     """Times are ISO 8601, UTC."""
 

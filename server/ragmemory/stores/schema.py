@@ -106,4 +106,20 @@ _GROUPS = (
     " WHERE undone = 0 AND action <> 'restored' AND write_group <> ''",
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _HIDDEN, _CONTEXT, _GROUPS)
+_INGESTIONS = (
+    # Identifies the state of the file that a document was read from: its size and time of change. "": none.
+    "ALTER TABLE documents ADD COLUMN stamp TEXT NOT NULL DEFAULT ''",
+    """
+    CREATE TABLE ingestions(
+        number INTEGER PRIMARY KEY,
+        job_id TEXT NOT NULL UNIQUE,
+        request TEXT NOT NULL, -- JSON of what was asked for: the same request is the same job while it runs
+        status TEXT NOT NULL,
+        run_id TEXT NOT NULL, -- the process that works on it
+        beat REAL NOT NULL, -- seconds since 1970 when that process last said so
+        job TEXT NOT NULL -- JSON of an Ingestion
+    ) STRICT
+    """,
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _HIDDEN, _CONTEXT, _GROUPS, _INGESTIONS)

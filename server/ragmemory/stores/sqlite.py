@@ -7,6 +7,7 @@ Scores and ranks are computed elsewhere.
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -17,7 +18,17 @@ import msgspec
 
 from ragconfig import wal
 from ragmemory.errors import DocumentNotFound, MemoryDamaged
-from ragmemory.stores import changes, chunks, hidden, journal, meta, reembedding, verifying, writing
+from ragmemory.stores import (
+    changes,
+    chunks,
+    hidden,
+    ingestions,
+    journal,
+    meta,
+    reembedding,
+    verifying,
+    writing,
+)
 from ragmemory.stores.file import MemoryFile
 from ragmemory.stores.filters import Condition
 from ragmemory.stores.fulltext import fulltext_query
@@ -31,11 +42,13 @@ from ragmemory.types import (
     Entry,
     Forgotten,
     Hit,
+    Ingestion,
     Metadata,
     Origin,
     Previous,
     StagedDocument,
     Stats,
+    StoredFile,
     Verified,
     Write,
 )
@@ -126,6 +139,59 @@ class Store(MemoryFile):
         """Ranges of chunk ids, first and last, that an index holds but no search may return."""
         async with self._reading() as connection:
             return await hidden.ranges(connection)
+
+    # Ingestions: see `stores.ingestions`
+
+    async def begin_ingestion(self, job: Ingestion) -> Ingestion:
+        """Store a new job, or return the one that runs for the same request."""
+        async with self._transaction() as connection:
+            return await ingestions.begin(connection, job, time.time())
+
+    async def save_ingestion(self, job: Ingestion) -> bool:
+        """Store the progress of a job. False if another process has cancelled it or taken it over."""
+        async with self._transaction() as connection:
+            return await ingestions.save(connection, job, time.time())
+
+    async def cancel_ingestion(self, job: Ingestion) -> None:
+        """Mark the job of another process as cancelled."""
+        async with self._transaction() as connection:
+            await ingestions.cancel(connection, job)
+
+    async def take_over_ingestions(self, run_id: str, silent_seconds: float) -> list[Ingestion]:
+        """Take over the jobs whose process has not saved them for some time."""
+        async with self._transaction() as connection:
+            now = time.time()
+            return await ingestions.take_over(connection, run_id, now, now - silent_seconds)
+
+    async def set_stamps(self, stamps: Mapping[str, tuple[str, bytes]]) -> None:
+        """Set the stamps of documents, by uri, if their text still has this digest."""
+        async with self._transaction() as connection:
+            await ingestions.set_stamps(connection, stamps)
+
+    async def last_beat(self) -> float | None:
+        """When the job that was silent for the longest time was saved; None if no job runs."""
+        async with self._reading() as connection:
+            return await ingestions.last_beat(connection)
+
+    async def ingestions(self, limit: int) -> list[Ingestion]:
+        """The newest jobs, newest first."""
+        async with self._reading() as connection:
+            return await ingestions.newest(connection, limit)
+
+    async def ingestion(self, job_id: str) -> Ingestion | None:
+        """One job."""
+        async with self._reading() as connection:
+            return await ingestions.find(connection, job_id)
+
+    async def files(self, uris: Sequence[str]) -> dict[str, StoredFile]:
+        """What is stored of these files."""
+        async with self._reading() as connection:
+            return await ingestions.files(connection, uris)
+
+    async def uris_under(self, folder: str) -> list[str]:
+        """The uris of all documents under a folder's uri."""
+        async with self._reading() as connection:
+            return await ingestions.uris_under(connection, folder)
 
     # Reembed
 

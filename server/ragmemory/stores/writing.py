@@ -199,12 +199,12 @@ async def _write(connection: aiosqlite.Connection, steps: list[_Step], at: datet
     await _delete_documents(connection, replaced)
     await connection.executemany(
         "INSERT INTO documents(number, document_id, uri, title, digest, metadata, chunks, characters,"
-        " created, added_at, updated_at) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+        " created, added_at, updated_at, stamp) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
         " ON CONFLICT(number) DO UPDATE SET"
         " document_id = excluded.document_id, uri = excluded.uri, hidden = 0,"
         " title = excluded.title, digest = excluded.digest, metadata = excluded.metadata,"
         " chunks = excluded.chunks, characters = excluded.characters, created = excluded.created,"
-        " added_at = excluded.added_at, updated_at = excluded.updated_at",
+        " added_at = excluded.added_at, updated_at = excluded.updated_at, stamp = excluded.stamp",
         (_document_row(step, at) for step in steps),
     )
     await chunks.insert(
@@ -242,7 +242,7 @@ def _document_row(step: _Step, at: datetime) -> tuple[object, ...]:
             document.digest,
             document.metadata,
         ),
-        *(step.chunks, len(document.text), created, added_at, journal.iso(at)),
+        *(step.chunks, len(document.text), created, added_at, journal.iso(at), document.stamp),
     )
 
 

@@ -5,23 +5,16 @@ Covers `report`.
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
-import threading
-from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
-import anyio
-import anyio.lowlevel
 import pytest
 
-from ragchat.errors import MemoryRefused, MemoryUnavailable
-from ragchat.ingest.loading import IN_FLIGHT, Progress, load_files
+from ragchat.errors import MemoryRefused
+from ragchat.ingest.loading import Progress, load_files
 from ragchat.ingest.report import Document, InjectReport
-from ragchat.ingest.walking import Found
-from ragchat.memory.types import Documents, Injected
+from tests.support.memories import SwitchableEmbedder
 from tests.support.memory import memory_in
 
 
@@ -93,7 +86,7 @@ async def test_another_encoding_is_read_and_said(tmp_path: Path, docs: Path) -> 
     async with memory_in(tmp_path) as memory:
         report = await load_files(memory, [docs])
         assert (await memory.show(str(docs / "old.txt"))).text == "Zürich"
-    assert report.notes == [f"{docs / 'old.txt'} is not UTF-8; it was read as cp1252."]
+    assert report.remarks_on_files == [f"{docs / 'old.txt'} is not UTF-8; it was read as cp1252."]
 
 
 async def test_documents_whose_files_are_gone_are_told_but_kept(tmp_path: Path, docs: Path) -> None:
@@ -127,7 +120,7 @@ async def test_progress_counts_files_and_bytes_to_the_end(tmp_path: Path, docs: 
     async with memory_in(tmp_path) as memory:
         await load_files(memory, [docs], on_progress)
     size = len("# Document a\n\nSomething about a.\n")
-    assert (seen[0], seen[-1]) == ((0, 0), (3, 3 * size))
+    assert seen[-1] == (3, 3 * size)
     assert seen == sorted(seen)
 
 
@@ -139,162 +132,36 @@ async def test_a_link_inside_a_folder_loads_nothing_from_outside(tmp_path: Path,
     assert "secret.txt" not in statuses(report)
 
 
-class Scripted:
-    """A memory whose every `inject` waits for `go`, and may fail."""
-
-    def __init__(self, error: Exception | None = None) -> None:
-        self.error = error
-        self.go = anyio.Event()
-        self.full = anyio.Event()
-        self.waiting = 0
-        self.most = 0
-
-    async def inject(self, text: str, metadata: dict[str, Any] | None = None, group: str = "") -> Injected:
-        assert group
-        self.waiting += 1
-        self.most = max(self.most, self.waiting)
-        if self.waiting == IN_FLIGHT:
-            self.full.set()
-        await self.go.wait()
-        self.waiting -= 1
-        if self.error:
-            raise self.error
-        return Injected(text, (metadata or {})["uri"], "added", 1)
-
-    async def documents(self, limit: int, offset: int = 0, uri_glob: str | None = None) -> Documents:
-        del limit, offset, uri_glob
-        return Documents([], 0)
-
-
-async def test_many_calls_are_in_flight_but_not_all(tmp_path: Path) -> None:
-    for number in range(IN_FLIGHT * 2):
-        (tmp_path / f"{number}.txt").write_text(f"{number}", encoding="utf-8")
-    memory = Scripted()
-    with anyio.fail_after(60):
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(load_files, memory, [tmp_path])
-            await memory.full.wait()
-            memory.go.set()
-    assert memory.most == IN_FLIGHT
-
-
-async def test_large_files_are_not_all_in_flight_at_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("ragchat.ingest.loading.MOST_BYTES", 1000)
-    for number in range(20):
-        (tmp_path / f"{number}.txt").write_text("x" * (3000 if number == 5 else 300), encoding="utf-8")
-
-    class Slow(Scripted):
-        async def inject(
-            self, text: str, metadata: dict[str, Any] | None = None, group: str = ""
-        ) -> Injected:
-            assert group
-            self.waiting += len(text)
-            self.most = max(self.most, self.waiting)
-            for _ in range(10):
-                await anyio.lowlevel.checkpoint()
-            self.waiting -= len(text)
-            return Injected(text, (metadata or {})["uri"], "added", 1)
-
-    memory = Slow()
-    with anyio.fail_after(60):
-        report = await load_files(memory, [tmp_path])
-    assert report.count("added") == 20
-    assert memory.most == 3000
-
-
-async def test_who_is_interrupted_knows_what_was_done(tmp_path: Path) -> None:
-    for number in range(IN_FLIGHT + 10):
-        (tmp_path / f"{number}.txt").write_text(f"{number}", encoding="utf-8")
-    memory, report = Scripted(), InjectReport()
-    with anyio.fail_after(60):
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(load_files, memory, [tmp_path], None, report)
-            await memory.full.wait()
-            tasks.cancel_scope.cancel()
-    assert (report.files, report.begun, report.count("added")) == (IN_FLIGHT + 10, IN_FLIGHT, 0)
-
-
-async def test_a_refused_file_fails_alone(docs: Path) -> None:
-    memory = Scripted(MemoryRefused("INVALID_PARAMS", "The text is odd."))
-    memory.go.set()
-    report = await load_files(memory, [docs])
-    assert [document.error for document in report.documents] == ["The text is odd."] * 3
-
-
-@pytest.mark.parametrize(
-    "error", [MemoryUnavailable("it is gone"), MemoryRefused("MEMORY_FULL", "The disk is full.")]
-)
-async def test_what_every_file_would_meet_ends_the_loading_at_once(docs: Path, error: Exception) -> None:
-    memory, report = Scripted(error), InjectReport()
-    memory.go.set()
-    with pytest.raises(type(error)):
-        await load_files(memory, [docs], report=report)
-    failed = [("failed", str(error))] * report.begun
-    assert [(document.status, document.error) for document in report.documents] == failed
-    assert 0 < report.begun <= report.files == 3
-
-
-async def test_what_is_under_way_when_the_loading_ends_is_counted_by_its_own_answer(tmp_path: Path) -> None:
-    for number in range(IN_FLIGHT + 10):
-        (tmp_path / f"{number}.txt").write_text(f"{number}", encoding="utf-8")
-
-    class Filling(Scripted):
-        """One call finds no room, the others do."""
-
-        async def inject(
-            self, text: str, metadata: dict[str, Any] | None = None, group: str = ""
-        ) -> Injected:
-            assert group
-            if text == "7":
-                await self.full.wait()
-                self.go.set()
-                raise MemoryRefused("MEMORY_UNUSABLE", "The disk is full.")
-            self.most += 1
-            if self.most == IN_FLIGHT - 1:
-                self.full.set()
-            await self.go.wait()
-            await anyio.lowlevel.checkpoint()
-            return Injected(text, (metadata or {})["uri"], "added", 1)
-
-    memory, report = Filling(), InjectReport()
-    with anyio.fail_after(60), pytest.raises(MemoryRefused):
-        await load_files(memory, [tmp_path], report=report)
-    assert (report.count("added"), report.count("failed")) == (IN_FLIGHT - 1, 1)
-    assert (report.begun, report.files) == (IN_FLIGHT, IN_FLIGHT + 10)
-
-
-async def test_a_loading_that_ends_leaves_nobody_waiting_for_room(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("ragchat.ingest.loading.MOST_BYTES", 1000)
-    for number in range(20):
-        (tmp_path / f"{number}.txt").write_text("x" * 300, encoding="utf-8")
-    memory = Scripted(MemoryRefused("MEMORY_FULL", "The disk is full."))
-    memory.go.set()
-    with anyio.fail_after(20), pytest.raises(MemoryRefused):
-        await load_files(memory, [tmp_path])
-
-
-async def test_a_cancelled_loading_does_not_walk_on(
-    tmp_path: Path, docs: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    walking, ended = anyio.Event(), threading.Event()
-
-    def endless(_: Sequence[Path], is_cancelled: Callable[[], bool]) -> Found:
-        anyio.from_thread.run_sync(walking.set)
-        while not is_cancelled():
-            continue
-        ended.set()
-        return Found()
-
-    monkeypatch.setattr("ragchat.ingest.loading.find_files", endless)
+async def test_an_error_that_every_file_would_get_is_raised_with_its_hint(tmp_path: Path, docs: Path) -> None:
     async with memory_in(tmp_path) as memory:
-        loading = asyncio.create_task(load_files(memory, [docs]))
-        with anyio.fail_after(20):
-            await walking.wait()
-        loading.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await loading
-    assert await anyio.to_thread.run_sync(ended.wait, 20)
+        await load_files(memory, [docs])
+    folder = tmp_path / "other"
+    folder.mkdir()
+    (folder / "d.md").write_text("# Another document", encoding="utf-8")
+    report = InjectReport()
+    async with memory_in(tmp_path, SwitchableEmbedder("tests:other")) as memory:
+        with pytest.raises(MemoryRefused, match="was embedded with") as caught:
+            await load_files(memory, [folder], report=report)
+    assert caught.value.word == "EMBEDDER_MISMATCH"
+    assert "reembed" in caught.value.hint
+    assert [document.status for document in report.documents] == ["failed"]
+
+
+async def test_missing_documents_are_removed_only_with_prune(tmp_path: Path, docs: Path) -> None:
+    async with memory_in(tmp_path) as memory:
+        await load_files(memory, [docs])
+        (docs / "c.md").unlink()
+        report = await load_files(memory, [docs], prune=True)
+        assert (report.missing, report.pruned) == ([], [(docs / "c.md").as_uri()])
+        assert (await memory.stats()).documents == 2
+
+
+async def test_an_empty_folder_prunes_nothing(tmp_path: Path, docs: Path) -> None:
+    async with memory_in(tmp_path) as memory:
+        await load_files(memory, [docs])
+        for name in ("a", "b", "c"):
+            (docs / f"{name}.md").unlink()
+        report = await load_files(memory, [docs], prune=True)
+        assert (len(report.missing), report.pruned) == (3, [])
+        assert report.notes == ["The folders hold no files, so nothing is removed. Is the disk mounted?"]
+        assert (await memory.stats()).documents == 3

@@ -65,10 +65,12 @@ async def test_the_tools_have_the_promised_names_and_hints(client: Client) -> No
         *("Inject", "Query", "Compare"),
         *("ListDocuments", "ShowDocument", "ForgetDocument", "ListJournal", "UndoLast", "MemoryStats"),
         *("VerifyMemory", "ReembedAll"),
+        *("start_ingestion", "get_ingestion_status", "cancel_ingestion", "list_ingestions"),
     ]
     hints = {name: tool["annotations"] for name, tool in tools.items()}
     assert {name for name, hint in hints.items() if hint["readOnlyHint"]} == {
-        *("Query", "Compare", "ListDocuments", "ShowDocument", "ListJournal", "MemoryStats", "VerifyMemory")
+        *("Query", "Compare", "ListDocuments", "ShowDocument", "ListJournal", "MemoryStats", "VerifyMemory"),
+        *("get_ingestion_status", "list_ingestions"),
     }
     assert {name for name, hint in hints.items() if hint["destructiveHint"]} == {"ForgetDocument", "UndoLast"}
     assert hints["Inject"]["idempotentHint"]
@@ -260,7 +262,7 @@ def members(schema: object) -> Iterator[tuple[str, object]]:
 
 async def test_every_host_understands_the_schemas(client: Client) -> None:
     tools = [msgspec.to_builtins(tool) for tool in await client.list_tools()]
-    assert len(tools) == 11
+    assert len(tools) == 15
     for tool in tools:
         keys = {key for key, _ in members([tool["inputSchema"], tool["outputSchema"]])}
         assert not keys & {"$ref", "$defs"}, tool["name"]
@@ -367,4 +369,64 @@ async def test_storing_a_long_document_goes_on_as_a_task(
             async with open_memory(server, handlers=Handlers(tasks=True)) as client:
                 stored = await client.call_tool("Inject", {"text": "Another long document."}, timeout=20)
                 assert stored.structured(dict)["status"] == "added"
+            tasks.cancel_scope.cancel()
+
+
+async def test_an_ingestion_loads_a_folder_in_the_background(
+    tmp_path: Path, embedder: SwitchableEmbedder
+) -> None:
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    (docs / "a.md").write_text("# Tea\n\nSteep it for three minutes.", encoding="utf-8")
+    (docs / "b.png").write_bytes(b"\x89PNG")
+    with anyio.fail_after(60):
+        async with service_for(tmp_path, embedder, roots=[str(docs)]) as service:
+            server = Server("ragmemory", "1", make_tools(on_demand(service), ["memory", "ingestion"]))
+            async with open_memory(server) as client:
+                job = await called(client, "start_ingestion", path=str(docs))
+                status = await called(client, "get_ingestion_status", job_id=job["job_id"], wait_seconds=30)
+                assert status["job"]["status"] == "completed"
+                assert {outcome["status"]: outcome["uri"] for outcome in status["outcomes"]} == {
+                    "added": (docs / "a.md").as_uri(),
+                    "skipped": (docs / "b.png").as_uri(),
+                }
+                assert (await called(client, "Query", query="steep tea"))["hits"][0]["title"] == "Tea"
+                assert (await called(client, "list_ingestions"))["ingestions"] == [status["job"]]
+                cancelled = await called(client, "cancel_ingestion", job_id=job["job_id"])
+                assert cancelled["status"] == "completed"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        ({}, "INVALID_PARAMS"),
+        ({"path": "/etc"}, "PATH_NOT_ALLOWED"),
+        ({"uri": "file:///etc"}, "PATH_NOT_ALLOWED"),
+        ({"paths": ["a\0b"]}, "INVALID_PARAMS"),
+    ],
+)
+async def test_an_ingestion_refuses_what_it_may_not_read(
+    client: Client, arguments: dict[str, Any], code: str
+) -> None:
+    refused = await attempt(client, "start_ingestion", **arguments)
+    assert refused.is_error
+    assert refused.structured(dict)["errorCode"] == code
+
+
+async def test_an_ingestion_is_a_task_for_clients_that_know_tasks(
+    tmp_path: Path, embedder: SwitchableEmbedder
+) -> None:
+    (tmp_path / "a.md").write_text("# Tea", encoding="utf-8")
+    with anyio.fail_after(60):
+        async with (
+            service_for(tmp_path, embedder, roots=["*"]) as service,
+            anyio.create_task_group() as tasks,
+        ):
+            server = Server("ragmemory", "1", make_tools(on_demand(service), ["ingestion"]))
+            server.allow_tasks(tasks)
+            async with open_memory(server, handlers=Handlers(tasks=True)) as client:
+                path = str(tmp_path / "a.md")
+                done = await client.call_tool("start_ingestion", {"path": path}, timeout=20)
+                job = done.structured(dict)
+                assert (job["status"], job["added"]) == ("completed", 1)
             tasks.cancel_scope.cancel()

@@ -1,19 +1,13 @@
-"""Decoding: the text in a file, its encoding and its title, or why the file has no text."""
+"""Decoding: bytes to text and its encoding, or why they are no text. Both programs read files."""
 
 from __future__ import annotations
 
 import codecs
-import re
 from contextlib import suppress
-from pathlib import Path
 from typing import NamedTuple
-
-from ragconfig.regular_files import read_regular
-from ragconfig.text_rules import atx_heading
 
 # Half of what a message to memory may hold (limits.message_bytes): text grows when it is escaped as JSON.
 LARGEST_BYTES = 128 << 20
-MARKDOWN = frozenset({".md", ".markdown", ".mdown", ".mkd"})
 # UTF-32 before UTF-16: the little-endian mark of UTF-32 begins with that of UTF-16.
 BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -26,7 +20,6 @@ BYTE_ORDER_MARKS = (
 GUESSED = ("cp1252", "latin-1")
 SNIFFED_BYTES = 8192
 CONTROL_CHARACTERS = bytes(set(range(32)) - set(b"\t\n\f\r\x1b"))
-MAYBE_HEADING = re.compile(r"^ {0,3}#.*", re.MULTILINE)
 
 
 class NotText(Exception):
@@ -42,11 +35,6 @@ class Text(NamedTuple):
 
     text: str
     encoding: str
-
-
-def read_text(path: Path) -> Text:
-    """The text in a file. Raises NotText, OSError."""
-    return decode(read_regular(path, LARGEST_BYTES))
 
 
 def decode(data: bytes) -> Text:
@@ -72,13 +60,3 @@ def _decode(data: bytes) -> tuple[str, str]:
         with suppress(UnicodeDecodeError):
             return data.decode(encoding), encoding
     return data.decode("latin-1"), "latin-1"
-
-
-def title_of(path: Path, text: str) -> str:
-    """A Markdown document's first heading, else the file's name."""
-    if path.suffix.lower() in MARKDOWN:
-        for line in MAYBE_HEADING.finditer(text):
-            _, title = atx_heading(line[0]) or (0, "")
-            if title:
-                return title
-    return path.name

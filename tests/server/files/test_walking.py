@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ragchat.ingest.decoding import LARGEST_BYTES
-from ragchat.ingest.walking import Found, find_files
+from ragconfig.decoding import LARGEST_BYTES
+from ragmemory.files.walking import Found, find_files
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="POSIX file kinds")
 
@@ -40,6 +40,14 @@ def test_hidden_entries_of_a_folder_are_left_out(tmp_path: Path) -> None:
     found = find_files([tmp_path])
     assert names(found, tmp_path) == ["seen.md"]
     assert not found.refusals
+
+
+def test_the_memory_itself_is_left_out_of_its_folder(tmp_path: Path) -> None:
+    write(tmp_path, {"m.db": "x", "m.db-wal": "x", "m.db-index/segment": "x", "sub/m.db": "x", "n.md": "x"})
+    found = find_files([tmp_path], tmp_path / "m.db")
+    assert names(found, tmp_path) == ["n.md"]
+    assert reasons(found) == {"m.db": ("is not text or Markdown (database)", False)}
+    assert find_files([tmp_path / "m.db"], tmp_path / "m.db").refusals
 
 
 def test_a_hidden_or_ignored_file_that_is_named_is_taken(tmp_path: Path) -> None:
@@ -148,7 +156,7 @@ def test_a_pipe_is_refused_and_never_opened(tmp_path: Path) -> None:
 def test_a_walk_that_is_cancelled_ends_at_the_next_entry(tmp_path: Path) -> None:
     write(tmp_path, {"a.md": "x", "b.md": "x", "c/d.md": "x"})
     answers = iter([False, False, True, True])  # at the folder, at its first entry, at its second one
-    assert names(find_files([tmp_path], lambda: next(answers)), tmp_path) == ["a.md"]
+    assert names(find_files([tmp_path], is_cancelled=lambda: next(answers)), tmp_path) == ["a.md"]
 
 
 def test_a_file_above_the_limit_is_refused_with_both_sizes(tmp_path: Path) -> None:

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from ragchat.ingest.gitignore import LARGEST_BYTES, Gitignore, Patterns
-from ragchat.ingest.walking import find_files
+from ragmemory.files.gitignore import LARGEST_BYTES, Gitignore, Patterns
+from ragmemory.files.walking import find_files
 
 NAMES = ["a", "b", "ab", "aab", "ba", "c-]", "a b", "é", "[", "!", "#x", "*", "x\\", "\x0b", " "]
 FOLDERS = ["", "a/", "b/", "ab/", "a/a/", "a/b/", "a/a/b/"]

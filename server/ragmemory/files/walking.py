@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ragchat.ingest.decoding import LARGEST_BYTES
-from ragchat.ingest.gitignore import Gitignore
-from ragchat.uris import path_of
+from ragconfig.decoding import LARGEST_BYTES
+from ragconfig.file_uris import path_of
 from ragconfig.home import user_path
 from ragconfig.regular_files import too_large
+from ragmemory.files.gitignore import Gitignore
 
 # Files that are refused by their extension. Some contain text, but mostly markup.
 UNSUPPORTED = {
@@ -45,6 +45,7 @@ class Source:
 
     path: Path  # resolved
     size: int  # bytes
+    changed_ns: int  # time of the last change, in nanoseconds since 1970
     named: bool = False
 
     @property
@@ -78,11 +79,14 @@ class Found:
     folders: list[Path] = field(default_factory=list)
 
 
-def find_files(paths: Iterable[str | Path], is_cancelled: Callable[[], bool] = lambda: False) -> Found:
+def find_files(
+    paths: Iterable[str | Path], memory: Path | None = None, is_cancelled: Callable[[], bool] = lambda: False
+) -> Found:
     """The files that `paths` name or contain, each once, in a stable order. Never raises for a bad path.
 
-    An empty word is refused: as a Path it would be the working folder. `is_cancelled` is asked during the
-    walk, because a thread cannot be stopped from outside.
+    An empty word is refused: as a Path it would be the working folder. The files of `memory`, its log and its
+    index are left out of folders. `is_cancelled` is asked during the walk, because a thread cannot be stopped
+    from outside.
     """
     found = Found()
     seen: set[Path] = set()
@@ -94,7 +98,7 @@ def find_files(paths: Iterable[str | Path], is_cancelled: Callable[[], bool] = l
         try:
             resolved = user_path(word).resolve(strict=True)
             if resolved.is_dir():
-                walked = _walk(resolved, is_cancelled)
+                walked = _walk(resolved, memory.resolve() if memory else None, is_cancelled)
                 found.folders.append(resolved)
             else:
                 walked = iter([_look(resolved, named=True)])
@@ -123,10 +127,10 @@ def _look(path: Path, *, named: bool = False) -> Source | Refusal:
         return Refusal(path, f"cannot be read: {too_large(status.st_size, LARGEST_BYTES)}", named)
     if kind := UNSUPPORTED.get(path.suffix.lower()):
         return Refusal(path, f"is not text or Markdown ({kind})", named)
-    return Source(path, status.st_size, named)
+    return Source(path, status.st_size, status.st_mtime_ns, named)
 
 
-def _walk(root: Path, is_cancelled: Callable[[], bool]) -> Iterator[Source | Refusal]:
+def _walk(root: Path, memory: Path | None, is_cancelled: Callable[[], bool]) -> Iterator[Source | Refusal]:
     """The files under `root`, which is resolved, in the order of their names, folder by folder."""
     visited = {root}
     pending: list[tuple[Path, Gitignore]] = [(root, Gitignore.above(root))]
@@ -145,8 +149,10 @@ def _walk(root: Path, is_cancelled: Callable[[], bool]) -> Iterator[Source | Ref
             if is_cancelled():
                 return
             # Git treats a link as a file, wherever it leads.
-            if entry.name.startswith(".") or ignored.matches(
-                Path(entry.path), entry.is_dir(follow_symlinks=False)
+            if (
+                entry.name.startswith(".")
+                or (memory and folder == memory.parent and entry.name.startswith(memory.name))
+                or ignored.matches(Path(entry.path), entry.is_dir(follow_symlinks=False))
             ):
                 continue
             target = _resolve(entry, root)

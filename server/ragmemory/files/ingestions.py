@@ -1,0 +1,454 @@
+"""Ingestion: background jobs that load files and folders into memory.
+
+A job walks its paths, leaves out the files whose state is stored already, reads the others in threads, and
+injects many at a time. Its progress is in the database: if the process is killed, another one starts the job
+again, and soon reaches the files that are still missing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+
+import anyio
+from anyio import to_thread
+from msgspec.structs import replace
+
+from ragconfig.decoding import EmptyText, NotText
+from ragconfig.file_uris import path_of
+from ragconfig.home import user_path
+from ragmemory.errors import (
+    BadArgument,
+    DocumentNotFound,
+    EmbedderMismatch,
+    EmbedderUnavailable,
+    IngestionFailed,
+    IngestionNotFound,
+    MemoryDamaged,
+    MemoryFull,
+    MemoryReadOnly,
+    MemoryTooNew,
+    MemoryUnusable,
+    NotAMemory,
+    PathNotAllowed,
+    RagMemoryError,
+)
+from ragmemory.files.reading import Read, read_file, stamp_of
+from ragmemory.files.walking import Found, Refusal, Source, find_files, is_missing, reason_of
+from ragmemory.stores.journal import iso
+from ragmemory.types import FileOutcome, Forgotten, Ingestion, IngestionError, Injected, Metadata, Origin
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from anyio.abc import ObjectReceiveStream, ObjectSendStream, TaskGroup
+
+    from ragmemory.stores.sqlite import Store
+
+logger = logging.getLogger(__name__)
+
+# Every path may be read.
+ANY_ROOT = "*"
+# Enough to fill batches: one is embedded while another is committed. With 64, batches are so small that
+# loading takes a third longer; a larger number only holds more text in memory.
+IN_FLIGHT = 256
+# Bytes of files that are read but not yet stored; a larger file is loaded alone.
+MOST_BYTES = 16 << 20
+# Files read in one go: a hop to a thread costs more than reading a file.
+READ_AT_ONCE = 16
+# Files whose stored states are looked up together.
+LOOKED_UP_AT_ONCE = 500
+# A job is saved this often, in seconds; one that was not for some time belongs to a killed process.
+BEAT_SECONDS = 1.0
+SILENT_SECONDS = 5.0
+# Ended jobs whose outcomes are kept in this process.
+KEPT_RUNS = 10
+# Failures that a job keeps after its end.
+MOST_FAILURES = 100
+# Errors that every other file would meet as well.
+FATAL = (
+    *(EmbedderMismatch, EmbedderUnavailable, NotAMemory),
+    *(MemoryDamaged, MemoryFull, MemoryReadOnly, MemoryTooNew, MemoryUnusable),
+)
+
+# A file that was read, or what became of one that was not.
+Content: TypeAlias = Read | FileOutcome
+
+
+class Documents(Protocol):
+    """What a job needs of the memory service."""
+
+    async def inject(self, text: str, metadata: Metadata, origin: Origin, stamp: str = "") -> Injected: ...
+    async def forget(self, document: str, origin: Origin) -> Forgotten: ...
+
+
+class Run:
+    """One job while this process works on it, and its outcomes afterwards."""
+
+    def __init__(self, job: Ingestion, origin: Origin) -> None:
+        self.job = job
+        self.origin = origin
+        self.outcomes: list[FileOutcome] = []
+        self.scope = anyio.CancelScope()
+        self.ended = anyio.Event()
+        self._began = time.monotonic()
+
+    def add(self, outcome: FileOutcome) -> None:
+        """Record what became of a file."""
+        self.outcomes.append(outcome)
+        job = self.job
+        setattr(job, outcome.status, getattr(job, outcome.status) + 1)
+        if outcome.status == "failed" and len(job.failures) < MOST_FAILURES:
+            job.failures.append(outcome)
+
+    def update(self) -> None:
+        """Bring the times of the job up to date."""
+        job = self.job
+        job.seconds = time.monotonic() - self._began
+        left = job.bytes - job.done_bytes
+        job.seconds_left = job.seconds * left / job.done_bytes if job.done_bytes else None
+
+    def end(
+        self, status: Literal["completed", "failed", "cancelled"], error: RagMemoryError | None = None
+    ) -> None:
+        """Set the outcome of the job."""
+        self.update()
+        self.job.status = status
+        self.job.seconds_left = 0.0
+        self.job.ended_at = _now()
+        if error is not None:
+            self.job.error = IngestionError(error.code, str(error), error.hint)
+
+
+class Ingestions:
+    """The jobs of one memory. `roots`: the folders from which files may be read; "*": all."""
+
+    def __init__(self, store: Store, documents: Documents, roots: Sequence[str], tasks: TaskGroup) -> None:
+        """Jobs run in `tasks`."""
+        self._store = store
+        self._documents = documents
+        self._roots = roots
+        self._tasks = tasks
+        self._run_id = os.urandom(8).hex()
+        self._runs: dict[str, Run] = {}
+        self._is_watching = False
+
+    async def take_over(self) -> None:
+        """Resume the jobs of killed processes. Ends when no job is running."""
+        if self._is_watching:
+            return
+        self._is_watching = True
+        try:
+            while (beat := await self._store.last_beat()) is not None:
+                await anyio.sleep(max(BEAT_SECONDS, beat + SILENT_SECONDS - time.time()))
+                for job in await self._store.take_over_ingestions(self._run_id, SILENT_SECONDS):
+                    logger.info("Resuming the ingestion %s", job.job_id)
+                    fresh = Ingestion(
+                        job.job_id, job.sources, job.prune, self._run_id, job.group, job.started_at
+                    )
+                    self._start(Run(fresh, Origin("ingestion", job.job_id, job.group)))
+        except RagMemoryError as error:
+            logger.warning("Ingestions of killed processes were not resumed: %s", error)
+        finally:
+            self._is_watching = False
+
+    async def start(self, sources: Sequence[str], *, prune: bool, origin: Origin) -> Ingestion:
+        """Begin to load files and folders, which are paths or file URIs; the same ones are the same job.
+
+        Raises BadArgument, PathNotAllowed.
+        """
+        uris = [self._allowed(source) for source in dict.fromkeys(sources)]
+        job_id = os.urandom(8).hex()
+        group = origin.group or job_id
+        job = Ingestion(job_id, uris, prune, self._run_id, group, _now())
+        job = await self._store.begin_ingestion(job)
+        if job.run_id != self._run_id:
+            self._tasks.start_soon(self.take_over)
+        elif job.job_id not in self._runs:
+            self._start(Run(job, replace(origin, group=group)))
+        return job
+
+    def _start(self, run: Run) -> None:
+        ended = [job_id for job_id, other in self._runs.items() if other.ended.is_set()]
+        for job_id in ended[:-KEPT_RUNS]:
+            del self._runs[job_id]
+        self._runs[run.job.job_id] = run
+        self._tasks.start_soon(self._work_on, run)
+
+    async def status(
+        self, job_id: str, after: int = 0, limit: int = 1000, wait_seconds: float = 0.0
+    ) -> tuple[Ingestion, list[FileOutcome]]:
+        """A job, and the outcomes of its files from number `after` on, if this process works on it.
+
+        Waits at most `wait_seconds` for its end. Raises IngestionNotFound.
+        """
+        run = self._runs.get(job_id)
+        if run is None:
+            job = await self._store.ingestion(job_id)
+            if job is None:
+                raise IngestionNotFound(job_id)
+            return job, []
+        with anyio.move_on_after(wait_seconds):
+            await run.ended.wait()
+        run.update()
+        return run.job, run.outcomes[after : after + limit]
+
+    async def cancel(self, job_id: str) -> Ingestion:
+        """End a job. What is stored stays stored. Raises IngestionNotFound."""
+        run = self._runs.get(job_id)
+        if run is not None:
+            run.scope.cancel()
+            await run.ended.wait()
+            return run.job
+        job, _ = await self.status(job_id)
+        if job.status == "running":
+            job.status, job.ended_at = "cancelled", _now()
+            await self._store.cancel_ingestion(job)
+        return job
+
+    async def newest(self, limit: int) -> list[Ingestion]:
+        """The newest jobs, newest first."""
+        jobs = await self._store.ingestions(limit)
+        return [self._runs[job.job_id].job if job.job_id in self._runs else job for job in jobs]
+
+    def _allowed(self, source: str) -> str:
+        """The URI of a path. Raises BadArgument, PathNotAllowed."""
+        if "\0" in source:
+            raise BadArgument("paths", "must hold no NUL characters")
+        try:
+            path = user_path(_path(source) or ".")
+            resolved = path.resolve()
+            roots = [user_path(root).resolve() for root in self._roots if root != ANY_ROOT]
+        except (OSError, RuntimeError, ValueError):
+            return source  # The walk meets the same error, and reports it.
+        if ANY_ROOT not in self._roots and not any(resolved.is_relative_to(root) for root in roots):
+            raise PathNotAllowed(path.as_uri())
+        return path.as_uri() if source else source
+
+    # One job
+
+    async def _work_on(self, run: Run) -> None:
+        try:
+            with run.scope:
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(self._beat, run)
+                    await self._load(run)
+                    tasks.cancel_scope.cancel()
+            run.end("cancelled" if run.scope.cancelled_caught else "completed")
+        except* Exception as group:
+            error = _first(group)
+            if not isinstance(error, RagMemoryError):
+                logger.error("The ingestion %s failed", run.job.job_id, exc_info=group)
+                error = IngestionFailed(str(error))
+            run.end("failed", error)
+        try:
+            await self._store.save_ingestion(run.job)
+        except RagMemoryError as error:
+            logger.warning("The end of the ingestion %s was not saved: %s", run.job.job_id, error)
+        run.ended.set()
+
+    async def _beat(self, run: Run) -> None:
+        """Save the job about once a second, and end it when another process has cancelled it."""
+        while True:
+            await anyio.sleep(BEAT_SECONDS)
+            run.update()
+            try:
+                if not await self._store.save_ingestion(run.job):
+                    run.scope.cancel()
+            except RagMemoryError as error:
+                logger.warning("The progress of the ingestion %s was not saved: %s", run.job.job_id, error)
+
+    async def _load(self, run: Run) -> None:
+        found = await _find_files([_path(source) for source in run.job.sources], self._store.path)
+        for refusal in found.refusals:
+            run.add(_refused(refusal))
+        run.job.files = len(found.sources)
+        run.job.bytes = _size(found.sources)
+        await _Loading(self._store, self._documents, found.sources, run).run()
+        missing = await self._missing(found)
+        if run.job.prune and not found.sources and missing:
+            logger.warning("The folders hold no files, so nothing is removed. Is the disk mounted?")
+        prune = run.job.prune and bool(found.sources)
+        for uri in missing:
+            if prune:
+                await self._forget(uri, run.origin)
+            run.add(FileOutcome(uri, "removed" if prune else "missing"))
+
+    async def _forget(self, uri: str, origin: Origin) -> None:
+        with suppress(DocumentNotFound):  # Another process has removed it.
+            await self._documents.forget(uri, origin)
+
+    async def _missing(self, found: Found) -> list[str]:
+        """URIs of documents from the walked folders whose files no longer exist.
+
+        A document that the walk did not find may be an ignored or hidden file, which the user once named.
+        """
+        walked = {source.uri for source in found.sources}
+        missing: list[str] = []
+        for folder in found.folders:
+            stored = await self._store.uris_under(folder.as_uri())
+            unseen = [uri for uri in stored if uri not in walked]
+            missing += await to_thread.run_sync(lambda uris: list(filter(is_missing, uris)), unseen)
+        return list(dict.fromkeys(missing))
+
+
+class _Loading:
+    """One task reads files, at most IN_FLIGHT tasks inject them and record the outcomes."""
+
+    def __init__(self, store: Store, documents: Documents, sources: Sequence[Source], run: Run) -> None:
+        self._store = store
+        self._documents = documents
+        self._sources = sources
+        self._run = run
+        self._numbers = {source.uri: number for number, source in enumerate(sources, 1)}
+        self._fatal: RagMemoryError | None = None
+        self._stamps: dict[str, tuple[str, bytes]] = {}
+        self._bytes = 0  # read but not yet stored
+        self._freed = anyio.Event()
+
+    async def run(self) -> None:
+        """Raises the first error that every other file would meet as well."""
+        send, receive = anyio.create_memory_object_stream[tuple[Source, Content]]()
+        with send, receive:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._read_files, send)
+                for _ in range(min(IN_FLIGHT, len(self._sources))):
+                    tasks.start_soon(self._store_files, receive)
+        if self._stamps:
+            await self._store.set_stamps(self._stamps)
+        if self._fatal is not None:
+            raise self._fatal
+
+    async def _read_files(self, send: ObjectSendStream[tuple[Source, Content]]) -> None:
+        async with send:
+            for start in range(0, len(self._sources), LOOKED_UP_AT_ONCE):
+                changed = await self._changed(self._sources[start : start + LOOKED_UP_AT_ONCE])
+                for batch in _batches(changed):
+                    await self._reserve(_size(batch))
+                    if self._fatal is not None:
+                        return
+                    for file in zip(batch, await to_thread.run_sync(_read, batch), strict=True):
+                        await send.send(file)
+
+    async def _changed(self, sources: Sequence[Source]) -> list[Source]:
+        """The files whose state is not stored; the others are unchanged."""
+        stored = await self._store.files([source.uri for source in sources])
+        changed = []
+        for source in sources:
+            known = stored.get(source.uri)
+            if known is not None and known.stamp and known.stamp == stamp_of(source.size, source.changed_ns):
+                self._run.job.begun += 1
+                self._done(source, _outcome(source, "unchanged", known.document_id, known.chunks))
+            else:
+                changed.append(source)
+        return changed
+
+    async def _reserve(self, size: int) -> None:
+        """Wait until `size` more bytes may be held in memory."""
+        while self._bytes and self._bytes + size > MOST_BYTES:
+            self._freed = anyio.Event()
+            await self._freed.wait()
+        self._bytes += size
+
+    async def _store_files(self, receive: ObjectReceiveStream[tuple[Source, Content]]) -> None:
+        async for source, content in receive:
+            if self._fatal is None:
+                self._run.job.begun += 1
+                self._done(source, await self._outcome(source, content))
+            self._bytes -= source.size
+            self._freed.set()
+
+    async def _outcome(self, source: Source, content: Content) -> FileOutcome:
+        if isinstance(content, FileOutcome):
+            return content
+        metadata = {"uri": source.uri, "title": content.title}
+        stamp = stamp_of(source.size, source.changed_ns)
+        try:
+            injected = await self._documents.inject(content.text, metadata, self._run.origin, stamp)
+        except RagMemoryError as error:
+            if isinstance(error, FATAL):
+                self._fatal = self._fatal or error
+            return FileOutcome(source.uri, "failed", error=str(error))
+        if injected.status == "unchanged":
+            self._stamps[source.uri] = stamp, hashlib.sha256(content.text.encode()).digest()
+        outcome = _outcome(source, injected.status, injected.document_id, injected.chunks)
+        return replace(outcome, note=content.note)
+
+    def _done(self, source: Source, outcome: FileOutcome) -> None:
+        self._run.add(replace(outcome, number=self._numbers[source.uri]))
+        self._run.job.done += 1
+        self._run.job.done_bytes += source.size
+
+
+def _path(source: str) -> str:
+    """The path that a file URI or a path names."""
+    return str(path_of(source)) if source.startswith("file:") else source
+
+
+async def _find_files(paths: Sequence[str], memory: Path) -> Found:
+    """Find the files in a thread, which stops when this task is cancelled."""
+    cancelled = threading.Event()
+    try:
+        return await to_thread.run_sync(find_files, paths, memory, cancelled.is_set, abandon_on_cancel=True)
+    finally:
+        cancelled.set()
+
+
+def _batches(sources: Sequence[Source]) -> Iterator[list[Source]]:
+    """READ_AT_ONCE files, or fewer where they are large."""
+    batch: list[Source] = []
+    for source in sources:
+        if batch and (len(batch) == READ_AT_ONCE or _size([*batch, source]) > MOST_BYTES / 4):
+            yield batch
+            batch = []
+        batch.append(source)
+    if batch:
+        yield batch
+
+
+def _size(sources: Sequence[Source]) -> int:
+    return sum(source.size for source in sources)
+
+
+def _read(batch: Sequence[Source]) -> list[Content]:
+    return [_read_one(source) for source in batch]
+
+
+def _read_one(source: Source) -> Content:
+    try:
+        return read_file(source.path)
+    except EmptyText as error:
+        return _refused(Refusal(source.path, str(error), failed=False))
+    except NotText as error:
+        return _refused(Refusal(source.path, str(error), source.named))
+    except FileNotFoundError:
+        return _refused(Refusal(source.path, "no longer exists", source.named))
+    except OSError as error:
+        return _refused(Refusal(source.path, reason_of(error)))
+
+
+def _refused(refusal: Refusal) -> FileOutcome:
+    status: Literal["failed", "skipped"] = "failed" if refusal.failed else "skipped"
+    return FileOutcome(refusal.uri, status, reason=refusal.reason)
+
+
+def _outcome(
+    source: Source, status: Literal["added", "updated", "unchanged"], document_id: str, chunks: int
+) -> FileOutcome:
+    return FileOutcome(source.uri, status, document_id, chunks)
+
+
+def _first(group: BaseExceptionGroup[Exception]) -> Exception:
+    error = group.exceptions[0]
+    return _first(error) if isinstance(error, BaseExceptionGroup) else error
+
+
+def _now() -> str:
+    return iso(datetime.now(UTC))

@@ -1,0 +1,94 @@
+"""The toolset `ingestion`: background jobs that load files and folders."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from ragmcp.errors import InvalidArguments
+from ragmcp.server.call import Call
+from ragmcp.server.tools import Tool, tool
+from ragmemory.limits import LAST_OFFSET, LONGEST_URI, MOST_PATHS
+from ragmemory.mcp.errors import Memory, origin_of, wire_errors
+from ragmemory.mcp.toolsets.memory import Group
+from ragmemory.types import FileOutcome, Ingestion
+
+Path = Annotated[str, Meta(description="A file or folder on this machine.", max_length=LONGEST_URI)]
+Uri = Annotated[str, Meta(description="The same as a file:// URI.", max_length=LONGEST_URI)]
+_Paths = Annotated[list[str], Meta(max_length=MOST_PATHS)]
+Paths = Annotated[_Paths | None, Meta(description="Several files and folders, as paths or URIs.")]
+Prune = Annotated[
+    bool, Meta(description="Remove the documents of these folders whose files no longer exist.")
+]
+JobId = Annotated[str, Meta(description="The job_id that start_ingestion returned.", max_length=100)]
+After = Annotated[int, Meta(description="How many outcomes of files to skip.", ge=0, le=LAST_OFFSET)]
+Wait = Annotated[float, Meta(description="Wait so many seconds for the end of the job.", ge=0, le=60)]
+Limit = Annotated[int, Meta(description="How many at most.", ge=1, le=1000)]
+
+# The longest time, in seconds, between two progress notifications of a task.
+STEP_SECONDS = 0.5
+
+
+class IngestionStatus(Struct, frozen=True):
+    job: Ingestion
+    outcomes: list[FileOutcome]  # of the files from number `after` on
+
+
+class IngestionList(Struct, frozen=True):
+    ingestions: list[Ingestion]
+
+
+def ingestion_tools(memory: Memory) -> list[Tool]:
+    """The toolset `ingestion`."""
+
+    @tool(idempotent=True, background=True)
+    async def start_ingestion(
+        call: Call,
+        path: Path = "",
+        uri: Uri = "",
+        paths: Paths = None,
+        prune: Prune = False,
+        group: Group = "",
+    ) -> Ingestion:
+        """Load a file, or all files of a folder, into memory in the background.
+
+        Returns at once with a job_id for get_ingestion_status. The same paths again are the same job while it
+        runs; files that have not changed since are not read again.
+        """
+        named = [*filter(None, (path, uri)), *(paths or [])]
+        if not named:
+            raise InvalidArguments("$", "names no file: give path, uri or paths")
+        with wire_errors():
+            ingestions = await (await memory()).ingestions()
+            job = await ingestions.start(named, prune=prune, origin=origin_of(call, group))
+            if call.go_to_background is None:
+                return job
+            await call.background()
+            while job.status == "running":
+                job, _ = await ingestions.status(job.job_id, wait_seconds=STEP_SECONDS)
+                await call.progress(job.done, job.files, f"{job.done:,} of {job.files:,} files")
+        return job
+
+    @tool(read_only=True)
+    async def get_ingestion_status(
+        call: Call, job_id: JobId, after: After = 0, wait_seconds: Wait = 0.0
+    ) -> IngestionStatus:
+        """Return how far an ingestion is: files found and done, failures with their reasons, time left."""
+        with wire_errors():
+            ingestions = await (await memory()).ingestions()
+            return IngestionStatus(*await ingestions.status(job_id, after, wait_seconds=wait_seconds))
+
+    @tool(idempotent=True)
+    async def cancel_ingestion(call: Call, job_id: JobId) -> Ingestion:
+        """End an ingestion. What it has stored stays stored."""
+        with wire_errors():
+            return await (await (await memory()).ingestions()).cancel(job_id)
+
+    @tool(read_only=True)
+    async def list_ingestions(call: Call, limit: Limit = 20) -> IngestionList:
+        """List the last ingestions, the newest first."""
+        with wire_errors():
+            return IngestionList(await (await (await memory()).ingestions()).newest(limit))
+
+    return [start_ingestion, get_ingestion_status, cancel_ingestion, list_ingestions]

@@ -1,0 +1,129 @@
+"""Ingestion jobs, and which state of its file each document was read from.
+
+A job belongs to the process with its `run_id`, which writes a beat about once a second. A job whose last beat
+is too old belongs to a killed process; any other process may take it over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from ragmemory.types import Ingestion, StoredFile
+
+if TYPE_CHECKING:
+    import aiosqlite
+
+# Ended jobs that are kept.
+KEPT = 100
+
+
+async def begin(connection: aiosqlite.Connection, job: Ingestion, now: float) -> Ingestion:
+    """Store a new job, unless one for the same request runs already; return the one that runs."""
+    request = _request(job)
+    rows = await connection.execute_fetchall(
+        "SELECT job FROM ingestions WHERE request = ? AND status = 'running'", [request]
+    )
+    for (running,) in rows:
+        return msgspec.json.decode(running, type=Ingestion)
+    await connection.execute(
+        "INSERT INTO ingestions(job_id, request, status, run_id, beat, job) VALUES(?, ?, ?, ?, ?, ?)",
+        [job.job_id, request, job.status, job.run_id, now, _encoded(job)],
+    )
+    await connection.execute(
+        "DELETE FROM ingestions WHERE status <> 'running'"
+        " AND number <= (SELECT number FROM ingestions ORDER BY number DESC LIMIT 1 OFFSET ?)",
+        [KEPT],
+    )
+    return job
+
+
+async def save(connection: aiosqlite.Connection, job: Ingestion, now: float) -> bool:
+    """Store the progress of a job, which is a beat. False if it was cancelled or taken over."""
+    cursor = await connection.execute(
+        "UPDATE ingestions SET status = ?, beat = ?, job = ?"
+        " WHERE job_id = ? AND run_id = ? AND status = 'running'",
+        [job.status, now, _encoded(job), job.job_id, job.run_id],
+    )
+    return cursor.rowcount > 0
+
+
+async def cancel(connection: aiosqlite.Connection, job: Ingestion) -> None:
+    """Mark a job of another process as cancelled; that process ends it at its next beat."""
+    await connection.execute(
+        "UPDATE ingestions SET status = ?, job = ? WHERE job_id = ? AND status = 'running'",
+        [job.status, _encoded(job), job.job_id],
+    )
+
+
+async def take_over(
+    connection: aiosqlite.Connection, run_id: str, now: float, oldest: float
+) -> list[Ingestion]:
+    """Take over the jobs whose last beat came before `oldest`."""
+    rows = await connection.execute_fetchall(
+        "UPDATE ingestions SET run_id = ?, beat = ? WHERE status = 'running' AND beat < ? RETURNING job",
+        [run_id, now, oldest],
+    )
+    return [msgspec.json.decode(row[0], type=Ingestion) for row in rows]
+
+
+async def last_beat(connection: aiosqlite.Connection) -> float | None:
+    """The last beat of the job that was silent for the longest time; None if no job runs."""
+    [(beat,)] = await connection.execute_fetchall("SELECT min(beat) FROM ingestions WHERE status = 'running'")
+    return None if beat is None else float(beat)
+
+
+async def newest(connection: aiosqlite.Connection, limit: int) -> list[Ingestion]:
+    """The newest jobs, newest first."""
+    rows = await connection.execute_fetchall(
+        "SELECT job FROM ingestions ORDER BY number DESC LIMIT ?", [limit]
+    )
+    return [msgspec.json.decode(row[0], type=Ingestion) for row in rows]
+
+
+async def find(connection: aiosqlite.Connection, job_id: str) -> Ingestion | None:
+    """One job."""
+    rows = await connection.execute_fetchall("SELECT job FROM ingestions WHERE job_id = ?", [job_id])
+    return next((msgspec.json.decode(row[0], type=Ingestion) for row in rows), None)
+
+
+async def files(connection: aiosqlite.Connection, uris: Sequence[str]) -> dict[str, StoredFile]:
+    """What is stored under these uris."""
+    rows = await connection.execute_fetchall(
+        "SELECT uri, document_id, chunks, stamp FROM documents"
+        " WHERE hidden = 0 AND uri IN (SELECT value FROM json_each(?))",
+        [msgspec.json.encode(uris).decode()],
+    )
+    return {row[0]: StoredFile(*row[1:]) for row in rows}
+
+
+async def set_stamps(connection: aiosqlite.Connection, stamps: Mapping[str, tuple[str, bytes]]) -> None:
+    """Set the stamps of documents, by uri, unless their text has another digest by now."""
+    await connection.executemany(
+        "UPDATE documents SET stamp = ? WHERE uri = ? AND digest = ? AND hidden = 0",
+        _stamp_rows(stamps),
+    )
+
+
+async def uris_under(connection: aiosqlite.Connection, folder: str) -> list[str]:
+    """The uris of all documents that begin with `folder` and a slash."""
+    # A range of the unique index on uri: "0" comes after "/".
+    rows = await connection.execute_fetchall(
+        "SELECT uri FROM documents WHERE uri > ? AND uri < ? AND hidden = 0 ORDER BY uri",
+        [f"{folder}/", f"{folder}0"],
+    )
+    return [row[0] for row in rows]
+
+
+def _stamp_rows(stamps: Mapping[str, tuple[str, bytes]]) -> Iterable[tuple[str, str, bytes]]:
+    return ((stamp, uri, digest) for uri, (stamp, digest) in stamps.items())
+
+
+def _request(job: Ingestion) -> str:
+    return msgspec.json.encode([job.sources, job.prune]).decode()
+
+
+def _encoded(job: Ingestion) -> str:
+    return msgspec.json.encode(job).decode()

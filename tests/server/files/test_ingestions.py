@@ -1,0 +1,332 @@
+"""Jobs that load files: what they store, how they end, and who resumes them."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+import anyio.lowlevel
+import pytest
+
+from ragmemory.errors import (
+    BadArgument,
+    IngestionNotFound,
+    MemoryFull,
+    PathNotAllowed,
+)
+from ragmemory.files import ingestions as module
+from ragmemory.files.ingestions import IN_FLIGHT, Ingestions
+from ragmemory.files.walking import Found
+from ragmemory.service import MemoryService
+from ragmemory.stores.sqlite import Store
+from ragmemory.types import Forgotten, Ingestion, Injected, Metadata, Origin
+from tests.support.memories import ORIGIN, SwitchableEmbedder, service_for
+
+OLD = 1_000_000_000
+
+
+def write(path: Path, text: str, changed: int = OLD) -> Path:
+    """A file that was changed long ago, so that its state identifies its content."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    os.utime(path, (changed, changed))
+    return path
+
+
+def notes(folder: Path, count: int) -> Path:
+    for number in range(count):
+        write(folder / f"{number}.txt", f"Note {number}.")
+    return folder
+
+
+async def ended(jobs: Ingestions, job: Ingestion) -> Ingestion:
+    with anyio.fail_after(60):
+        while job.status == "running":
+            job, _ = await jobs.status(job.job_id, wait_seconds=10)
+    return job
+
+
+async def statuses(jobs: Ingestions, job: Ingestion) -> dict[str, str]:
+    await ended(jobs, job)
+    _, outcomes = await jobs.status(job.job_id)
+    return {outcome.uri.rpartition("/")[2]: outcome.status for outcome in outcomes}
+
+
+@asynccontextmanager
+async def memory_in(folder: Path, *roots: str) -> AsyncIterator[MemoryService]:
+    async with service_for(folder, roots=roots or ("*",)) as service:
+        yield service
+
+
+class Scripted:
+    """Documents whose every `inject` waits for `go`, and may fail."""
+
+    def __init__(self, error: Exception | None = None) -> None:
+        self.error = error
+        self.go = anyio.Event()
+        self.full = anyio.Event()
+        self.waiting = 0
+        self.most = 0
+
+    async def inject(self, text: str, metadata: Metadata, origin: Origin, stamp: str = "") -> Injected:
+        del origin, stamp
+        self.waiting += 1
+        self.most = max(self.most, self.waiting)
+        if self.waiting == IN_FLIGHT:
+            self.full.set()
+        await self.go.wait()
+        self.waiting -= 1
+        if self.error:
+            raise self.error
+        return Injected(text, metadata["uri"], "added", 1)
+
+    async def forget(self, document: str, origin: Origin) -> Forgotten:
+        raise AssertionError(f"{origin} removed {document}")
+
+
+@asynccontextmanager
+async def jobs_of(folder: Path, documents: Scripted) -> AsyncIterator[Ingestions]:
+    """Jobs on a real store, which inject into scripted documents."""
+    store = Store(folder / "memory.db", 5.0, 10)
+    await store.open()
+    try:
+        async with anyio.create_task_group() as tasks:
+            yield Ingestions(store, documents, ["*"], tasks)
+            tasks.cancel_scope.cancel()
+    finally:
+        await store.close()
+
+
+async def test_an_unchanged_file_is_not_read_again(tmp_path: Path) -> None:
+    file = write(tmp_path / "docs" / "a.txt", "The first text.")
+    async with memory_in(tmp_path) as memory:
+        jobs = await memory.ingestions()
+        assert await statuses(jobs, await jobs.start([str(file)], prune=False, origin=ORIGIN)) == {
+            "a.txt": "added"
+        }
+        write(file, "THE OTHER TEXT.")  # of the same size and time
+        again = await jobs.start([str(file)], prune=False, origin=ORIGIN)
+        assert await statuses(jobs, again) == {"a.txt": "unchanged"}
+        _, text = await memory.document(file.as_uri())
+        assert text == "The first text."
+
+
+async def test_a_changed_file_is_updated_and_a_touched_one_is_not(tmp_path: Path) -> None:
+    touched, changed = write(tmp_path / "docs" / "a.txt", "Text a."), write(tmp_path / "docs" / "b.txt", "b")
+    async with memory_in(tmp_path) as memory:
+        jobs = await memory.ingestions()
+        await ended(jobs, await jobs.start([str(touched.parent)], prune=False, origin=ORIGIN))
+        write(touched, "Text a.", OLD + 5)
+        write(changed, "Another text.", OLD + 5)
+        again = await jobs.start([str(touched.parent)], prune=False, origin=ORIGIN)
+        assert await statuses(jobs, again) == {"a.txt": "unchanged", "b.txt": "updated"}
+        assert [entry.action for entry in await memory.journal(9)] == ["updated", "added", "added"]
+
+
+async def test_a_file_whose_document_was_changed_by_another_client_is_read_again(tmp_path: Path) -> None:
+    file = write(tmp_path / "docs" / "a.txt", "The text of the file.")
+    async with memory_in(tmp_path) as memory:
+        jobs = await memory.ingestions()
+        await ended(jobs, await jobs.start([str(file)], prune=False, origin=ORIGIN))
+        await memory.inject("Something else.", {"uri": file.as_uri()}, ORIGIN)
+        again = await jobs.start([str(file)], prune=False, origin=ORIGIN)
+        assert await statuses(jobs, again) == {"a.txt": "updated"}
+
+
+async def test_a_file_that_has_just_changed_is_read_again(tmp_path: Path) -> None:
+    file = tmp_path / "a.txt"
+    file.write_text("One.", encoding="utf-8")
+    now = file.stat().st_mtime_ns
+    async with memory_in(tmp_path) as memory:
+        jobs = await memory.ingestions()
+        await ended(jobs, await jobs.start([str(file)], prune=False, origin=ORIGIN))
+        file.write_text("Two.", encoding="utf-8")
+        os.utime(file, ns=(now, now))
+        again = await jobs.start([str(file)], prune=False, origin=ORIGIN)
+        assert await statuses(jobs, again) == {"a.txt": "updated"}
+
+
+async def test_the_same_sources_are_one_job_while_it_runs(tmp_path: Path) -> None:
+    folder, documents = notes(tmp_path / "docs", 3), Scripted()
+    async with jobs_of(tmp_path, documents) as jobs:
+        first = await jobs.start([str(folder)], prune=False, origin=ORIGIN)
+        again = await jobs.start([folder.as_uri()], prune=False, origin=ORIGIN)
+        other = await jobs.start([str(folder)], prune=True, origin=ORIGIN)
+        assert again.job_id == first.job_id != other.job_id
+        documents.go.set()
+        await ended(jobs, first)
+        assert (await jobs.start([str(folder)], prune=False, origin=ORIGIN)).job_id != first.job_id
+
+
+async def test_many_files_are_in_flight_but_not_all(tmp_path: Path) -> None:
+    folder, documents = notes(tmp_path / "docs", IN_FLIGHT * 2), Scripted()
+    async with jobs_of(tmp_path, documents) as jobs:
+        job = await jobs.start([str(folder)], prune=False, origin=ORIGIN)
+        with anyio.fail_after(60):
+            await documents.full.wait()
+        documents.go.set()
+        job = await ended(jobs, job)
+    assert (documents.most, job.added, job.status) == (IN_FLIGHT, IN_FLIGHT * 2, "completed")
+
+
+async def test_large_files_are_not_all_in_flight_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MOST_BYTES", 1000)
+    for number in range(20):
+        write(tmp_path / "docs" / f"{number}.txt", "x" * (3000 if number == 5 else 300))
+
+    class Slow(Scripted):
+        async def inject(self, text: str, metadata: Metadata, origin: Origin, stamp: str = "") -> Injected:
+            del origin, stamp
+            self.waiting += len(text)
+            self.most = max(self.most, self.waiting)
+            for _ in range(10):
+                await anyio.lowlevel.checkpoint()
+            self.waiting -= len(text)
+            return Injected(text, metadata["uri"], "added", 1)
+
+    documents = Slow()
+    async with jobs_of(tmp_path, documents) as jobs:
+        job = await ended(jobs, await jobs.start([str(tmp_path / "docs")], prune=False, origin=ORIGIN))
+    assert (job.added, documents.most) == (20, 3000)
+
+
+async def test_a_cancelled_job_counts_what_was_begun(tmp_path: Path) -> None:
+    folder, documents = notes(tmp_path / "docs", IN_FLIGHT + 10), Scripted()
+    async with jobs_of(tmp_path, documents) as jobs:
+        job = await jobs.start([str(folder)], prune=False, origin=ORIGIN)
+        with anyio.fail_after(60):
+            await documents.full.wait()
+            job = await jobs.cancel(job.job_id)
+        assert [one.status for one in await jobs.newest(9)] == ["cancelled"]
+    assert (job.status, job.files, job.begun, job.done) == ("cancelled", IN_FLIGHT + 10, IN_FLIGHT, 0)
+
+
+async def test_a_refused_file_fails_alone(tmp_path: Path) -> None:
+    folder, documents = notes(tmp_path / "docs", 3), Scripted(BadArgument("text", "is odd"))
+    documents.go.set()
+    async with jobs_of(tmp_path, documents) as jobs:
+        job = await ended(jobs, await jobs.start([str(folder)], prune=False, origin=ORIGIN))
+    assert (job.status, job.failed, job.error) == ("completed", 3, None)
+    assert all("is odd" in failure.error for failure in job.failures)
+
+
+async def test_an_error_that_every_file_would_get_ends_the_job_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MOST_BYTES", 100)
+    error = MemoryFull("memory.db")
+    folder, documents = notes(tmp_path / "docs", 50), Scripted(error)
+    documents.go.set()
+    async with jobs_of(tmp_path, documents) as jobs:
+        job = await ended(jobs, await jobs.start([str(folder)], prune=False, origin=ORIGIN))
+    assert job.error is not None
+    assert (job.status, job.error.code, job.error.message) == ("failed", "MEMORY_FULL", str(error))
+    assert 0 < job.begun < 50
+
+
+async def test_a_fault_of_the_program_ends_only_the_job(tmp_path: Path) -> None:
+    folder, documents = notes(tmp_path / "docs", 3), Scripted(ZeroDivisionError("a fault"))
+    documents.go.set()
+    async with jobs_of(tmp_path, documents) as jobs:
+        job = await ended(jobs, await jobs.start([str(folder)], prune=False, origin=ORIGIN))
+        documents.error = None
+        again = await jobs.start([str(folder)], prune=False, origin=ORIGIN)
+        assert (await ended(jobs, again)).added == 3
+    assert job.error is not None
+    assert (job.status, job.error.code) == ("failed", "INTERNAL_ERROR")
+    assert "a fault" in job.error.message
+
+
+async def test_a_cancelled_job_does_not_walk_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    walking, stopped = anyio.Event(), threading.Event()
+
+    def endless(_: Sequence[str], __: Path, is_cancelled: Callable[[], bool]) -> Found:
+        anyio.from_thread.run_sync(walking.set)
+        while not is_cancelled():
+            continue
+        stopped.set()
+        return Found()
+
+    monkeypatch.setattr(module, "find_files", endless)
+    async with jobs_of(tmp_path, Scripted()) as jobs:
+        job = await jobs.start([str(tmp_path)], prune=False, origin=ORIGIN)
+        with anyio.fail_after(20):
+            await walking.wait()
+            await jobs.cancel(job.job_id)
+    assert await anyio.to_thread.run_sync(stopped.wait, 20)
+
+
+@pytest.mark.parametrize("named", ["outside.txt", "inside/link.txt", "inside/../outside.txt", ""])
+async def test_only_files_under_the_roots_may_be_read(tmp_path: Path, named: str) -> None:
+    outside = write(tmp_path / "outside.txt", "secret")
+    inside = notes(tmp_path / "inside", 1)
+    (inside / "link.txt").symlink_to(outside)
+    async with memory_in(tmp_path, str(inside)) as memory:
+        jobs = await memory.ingestions()
+        with pytest.raises(PathNotAllowed, match=r"memory\.roots"):
+            await jobs.start([str(tmp_path / named) if named else named], prune=False, origin=ORIGIN)
+        job = await jobs.start([inside.as_uri()], prune=False, origin=ORIGIN)
+        assert await statuses(jobs, job) == {"0.txt": "added", "link.txt": "skipped"}
+
+
+async def test_without_roots_no_file_may_be_read(tmp_path: Path) -> None:
+    async with service_for(tmp_path) as memory:
+        jobs = await memory.ingestions()
+        with pytest.raises(PathNotAllowed):
+            await jobs.start([str(tmp_path)], prune=False, origin=ORIGIN)
+
+
+async def test_an_unknown_job_is_an_error(tmp_path: Path) -> None:
+    async with memory_in(tmp_path) as memory:
+        jobs = await memory.ingestions()
+        for call in (jobs.status, jobs.cancel):
+            with pytest.raises(IngestionNotFound):
+                await call("none")
+
+
+async def test_the_job_of_a_killed_process_is_resumed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "SILENT_SECONDS", 0.2)
+    monkeypatch.setattr(module, "BEAT_SECONDS", 0.05)
+    folder, stuck = notes(tmp_path / "docs", 5), Scripted()
+    async with jobs_of(tmp_path, stuck) as jobs:
+        job = await jobs.start([str(folder)], prune=False, origin=ORIGIN)
+    # The task group was cancelled like that of a server that is killed: the job still counts as running.
+    async with memory_in(tmp_path) as memory:
+        others = await memory.ingestions()
+        resumed = await ended(others, (await others.newest(1))[0])
+        assert (resumed.job_id, resumed.status, resumed.added) == (job.job_id, "completed", 5)
+        assert resumed.run_id != job.run_id
+        assert (await memory.stats()).documents == 5
+
+
+async def test_another_process_may_cancel_a_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "BEAT_SECONDS", 0.05)
+    folder = notes(tmp_path / "docs", 3)
+    async with jobs_of(tmp_path, Scripted()) as jobs, jobs_of(tmp_path, Scripted()) as others:
+        job = await jobs.start([str(folder)], prune=False, origin=ORIGIN)
+        assert (await others.cancel(job.job_id)).status == "cancelled"
+        assert (await ended(jobs, job)).status == "cancelled"
+
+
+async def test_a_failed_load_leaves_what_is_stored(tmp_path: Path) -> None:
+    embedder = SwitchableEmbedder()
+    folder = notes(tmp_path / "docs", 3)
+    async with service_for(tmp_path, embedder, roots=["*"]) as memory:
+        jobs = await memory.ingestions()
+        await ended(jobs, await jobs.start([str(folder)], prune=True, origin=ORIGIN))
+        (folder / "0.txt").unlink()
+        write(folder / "1.txt", "Another text.", OLD + 5)
+        embedder.is_down = True
+        job = await ended(jobs, await jobs.start([str(folder)], prune=True, origin=ORIGIN))
+        assert job.status == "failed"
+        assert (await memory.stats()).documents == 3
+        _, text = await memory.document((folder / "1.txt").as_uri())
+        assert text == "Note 1."
