@@ -1,4 +1,7 @@
-"""URIs of documents: what a user may write, and what is shown."""
+"""URIs of documents: what a user may write, and what is shown.
+
+Covers `ragconfig.file_uris` too.
+"""
 
 from __future__ import annotations
 

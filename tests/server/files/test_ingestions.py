@@ -1,4 +1,7 @@
-"""Jobs that load files: what they store, how they end, and who resumes them."""
+"""Jobs that load files: what they store, how they end, and who resumes them.
+
+Covers `ragmemory.stores.ingestions` too.
+"""
 
 from __future__ import annotations
 

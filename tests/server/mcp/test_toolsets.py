@@ -1,7 +1,7 @@
 """The tools, called by a client.
 
-Covers `errors`, `ragmemory.mcp.toolsets.documents`, `ragmemory.mcp.toolsets.memory` and
-`ragmemory.mcp.toolsets.search`.
+Covers `errors`, `ragmemory.mcp.toolsets.documents`, `ragmemory.mcp.toolsets.ingestion`,
+`ragmemory.mcp.toolsets.memory` and `ragmemory.mcp.toolsets.search`.
 """
 
 from __future__ import annotations
