@@ -15,14 +15,7 @@ from time import monotonic
 
 from msgspec import Struct
 
-from ragmcp.http.errors import (
-    HeaderMismatch,
-    HostNotAllowed,
-    HttpError,
-    OriginNotAllowed,
-    RateLimited,
-    Unauthorized,
-)
+from ragmcp.http import errors
 from ragmcp.http.exchange import (
     App,
     Header,
@@ -81,7 +74,7 @@ def guarded(
     app: App,
     access: Access,
     clock: Callable[[], float] = monotonic,
-    on_refused: Callable[[HttpError], None] = lambda _: None,
+    on_refused: Callable[[errors.HttpError], None] = lambda _: None,
 ) -> App:
     """`app` behind these rules; `on_refused` is called with the reason for each refusal."""
     return _Guard(app, access, clock, on_refused)
@@ -116,7 +109,7 @@ class _Guard:
         app: App,
         access: Access,
         clock: Callable[[], float],
-        on_refused: Callable[[HttpError], None],
+        on_refused: Callable[[errors.HttpError], None],
     ) -> None:
         self._app = app
         self._on_refused = on_refused
@@ -143,7 +136,7 @@ class _Guard:
                 send = _readable_by(origin, send)
             self._check_rate(scope)
             self._check_token(headers.get(b"authorization"))
-        except HttpError as error:
+        except errors.HttpError as error:
             log.info("Refused a request: %s", error)
             self._on_refused(error)
             await respond_error(send, error, error.status)
@@ -152,25 +145,25 @@ class _Guard:
 
     def _check_host(self, host: str) -> None:
         if ANY not in self._hosts and _name(host) not in self._hosts:
-            raise HostNotAllowed(host)
+            raise errors.HostNotAllowed(host)
 
     def _check_origin(self, origin: str) -> None:
         if origin.lower() not in self._access.allowed_origins and not _is_loopback_origin(origin):
-            raise OriginNotAllowed(origin)
+            raise errors.OriginNotAllowed(origin)
 
     def _check_rate(self, scope: Scope) -> None:
         if self._buckets is not None and (wait := self._buckets.wait(client_address(scope), self._clock())):
-            raise RateLimited(ceil(wait))
+            raise errors.RateLimited(ceil(wait))
 
     def _check_token(self, given: str | None) -> None:
         if self._token is None:
             return
         if given is None:
-            raise Unauthorized("none was sent")
+            raise errors.Unauthorized("none was sent")
         scheme, _, token = given.partition(" ")
         right = hmac.compare_digest(token.strip().encode("latin-1"), self._token)
         if scheme.lower() != "bearer" or not right:
-            raise Unauthorized("the token sent is wrong")
+            raise errors.Unauthorized("the token sent is wrong")
 
 
 def _checked_headers(headers: list[Header]) -> dict[bytes, str]:
@@ -178,7 +171,7 @@ def _checked_headers(headers: list[Header]) -> dict[bytes, str]:
     for name, value in headers:
         if name in _CHECKED_HEADERS:
             if name in found:
-                raise HeaderMismatch(name.decode(), "occurs more than once")
+                raise errors.HeaderMismatch(name.decode(), "occurs more than once")
             found[name] = value.decode("latin-1").strip(" \t")
     return found
 

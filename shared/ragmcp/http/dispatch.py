@@ -54,8 +54,6 @@ def response_status(error: Exception | None) -> int:
 class ClientWatch:
     """Watches the client of an exchange while its calls wait, and keeps the connection alive."""
 
-    __slots__ = ("_calls", "_dispatcher", "_exchange", "_keep_alive", "_on_gone", "_scope")
-
     def __init__(
         self,
         dispatcher: Dispatcher,
