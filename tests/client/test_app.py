@@ -218,7 +218,7 @@ async def test_the_settings_decide_whether_a_model_is_asked_for_other_wordings(
             retrieval__rewrite=rewrite,
             retrieval__rewrite_seconds=30.0,
         ) as app:
-            answered = await app.ask("Which paint is blue in Zagreb?")
+            answered = await app.ask("Which warm paint do they mix in Zagreb?")
     assert len(server.requests) == requests
     assert answered.trace.wordings == ["Scattering."] * (requests - 1)
 
