@@ -31,8 +31,6 @@ GROUNDED = 0.39
 W_RELEVANCE = 0.2
 # A window that holds less of the question's words may have a price, but not of what is asked about.
 ON_TOPIC = 0.5
-# Their values may have no unit: a header or a key names it.
-_BARE = (Kind.ROW, Kind.RECORD, Kind.CODE)
 
 
 def evidence(question: Question, windows: Sequence[Window]) -> float:
@@ -100,11 +98,7 @@ def terms_of(windows: Sequence[Window]) -> frozenset[str]:
 
 def _is_expected(question: Question, windows: Sequence[Window]) -> bool:
     """Whether any window holds a value of the type that is asked for."""
-    return any(_has_value(question, window) for window in windows)
-
-
-def _has_value(question: Question, window: Window) -> bool:
-    return question.is_expected(window.text, is_bare=window.kind in _BARE)
+    return any(question.is_expected(window.text, is_bare=window.is_bare) for window in windows)
 
 
 def _named_otherwise(question: Question, windows: Sequence[Window]) -> list[str]:

@@ -81,6 +81,15 @@ class Question:
         return cls(_weighed(name[:MAX_QUERY_CHARACTERS], weights or {}), [], None)
 
     @property
+    def judged(self) -> Sequence[Word]:
+        """The words that a passage is judged by: also those of earlier questions if its own say too little.
+
+        "What became of the first of them?" means nothing without the question before it.
+        """
+        is_telling = any(not word.is_general for word in self.words)
+        return self.words if is_telling else [*self.words, *self.carried]
+
+    @property
     def terms(self) -> frozenset[str]:
         """Those of all words, also of earlier questions."""
         return frozenset[str]().union(*(word.terms for word in (*self.words, *self.carried)))
@@ -108,8 +117,8 @@ class Question:
 
     def coverage(self, terms: frozenset[str], *, is_expected: bool) -> float:
         """The share, by weight, that a text with these terms holds, in [0, 1]."""
-        held = sum(word.weight * word.share_in(terms) for word in self.words)
-        weight = sum(word.weight for word in self.words)
+        held = sum(word.weight * word.share_in(terms) for word in self.judged)
+        weight = sum(word.weight for word in self.judged)
         if self.type and not is_expected:
             weight += self.type.weight
         return held / weight if weight else float(is_expected)

@@ -38,6 +38,8 @@ SAME = 0.8
 # What makes a window good, beside the share of the question's words that it holds (1).
 W_CONTEXT = 0.7  # of words that only its context holds
 W_HEADING = 0.5  # of words that only the title or the headings of its passage hold
+# In a follow-up ("and the garage?") the new word often only names a document or a section.
+W_NAMED = 1.0
 W_CARRIED = 0.6
 W_PASSAGE = 0.3
 W_EXPECTED = 0.2
@@ -89,6 +91,11 @@ class Window:
     @property
     def kind(self) -> Kind:
         return self.units[self.first].kind
+
+    @property
+    def is_bare(self) -> bool:
+        """Whether its values may have no unit, since a header or a key names it."""
+        return self.kind in (Kind.ROW, Kind.RECORD, Kind.CODE)
 
     @property
     def block(self) -> int:
@@ -187,7 +194,7 @@ def _scored(question: Question, hit: Hit, standing: float) -> Iterator[Window]:
         _terms("" if _only_names(unit, asks_for_header=asks_for_header) else unit.reading) for unit in every
     ]
     around = [_terms(_named_by(unit)) for unit in every]
-    heading = _terms(names_of(hit))
+    heading, words = _terms(names_of(hit)), question.judged
     for first, last in _runs(every):
         run = slice(first, last + 1)
         terms = frozenset[str]().union(*own[run])
@@ -195,13 +202,14 @@ def _scored(question: Question, hit: Hit, standing: float) -> Iterator[Window]:
         if not terms:
             continue
         window = Window(hit, every, first, last)
+        has_value = question.is_expected(window.text, is_bare=window.is_bare)
         score = (
-            share(question.words, terms)
-            + W_CONTEXT * share(question.words, context - terms)
-            + W_HEADING * share(question.words, heading - context - terms)
+            share(words, terms)
+            + W_CONTEXT * share(words, context - terms)
+            + (W_NAMED if question.carried else W_HEADING) * share(words, heading - context - terms)
             + W_CARRIED * share(question.carried, terms | context | heading)
             + W_PASSAGE * standing
-            + W_EXPECTED * (question.type is not None and question.is_expected(window.text))
+            + W_EXPECTED * (question.type is not None and has_value)
             + W_EMPTY * (not _says_something(terms - question.terms))
             + W_EXAMPLE * (window.kind is Kind.CODE and not is_code_file(hit.uri))
             + W_LENGTH * word_count(window.text)

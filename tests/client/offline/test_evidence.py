@@ -64,6 +64,13 @@ def test_words_of_earlier_questions_are_apart() -> None:
     assert asked.terms == terms("pump boiler")
 
 
+def test_a_question_that_says_too_little_is_judged_by_the_words_before_it_too() -> None:
+    asked = Question.of("How does it work?", "How does it work? boiler")
+    assert asked.coverage(terms("work in the garden"), is_expected=True) < 0.5
+    assert asked.coverage(terms("the boiler"), is_expected=True) > 0.5
+    assert [word.text for word in Question.of("and the pump?", "and the pump? boiler").judged] == ["pump"]
+
+
 def test_coverage_is_the_share_by_weight() -> None:
     asked = Question.of("red boiler", "red boiler", {"red": 0.2, "boiler": 0.6})
     assert asked.coverage(terms("boilers"), is_expected=True) == pytest.approx(0.75)

@@ -89,6 +89,13 @@ def test_a_quotation_is_no_longer_than_is_needed() -> None:
     assert len(quote.split()) <= 60
 
 
+def test_the_new_word_of_a_follow_up_may_only_name_the_document() -> None:
+    insured = hit("The firm is insured for eight million pounds.", title="Contract for the hotel")
+    named = hit("Hotel Bellevue, Main Street", title="Contract for the hotel", chunk_id=2)
+    asked = Question.of("and for the hotel?", "and for the hotel? insurance firm insured")
+    assert best_windows(asked, [named, insured])[0].hit is insured
+
+
 def test_windows_to_compare_are_short_runs_of_units() -> None:
     passage = hit(" ".join(f"Sentence {number} is here." for number in range(6)))
     windows = windows_to_compare([passage, hit("# Only a heading"), hit("One sentence stands alone here.")])
