@@ -50,3 +50,16 @@ def test_a_question_for_a_summary_gets_the_outline_of_the_document(ragchat: Prog
         (7, True),
     ]
     assert answered["grounded"]
+
+
+def test_a_question_that_compares_two_documents_gets_what_differs(ragchat: Program) -> None:
+    for year, keeper in ((2021, "Ida"), (2023, "Nora")):
+        text = f"# Hut rules {year}\n\nThe key is with {keeper}.\n\nWood is in the shed.\n"
+        (ragchat.folder / f"hut-{year}.md").write_text(text, encoding="utf-8")
+    assert ragchat("inject", ".").code == 0
+    answered = ragchat("ask", "--offline", "--json", "What changed between hut-2021.md and hut-2023.md?").json
+    assert [(found["quote"], found["quote_start_line"]) for found in answered["citations"]] == [
+        ("The key is with Ida.", 3),
+        ("The key is with Nora.", 3),
+    ]
+    assert answered["grounded"]

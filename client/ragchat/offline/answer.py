@@ -77,7 +77,7 @@ def quote_windows(
     missing += [number for number in _named_otherwise(question, windows) if number not in missing]
     parts = [
         *([] if grounded else [NEAREST]),
-        *(_markdown(window, numbers[window.hit.chunk_id], question.terms) for window in windows),
+        *(markdown_of(window, numbers[window.hit.chunk_id], question.terms) for window in windows),
         *([f"Not mentioned there: {', '.join(f'*{word}*' for word in missing)}"] if missing else []),
         NO_MODEL,
     ]
@@ -105,7 +105,7 @@ def _named_otherwise(question: Question, windows: Sequence[Window]) -> list[str]
     return question.names_another("\n".join(window.named_text for window in windows))
 
 
-def _markdown(window: Window, n: int, asked: Set[str]) -> str:
+def markdown_of(window: Window, n: int, asked: Set[str]) -> str:
     """A quotation after its lead, with its citation behind it. Line breaks are kept where they matter."""
     first, text = window.units[window.first], window.reading
     if first.kind is Kind.RECORD:

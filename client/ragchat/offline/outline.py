@@ -91,6 +91,16 @@ def section(document: str, uri: str, name: str) -> Entry | None:
     return Entry(entry.heading, entry.level, entry.path, entry.start, end, entry.unit)
 
 
+def only_in(document: str, other: str, uri: str) -> list[Unit]:
+    """What the first of two documents says and the other does not, in the same words."""
+    said = {_plain(unit) for unit in units(other, uri)}
+    return [unit for unit in units(document, uri) if unit.kind is not Kind.LABEL and _plain(unit) not in said]
+
+
+def _plain(unit: Unit) -> str:
+    return " ".join(unit.text.split())
+
+
 def is_name(name: str, other: str) -> bool:
     """Whether two names have the same words, whatever their order, case and endings."""
     words = name_terms(name)

@@ -10,6 +10,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ragchat.offline.words import content_words
+
 _POLITE = r"^\W*(?:(?:please|bitte|and|und|so|also|can you|could you|would you|kannst du|könntest du)\W+)*"
 # A noun with at most two words before it.
 _HEAD = r"(?P<head>(?:[\w'’-]+ ){0,2}?[\w'’-]+)"
@@ -55,6 +57,18 @@ _CONTENTS = _patterns(
     rf"was (?:steht|ist) (?:in|im) {_NAME}",
     rf"worum geht(?: es|'s|’s) (?:in|im) {_NAME}",
     rf"was enthält {_NAME}",
+)
+_TWO = r"(?P<first>.+?) (?:and|und|to|with|mit|von|from|versus|vs\.?) (?P<second>.+?)"
+_COMPARISONS = _patterns(
+    rf"(?:compare|vergleiche?) {_TWO}\W*$",
+    rf"(?:what(?:'s|’s| is| are) )?(?:the )?differences? between {_TWO}\W*$",
+    rf"what (?:has |was |is )?(?:changed?|different) (?:in (?P<topic>.+?) )?(?:between|from) {_TWO}\W*$",
+    rf"how do(?:es)? {_TWO} differ\W*$",
+    r"how do(?:es)? (?P<first>.+?) differ from (?P<second>.+?)\W*$",
+    rf"(?:was (?:ist|sind) )?(?:der |die )?unterschiede? zwischen {_TWO}\W*$",
+    r"was hat sich (?:(?:in|an|im|am|bei|beim) (?P<topic>.+?) )?"
+    rf"(?:zwischen|von) {_TWO} (?:geändert|verändert)\W*$",
+    rf"(?:was|worin) unterscheide[tn](?: sich)? {_TWO}\W*$",
 )
 _ARTICLE = re.compile(
     r"(?:the|an?|my|our|your|this|der|die|das|den|dem|des|[md]eine?[mnrs]?|unser(?:e[mnrs]?)?)\s+",
@@ -110,3 +124,36 @@ def _bare(name: str) -> str:
     name = name.strip(_QUOTES).removesuffix(".")
     article = _ARTICLE.match(name)
     return name[article.end() :].strip(_QUOTES) if article else name
+
+
+@dataclass(frozen=True)
+class ComparisonRequest:
+    """Asks what two things have and do not have in common, `topic` ("" for all) in particular."""
+
+    first: str
+    second: str
+    topic: str
+
+    @property
+    def sides(self) -> Sequence[tuple[str, str]]:
+        """Each name with the words to search for: "rent in Oslo and Rome" means the rent in Rome."""
+        ours, theirs = content_words(self.first), content_words(self.second)
+        lacks = len(ours) - len(theirs)
+        if lacks > 0:
+            theirs = ours[:lacks] + theirs
+        elif lacks < 0:
+            ours = ours + theirs[lacks:]
+        return [
+            (name, " ".join([*content_words(self.topic), *words]))
+            for name, words in ((self.first, ours), (self.second, theirs))
+        ]
+
+
+def comparison_request(question: str) -> ComparisonRequest | None:
+    """What a question compares; None for any other question."""
+    for pattern in _COMPARISONS:
+        if found := pattern.match(question):
+            first, second = _bare(found["first"]), _bare(found["second"])
+            if content_words(first) and content_words(second):
+                return ComparisonRequest(first, second, _bare(found.groupdict().get("topic") or ""))
+    return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from urllib.parse import unquote, urlsplit
 
 import anyio
@@ -10,12 +11,14 @@ import anyio
 from ragchat.errors import NoDocumentMatches, RagChatError
 from ragchat.memory.matching import Match, match
 from ragchat.memory.types import DocumentInfo, DocumentText
+from ragchat.offline.answer import markdown_of
 from ragchat.offline.evidence import Question
 from ragchat.offline.lists import find_list, says_it_directly
-from ragchat.offline.outline import SHORT, Entry, is_name, name_terms, outline, section
+from ragchat.offline.outline import SHORT, Entry, is_name, name_terms, only_in, outline, section
 from ragchat.offline.places import Place, answer_of
-from ragchat.offline.requests import OutlineRequest, list_request, outline_request
-from ragchat.offline.windows import Window
+from ragchat.offline.requests import OutlineRequest, comparison_request, list_request, outline_request
+from ragchat.offline.windows import Window, best_windows
+from ragchat.offline.words import content_words
 from ragchat.turn.limits import RetrievalLimits
 from ragchat.turn.retrieval import Memory, Retrieval
 from ragchat.types import Answer, Hit
@@ -27,6 +30,7 @@ MOST_CHARACTERS = 1_000_000
 # Passages and documents among which a name is looked for.
 NAMED_PASSAGES = 20
 NAMED_DOCUMENTS = 50
+MOST_DIFFERENCES = 8  # of one document from another
 MOST_CHUNKS = 100  # of a document, for the numbers of chunks in citations; memory gives no more at once
 
 
@@ -40,8 +44,10 @@ async def overview_of(
     question = with_words_replaced(question, retrieval.corrections)
     try:
         with anyio.fail_after(limits.seconds):
-            return await _list(question, windows, retrieval, memory) or await _outline(
-                question, retrieval, memory
+            return (
+                await _list(question, windows, retrieval, memory)
+                or await _outline(question, retrieval, memory)
+                or await _comparison(question, retrieval, memory, limits)
             )
     except (RagChatError, TimeoutError):
         return None
@@ -122,8 +128,7 @@ async def _of_document(
     document: DocumentText, part: Entry | None, retrieval: Retrieval, memory: Memory
 ) -> Answer | None:
     """The outline of a document or of a long part of it; a short part is quoted as it is."""
-    hits = await memory.query(document.title, MOST_CHUNKS, {"uri": exact_glob(document.uri)})
-    chunks = [hit for hit in hits.hits if hit.document_id == document.document_id]
+    chunks = await _chunks(document, memory)
     if part and part.end - part.start <= SHORT:
         place = Place(_passage(document, part, chunks), document.text[part.start : part.end].rstrip())
         # Two spaces: a line break in Markdown.
@@ -142,20 +147,97 @@ async def _of_document(
     return answer_of(["\n".join(lines), found.note], places, retrieval.candidates, grounded=True)
 
 
+async def _chunks(document: DocumentText, memory: Memory) -> Sequence[Hit]:
+    """The passages of a document, without near-duplicates, at most MOST_CHUNKS."""
+    found = await memory.query(document.title, MOST_CHUNKS, {"uri": exact_glob(document.uri)})
+    return [hit for hit in found.hits if hit.document_id == document.document_id]
+
+
 def _passage(document: DocumentText, entry: Entry, chunks: Sequence[Hit]) -> Hit:
     """An entry of an outline as a passage, in the chunk that has its first line; 0 if that was not found."""
     text = document.text[entry.start : entry.end].rstrip()
     line = document.text.count("\n", 0, entry.start) + 1
-    chunk = next((hit.chunk_id for hit in chunks if hit.start_line <= line <= hit.end_line), 0)
+    chunk = next((hit for hit in chunks if hit.start_line <= line <= hit.end_line), None)
     return Hit(
         rank=1,
         score=1.0,
-        chunk_id=chunk,
+        chunk_id=chunk.chunk_id if chunk else 0,
         document_id=document.document_id,
         uri=document.uri,
         title=document.title,
-        heading=entry.path,
+        heading=entry.path or (chunk.heading if chunk else ""),
         start_line=line,
         end_line=line + text.count("\n"),
         text=text,
     )
+
+
+async def _comparison(
+    question: str, retrieval: Retrieval, memory: Memory, limits: RetrievalLimits
+) -> Answer | None:
+    """What memory says of two things, one after the other; None if none is to be compared or found."""
+    request = comparison_request(question)
+    if request is None:
+        return None
+    documents = [
+        await _document(OutlineRequest(name, is_certain=True), memory, []) for name, _ in request.sides
+    ]
+    if not request.topic and documents[0] and documents[1] and documents[0].uri != documents[1].uri:
+        return await _differences(documents[0], documents[1], retrieval, memory)
+    sides = [
+        await _side(name, text, document if request.topic else None, memory, limits)
+        for (name, text), document in zip(request.sides, documents, strict=True)
+    ]
+    found = [window for window, _ in sides if window]
+    if not found or (len(found) == 2 and found[0].overlaps(found[1])):
+        return None
+    parts, places = [], []
+    for (name, _), (window, _) in zip(request.sides, sides, strict=True):
+        if window:
+            places.append(Place(window.hit, window.text))
+        said = (
+            markdown_of(window, len(places), window.terms) if window else "Nothing in memory is about this."
+        )
+        parts += [f"**{name}**", said]
+    missing = [word for window, lacking in sides if not window for word in lacking]
+    return answer_of(parts, places, retrieval.candidates, grounded=len(found) == 2, missing=missing)
+
+
+async def _side(
+    name: str, text: str, document: DocumentText | None, memory: Memory, limits: RetrievalLimits
+) -> tuple[Window | None, Sequence[str]]:
+    """The best window for one of the things compared, and the words of its name that no window holds."""
+    only = {"uri": exact_glob(document.uri)} if document else None
+    lacking: Sequence[str] = content_words(name)
+    # The words of the other name may not fit this one.
+    for words in dict.fromkeys([text, name]):
+        result = await memory.query(words, limits.top_k, only)
+        named = Question.named("" if document else name, result.weights)
+        for window in best_windows(Question.named(words, result.weights), result.hits):
+            missing = named.missing(window.terms)
+            if not missing and not named.lacks_exact(window.terms):
+                return window, []
+            lacking = min(lacking, missing or lacking, key=len)
+    return None, lacking
+
+
+async def _differences(
+    first: DocumentText, second: DocumentText, retrieval: Retrieval, memory: Memory
+) -> Answer:
+    """What each of two documents says and the other does not, in the same words."""
+    parts: list[str] = []
+    places: list[Place] = []
+    for one, other in ((first, second), (second, first)):
+        changed = only_in(one.text, other.text, one.uri)
+        chunks = await _chunks(one, memory)
+        parts.append(f"**{one.title}**")
+        for unit in changed[:MOST_DIFFERENCES]:
+            passage = _passage(one, Entry("", 1, "", unit.start, unit.end, unit), chunks)
+            places.append(Place(passage, unit.text))
+            window = Window(passage, [replace(unit, start=0)], 0, 0)
+            parts.append(markdown_of(window, len(places), window.terms))
+        if not changed:
+            parts.append("It says nothing that the other does not say.")
+        elif len(changed) > MOST_DIFFERENCES:
+            parts.append(f"{MOST_DIFFERENCES} of {len(changed):,} differences shown.")
+    return answer_of(parts, places, retrieval.candidates, grounded=bool(places))

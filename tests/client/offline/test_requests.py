@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ragchat.offline.requests import list_request, outline_request
+from ragchat.offline.requests import comparison_request, list_request, outline_request
 
 
 @pytest.mark.parametrize(
@@ -88,3 +88,36 @@ def test_questions_for_what_something_says_may_ask_for_one_thing(question: str, 
 )
 def test_other_questions_ask_for_no_outline(question: str) -> None:
     assert outline_request(question) is None
+
+
+@pytest.mark.parametrize(
+    ("question", "first", "second"),
+    [
+        ("Compare the oak table and the elm table", "oak table", "elm table"),
+        ("What is the difference between oak and elm?", "oak", "elm"),
+        ("what changed between 2021 and 2023?", "2021", "2023"),
+        ("How does oak differ from elm?", "oak", "elm"),
+        ("Vergleiche Eiche mit Ulme", "Eiche", "Ulme"),
+        ("Was ist der Unterschied zwischen Eiche und Ulme?", "Eiche", "Ulme"),
+    ],
+)
+def test_questions_for_a_comparison(question: str, first: str, second: str) -> None:
+    request = comparison_request(question)
+    assert request is not None
+    assert (request.first, request.second, request.topic) == (first, second, "")
+
+
+def test_what_both_things_have_in_common_is_searched_for_with_each() -> None:
+    request = comparison_request("Compare the rent in Oslo and Rome")
+    assert request is not None
+    assert request.sides == [("rent in Oslo", "rent Oslo"), ("Rome", "rent Rome")]
+    request = comparison_request("What changed in the rent between 2021 and 2023?")
+    assert request is not None
+    assert request.sides == [("2021", "rent 2021"), ("2023", "rent 2023")]
+
+
+@pytest.mark.parametrize(
+    "question", ["Who compared them?", "Compare oak", "What changed in 2021?", "Is there a difference?", ""]
+)
+def test_other_questions_compare_nothing(question: str) -> None:
+    assert comparison_request(question) is None

@@ -1,4 +1,7 @@
-"""Outlines and comparisons of documents in a real memory: which document or place a name means."""
+"""Outlines and comparisons of documents in a real memory: which document or place a name means.
+
+Covers `ragchat.turn.overviews` and `ragchat.offline.places`.
+"""
 
 from __future__ import annotations
 
@@ -73,3 +76,45 @@ async def test_a_document_outside_the_scope_has_no_outline(memory: MemoryClient)
     await scope.narrow("hut-2021.md")
     assert not (await ask("Summarise wren.md", scope)).grounded
     assert (await ask("Summarise hut-2021.md", scope)).grounded
+
+
+async def test_two_documents_are_compared_by_what_only_one_of_them_says(memory: MemoryClient) -> None:
+    answer = await ask("What changed between hut-2021.md and hut-2023.md?", memory)
+    assert answer.text.startswith(
+        "**Hut rules 2021**\n\n> The key is in the shed. [1]\n\n"
+        "**Hut rules 2023**\n\n> The key is with Nora. [2]"
+    )
+    assert "Two crates" not in answer.text
+    assert [(found.quote_start_line, found.heading, found.verified) for found in answer.citations] == [
+        (5, "Hut rules 2021 > Keys", True),
+        (5, "Hut rules 2023 > Keys", True),
+    ]
+
+
+async def test_two_documents_are_compared_by_a_topic(memory: MemoryClient) -> None:
+    answer = await ask("What changed in the wood between hut-2021 and hut-2023?", memory)
+    assert (
+        answer.grounded is False or [found.quote for found in answer.citations] == ["Two crates a day."] * 2
+    )
+
+
+async def test_two_things_are_quoted_under_their_names(memory: MemoryClient) -> None:
+    await memory.inject("The oak table seats four.", {"uri": "note:oak", "title": "Oak"})
+    await memory.inject("The elm table seats eight.", {"uri": "note:elm", "title": "Elm"})
+    answer = await ask("Compare the table of oak and elm", memory)
+    assert answer.text.startswith(
+        "**table of oak**\n\n> The oak table seats four. [1]\n\n**elm**\n\n> The elm table seats eight. [2]"
+    )
+    assert (answer.grounded, answer.missing) == (True, [])
+
+
+async def test_a_thing_that_memory_does_not_have_is_said_to_be_missing(memory: MemoryClient) -> None:
+    answer = await ask("Compare the mainsail and the outboard", memory)
+    assert "**outboard**\n\nNothing in memory is about this." in answer.text
+    assert (answer.grounded, answer.citations, answer.missing) == (False, [], ["outboard"])
+    assert [found.quote for found in answer.nearest] == ["The mainsail is red."]
+
+
+async def test_a_sentence_about_both_things_is_quoted_once(memory: MemoryClient) -> None:
+    await memory.inject("Larch dries faster than spruce.", {"uri": "note:wood"})
+    assert "**larch**" not in (await ask("Compare larch and spruce", memory)).text
