@@ -9,7 +9,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from ragchat.sanitize import one_line
-from ragconfig.file_uris import path_of
+from ragconfig.files.uris import path_of
 
 # Enough of a content hash to tell documents apart at a glance; commands take the whole URI or id.
 _HASH_DIGITS = 12

@@ -23,7 +23,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from ragconfig.regular_files import NotARegularFile
+from ragconfig.files.regular import NotARegularFile
 
 if TYPE_CHECKING:
     from tempfile import TemporaryDirectory

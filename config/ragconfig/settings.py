@@ -16,9 +16,9 @@ from msgspec import Struct
 
 import ragconfig
 from ragconfig.errors import InvalidSetting, NotForProjects, UnknownSetting, UnreadableFile
+from ragconfig.files.regular import ReadableByOthers, read_regular
 from ragconfig.home import HOME_VARIABLE, Home, UnknownHome, user_path
 from ragconfig.redaction import add_secret
-from ragconfig.regular_files import ReadableByOthers, read_regular
 
 T = TypeVar("T")
 

@@ -1,6 +1,6 @@
 """URIs of documents: what a user may write, and what is shown.
 
-Covers `ragconfig.file_uris` too.
+Covers `ragconfig.files.uris` too.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ragconfig.regular_files import FileTooLarge
+from ragconfig.files.regular import FileTooLarge
 from ragconfig.toml_files import NotToml, decode_toml, read_toml
 
 MANY = 100_000

@@ -21,7 +21,7 @@ from ragchat.turn.grounding import Grounding, State
 from ragchat.turn.limits import Budget
 from ragchat.turn.passages import Passages, number, quote
 from ragchat.types import Message, Turn
-from ragconfig.regular_files import read_regular
+from ragconfig.files.regular import read_regular
 from ragconfig.settings import Settings
 
 # Of a prompt file: far more than the context of any model.

@@ -9,8 +9,8 @@ from typing import Any
 
 from ragchat.sanitize import one_line
 from ragchat.ui.context import YES
+from ragconfig.files.regular import read_regular
 from ragconfig.home import private_folder
-from ragconfig.regular_files import read_regular
 
 APPROVED_FILE = "approved-tools"
 LARGEST_BYTES = 1 << 16

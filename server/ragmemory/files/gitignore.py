@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from ragconfig.regular_files import read_regular
+from ragconfig.files.regular import read_regular
 
 NAME = ".gitignore"
 # Large ones have some ten thousand bytes.

@@ -21,8 +21,8 @@ import anyio
 from anyio import to_thread
 from msgspec.structs import replace
 
-from ragconfig.decoding import EmptyText, NotText
-from ragconfig.file_uris import path_of
+from ragconfig.files.decoding import EmptyText, NotText
+from ragconfig.files.uris import path_of
 from ragconfig.home import user_path
 from ragmemory.errors import (
     BadArgument,

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from ragconfig.decoding import GUESSED, LARGEST_BYTES, decode
-from ragconfig.regular_files import read_regular
+from ragconfig.files.decoding import GUESSED, LARGEST_BYTES, decode
+from ragconfig.files.regular import read_regular
 from ragconfig.text_rules import atx_heading
 
 # Counted up when files of any format are read differently: then unchanged files are read again.

@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ragconfig.decoding import LARGEST_BYTES
-from ragconfig.file_uris import path_of
+from ragconfig.files.decoding import LARGEST_BYTES
+from ragconfig.files.regular import too_large
+from ragconfig.files.uris import path_of
 from ragconfig.home import user_path
-from ragconfig.regular_files import too_large
 from ragmemory.files.gitignore import Gitignore
 
 # Files that are refused by their extension. Some contain text, but mostly markup.

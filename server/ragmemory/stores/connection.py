@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ragconfig import wal
+from ragconfig.files.regular import NotARegularFile
 from ragconfig.readable import may_write, obstacle_of, reason_of
-from ragconfig.regular_files import NotARegularFile
 from ragconfig.wal import pragma
 from ragmemory.errors import (
     MemoryBusy,

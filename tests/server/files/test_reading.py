@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ragconfig.decoding import LARGEST_BYTES
-from ragconfig.regular_files import FileTooLarge, NotARegularFile
+from ragconfig.files.decoding import LARGEST_BYTES
+from ragconfig.files.regular import FileTooLarge, NotARegularFile
 from ragconfig.text_rules import LONGEST_HEADING
 from ragmemory.files.reading import read_file, title_of
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ragconfig.decoding import LARGEST_BYTES
+from ragconfig.files.decoding import LARGEST_BYTES
 from ragmemory.files.walking import Found, find_files
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="POSIX file kinds")

@@ -39,7 +39,7 @@ async def open_source(context: ChatContext, argument: str) -> None:
     from ragchat.sanitize import one_line
     from ragchat.ui.editor import open_at
     from ragchat.uris import short_uri
-    from ragconfig.file_uris import path_of
+    from ragconfig.files.uris import path_of
 
     cited = sorted(_last(context).sources, key=lambda citation: citation.n)
     wanted = argument.strip("[]")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ragconfig.decoding import EmptyText, NotText, decode
+from ragconfig.files.decoding import EmptyText, NotText, decode
 
 
 @pytest.mark.parametrize(

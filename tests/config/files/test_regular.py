@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ragconfig.regular_files import FileTooLarge, NotARegularFile, ReadableByOthers, read_regular
+from ragconfig.files.regular import FileTooLarge, NotARegularFile, ReadableByOthers, read_regular
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="POSIX file kinds and modes")
 
