@@ -2,6 +2,6 @@
 need to read files safely.
 
 Start with `settings`; `ranges.toml` holds the allowed range of each number, `home` the folders. `hosts` has
-the settings with which other MCP hosts add our server. `files` reads the user's files; `redaction` keeps secrets out of logs; `wal` and
-`readable` open SQLite files. Imports none of the other packages.
+the settings with which other MCP hosts add our server. `files` reads the user's files; `redaction` keeps
+secrets out of logs; `wal` and `readable` open SQLite files. Imports none of the other packages.
 """
