@@ -11,13 +11,17 @@ from ragchat.types import Answer, Candidate, Citation, Hit
 
 @dataclass(frozen=True)
 class Place:
-    """What is quoted from a passage, which need not be a chunk: a list or a section may be longer."""
+    """What is quoted from a passage, which need not be a chunk: a list or a section may be longer.
+
+    `lines` are those of the quotation; None: where it is first found in the passage.
+    """
 
     hit: Hit
     quote: str
+    lines: tuple[int, int] | None = None
 
     def citation(self, n: int) -> Citation:
-        return Citation.of(n, self.hit, self.quote, self.quote in self.hit.text)
+        return Citation.of(n, self.hit, self.quote, self.quote in self.hit.text, self.lines)
 
 
 def answer_of(

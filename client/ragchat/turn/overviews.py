@@ -194,7 +194,7 @@ async def _comparison(
     parts, places = [], []
     for (name, _), (window, _) in zip(request.sides, sides, strict=True):
         if window:
-            places.append(Place(window.hit, window.text))
+            places.append(Place(window.hit, window.text, window.lines))
         said = (
             markdown_of(window, len(places), window.terms) if window else "Nothing in memory is about this."
         )
