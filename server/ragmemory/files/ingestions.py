@@ -111,6 +111,8 @@ class Run:
     def update(self) -> None:
         """Bring the times of the job up to date."""
         job = self.job
+        if job.ended_at:
+            return
         job.seconds = time.monotonic() - self._began
         left = job.bytes - job.done_bytes
         job.seconds_left = job.seconds * left / job.done_bytes if job.done_bytes else None
@@ -191,14 +193,23 @@ class Ingestions:
         """
         run = self._runs.get(job_id)
         if run is None:
-            job = await self._store.ingestion(job_id)
-            if job is None:
-                raise IngestionNotFound(job_id)
-            return job, []
+            return await self._stored(job_id, wait_seconds), []
         with anyio.move_on_after(wait_seconds):
             await run.ended.wait()
         run.update()
         return run.job, run.outcomes[after : after + limit]
+
+    async def _stored(self, job_id: str, wait_seconds: float = 0.0) -> Ingestion:
+        """A job that another process works on, or has worked on."""
+        until = anyio.current_time() + wait_seconds
+        while True:
+            job = await self._store.ingestion(job_id)
+            if job is None:
+                raise IngestionNotFound(job_id)
+            left = until - anyio.current_time()
+            if job.status != "running" or left <= 0:
+                return job
+            await anyio.sleep(min(left, BEAT_SECONDS))
 
     async def cancel(self, job_id: str) -> Ingestion:
         """End a job. What is stored stays stored. Raises IngestionNotFound."""
@@ -207,7 +218,7 @@ class Ingestions:
             run.scope.cancel()
             await run.ended.wait()
             return run.job
-        job, _ = await self.status(job_id)
+        job = await self._stored(job_id)
         if job.status == "running":
             job.status, job.ended_at = "cancelled", _now()
             await self._store.cancel_ingestion(job)
