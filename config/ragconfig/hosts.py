@@ -7,14 +7,15 @@ neither may import the other. Few imports: the command line's parser needs the n
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
-
-from ragconfig.host_formats import Format
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 SERVER_NAME = "ragmemory"
 # The environment variable with the bearer token. A host's settings refer to it; its user sets it.
 TOKEN_VARIABLE = "RAGMEMORY_TOKEN"
+
+
+Format: TypeAlias = Literal["json", "yaml", "toml"]
 
 
 class Host(NamedTuple):
@@ -190,3 +191,51 @@ def server_command() -> list[str]:
 
     installed = shutil.which(SERVER_NAME, path=sysconfig.get_path("scripts"))
     return [installed] if installed else [sys.executable, "-m", SERVER_NAME]
+
+
+# The few forms of YAML and TOML that the settings need, without a library
+
+
+def write(settings: Mapping[str, Any], format: Format) -> str:
+    """The settings as text, without a line end. Keys must be plain words."""
+    if format == "json":
+        import json
+
+        return json.dumps(settings, indent=2, ensure_ascii=False)
+    return "\n".join(_yaml(settings) if format == "yaml" else _toml(settings))
+
+
+def _yaml(table: Mapping[str, Any], indent: str = "") -> Iterator[str]:
+    for name, value in table.items():
+        if isinstance(value, Mapping):
+            yield f"{indent}{name}:"
+            yield from _yaml(value, f"{indent}  ")
+        elif _is_tables(value):
+            yield f"{indent}{name}:"
+            for item in value:
+                first, *rest = _yaml(item, f"{indent}    ")
+                yield f"{indent}  - {first.lstrip()}"
+                yield from rest
+        else:
+            yield f"{indent}{name}: {_scalar(value)}"
+
+
+def _toml(table: Mapping[str, Any], path: str = "") -> Iterator[str]:
+    inner = {name: value for name, value in table.items() if isinstance(value, Mapping)}
+    if len(inner) < len(table):
+        if path:
+            yield f"[{path}]"
+        yield from (f"{name} = {_scalar(value)}" for name, value in table.items() if name not in inner)
+    for name, value in inner.items():
+        yield from _toml(value, f"{path}.{name}".lstrip("."))
+
+
+def _is_tables(value: Any) -> bool:
+    return isinstance(value, Sequence) and any(isinstance(item, Mapping) for item in value)
+
+
+def _scalar(value: Any) -> str:
+    """Text, numbers, truth values and lists of these: JSON, which YAML and TOML read alike."""
+    import json
+
+    return json.dumps(value, ensure_ascii=False)

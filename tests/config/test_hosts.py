@@ -1,7 +1,4 @@
-"""The blocks for other hosts, read as these hosts read them.
-
-Covers `host_formats`.
-"""
+"""The blocks for other hosts, read as these hosts read them."""
 
 from __future__ import annotations
 
@@ -13,8 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from ragconfig.host_formats import write
-from ragconfig.hosts import HOSTS, reached, started
+from ragconfig.hosts import HOSTS, reached, started, write
 
 PARSERS: dict[str, Callable[[str], Any]] = {
     "json": json.loads,

@@ -8,8 +8,7 @@ from urllib.parse import urlsplit
 
 from ragchat.commands import Run
 from ragconfig.home import HOME_VARIABLE, user_path
-from ragconfig.host_formats import write
-from ragconfig.hosts import HOSTS, Host, reached, server_command, started
+from ragconfig.hosts import HOSTS, Host, reached, server_command, started, write
 
 MCP_PATH = "/mcp"
 
