@@ -25,7 +25,7 @@ from tests.benchmarks.report import table
 from tests.support.memory import memory_in
 
 FOLDER = Path(__file__).parents[3] / "shared" / "answers"
-THRESHOLDS = (0.25, 0.35, 0.4, 0.45, 0.5, 0.55, 0.65, 0.75)
+THRESHOLDS = (0.25, 0.3, 0.35, 0.39, 0.45, 0.5, 0.6, 0.75)
 TOP_K = 8
 
 
@@ -34,7 +34,7 @@ class _Judged:
     kind: str
     is_known: bool
     has_gold: bool  # the quotations contain the gold answer
-    coverage: float
+    evidence: float
 
 
 def _folded(text: str) -> str:
@@ -63,14 +63,14 @@ async def measure() -> list[_Judged]:
 
 
 def _row(judged: Sequence[_Judged], threshold: float) -> list[str]:
-    grounded = [one for one in judged if one.coverage >= threshold]
+    grounded = [one for one in judged if one.evidence >= threshold]
     right = sum(one.has_gold for one in grounded)
     return [
         f"{threshold:.2f}",
         f"{sum(one.has_gold for one in grounded if one.kind == 'fact')}",
         f"{right}",
         *(
-            f"{sum(one.coverage < threshold for one in judged if one.kind == kind)}"
+            f"{sum(one.evidence < threshold for one in judged if one.kind == kind)}"
             for kind in ("unknown-near", "unknown-far")
         ),
         f"{right / (len(grounded) or 1):.3f}",

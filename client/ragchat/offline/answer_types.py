@@ -55,7 +55,7 @@ _TIMES = _any(
 )
 _LENGTHS = _any(
     "(?:milli|centi|kilo)?(?:met(?:re|er)s?|mètres?|metern?|metros?)|feet|foot|ft|inch(?:es)?|yards?|miles?",
-    "fathoms?|blocks?|stops?|km|cm|mm|m|µm",
+    "km|cm|mm|m|µm",
 )
 _WEIGHTS = _any(
     "(?:kilo|milli)?(?:grams?|gramm|grammes?|gramos?)|kilos?|kg|mg|g|lbs?|pounds?|pfund|stones?|oz|ounces?",
@@ -92,9 +92,10 @@ TYPES = (
             "多少钱|价格|费用",
         ),
         _any(
-            r"[£$€¥₹]|\d\s?[kp]\b|\d[.,]\d\d\b|[元块钱]",
+            r"[£$€¥₹]|\d\s?[kp]\b|\d[.,]\d{2,3}\b|\d (?:each|apiece|per)\b|[元块钱]",
             _words("pounds?", "pence", "euros?", "dollars?", "cents?", "francs?", "crowns?", "guilders?"),
             _words("eur", "usd", "gbp", "chf", "free", "pfund", "franken", "kronen", "kostenlos", "umsonst"),
+            _words("nothing", "no charge", "nichts", "rien", "nada"),
             _words("frei", "gratuit", "livres?", "gratis", "libras?", "dólares?", "pesos", "céntimos?"),
         ),
         1.0,
@@ -115,14 +116,18 @@ TYPES = (
     _type(
         "age",
         r"\bhow old\b|\bwie alt\b|\bquel âge\b|\bqu[eé] edad\b|多大年纪|几岁",
-        rf"(?:\d|\b(?:{_NUMBER_WORD}))[\s-]*(?:{_TIMES})(?![^\W\d_])|\b[12]\d{{3}}\b|\d\s*岁|\b(?:aged|age|turned|born|geboren)\b",
+        _any(
+            rf"(?:\d|\b(?:{_NUMBER_WORD}))[\s-]*(?:{_TIMES})(?![^\W\d_])|\b[12]\d{{3}}\b|\d\s*岁",
+            r"\b\d{1,3}(?=[,.;)]|$)",  # "Anna (34)"
+            _words("aged?", "turned", "born", "geboren", "twenties", "thirties", "forties", "fifties"),
+        ),
         0.7,
     ),
     _type(
         "length",
         _any(
-            r"\bhow (?:far|tall|deep|wide|thick)\b|\bwie (?:tief|breit|weit)\b",
-            _words("height", "depth", "width", "distance"),
+            r"\bhow (?:tall|deep|wide|thick)\b|\bwie (?:tief|breit|weit)\b",
+            _words("height", "depth", "width"),
         ),
         _any(
             rf"{_AMOUNT}(?:\s+and a \w+|\s+\w+)?[\s-]*(?:{_LENGTHS})(?![^\W\d_])",
@@ -151,9 +156,9 @@ TYPES = (
     _type(
         "number",
         _any(
-            r"\bhow (?:many|much|high|large|big|fast|accurate)\b",
+            r"\bhow (?:many|much|far|high|large|big|fast|accurate)\b",
             r"\b(?:what|which) (?:\w+ )?(?:percent(?:age)?|number|amount|size|speed|value|sum|majority)\b",
-            _words("size", "length", "speed", "capacity", "percentage"),
+            _words("size", "length", "distance", "speed", "capacity", "percentage"),
             r"\bwie ?(?:viele?|hoch|groß|schnell)\b",
             r"\bcombien\b|\bcu[aá]nt[oa]s?\b|\bquant[oaie]\b|多少|几[个年次岁只]|多[大高远重深]",
         ),
