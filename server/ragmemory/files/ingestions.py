@@ -41,7 +41,7 @@ from ragmemory.errors import (
     RagMemoryError,
 )
 from ragmemory.files.reading import Read, read_file, stamp_of
-from ragmemory.files.walking import Found, Refusal, Source, find_files, is_missing, reason_of
+from ragmemory.files.walking import File, Found, Refusal, find_files, is_missing, reason_of
 from ragmemory.stores.journal import iso
 from ragmemory.types import FileOutcome, Forgotten, Ingestion, IngestionError, Injected, Metadata, Origin
 
@@ -280,13 +280,13 @@ class Ingestions:
         found = await _find_files([_path(source) for source in run.job.sources], self._store.path)
         for refusal in found.refusals:
             run.add(_refused(refusal))
-        run.job.files = len(found.sources)
-        run.job.bytes = _size(found.sources)
-        await _Loading(self._store, self._documents, found.sources, run).run()
+        run.job.files = len(found.files)
+        run.job.bytes = _size(found.files)
+        await _Loading(self._store, self._documents, found.files, run).run()
         missing = await self._missing(found)
-        if run.job.prune and not found.sources and missing:
+        if run.job.prune and not found.files and missing:
             logger.warning("The folders hold no files, so nothing is removed. Is the disk mounted?")
-        prune = run.job.prune and bool(found.sources)
+        prune = run.job.prune and bool(found.files)
         for uri in missing:
             if prune:
                 await self._forget(uri, run.origin)
@@ -301,7 +301,7 @@ class Ingestions:
 
         A document that the walk did not find may be an ignored or hidden file, which the user once named.
         """
-        walked = {source.uri for source in found.sources}
+        walked = {file.uri for file in found.files}
         missing: list[str] = []
         for folder in found.folders:
             stored = await self._store.uris_under(folder.as_uri())
@@ -313,12 +313,12 @@ class Ingestions:
 class _Loading:
     """One task reads files, at most IN_FLIGHT tasks inject them and record the outcomes."""
 
-    def __init__(self, store: Store, documents: Documents, sources: Sequence[Source], run: Run) -> None:
+    def __init__(self, store: Store, documents: Documents, files: Sequence[File], run: Run) -> None:
         self._store = store
         self._documents = documents
-        self._sources = sources
+        self._files = files
         self._run = run
-        self._numbers = {source.uri: number for number, source in enumerate(sources, 1)}
+        self._numbers = {file.uri: number for number, file in enumerate(files, 1)}
         self._fatal: RagMemoryError | None = None
         self._stamps: dict[str, tuple[str, bytes]] = {}
         self._bytes = 0  # read but not yet stored
@@ -326,21 +326,21 @@ class _Loading:
 
     async def run(self) -> None:
         """Raises the first error that every other file would meet as well."""
-        send, receive = anyio.create_memory_object_stream[tuple[Source, Content]]()
+        send, receive = anyio.create_memory_object_stream[tuple[File, Content]]()
         with send, receive:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._read_files, send)
-                for _ in range(min(IN_FLIGHT, len(self._sources))):
+                for _ in range(min(IN_FLIGHT, len(self._files))):
                     tasks.start_soon(self._store_files, receive)
         if self._stamps:
             await self._store.set_stamps(self._stamps)
         if self._fatal is not None:
             raise self._fatal
 
-    async def _read_files(self, send: ObjectSendStream[tuple[Source, Content]]) -> None:
+    async def _read_files(self, send: ObjectSendStream[tuple[File, Content]]) -> None:
         async with send:
-            for start in range(0, len(self._sources), LOOKED_UP_AT_ONCE):
-                changed = await self._changed(self._sources[start : start + LOOKED_UP_AT_ONCE])
+            for start in range(0, len(self._files), LOOKED_UP_AT_ONCE):
+                changed = await self._changed(self._files[start : start + LOOKED_UP_AT_ONCE])
                 for batch in _batches(changed):
                     await self._reserve(_size(batch))
                     if self._fatal is not None:
@@ -348,17 +348,17 @@ class _Loading:
                     for file in zip(batch, await to_thread.run_sync(_read, batch), strict=True):
                         await send.send(file)
 
-    async def _changed(self, sources: Sequence[Source]) -> list[Source]:
+    async def _changed(self, files: Sequence[File]) -> list[File]:
         """The files whose state is not stored; the others are unchanged."""
-        stored = await self._store.files([source.uri for source in sources])
+        stored = await self._store.files([file.uri for file in files])
         changed = []
-        for source in sources:
-            known = stored.get(source.uri)
-            if known is not None and known.stamp and known.stamp == stamp_of(source.size, source.changed_ns):
+        for file in files:
+            known = stored.get(file.uri)
+            if known is not None and known.stamp and known.stamp == stamp_of(file.size, file.changed_ns):
                 self._run.job.begun += 1
-                self._done(source, _outcome(source, "unchanged", known.document_id, known.chunks))
+                self._done(file, _outcome(file, "unchanged", known.document_id, known.chunks))
             else:
-                changed.append(source)
+                changed.append(file)
         return changed
 
     async def _reserve(self, size: int) -> None:
@@ -368,34 +368,34 @@ class _Loading:
             await self._freed.wait()
         self._bytes += size
 
-    async def _store_files(self, receive: ObjectReceiveStream[tuple[Source, Content]]) -> None:
-        async for source, content in receive:
+    async def _store_files(self, receive: ObjectReceiveStream[tuple[File, Content]]) -> None:
+        async for file, content in receive:
             if self._fatal is None:
                 self._run.job.begun += 1
-                self._done(source, await self._outcome(source, content))
-            self._bytes -= source.size
+                self._done(file, await self._outcome(file, content))
+            self._bytes -= file.size
             self._freed.set()
 
-    async def _outcome(self, source: Source, content: Content) -> FileOutcome:
+    async def _outcome(self, file: File, content: Content) -> FileOutcome:
         if isinstance(content, FileOutcome):
             return content
-        metadata = {"uri": source.uri, "title": content.title}
-        stamp = stamp_of(source.size, source.changed_ns)
+        metadata = {"uri": file.uri, "title": content.title}
+        stamp = stamp_of(file.size, file.changed_ns)
         try:
             injected = await self._documents.inject(content.text, metadata, self._run.origin, stamp)
         except RagMemoryError as error:
             if isinstance(error, FATAL):
                 self._fatal = self._fatal or error
-            return FileOutcome(source.uri, "failed", error=str(error))
+            return FileOutcome(file.uri, "failed", error=str(error))
         if injected.status == "unchanged":
-            self._stamps[source.uri] = stamp, hashlib.sha256(content.text.encode()).digest()
-        outcome = _outcome(source, injected.status, injected.document_id, injected.chunks)
+            self._stamps[file.uri] = stamp, hashlib.sha256(content.text.encode()).digest()
+        outcome = _outcome(file, injected.status, injected.document_id, injected.chunks)
         return replace(outcome, note=content.note)
 
-    def _done(self, source: Source, outcome: FileOutcome) -> None:
-        self._run.add(replace(outcome, number=self._numbers[source.uri]))
+    def _done(self, file: File, outcome: FileOutcome) -> None:
+        self._run.add(replace(outcome, number=self._numbers[file.uri]))
         self._run.job.done += 1
-        self._run.job.done_bytes += source.size
+        self._run.job.done_bytes += file.size
 
 
 def _path(source: str) -> str:
@@ -412,37 +412,37 @@ async def _find_files(paths: Sequence[str], memory: Path) -> Found:
         cancelled.set()
 
 
-def _batches(sources: Sequence[Source]) -> Iterator[list[Source]]:
+def _batches(files: Sequence[File]) -> Iterator[list[File]]:
     """READ_AT_ONCE files, or fewer where they are large."""
-    batch: list[Source] = []
-    for source in sources:
-        if batch and (len(batch) == READ_AT_ONCE or _size([*batch, source]) > MOST_BYTES / 4):
+    batch: list[File] = []
+    for file in files:
+        if batch and (len(batch) == READ_AT_ONCE or _size([*batch, file]) > MOST_BYTES / 4):
             yield batch
             batch = []
-        batch.append(source)
+        batch.append(file)
     if batch:
         yield batch
 
 
-def _size(sources: Sequence[Source]) -> int:
-    return sum(source.size for source in sources)
+def _size(files: Sequence[File]) -> int:
+    return sum(file.size for file in files)
 
 
-def _read(batch: Sequence[Source]) -> list[Content]:
-    return [_read_one(source) for source in batch]
+def _read(batch: Sequence[File]) -> list[Content]:
+    return [_read_one(file) for file in batch]
 
 
-def _read_one(source: Source) -> Content:
+def _read_one(file: File) -> Content:
     try:
-        return read_file(source.path)
+        return read_file(file.path)
     except EmptyText as error:
-        return _refused(Refusal(source.path, str(error), failed=False))
+        return _refused(Refusal(file.path, str(error), failed=False))
     except NotText as error:
-        return _refused(Refusal(source.path, str(error), source.named))
+        return _refused(Refusal(file.path, str(error), file.named))
     except FileNotFoundError:
-        return _refused(Refusal(source.path, "no longer exists", source.named))
+        return _refused(Refusal(file.path, "no longer exists", file.named))
     except OSError as error:
-        return _refused(Refusal(source.path, reason_of(error)))
+        return _refused(Refusal(file.path, reason_of(error)))
 
 
 def _refused(refusal: Refusal) -> FileOutcome:
@@ -451,9 +451,9 @@ def _refused(refusal: Refusal) -> FileOutcome:
 
 
 def _outcome(
-    source: Source, status: Literal["added", "updated", "unchanged"], document_id: str, chunks: int
+    file: File, status: Literal["added", "updated", "unchanged"], document_id: str, chunks: int
 ) -> FileOutcome:
-    return FileOutcome(source.uri, status, document_id, chunks)
+    return FileOutcome(file.uri, status, document_id, chunks)
 
 
 def _first(group: BaseExceptionGroup[Exception]) -> Exception:

@@ -40,7 +40,7 @@ UNSUPPORTED = {
 
 
 @dataclass(frozen=True)
-class Source:
+class File:
     """One file to load. `named`: the user named the file itself, not a folder above it."""
 
     path: Path  # resolved
@@ -74,7 +74,7 @@ class Refusal:
 class Found:
     """The files that paths name or contain. `folders` are the resolved folders that were walked."""
 
-    sources: list[Source] = field(default_factory=list)
+    files: list[File] = field(default_factory=list)
     refusals: list[Refusal] = field(default_factory=list)
     folders: list[Path] = field(default_factory=list)
 
@@ -111,11 +111,11 @@ def find_files(
                 found.refusals.append(item)
             elif item.path not in seen:
                 seen.add(item.path)
-                found.sources.append(item)
+                found.files.append(item)
     return found
 
 
-def _look(path: Path, *, named: bool = False) -> Source | Refusal:
+def _look(path: Path, *, named: bool = False) -> File | Refusal:
     """Judge a resolved path that is not a folder by its name, kind and size."""
     try:
         status = path.stat()
@@ -127,10 +127,10 @@ def _look(path: Path, *, named: bool = False) -> Source | Refusal:
         return Refusal(path, f"cannot be read: {too_large(status.st_size, LARGEST_BYTES)}", named)
     if kind := UNSUPPORTED.get(path.suffix.lower()):
         return Refusal(path, f"is not text or Markdown ({kind})", named)
-    return Source(path, status.st_size, status.st_mtime_ns, named)
+    return File(path, status.st_size, status.st_mtime_ns, named)
 
 
-def _walk(root: Path, memory: Path | None, is_cancelled: Callable[[], bool]) -> Iterator[Source | Refusal]:
+def _walk(root: Path, memory: Path | None, is_cancelled: Callable[[], bool]) -> Iterator[File | Refusal]:
     """The files under `root`, which is resolved, in the order of their names, folder by folder."""
     visited = {root}
     pending: list[tuple[Path, Gitignore]] = [(root, Gitignore.above(root))]

@@ -132,7 +132,7 @@ def test_a_gitignore_that_cannot_be_read_is_named_and_the_walk_goes_on(tmp_path:
         path.write_bytes(b"a\n" * LARGEST_BYTES)
     (tmp_path / "note.md").write_text("x", encoding="utf-8")
     found = find_files([tmp_path])
-    assert [source.path.name for source in found.sources] == ["note.md"]
+    assert [file.path.name for file in found.files] == ["note.md"]
     [refusal] = found.refusals
     assert (refusal.path, refusal.failed) == (path, False)
     reason = "it is larger than 262,144 bytes (524,288)" if kind == "large" else "it is not a regular file"

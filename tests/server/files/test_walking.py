@@ -23,7 +23,7 @@ def write(root: Path, files: dict[str, str | bytes]) -> Path:
 
 
 def names(found: Found, root: Path) -> list[str]:
-    return [source.path.relative_to(root.resolve()).as_posix() for source in found.sources]
+    return [file.path.relative_to(root.resolve()).as_posix() for file in found.files]
 
 
 def reasons(found: Found) -> dict[str, tuple[str, bool]]:
@@ -110,7 +110,7 @@ def test_an_empty_path_names_nothing_and_never_the_working_folder(
     write(tmp_path, {"a.md": "x"})
     monkeypatch.chdir(tmp_path)
     found = find_files([""])
-    assert (found.sources, found.folders) == ([], [])
+    assert (found.files, found.folders) == ([], [])
     [refusal] = found.refusals
     assert (refusal.name, refusal.reason, refusal.uri) == ('""', "does not exist", "")
 
