@@ -53,13 +53,13 @@ PARAMS: dict[str, dict[str, Any]] = {
     "tools/list": {"cursor": "0"},
     "resources/list": {"cursor": "0"},
     "resources/templates/list": {},
-    "resources/read": {"uri": "memory://documents/x"},
-    "resources/subscribe": {"uri": "memory://documents/x"},
-    "resources/unsubscribe": {"uri": "memory://documents/x"},
+    "resources/read": {"uri": "ragchat://document/x"},
+    "resources/subscribe": {"uri": "ragchat://document/x"},
+    "resources/unsubscribe": {"uri": "ragchat://document/x"},
     "prompts/list": {},
     "prompts/get": {"name": "x", "arguments": {"a": "b"}},
     "completion/complete": {
-        "ref": {"type": "ref/resource", "uri": "memory://documents/{id}"},
+        "ref": {"type": "ref/resource", "uri": "ragchat://document/{id}"},
         "argument": {"name": "id", "value": ""},
         "context": {"arguments": {"a": "b"}},
     },
@@ -82,7 +82,7 @@ NUMBERS = [0, -1, 1, 2**31, 2**53 + 1, 2**63 - 1, 2**63, -(2**63) - 1, 2**64, 10
 TEXTS = [
     *("", " ", "\0", "a\0b", "\ud800", "a\udfff\ud800b", "\ufeff", "\u2028", "😀" * 50, "é" * 2_000),
     *("x" * 100_000, "*" * 60_000, "%s%n", "'; DROP TABLE documents; --", "__class__", "../../etc/passwd"),
-    *('"', '"a" AND', "NEAR(", "fox*", "\\", "2026-07-28", "NaN", "memory://documents/%00", "file:///etc"),
+    *('"', '"a" AND', "NEAR(", "fox*", "\\", "2026-07-28", "NaN", "ragchat://document/%00", "file:///etc"),
 ]
 
 

@@ -104,7 +104,7 @@ def test_every_form_of_error_says_what_it_is(server: HttpMemory, revision: str) 
             ("no/such", {}, -32601, "METHOD_NOT_FOUND"),
             ("tools/call", {"name": "Nothing", "arguments": {}}, -32602, "TOOL_NOT_FOUND"),
             ("tools/call", {"name": "Query", "arguments": []}, -32602, "INVALID_PARAMS"),
-            ("resources/read", {"uri": "memory://documents/0"}, missing, "RESOURCE_NOT_FOUND"),
+            ("resources/read", {"uri": "ragchat://document/0"}, missing, "RESOURCE_NOT_FOUND"),
         ):
             error = speaker.request(method, params)["error"]
             assert (error["code"], error["data"]["errorCode"]) == (code, word)

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from ragmcp.server.server import Server
     from ragmemory.types import Change, DocumentInfo
 
-_BASE = "memory://documents/"
-_VARIABLE = "document_id"
+_BASE = "ragchat://document/"
+_VARIABLE = "id"
 _TEMPLATE = f"{_BASE}{{{_VARIABLE}}}"
 
 
@@ -44,7 +44,7 @@ class Documents:
                 uri_template=_TEMPLATE,
                 name="document",
                 title="A document in memory",
-                description="The whole text of a document, by the document_id that Query and Inject give.",
+                description="The whole text of a document; its id is the document_id of a hit.",
             )
         ]
 

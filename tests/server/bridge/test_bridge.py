@@ -124,7 +124,7 @@ def test_a_host_on_stdio_uses_a_server_on_http_in_its_own_revision(tmp_path: Pat
         for method, params, word in (
             ("tools/call", {"name": "Nothing", "arguments": {}}, "TOOL_NOT_FOUND"),
             ("tools/call", {"name": "Query", "arguments": []}, "INVALID_PARAMS"),
-            ("resources/read", {"uri": "memory://documents/é"}, "RESOURCE_NOT_FOUND"),
+            ("resources/read", {"uri": "ragchat://document/é"}, "RESOURCE_NOT_FOUND"),
             ("no/such", {}, "METHOD_NOT_FOUND"),
         ):
             data = speaker.request(method, **params)["error"]["data"]
@@ -215,7 +215,7 @@ def test_a_session_that_began_anew_still_hears_what_it_subscribed_to(tmp_path: P
         bridge(tmp_path, server.url, revision="2025-11-25") as speaker,
     ):
         injected = speaker.call("Inject", **document)["structuredContent"]
-        uri = f"memory://documents/{injected['document_id']}"
+        uri = f"ragchat://document/{injected['document_id']}"
         assert speaker.request("resources/subscribe", uri=uri)["result"] == {}
         server.process.kill()
         server.process.wait()

@@ -15,7 +15,7 @@ from ragmcp.protocol.schema.resources import ListResourcesResult
 from ragmcp.protocol.schema.subscriptions import Change, Filter, list_changed, resource_updated
 from tests.support.processes import called, memory_process
 
-TEMPLATE = TemplateReference(uri="memory://documents/{document_id}")
+TEMPLATE = TemplateReference(uri="ragchat://document/{id}")
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ async def client(tmp_path: Path) -> AsyncIterator[Client]:
 async def injected(client: Client, uri: str, text: str = "# Fox\n\nFoxes jump.") -> str:
     """The resource of a new document."""
     document = await called(client, "Inject", text=text, metadata={"uri": uri})
-    return f"memory://documents/{document['document_id']}"
+    return f"ragchat://document/{document['document_id']}"
 
 
 async def test_an_empty_memory_lists_nothing(client: Client) -> None:
@@ -80,7 +80,7 @@ async def test_the_list_has_pages(client: Client) -> None:
 
 
 @pytest.mark.parametrize(
-    "uri", ["memory://documents/0000000000000000", "memory://documents/", "note:fox", "file:///etc/passwd"]
+    "uri", ["ragchat://document/0000000000000000", "ragchat://document/", "note:fox", "file:///etc/passwd"]
 )
 async def test_what_is_no_document_is_not_found(client: Client, uri: str) -> None:
     await injected(client, "note:fox")
@@ -93,16 +93,16 @@ async def test_document_ids_are_completed(client: Client) -> None:
     [template] = await client.list_resource_templates()
     assert template.uri_template == TEMPLATE.uri
     old, new = [(await injected(client, f"note:{name}"))[-16:] for name in ("old", "new")]
-    assert (await client.complete(TEMPLATE, "document_id", "")).values == [new, old]
-    assert (await client.complete(TEMPLATE, "document_id", old[:5])).values == [old]
-    assert (await client.complete(TEMPLATE, "document_id", "%")).values == []
+    assert (await client.complete(TEMPLATE, "id", "")).values == [new, old]
+    assert (await client.complete(TEMPLATE, "id", old[:5])).values == [old]
+    assert (await client.complete(TEMPLATE, "id", "%")).values == []
 
 
 @pytest.mark.parametrize(
     ("reference", "argument"),
     [
         (TEMPLATE, "title"),
-        (TemplateReference(uri="memory://{anything}"), "document_id"),
+        (TemplateReference(uri="ragchat://{anything}"), "id"),
         (PromptReference(name="x"), "x"),
     ],
     ids=str,
