@@ -98,6 +98,7 @@ class MemoryService:
         self._tasks.start_soon(self._indexing.follow, self._queue.idle)
         self._tasks.start_soon(self._indexing.maintain)
         self._tasks.start_soon(self._sweeper.run)
+        self._tasks.start_soon(self._ingestions.run)
         return self
 
     async def __aexit__(
@@ -137,7 +138,7 @@ class MemoryService:
                 self._is_open = True
                 if self._store.is_writable:
                     self._sweeper.wake()
-                    self._tasks.start_soon(self._ingestions.take_over)
+                    self._ingestions.wake()
 
     async def _load_embedder(self) -> None:
         with suppress(Exception):  # The query that needs it raises the error.

@@ -140,26 +140,29 @@ class Ingestions:
         self._tasks = tasks
         self._run_id = os.urandom(8).hex()
         self._runs: dict[str, Run] = {}
-        self._is_watching = False
+        self._woken = anyio.Event()
 
-    async def take_over(self) -> None:
-        """Resume the jobs of killed processes. Ends when no job is running."""
-        if self._is_watching:
-            return
-        self._is_watching = True
-        try:
-            while (beat := await self._store.last_beat()) is not None:
-                await anyio.sleep(max(BEAT_SECONDS, beat + SILENT_SECONDS - time.time()))
-                for job in await self._store.take_over_ingestions(self._run_id, SILENT_SECONDS):
-                    logger.info("Resuming the ingestion %s", job.job_id)
-                    fresh = Ingestion(
-                        job.job_id, job.sources, job.prune, self._run_id, job.group, job.started_at
-                    )
-                    self._start(Run(fresh, Origin("ingestion", job.job_id, job.group)))
-        except RagMemoryError as error:
-            logger.warning("Ingestions of killed processes were not resumed: %s", error)
-        finally:
-            self._is_watching = False
+    def wake(self) -> None:
+        """Look for jobs of killed processes soon."""
+        self._woken.set()
+
+    async def run(self) -> None:
+        """Resume the jobs of killed processes, when woken, until cancelled."""
+        while True:
+            await self._woken.wait()
+            self._woken = anyio.Event()
+            try:
+                await self._take_over()
+            except RagMemoryError as error:
+                logger.warning("Ingestions of killed processes were not resumed: %s", error)
+
+    async def _take_over(self) -> None:
+        while (beat := await self._store.last_beat()) is not None:
+            await anyio.sleep(max(BEAT_SECONDS, beat + SILENT_SECONDS - time.time()))
+            for job in await self._store.take_over_ingestions(self._run_id, SILENT_SECONDS):
+                logger.info("Resuming the ingestion %s", job.job_id)
+                fresh = Ingestion(job.job_id, job.sources, job.prune, self._run_id, job.group, job.started_at)
+                self._start(Run(fresh, Origin("ingestion", job.job_id, job.group)))
 
     async def start(self, sources: Sequence[str], *, prune: bool, origin: Origin) -> Ingestion:
         """Begin to load files and folders, which are paths or file URIs; the same ones are the same job.
@@ -172,7 +175,7 @@ class Ingestions:
         job = Ingestion(job_id, uris, prune, self._run_id, group, _now())
         job = await self._store.begin_ingestion(job)
         if job.run_id != self._run_id:
-            self._tasks.start_soon(self.take_over)
+            self.wake()
         elif job.job_id not in self._runs:
             self._start(Run(job, replace(origin, group=group)))
         return job
