@@ -228,6 +228,25 @@ class PathNotAllowed(RagMemoryError):
     hint = 'Add its folder to memory.roots in the settings of this server, or "*" for every file of yours.'
 
 
+class SourceNotFound(RagMemoryError):
+    """The file or folder is no source; `covered_by` is a source that contains it, or ""."""
+
+    uri: str
+    covered_by: str = ""
+    code = "RESOURCE_NOT_FOUND"
+    hint = "`ragchat source ls` lists them."
+
+    def __str__(self) -> str:
+        inside = f", but inside {self.covered_by}, which is one" if self.covered_by else ""
+        return f"{self.uri} is not a source{inside}."
+
+
+class NoSources(RagMemoryError):
+    code = "NO_SOURCES"
+    sentence = "There are no sources yet."
+    hint = "`ragchat source add PATH` adds a folder; `ragchat sync PATH` needs none."
+
+
 class IngestionNotFound(RagMemoryError):
     """There is no job with this id; only the last hundred are kept."""
 

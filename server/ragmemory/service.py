@@ -18,6 +18,7 @@ from ragconfig.text_rules import MAX_QUERY_CHARACTERS, with_words_replaced
 from ragmemory.embedders import Embedder
 from ragmemory.errors import DocumentNotFound, EmbedderUnavailable, RerankerUnavailable
 from ragmemory.files.ingestions import Ingestions
+from ragmemory.files.sources import Sources
 from ragmemory.ingest import undoing
 from ragmemory.ingest.documents import make_document
 from ragmemory.ingest.preparation import Preparation
@@ -60,6 +61,8 @@ if TYPE_CHECKING:
 MATCH_WEIGHT = 1 / 3
 # A batch of more chunks waits while the index is far behind; a smaller one does not.
 _MANY_CHUNKS = 250
+# Documents that one transaction removes, for which other writers wait.
+_REMOVED_AT_ONCE = 64
 # Longer texts, in characters, are hashed in a thread; shorter ones faster than a thread could be woken.
 _SHORT = 100_000
 
@@ -167,6 +170,10 @@ class MemoryService:
         """The jobs that load files."""
         await self._open()
         return self._ingestions
+
+    async def sources(self) -> Sources:
+        """The files and folders that memory is kept in step with."""
+        return Sources(self._store, self, await self.ingestions())
 
     async def _commit(self, writes: Sequence[Write]) -> Sequence[Injected | Exception | None]:
         vectors = [write.embeddings[0] for write in writes if write.embeddings]
@@ -343,6 +350,14 @@ class MemoryService:
         if not removed:  # Another process removed it first.
             raise DocumentNotFound(document)
         return removed[0]
+
+    async def forget_all(self, uris: Sequence[str], origin: Origin) -> list[Forgotten]:
+        """Remove those of some documents that exist, by uri, a few in each transaction."""
+        await self._open()
+        removed = []
+        for start in range(0, len(uris), _REMOVED_AT_ONCE):
+            removed += await self._remove(dict.fromkeys(uris[start : start + _REMOVED_AT_ONCE]), origin)
+        return removed
 
     async def undo(self, origin: Origin, on_progress: undoing.OnProgress | None = None) -> Undone:
         """Undo the last write that is not undone yet, with all writes of its group.

@@ -133,6 +133,47 @@ class Ingestion(Struct):
     seconds_left: float | None = None  # estimated from the bytes; None: not known yet
     failures: list[FileOutcome] = []  # the first of them
     error: IngestionError | None = None
+    within: list[str] = []  # URIs: only these files and folders of the sources; []: all
+
+
+class SyncOutcome(Struct, frozen=True):
+    """The last sync of a source. `files` counts its files by status, as in FileOutcome."""
+
+    status: Literal["completed", "failed", "cancelled"]
+    files: dict[str, int] = {}
+    error: str = ""  # a sentence
+
+
+class Source(Struct, frozen=True):
+    """A file or folder that memory is kept in step with."""
+
+    uri: str
+    added_at: str  # ISO 8601, UTC
+    synced_at: str = ""  # when its last sync ended; "": never
+    documents: int = 0  # that memory holds of it
+    outcome: SyncOutcome | None = None  # of that sync
+    exists: bool = True  # the file or folder
+
+
+class AddedSource(Struct, frozen=True):
+    """The outcome of adding a source.
+
+    "known": it was a source already; "covered": a source contains it, so it is not added.
+    """
+
+    uri: str  # "" for an empty path
+    status: Literal["added", "known", "covered", "refused"]
+    covered_by: str = ""  # the uri of that source
+    covers: list[str] = []  # uris of sources that it contains, and which are removed from the list
+    reason: str = ""  # why it was refused: the end of a sentence about the path
+
+
+class RemovedSource(Struct, frozen=True):
+    """The outcome of removing a source: its documents stay, or were removed as well."""
+
+    uri: str
+    documents: int  # that memory held of it alone
+    forgotten: bool
 
 
 class Hit(Struct, frozen=True):

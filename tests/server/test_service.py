@@ -139,6 +139,7 @@ async def test_a_memory_from_before_tables_repeated_their_header_opens_and_chang
         old.execute("ALTER TABLE journal DROP COLUMN write_group")
         old.execute("ALTER TABLE documents DROP COLUMN stamp")
         old.execute("DROP TABLE ingestions")
+        old.execute("DROP TABLE sources")
         old.execute("PRAGMA user_version = 2")
     async with service_for(tmp_path) as memory:
         assert {hit.context for hit in (await memory.query("lamp250", 3)).hits} == {""}

@@ -12,7 +12,8 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Container, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
@@ -26,7 +27,6 @@ from ragconfig.files.uris import path_of
 from ragconfig.home import user_path
 from ragmemory.errors import (
     BadArgument,
-    DocumentNotFound,
     EmbedderMismatch,
     EmbedderUnavailable,
     IngestionFailed,
@@ -40,10 +40,28 @@ from ragmemory.errors import (
     PathNotAllowed,
     RagMemoryError,
 )
-from ragmemory.files.reading import Read, read_file, stamp_of
-from ragmemory.files.walking import File, Found, Refusal, find_files, is_missing, reason_of
+from ragmemory.files.reading import Read, read_file
+from ragmemory.files.walking import (
+    File,
+    Found,
+    Part,
+    Refusal,
+    find_files,
+    has_files,
+    is_missing,
+    reason_of,
+)
 from ragmemory.stores.journal import iso
-from ragmemory.types import FileOutcome, Forgotten, Ingestion, IngestionError, Injected, Metadata, Origin
+from ragmemory.types import (
+    FileOutcome,
+    Forgotten,
+    Ingestion,
+    IngestionError,
+    Injected,
+    Metadata,
+    Origin,
+    SyncOutcome,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -86,7 +104,7 @@ class Documents(Protocol):
     """What a job needs of the memory service."""
 
     async def inject(self, text: str, metadata: Metadata, origin: Origin, stamp: str = "") -> Injected: ...
-    async def forget(self, document: str, origin: Origin) -> Forgotten: ...
+    async def forget_all(self, uris: Sequence[str], origin: Origin) -> list[Forgotten]: ...
 
 
 class Run:
@@ -162,17 +180,22 @@ class Ingestions:
             for job in await self._store.take_over_ingestions(self._run_id, SILENT_SECONDS):
                 logger.info("Resuming the ingestion %s", job.job_id)
                 fresh = Ingestion(job.job_id, job.sources, job.prune, self._run_id, job.group, job.started_at)
+                fresh.within = job.within
                 self._start(Run(fresh, Origin("ingestion", job.job_id, job.group)))
 
-    async def start(self, sources: Sequence[str], *, prune: bool, origin: Origin) -> Ingestion:
+    async def start(
+        self, sources: Sequence[str], *, prune: bool, origin: Origin, within: Sequence[str] = ()
+    ) -> Ingestion:
         """Begin to load files and folders, which are paths or file URIs; the same ones are the same job.
 
-        Raises BadArgument, PathNotAllowed.
+        Of folders only the files and folders `within` are loaded, unless there are none. Raises BadArgument,
+        PathNotAllowed.
         """
-        uris = [self._allowed(source) for source in dict.fromkeys(sources)]
+        uris = [self.allowed(source) for source in dict.fromkeys(sources)]
         job_id = os.urandom(8).hex()
         group = origin.group or job_id
         job = Ingestion(job_id, uris, prune, self._run_id, group, _now())
+        job.within = [_resolved(self.allowed(source)) for source in dict.fromkeys(within)]
         job = await self._store.begin_ingestion(job)
         if job.run_id != self._run_id:
             self.wake()
@@ -232,7 +255,7 @@ class Ingestions:
         jobs = await self._store.ingestions(limit)
         return [self._runs[job.job_id].job if job.job_id in self._runs else job for job in jobs]
 
-    def _allowed(self, source: str) -> str:
+    def allowed(self, source: str) -> str:
         """The URI of a path. Raises BadArgument, PathNotAllowed."""
         if "\0" in source:
             raise BadArgument("paths", "must hold no NUL characters")
@@ -263,6 +286,8 @@ class Ingestions:
                 error = IngestionFailed(str(error))
             run.end("failed", error)
         try:
+            if run.job.prune:
+                await self._store.note_sync(_sync_outcomes(run))
             await self._store.save_ingestion(run.job)
         except RagMemoryError as error:
             logger.warning("The end of the ingestion %s was not saved: %s", run.job.job_id, error)
@@ -280,37 +305,40 @@ class Ingestions:
                 logger.warning("The progress of the ingestion %s was not saved: %s", run.job.job_id, error)
 
     async def _load(self, run: Run) -> None:
-        found = await _find_files([_path(source) for source in run.job.sources], self._store.path)
+        job = run.job
+        part = Part(map(path_of, job.within))
+        found = await _find_files([_path(source) for source in job.sources], self._store.path, part)
         for refusal in found.refusals:
             run.add(_refused(refusal))
-        run.job.files = len(found.files)
-        run.job.bytes = _size(found.files)
+        job.files = len(found.files)
+        job.bytes = _size(found.files)
         await _Loading(self._store, self._documents, found.files, run).run()
-        missing = await self._missing(found)
-        if run.job.prune and not found.files and missing:
-            logger.warning("The folders hold no files, so nothing is removed. Is the disk mounted?")
-        prune = run.job.prune and bool(found.files)
-        for uri in missing:
-            if prune:
-                await self._forget(uri, run.origin)
-            run.add(FileOutcome(uri, "removed" if prune else "missing"))
-
-    async def _forget(self, uri: str, origin: Origin) -> None:
-        with suppress(DocumentNotFound):  # Another process has removed it.
-            await self._documents.forget(uri, origin)
-
-    async def _missing(self, found: Found) -> list[str]:
-        """URIs of documents from the walked folders whose files no longer exist.
-
-        A document that the walk did not find may be an ignored or hidden file, which the user once named.
-        """
-        walked = {file.uri for file in found.files}
-        missing: list[str] = []
+        seen = {file.uri for file in found.files}
         for folder in found.folders:
-            stored = await self._store.uris_under(folder.as_uri())
-            unseen = [uri for uri in stored if uri not in walked]
-            missing += await to_thread.run_sync(lambda uris: list(filter(is_missing, uris)), unseen)
-        return list(dict.fromkeys(missing))
+            if missing := await self._missing(part.of(folder), seen):
+                await self._report_missing(run, folder, missing)
+                seen.update(missing)
+
+    async def _missing(self, places: Sequence[Path], seen: Container[str]) -> list[str]:
+        """URIs of documents at these places whose files no longer exist.
+
+        A document that the walk has not seen may be an ignored or hidden file, which the user once named.
+        """
+        stored = [uri for place in places for uri in await self._store.uris_under(place.as_uri())]
+        unseen = [uri for uri in dict.fromkeys(stored) if uri not in seen]
+        return await to_thread.run_sync(lambda: list(filter(is_missing, unseen)))
+
+    async def _report_missing(self, run: Run, folder: Path, missing: Sequence[str]) -> None:
+        """Remove the documents if the job prunes, but not those of a folder without files."""
+        prune = run.job.prune
+        if prune and not await to_thread.run_sync(has_files, folder):
+            prune = False
+            reason = "holds no files, so nothing is removed. Is the disk mounted?"
+            run.add(_refused(Refusal(folder, reason, failed=False)))
+        if prune:
+            await self._documents.forget_all(missing, run.origin)
+        for uri in missing:
+            run.add(FileOutcome(uri, "removed" if prune else "missing"))
 
 
 class _Loading:
@@ -357,7 +385,7 @@ class _Loading:
         changed = []
         for file in files:
             known = stored.get(file.uri)
-            if known is not None and known.stamp and known.stamp == stamp_of(file.size, file.changed_ns):
+            if known is not None and known.stamp and known.stamp == file.stamp:
                 self._run.job.begun += 1
                 self._done(file, _outcome(file, "unchanged", known.document_id, known.chunks))
             else:
@@ -383,15 +411,14 @@ class _Loading:
         if isinstance(content, FileOutcome):
             return content
         metadata = {"uri": file.uri, "title": content.title}
-        stamp = stamp_of(file.size, file.changed_ns)
         try:
-            injected = await self._documents.inject(content.text, metadata, self._run.origin, stamp)
+            injected = await self._documents.inject(content.text, metadata, self._run.origin, file.stamp)
         except RagMemoryError as error:
             if isinstance(error, FATAL):
                 self._fatal = self._fatal or error
             return FileOutcome(file.uri, "failed", error=str(error))
         if injected.status == "unchanged":
-            self._stamps[file.uri] = stamp, hashlib.sha256(content.text.encode()).digest()
+            self._stamps[file.uri] = file.stamp, hashlib.sha256(content.text.encode()).digest()
         outcome = _outcome(file, injected.status, injected.document_id, injected.chunks)
         return replace(outcome, note=content.note)
 
@@ -406,11 +433,18 @@ def _path(source: str) -> str:
     return str(path_of(source)) if source.startswith("file:") else source
 
 
-async def _find_files(paths: Sequence[str], memory: Path) -> Found:
+def _resolved(uri: str) -> str:
+    """The URI of the resolved path. Raises OSError, RuntimeError."""
+    return path_of(uri).resolve().as_uri()
+
+
+async def _find_files(paths: Sequence[str], memory: Path, part: Part) -> Found:
     """Find the files in a thread, which stops when this task is cancelled."""
     cancelled = threading.Event()
     try:
-        return await to_thread.run_sync(find_files, paths, memory, cancelled.is_set, abandon_on_cancel=True)
+        return await to_thread.run_sync(
+            find_files, paths, memory, cancelled.is_set, part, abandon_on_cancel=True
+        )
     finally:
         cancelled.set()
 
@@ -457,6 +491,30 @@ def _outcome(
     file: File, status: Literal["added", "updated", "unchanged"], document_id: str, chunks: int
 ) -> FileOutcome:
     return FileOutcome(file.uri, status, document_id, chunks)
+
+
+def _sync_outcomes(run: Run) -> dict[str, SyncOutcome]:
+    """The outcome of each source of a job, by the uri of the resolved path."""
+    outcomes = {}
+    for source in filter(None, run.job.sources):
+        with suppress(OSError, RuntimeError):  # such as a circle of links
+            uri = _resolved(source)
+            outcomes[uri] = _sync_outcome(run, {source, uri})
+    return outcomes
+
+
+def _sync_outcome(run: Run, uris: set[str]) -> SyncOutcome:
+    """The outcome of one source, which has these uris."""
+    job = run.job
+    below = tuple(f"{uri.rstrip('/')}/" for uri in uris)
+    mine = [one for one in run.outcomes if one.uri in uris or one.uri.startswith(below)]
+    error = job.error.message if job.error else ""
+    for one in mine:
+        if one.uri in uris and one.status == "failed":
+            error = error or one.error or f"{path_of(one.uri)} {one.reason}."
+    status = "failed" if error else job.status
+    assert status != "running"
+    return SyncOutcome(status, Counter(one.status for one in mine), error)
 
 
 def _first(group: BaseExceptionGroup[Exception]) -> Exception:

@@ -12,6 +12,7 @@ import os
 import stat
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from ragconfig.files.decoding import LARGEST_BYTES
@@ -19,6 +20,7 @@ from ragconfig.files.regular import too_large
 from ragconfig.files.uris import path_of
 from ragconfig.home import user_path
 from ragmemory.files.gitignore import Gitignore
+from ragmemory.files.reading import stamp_of
 
 # Files that are refused by their extension. Some contain text, but mostly markup.
 UNSUPPORTED = {
@@ -45,10 +47,10 @@ class File:
 
     path: Path  # resolved
     size: int  # bytes
-    changed_ns: int  # time of the last change, in nanoseconds since 1970
+    stamp: str  # identifies its state: see `stamp_of`
     named: bool = False
 
-    @property
+    @cached_property
     def uri(self) -> str:
         return self.path.as_uri()
 
@@ -79,14 +81,40 @@ class Found:
     folders: list[Path] = field(default_factory=list)
 
 
+class Part:
+    """A part of a folder: these resolved paths, and all that is below them. Without paths: all."""
+
+    def __init__(self, paths: Iterable[Path]) -> None:
+        self._paths = frozenset(paths)
+        self._above = frozenset(parent for path in self._paths for parent in path.parents)
+
+    def leads_to(self, path: Path) -> bool:
+        """Whether `path` belongs to the part, or contains some of it."""
+        return (
+            not self._paths
+            or path in self._above
+            or path in self._paths
+            or not self._paths.isdisjoint(path.parents)
+        )
+
+    def of(self, folder: Path) -> list[Path]:
+        """The paths in a folder that belong to the part: the folder itself if that is all of it."""
+        if not self._paths:
+            return [folder]
+        return [path for path in self._paths if path.is_relative_to(folder)]
+
+
 def find_files(
-    paths: Iterable[str | Path], memory: Path | None = None, is_cancelled: Callable[[], bool] = lambda: False
+    paths: Iterable[str | Path],
+    memory: Path | None = None,
+    is_cancelled: Callable[[], bool] = lambda: False,
+    part: Part | None = None,
 ) -> Found:
     """The files that `paths` name or contain, each once, in a stable order. Never raises for a bad path.
 
     An empty word is refused: as a Path it would be the working folder. The files of `memory`, its log and its
     index are left out of folders. `is_cancelled` is asked during the walk, because a thread cannot be stopped
-    from outside.
+    from outside. Of folders only `part` is walked.
     """
     found = Found()
     seen: set[Path] = set()
@@ -98,7 +126,7 @@ def find_files(
         try:
             resolved = user_path(word).resolve(strict=True)
             if resolved.is_dir():
-                walked = _walk(resolved, memory.resolve() if memory else None, is_cancelled)
+                walked = _walk(resolved, memory.resolve() if memory else None, is_cancelled, part or Part(()))
                 found.folders.append(resolved)
             else:
                 walked = iter([_look(resolved, named=True)])
@@ -127,10 +155,12 @@ def _look(path: Path, *, named: bool = False) -> File | Refusal:
         return Refusal(path, f"cannot be read: {too_large(status.st_size, LARGEST_BYTES)}", named)
     if kind := UNSUPPORTED.get(path.suffix.lower()):
         return Refusal(path, f"is not text or Markdown ({kind})", named)
-    return File(path, status.st_size, status.st_mtime_ns, named)
+    return File(path, status.st_size, stamp_of(status.st_size, status.st_mtime_ns), named)
 
 
-def _walk(root: Path, memory: Path | None, is_cancelled: Callable[[], bool]) -> Iterator[File | Refusal]:
+def _walk(
+    root: Path, memory: Path | None, is_cancelled: Callable[[], bool], part: Part
+) -> Iterator[File | Refusal]:
     """The files under `root`, which is resolved, in the order of their names, folder by folder."""
     visited = {root}
     pending: list[tuple[Path, Gitignore]] = [(root, Gitignore.above(root))]
@@ -148,11 +178,13 @@ def _walk(root: Path, memory: Path | None, is_cancelled: Callable[[], bool]) -> 
         for entry in entries:
             if is_cancelled():
                 return
+            path = Path(entry.path)
             # Git treats a link as a file, wherever it leads.
             if (
                 entry.name.startswith(".")
+                or not part.leads_to(path)
                 or (memory and folder == memory.parent and entry.name.startswith(memory.name))
-                or ignored.matches(Path(entry.path), entry.is_dir(follow_symlinks=False))
+                or ignored.matches(path, entry.is_dir(follow_symlinks=False))
             ):
                 continue
             target = _resolve(entry, root)
@@ -183,6 +215,25 @@ def _resolve(entry: os.DirEntry[str], root: Path) -> Path | Refusal:
     if not target.is_relative_to(root):
         return Refusal(path, "is a link to a place outside the folder", failed=False)
     return target
+
+
+def is_walked(root: Path, path: Path) -> bool:
+    """Whether a walk of the folder `root` reaches `path` below it, which it does not if it is ignored."""
+    ignored, folder = Gitignore.above(root), root
+    for name in path.relative_to(root).parts:
+        ignored, folder = ignored.inside(folder), folder / name
+        if name.startswith(".") or ignored.matches(folder, folder.is_dir()):
+            return False
+    return True
+
+
+def has_files(folder: Path) -> bool:
+    """Whether a folder holds any file that is not hidden, at any depth."""
+    for _, folders, files in os.walk(folder):
+        if not all(name.startswith(".") for name in files):
+            return True
+        folders[:] = (name for name in folders if not name.startswith("."))
+    return False
 
 
 def is_missing(uri: str) -> bool:

@@ -107,12 +107,21 @@ async def set_stamps(connection: aiosqlite.Connection, stamps: Mapping[str, tupl
     )
 
 
-async def uris_under(connection: aiosqlite.Connection, folder: str) -> list[str]:
-    """The uris of all documents that begin with `folder` and a slash."""
+# A condition on documents, with the parameters of `range_under`.
+UNDER = "hidden = 0 AND (uri = ? OR uri > ? AND uri < ?)"
+
+
+def range_under(place: str) -> list[str]:
+    """The parameters of UNDER: the uri of a file, or a folder with all that is below it."""
     # A range of the unique index on uri: "0" comes after "/".
+    folder = place.rstrip("/")
+    return [place, f"{folder}/", f"{folder}0"]
+
+
+async def uris_under(connection: aiosqlite.Connection, place: str) -> list[str]:
+    """The uris of all documents of a file or below a folder."""
     rows = await connection.execute_fetchall(
-        "SELECT uri FROM documents WHERE uri > ? AND uri < ? AND hidden = 0 ORDER BY uri",
-        [f"{folder}/", f"{folder}0"],
+        f"SELECT uri FROM documents WHERE {UNDER} ORDER BY uri", range_under(place)
     )
     return [row[0] for row in rows]
 
@@ -122,7 +131,7 @@ def _stamp_rows(stamps: Mapping[str, tuple[str, bytes]]) -> Iterable[tuple[str, 
 
 
 def _request(job: Ingestion) -> str:
-    return msgspec.json.encode([job.sources, job.prune]).decode()
+    return msgspec.json.encode([job.sources, job.prune, job.within]).decode()
 
 
 def _encoded(job: Ingestion) -> str:

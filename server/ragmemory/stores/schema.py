@@ -122,4 +122,17 @@ _INGESTIONS = (
     """,
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _HIDDEN, _CONTEXT, _GROUPS, _INGESTIONS)
+# The files and folders that memory is kept in step with.
+_SOURCES = (
+    """
+    CREATE TABLE sources(
+        number INTEGER PRIMARY KEY,
+        uri TEXT NOT NULL UNIQUE,
+        added_at TEXT NOT NULL, -- ISO 8601, UTC
+        synced_at TEXT NOT NULL DEFAULT '', -- when its last sync ended; "": never
+        outcome TEXT NOT NULL DEFAULT 'null' -- JSON of the SyncOutcome of that sync
+    ) STRICT
+    """,
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _HIDDEN, _CONTEXT, _GROUPS, _INGESTIONS, _SOURCES)

@@ -26,6 +26,7 @@ from ragmemory.stores import (
     journal,
     meta,
     reembedding,
+    sources,
     verifying,
     writing,
 )
@@ -46,9 +47,11 @@ from ragmemory.types import (
     Metadata,
     Origin,
     Previous,
+    Source,
     StagedDocument,
     Stats,
     StoredFile,
+    SyncOutcome,
     Verified,
     Write,
 )
@@ -188,10 +191,29 @@ class Store(MemoryFile):
         async with self._reading() as connection:
             return await ingestions.files(connection, uris)
 
-    async def uris_under(self, folder: str) -> list[str]:
-        """The uris of all documents under a folder's uri."""
+    async def uris_under(self, place: str) -> list[str]:
+        """The uris of all documents of a file or below a folder."""
         async with self._reading() as connection:
-            return await ingestions.uris_under(connection, folder)
+            return await ingestions.uris_under(connection, place)
+
+    # Sources: see `stores.sources`
+
+    async def sources(self) -> list[Source]:
+        """All sources by uri, with the numbers of their documents."""
+        async with self._reading() as connection:
+            return await sources.listed(connection)
+
+    async def change_sources(self, added: str | None, removed: Sequence[str]) -> None:
+        """Add a source and remove others."""
+        async with self._transaction() as connection:
+            if added is not None:
+                await sources.add(connection, added, journal.iso(datetime.now(UTC)))
+            await sources.remove(connection, removed)
+
+    async def note_sync(self, outcomes: Mapping[str, SyncOutcome]) -> None:
+        """Record the outcomes of a sync, by uri, of those that are sources."""
+        async with self._transaction() as connection:
+            await sources.note_sync(connection, outcomes, journal.iso(datetime.now(UTC)))
 
     # Reembed
 

@@ -23,7 +23,7 @@ from ragmemory.errors import (
 )
 from ragmemory.files import ingestions as module
 from ragmemory.files.ingestions import IN_FLIGHT, Ingestions
-from ragmemory.files.walking import Found
+from ragmemory.files.walking import Found, Part
 from ragmemory.service import MemoryService
 from ragmemory.stores.sqlite import Store
 from ragmemory.types import Forgotten, Ingestion, Injected, Metadata, Origin
@@ -87,8 +87,8 @@ class Scripted:
             raise self.error
         return Injected(text, metadata["uri"], "added", 1)
 
-    async def forget(self, document: str, origin: Origin) -> Forgotten:
-        raise AssertionError(f"{origin} removed {document}")
+    async def forget_all(self, uris: Sequence[str], origin: Origin) -> list[Forgotten]:
+        raise AssertionError(f"{origin} removed {uris}")
 
 
 @asynccontextmanager
@@ -249,7 +249,7 @@ async def test_a_fault_of_the_program_ends_only_the_job(tmp_path: Path) -> None:
 async def test_a_cancelled_job_does_not_walk_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     walking, stopped = anyio.Event(), threading.Event()
 
-    def endless(_: Sequence[str], __: Path, is_cancelled: Callable[[], bool]) -> Found:
+    def endless(_: Sequence[str], __: Path, is_cancelled: Callable[[], bool], ___: Part) -> Found:
         anyio.from_thread.run_sync(walking.set)
         while not is_cancelled():
             continue
@@ -317,6 +317,63 @@ async def test_another_process_may_cancel_a_job(tmp_path: Path, monkeypatch: pyt
         job = await jobs.start([str(folder)], prune=False, origin=ORIGIN)
         assert (await others.cancel(job.job_id)).status == "cancelled"
         assert (await ended(jobs, job)).status == "cancelled"
+
+
+async def test_a_folder_without_files_keeps_its_documents_beside_a_full_one(tmp_path: Path) -> None:
+    full, unmounted = notes(tmp_path / "full", 2), notes(tmp_path / "disk", 2)
+    async with memory_in(tmp_path) as memory:
+        jobs = await memory.ingestions()
+        await ended(jobs, await jobs.start([str(full), str(unmounted)], prune=True, origin=ORIGIN))
+        for file in (full / "0.txt", unmounted / "0.txt", unmounted / "1.txt"):
+            file.unlink()
+        job = await jobs.start([str(full), str(unmounted)], prune=True, origin=ORIGIN)
+        _, outcomes = await jobs.status((await ended(jobs, job)).job_id)
+        assert [(one.status, one.reason) for one in outcomes if one.uri == unmounted.as_uri()] == [
+            ("skipped", "holds no files, so nothing is removed. Is the disk mounted?")
+        ]
+        assert sorted(one.status for one in outcomes) == [
+            *("missing", "missing", "removed", "skipped", "unchanged")
+        ]
+        assert (await memory.stats()).documents == 3
+
+
+async def test_a_part_of_a_folder_is_loaded_by_the_rules_of_the_whole(tmp_path: Path) -> None:
+    folder = notes(tmp_path / "docs", 4)
+    write(folder / "sub" / "a.txt", "Below.")
+    async with memory_in(tmp_path) as memory:
+        jobs = await memory.ingestions()
+        await ended(jobs, await jobs.start([str(folder)], prune=True, origin=ORIGIN))
+        write(folder / ".gitignore", "ignored.txt")
+        for name in ("0.txt", "1.txt", "ignored.txt", ".hidden.txt", "sub/b.txt"):
+            write(folder / name, "New text.", OLD + 5)
+        for name in ("2.txt", "3.txt", "sub/a.txt"):
+            (folder / name).unlink()
+        within = [folder / name for name in ("0.txt", "2.txt", "ignored.txt", ".hidden.txt", "sub")]
+        job = await jobs.start([str(folder)], prune=True, origin=ORIGIN, within=[*map(str, within)])
+        assert await statuses(jobs, job) == {
+            "0.txt": "updated",
+            "2.txt": "removed",
+            "a.txt": "removed",
+            "b.txt": "added",
+        }
+
+
+async def test_a_killed_sync_of_a_part_is_resumed_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "SILENT_SECONDS", 0.2)
+    monkeypatch.setattr(module, "BEAT_SECONDS", 0.05)
+    folder, stuck = notes(tmp_path / "docs", 5), Scripted()
+    async with memory_in(tmp_path) as memory:
+        await memory.inject("A document whose file is gone.", {"uri": (folder / "gone.txt").as_uri()}, ORIGIN)
+    async with jobs_of(tmp_path, stuck) as jobs:
+        within = [str(folder / "1.txt"), str(folder / "gone.txt")]
+        await jobs.start([str(folder)], prune=True, origin=ORIGIN, within=within)
+    async with memory_in(tmp_path) as memory:
+        others = await memory.ingestions()
+        resumed = await ended(others, (await others.newest(1))[0])
+        assert (resumed.status, resumed.added, resumed.removed) == ("completed", 1, 1)
+        assert (await memory.stats()).documents == 1
 
 
 async def test_a_failed_load_leaves_what_is_stored(tmp_path: Path) -> None:

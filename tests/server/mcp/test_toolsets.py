@@ -66,13 +66,16 @@ async def test_the_tools_have_the_promised_names_and_hints(client: Client) -> No
         *("ListDocuments", "ShowDocument", "ForgetDocument", "ListJournal", "UndoLast", "MemoryStats"),
         *("VerifyMemory", "ReembedAll"),
         *("start_ingestion", "get_ingestion_status", "cancel_ingestion", "list_ingestions"),
+        *("add_sources", "list_sources", "remove_source", "sync_sources"),
     ]
     hints = {name: tool["annotations"] for name, tool in tools.items()}
     assert {name for name, hint in hints.items() if hint["readOnlyHint"]} == {
         *("Query", "Compare", "ListDocuments", "ShowDocument", "ListJournal", "MemoryStats", "VerifyMemory"),
-        *("get_ingestion_status", "list_ingestions"),
+        *("get_ingestion_status", "list_ingestions", "list_sources"),
     }
-    assert {name for name, hint in hints.items() if hint["destructiveHint"]} == {"ForgetDocument", "UndoLast"}
+    assert {name for name, hint in hints.items() if hint["destructiveHint"]} == {
+        *("ForgetDocument", "UndoLast", "remove_source", "sync_sources")
+    }
     assert hints["Inject"]["idempotentHint"]
     assert tools["Query"]["inputSchema"]["required"] == ["query"]
     assert tools["Query"]["inputSchema"]["properties"]["top_k"]["default"] == 8
@@ -262,7 +265,7 @@ def members(schema: object) -> Iterator[tuple[str, object]]:
 
 async def test_every_host_understands_the_schemas(client: Client) -> None:
     tools = [msgspec.to_builtins(tool) for tool in await client.list_tools()]
-    assert len(tools) == 15
+    assert len(tools) == 19
     for tool in tools:
         keys = {key for key, _ in members([tool["inputSchema"], tool["outputSchema"]])}
         assert not keys & {"$ref", "$defs"}, tool["name"]

@@ -258,9 +258,12 @@ async def test_a_damaged_memory_is_named_so(tmp_path: Path) -> None:
     path = tmp_path / "m.db"
     async with opened(path) as store:
         await store.write([write_of("x" * 4000, {"uri": f"u{i}"}) for i in range(50)], EMBEDDER)
-    data = bytearray(path.read_bytes())
-    data[4096:] = b"\xff" * (len(data) - 4096)
-    path.write_bytes(data)
+    with closing(sqlite3.connect(path)) as db:
+        roots = [row[0] for row in db.execute("SELECT rootpage FROM sqlite_schema WHERE rootpage > 0")]
+    with path.open("r+b") as file:
+        for root in roots:
+            file.seek((root - 1) * 4096)
+            file.write(b"\xff" * 4096)
     with pytest.raises(MemoryDamaged, match=r"is damaged at .*chunks"):
         async with opened(path) as store:
             await store.stats()

@@ -1,4 +1,4 @@
-"""The toolset `ingestion`: background jobs that load files and folders."""
+"""The toolset `ingestion`: background jobs that load files and folders, and the sources of memory."""
 
 from __future__ import annotations
 
@@ -9,15 +9,26 @@ from msgspec import Meta, Struct
 from ragmcp.errors import InvalidArguments
 from ragmcp.server.call import Call
 from ragmcp.server.tools import Tool, tool
+from ragmemory import types
 from ragmemory.limits import LAST_OFFSET, LONGEST_URI, MOST_PATHS
 from ragmemory.mcp.errors import Memory, origin_of, wire_errors
 from ragmemory.mcp.toolsets.memory import Group
-from ragmemory.types import FileOutcome, Ingestion
+from ragmemory.types import AddedSource, FileOutcome, Ingestion, RemovedSource
 
 Path = Annotated[str, Meta(description="A file or folder on this machine.", max_length=LONGEST_URI)]
 Uri = Annotated[str, Meta(description="The same as a file:// URI.", max_length=LONGEST_URI)]
 _Paths = Annotated[list[str], Meta(max_length=MOST_PATHS)]
 Paths = Annotated[_Paths | None, Meta(description="Several files and folders, as paths or URIs.")]
+RequiredPaths = Annotated[
+    list[str], Meta(description="Files and folders, as paths or URIs.", max_length=MOST_PATHS)
+]
+Within = Annotated[
+    _Paths | None, Meta(description="Only these files and folders, as paths or URIs, of the folders.")
+]
+SourceName = Annotated[str, Meta(description="A source, as path or URI.", max_length=LONGEST_URI)]
+Forget = Annotated[
+    bool, Meta(description="Remove its documents from memory, too. UndoLast brings them back.")
+]
 Prune = Annotated[
     bool, Meta(description="Remove the documents of these folders whose files no longer exist.")
 ]
@@ -37,6 +48,14 @@ class IngestionStatus(Struct, frozen=True):
 
 class IngestionList(Struct, frozen=True):
     ingestions: list[Ingestion]
+
+
+class AddedSources(Struct, frozen=True):
+    sources: list[AddedSource]
+
+
+class SourceList(Struct, frozen=True):
+    sources: list[types.Source]
 
 
 def ingestion_tools(memory: Memory) -> list[Tool]:
@@ -91,4 +110,41 @@ def ingestion_tools(memory: Memory) -> list[Tool]:
         with wire_errors():
             return IngestionList(await (await (await memory()).ingestions()).newest(limit))
 
-    return [start_ingestion, get_ingestion_status, cancel_ingestion, list_ingestions]
+    @tool(idempotent=True)
+    async def add_sources(call: Call, paths: RequiredPaths) -> AddedSources:
+        """Register files and folders that memory is kept in step with. sync_sources loads them."""
+        with wire_errors():
+            return AddedSources(await (await (await memory()).sources()).add(paths))
+
+    @tool(read_only=True)
+    async def list_sources(call: Call) -> SourceList:
+        """List the registered files and folders, with their last sync."""
+        with wire_errors():
+            return SourceList(await (await (await memory()).sources()).listed())
+
+    @tool(destructive=True)
+    async def remove_source(
+        call: Call, source: SourceName, forget: Forget = False, group: Group = ""
+    ) -> RemovedSource:
+        """Take a file or folder off the list of sources. Its documents stay in memory by default."""
+        with wire_errors():
+            sources = await (await memory()).sources()
+            return await sources.remove(source, origin_of(call, group), forget=forget)
+
+    @tool(destructive=True, idempotent=True)
+    async def sync_sources(
+        call: Call, paths: Paths = None, within: Within = None, group: Group = ""
+    ) -> Ingestion:
+        """Bring memory in step with all sources, or with the given paths, in the background.
+
+        Loads new and changed files, and removes the documents whose files are gone, unless the whole folder
+        is missing or empty. Returns at once with a job_id for get_ingestion_status.
+        """
+        with wire_errors():
+            sources = await (await memory()).sources()
+            return await sources.sync(paths or [], origin_of(call, group), within or [])
+
+    return [
+        *(start_ingestion, get_ingestion_status, cancel_ingestion, list_ingestions),
+        *(add_sources, list_sources, remove_source, sync_sources),
+    ]

@@ -1,0 +1,111 @@
+"""Sources: the files and folders that memory is kept in step with.
+
+A source is a resolved path. One that another source contains is not added, unless the walk of that one leaves
+it out, as it does with what is hidden or ignored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from anyio import to_thread
+from msgspec.structs import replace
+
+from ragconfig.files.uris import path_of
+from ragmemory.errors import NoSources, SourceNotFound
+from ragmemory.files.walking import is_missing, is_walked, reason_of
+from ragmemory.types import AddedSource, Ingestion, Origin, RemovedSource, Source
+
+if TYPE_CHECKING:
+    from ragmemory.files.ingestions import Documents, Ingestions
+    from ragmemory.stores.sqlite import Store
+
+
+class Sources:
+    """The sources of one memory. `ingestions` loads them."""
+
+    def __init__(self, store: Store, documents: Documents, ingestions: Ingestions) -> None:
+        self._store = store
+        self._documents = documents
+        self._ingestions = ingestions
+
+    async def add(self, paths: Sequence[str]) -> list[AddedSource]:
+        """Add files and folders, which are paths or file URIs. Nothing is loaded.
+
+        Raises BadArgument, PathNotAllowed.
+        """
+        return [await self._add(self._ingestions.allowed(path)) for path in dict.fromkeys(paths)]
+
+    async def _add(self, uri: str) -> AddedSource:
+        try:
+            path = await to_thread.run_sync(_existing, uri)
+        except FileNotFoundError:
+            return AddedSource(uri, "refused", reason="does not exist")
+        except (OSError, RuntimeError) as error:
+            return AddedSource(uri, "refused", reason=reason_of(error))
+        uri = path.as_uri()
+        known = [source.uri for source in await self._store.sources()]
+        if uri in known:
+            return AddedSource(uri, "known")
+        others = {other: path_of(other) for other in known}
+        for other, outer in others.items():
+            if await to_thread.run_sync(_covers, outer, path):
+                return AddedSource(uri, "covered", other)
+        covers = [other for other, inner in others.items() if await to_thread.run_sync(_covers, path, inner)]
+        await self._store.change_sources(uri, covers)
+        return AddedSource(uri, "added", covers=covers)
+
+    async def listed(self) -> list[Source]:
+        """All sources by uri."""
+        sources = await self._store.sources()
+        missing = await to_thread.run_sync(lambda: {one.uri for one in sources if is_missing(one.uri)})
+        return [replace(source, exists=source.uri not in missing) for source in sources]
+
+    async def remove(self, source: str, origin: Origin, *, forget: bool) -> RemovedSource:
+        """Remove a source; with `forget` its documents, too, but not those of other sources.
+
+        Raises SourceNotFound, BadArgument, PathNotAllowed.
+        """
+        uri = self._ingestions.allowed(source)
+        path = await to_thread.run_sync(lambda: path_of(uri).resolve())
+        uri = path.as_uri()
+        sources = [one.uri for one in await self._store.sources()]
+        if uri not in sources:
+            covering = (one for one in sources if path.is_relative_to(path_of(one)))
+            raise SourceNotFound(uri, next(covering, ""))
+        others = [path_of(other) for other in sources if other != uri]
+        inner = [other for other in others if other.is_relative_to(path)]
+        documents = [
+            document
+            for document in await self._store.uris_under(uri)
+            if not any(path_of(document).is_relative_to(other) for other in inner)
+        ]
+        if forget:
+            await self._documents.forget_all(documents, origin)
+        await self._store.change_sources(None, [uri])
+        return RemovedSource(uri, len(documents), forget)
+
+    async def sync(self, paths: Sequence[str], origin: Origin, within: Sequence[str] = ()) -> Ingestion:
+        """Begin to bring memory in step with some files and folders, or else with all sources.
+
+        Of folders only the files and folders `within` are synced, unless there are none. Raises NoSources,
+        BadArgument, PathNotAllowed.
+        """
+        sources = paths or [source.uri for source in await self._store.sources()]
+        if not sources:
+            raise NoSources
+        return await self._ingestions.start(sources, prune=True, origin=origin, within=within)
+
+
+def _existing(uri: str) -> Path:
+    """The resolved path of a file URI. Raises OSError, RuntimeError."""
+    if not uri:
+        raise FileNotFoundError
+    return path_of(uri).resolve(strict=True)
+
+
+def _covers(outer: Path, inner: Path) -> bool:
+    """Whether a walk of `outer` reaches `inner`."""
+    return outer != inner and inner.is_relative_to(outer) and outer.is_dir() and is_walked(outer, inner)
