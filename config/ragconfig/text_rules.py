@@ -1,4 +1,4 @@
-"""Rules about text in both programs: unspaced scripts, headings, names of passages, CSV headers. Pure."""
+"""Rules about text in both programs: scripts, identifiers, headings, names of passages, CSV headers. Pure."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from collections.abc import Mapping, Sequence
 UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 )
+
+# Where a part of an identifier ends: retry_after, retryAfter, utf8Decode, HTTPServer; but not IDs, H2SO4.
+PART_END = r"_+|(?<=[a-z])(?=[A-Z])|(?<=\d)(?=[A-Z][a-z])|(?<=[A-Z])(?=[A-Z][a-z]{2})"
 
 # Characters of a heading, and so of a title. Every chunk below repeats it, so a longer line is none.
 LONGEST_HEADING = 300

@@ -57,7 +57,7 @@ class Question:
     words: Sequence[Word]
     carried: Sequence[Word]
     type: AnswerType | None
-    asks: str = ""  # the word that asks for the type, as written: "cost", "how old"
+    asks: Sequence[str] = ()  # the telling words that ask for the type, as written: "cost", "old"
     numbered: Sequence[tuple[str, str]] = ()  # things named by their numbers: ("room", "3")
 
     @classmethod
@@ -72,8 +72,9 @@ class Question:
         words = _weighed(asked.asks.sub(" ", question) if asked else question, weights or {})
         known = {word.terms for word in _weighed(question, {})}
         carried = [word for word in _weighed(query, weights or {}) if word.terms not in known]
-        asks = [match.group().strip() for match in asked.asks.finditer(question)] if asked else []
-        return cls(words, carried, asked, asks[-1] if asks else "", _numbered(question))
+        phrases = [match.group() for match in asked.asks.finditer(question)] if asked else []
+        asks = [word for phrase in phrases for word in content_words(phrase) if not is_general(word)]
+        return cls(words, carried, asked, asks, _numbered(question))
 
     @classmethod
     def named(cls, name: str, weights: Mapping[str, float] | None = None) -> Question:
@@ -126,11 +127,11 @@ class Question:
     def missing(self, terms: frozenset[str], *, is_expected: bool = True) -> list[str]:
         """The telling words, as written, that a text with these terms does not hold.
 
-        Unless `is_expected`, the text has no value of the type that is asked for, and the word that asks for
-        it is missing, too.
+        Unless `is_expected`, the text has no value of the type that is asked for, and the words that ask for
+        it are missing, too.
         """
         missing = [word.text for word in self.words if not word.is_general and not word.is_in(terms)]
-        return missing if is_expected or not self.asks else [*missing, self.asks]
+        return missing if is_expected else [*missing, *self.asks]
 
     def lacks_exact(self, terms: frozenset[str]) -> bool:
         """Whether a text with these terms lacks a number or a code of the question."""

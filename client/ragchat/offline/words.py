@@ -14,17 +14,18 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-from ragconfig.text_rules import UNSPACED
+from ragconfig.text_rules import PART_END, UNSPACED
 
 _WORD = re.compile(rf"[{UNSPACED}]+|[^\W_{UNSPACED}]+(?:['’.,-](?=[^\W_{UNSPACED}])[^\W_{UNSPACED}]+)*")
-_PART_END = re.compile(r"(?<=[a-z\d])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_PART_END = re.compile(PART_END)
+_SNAKE_CASE = re.compile(r"[^\W_]+(?:_+[^\W_]+)+")
 _UNSPACED_RUN = re.compile(f"[{UNSPACED}]+")
 # l'eau, d'Anna, qu'elle: an elided word before the one that counts.
 _ELIDED = re.compile(r"(?:[cdjlmnst]|qu|jusqu|lorsqu|puisqu)['’](?=[^\W\d_]{2})", re.IGNORECASE)
 
 # Function words, question words and pronouns of English, German, French, Spanish, Italian, Dutch, Portuguese.
 # One set: the language of a question is not known.
-_FUNCTION_WORDS = """
+_ENGLISH = """
 a about after again all also am an and any are aren't as at be because been before being between both but
 by can can't could did didn't do does doesn't doing don't down during each else even ever few for from
 further get gets give given had has have having he her here hers herself him himself his how however i if
@@ -34,6 +35,8 @@ shall she should show so some such tell than that that's the their theirs them t
 there's these they this those through to too under until up us very was wasn't we were what what's when
 where where's which while who who's whom whose why will with within without would you your yours exactly
 say says said does anything something kind type called
+"""
+_GERMAN = """
 wann aber alle allem allen aller alles als also am an ander andere anderen auch auf aus bei beim bis
 bist da dabei dadurch dafür damit danach dann daran darauf daraus darin darum darüber das dass davon dazu
 dem denen denn der deren des dessen dich diese diesem diesen dieser dieses dir doch dort du
@@ -45,11 +48,15 @@ soll sollte sondern sonst sowie um und uns unser unter viel viele vielen vom von
 weil welche welchem welchen welcher welches wem wen wenn wer werde werden wessen weshalb wie wieder wieso
 wieviel will wir wird wo wobei wodurch wofür woher wohin womit woran worauf woraus worin wurde wurden
 während zu zum zur zwar zwischen über bitte nenne sag zeig
+"""
+_FRENCH = """
 à au aux avec ce ceci cela celle celles celui ces cet cette comment dans de des donc dont du elle elles en
 est et eu eux il ils j je l la le les leur leurs lui là ma mais mes moi mon même ne ni nos notre nous n
 ont ou où par pas pourquoi qu quand que quel quelle quelles quels qui quoi sa sans se ses si
 sont sur ta te tes toi tu un une vos votre vous y ça c d s t m était étaient être a-t-il combien
 est-ce qu'est-ce
+"""
+_OTHERS = """
 al algo algunos ante antes como con contra cual cuál cuáles cuando cuándo cuánto cuántos cuánta de del
 desde donde dónde durante el él ella ellas ellos en entre eran es esa ese eso esta está este esto
 estos fue fueron ha había hay la las le les lo los más mi mis muy nada ni no nos o otro para pero por
@@ -89,7 +96,15 @@ appelle appelait veut dire faire fait faut mettre va aller vient signifie nouvea
 llama llamaba hacer hace hizo significa quiere decir nuevo nueva poner están
 """
 _FUNCTION_RUNS = re.compile("|".join(sorted(_FUNCTION_RUN_PARTS.split(), key=len, reverse=True)))
-_STOP = frozenset(_FUNCTION_WORDS.split())
+_STOP = frozenset(f"{_ENGLISH} {_GERMAN} {_FRENCH} {_OTHERS}".split())
+# Function words of other languages that mean something in English: they count, unless another word of the
+# text is a function word of their language and not of English.
+_HOMOGRAPHS = {
+    word: frozenset(language.split()) - frozenset(_ENGLISH.split())
+    for homographs, language in (("die war man bin", _GERMAN), ("son pour", f"{_FRENCH} {_OTHERS}"))
+    for word in homographs.split()
+}
+_NONE: frozenset[str] = frozenset()
 
 
 def words(text: str) -> list[str]:
@@ -106,21 +121,23 @@ def word_count(text: str) -> int:
 
 def content_words(text: str) -> list[str]:
     """The content words of a text, in order and as written."""
+    written = _WORD.findall(_ELIDED.sub(" ", text))
+    lower = [word.lower().replace("’", "'") for word in written]
     found: list[str] = []
-    for word in _WORD.findall(_ELIDED.sub(" ", text)):
+    for word, plain in zip(written, lower, strict=True):
         if _UNSPACED_RUN.fullmatch(word):
             found += [part for part in _FUNCTION_RUNS.split(word) if part]
-        elif word.lower().replace("’", "'") not in _STOP:
+        elif plain not in _STOP and _HOMOGRAPHS.get(plain, _NONE).isdisjoint(lower):
             found.append(word)
     return found
 
 
 def index_terms(text: str) -> list[str]:
-    """The terms by which texts are compared: stems of content words and of the parts of identifiers; pairs of
-    characters in unspaced scripts.
+    """The terms by which texts are compared: stems of content words, and of identifiers whole and in parts,
+    so that retry_after and retryAfter have the same; pairs of characters in unspaced scripts.
     """
     stem = _stemmer()
-    found: list[str] = []
+    found = [stem(folded(name.replace("_", ""))) for name in _SNAKE_CASE.findall(text)] if "_" in text else []
     for word in content_words(text):
         if _UNSPACED_RUN.fullmatch(word):
             found += [word[i : i + 2] for i in range(len(word) - 1)] or [word]
@@ -130,9 +147,9 @@ def index_terms(text: str) -> list[str]:
 
 
 def _parts(word: str) -> list[str]:
-    """The parts of an identifier such as retryAfter or HTTPServer; none of other words."""
+    """The parts of an identifier such as retryAfter, without function words; none of other words."""
     parts = [part for part in _PART_END.split(word) if len(part) > 1]
-    return parts if len(parts) > 1 else []
+    return [part for part in parts if part.lower() not in _STOP] if len(parts) > 1 else []
 
 
 def folded(word: str) -> str:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ragconfig.text_rules import PART_END
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -21,8 +23,6 @@ LONGEST_IDENTIFIER = 64
 CACHED_IDENTIFIERS = 50_000
 # The kinds of bytes. A word with a letter that is not ASCII is no identifier.
 BREAK, LOWER, UPPER, DIGIT, UNDERSCORE, OTHER = 0, 1, 2, 4, 8, 16
-# Where a part of an identifier ends: retry_after, retryAfter, utf8Decode, HTTPServer; but not IDs, H2SO4.
-PART_END = re.compile(r"_+|(?<=[a-z])(?=[A-Z])|(?<=\d)(?=[A-Z][a-z])|(?<=[A-Z])(?=[A-Z][a-z]{2})")
 
 
 def _kind(byte: int) -> int:
@@ -74,7 +74,7 @@ def _other_form(word: bytes) -> bytes:
         parts = [part for part in word.split(b"_") if part]
         return b"".join(parts) if len(parts) > 1 else b""
     name = word.decode()
-    parts_of_name = [part.lower() for part in PART_END.split(name) if part]
+    parts_of_name = [part.lower() for part in re.split(PART_END, name) if part]
     if len(parts_of_name) < 2:
         return b""
     # `words` has the pieces between underscores already, and parts of one character find nothing.

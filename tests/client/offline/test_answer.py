@@ -78,6 +78,19 @@ def test_a_number_of_the_question_must_be_in_the_quotation() -> None:
     assert answer.missing == ["3"]
 
 
+def test_what_is_missing_are_telling_words_not_how_a_question_asks() -> None:
+    passage = hit("The boiler is in the cellar, beside the pump.")
+    assert ask("How many litres does the boiler in the cellar hold?", passage).missing == ["litres", "hold"]
+    assert ask("How heavy is the boiler in the cellar?", passage).missing == ["heavy"]
+
+
+def test_the_other_form_of_an_identifier_is_not_missing() -> None:
+    code = replace(hit("def retry_after(response):\n    return 60\n"), uri="file:///sync.py")
+    answer = ask("What does retryAfter return?", code)
+    assert answer.grounded
+    assert answer.missing == []
+
+
 def test_a_price_without_an_amount_is_not_grounded() -> None:
     assert not ask("How much does the projector cost?", hit("The projector is in room 2.")).grounded
     assert ask("How much does the projector cost?", hit("The projector was 90 euros.")).grounded

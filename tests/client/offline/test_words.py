@@ -35,9 +35,18 @@ def test_unspaced_text_is_compared_by_pairs() -> None:
 
 
 def test_identifiers_are_compared_whole_and_in_parts() -> None:
-    assert index_terms("retryAfter") == ["retryaft", "retri", "aft"]
+    assert index_terms("retryAfter") == ["retryaft", "retri"]
     assert index_terms("HTTPServer")[1:] == index_terms("http server")
     assert index_terms("iPhone") == ["iphon"]
+
+
+def test_the_forms_of_an_identifier_share_their_terms() -> None:
+    assert set(index_terms("retryAfter")) == set(index_terms("retry_after"))
+
+
+def test_a_function_word_that_means_something_in_english_depends_on_the_words_beside_it() -> None:
+    assert content_words("Did the fish die in the war?") == ["fish", "die", "war"]
+    assert content_words("Wann war die Wahl?") == ["Wahl"]
 
 
 def test_scripts_without_spaces_are_recognised() -> None:
