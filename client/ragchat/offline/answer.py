@@ -29,7 +29,7 @@ EMPTY_MEMORY = "Memory is empty. Load documents with /inject, or with `ragchat i
 GROUNDED = 0.39
 # Of the passage's score from memory, which also goes by meaning, beside the words that are held.
 W_RELEVANCE = 0.2
-# A window that holds less of the question's words may have a price, but not of what is asked about.
+# The nearest window that holds less of the question's words may have a price, but not of what is asked about.
 ON_TOPIC = 0.5
 
 
@@ -72,7 +72,7 @@ def quote_windows(
         Citation.of(numbers[window.hit.chunk_id], window.hit, window.text, lines=window.lines)
         for window in windows
     ]
-    on_topic = [window for window in windows if share(question.words, window.terms) >= ON_TOPIC]
+    on_topic = [window for window in windows if grounded or share(question.words, window.terms) >= ON_TOPIC]
     missing = question.missing(terms_of(windows), is_expected=_is_expected(question, on_topic))
     missing += [number for number in _named_otherwise(question, windows) if number not in missing]
     parts = [

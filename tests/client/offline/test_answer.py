@@ -96,6 +96,14 @@ def test_a_price_without_an_amount_is_not_grounded() -> None:
     assert ask("How much does the projector cost?", hit("The projector was 90 euros.")).grounded
 
 
+def test_the_value_in_a_grounded_quotation_is_not_named_as_missing() -> None:
+    boiler = hit("Pressure must stay between 1.2 and 1.8 bar.", heading="Flat > Boiler")
+    answer = ask(
+        "How much water pressure does the boiler need?", boiler, weights={"pressure": 0.3, "boiler": 0.3}
+    )
+    assert (answer.grounded, answer.missing) == (True, ["water"])
+
+
 def test_a_word_that_memory_has_never_seen_weighs_more_than_those_that_it_has() -> None:
     letters = hit("Write headings with capital letters.")
     weights = {"capital": 0.4, "mongolia": 1.0}
