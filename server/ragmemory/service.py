@@ -311,6 +311,11 @@ class MemoryService:
         info = await self._store.document(document)
         return info, await self._store.text(info.document_id)
 
+    async def documents_named(self, words: str, limit: int) -> list[DocumentInfo]:
+        """The documents whose uri or title contains `words`: see `Store.named`."""
+        await self._open()
+        return await self._store.named(words, limit)
+
     async def document_ids(self, prefix: str) -> list[str]:
         """The ids that begin with `prefix`, most recently changed first."""
         await self._open()

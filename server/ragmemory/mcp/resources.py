@@ -5,7 +5,7 @@ The modules of MCP that only resources need are imported at their first request,
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -17,15 +17,14 @@ from ragmemory.limits import LAST_OFFSET
 from ragmemory.mcp.errors import Memory, wire_errors
 
 if TYPE_CHECKING:
-    from ragmcp.protocol.schema.completion import Reference
     from ragmcp.protocol.schema.resources import ResourceInfo, ResourceTemplate
     from ragmcp.server.call import Call
     from ragmcp.server.server import Server
     from ragmemory.types import Change, DocumentInfo
 
-_BASE = "ragchat://document/"
+BASE = "ragchat://document/"
 _VARIABLE = "id"
-_TEMPLATE = f"{_BASE}{{{_VARIABLE}}}"
+_TEMPLATE = f"{BASE}{{{_VARIABLE}}}"
 
 
 class Documents:
@@ -66,24 +65,19 @@ class Documents:
         """A document's text. Raises ResourceNotFound, ToolError."""
         with wire_errors():
             from ragmemory.errors import DocumentNotFound
-            from ragmemory.ingest.documents import media_type
 
             try:
-                info, text = await (await self._memory()).document(uri.removeprefix(_BASE))
+                info, text = await (await self._memory()).document(uri.removeprefix(BASE))
             except DocumentNotFound:
                 raise ResourceNotFound(uri) from None
-        if uri != _uri(info.document_id):  # `document` also accepts the document's own uri.
+        if uri != document_uri(info.document_id):  # `document` also accepts the document's own uri.
             raise ResourceNotFound(uri)
-        return [ResourceContents(uri=uri, mime_type=media_type(info.uri), text=text)]
+        return [contents(info, text)]
 
-    async def complete(
-        self, reference: Reference, argument: str, typed: str, _: Mapping[str, str]
-    ) -> Sequence[str]:
+    async def complete(self, template: str, argument: str, typed: str) -> Sequence[str]:
         """The ids that begin with `typed`, most recently changed first. Raises InvalidParams, ToolError."""
-        from ragmcp.protocol.schema.completion import TemplateReference
-
-        if not isinstance(reference, TemplateReference) or reference.uri != _TEMPLATE:
-            raise InvalidParams("$.ref", f"only {_TEMPLATE} can be completed")
+        if template != _TEMPLATE:
+            raise InvalidParams("$.ref.uri", f"only {_TEMPLATE} can be completed")
         if argument != _VARIABLE:
             raise InvalidParams("$.argument.name", f"the only variable is {_VARIABLE}")
         with wire_errors():
@@ -94,9 +88,18 @@ def announce(server: Server, document_id: str, change: Change) -> None:
     """Notify the subscribed clients of a change."""
     from ragmcp.protocol.schema.subscriptions import list_changed, resource_updated
 
-    server.announce(resource_updated(_uri(document_id)))
+    server.announce(resource_updated(document_uri(document_id)))
     if change != "updated":
         server.announce(list_changed("resources"))
+
+
+def contents(document: DocumentInfo, text: str) -> ResourceContents:
+    """A document with its text, as a resource."""
+    from ragmemory.ingest.documents import media_type
+
+    return ResourceContents(
+        uri=document_uri(document.document_id), mime_type=media_type(document.uri), text=text
+    )
 
 
 def _described(document: DocumentInfo) -> ResourceInfo:
@@ -104,7 +107,7 @@ def _described(document: DocumentInfo) -> ResourceInfo:
     from ragmemory.ingest.documents import media_type
 
     return ResourceInfo(
-        uri=_uri(document.document_id),
+        uri=document_uri(document.document_id),
         name=document.uri,
         title=document.title or UNSET,
         mime_type=media_type(document.uri),
@@ -112,5 +115,6 @@ def _described(document: DocumentInfo) -> ResourceInfo:
     )
 
 
-def _uri(document_id: str) -> str:
-    return _BASE + document_id
+def document_uri(document_id: str) -> str:
+    """The resource of a document."""
+    return BASE + document_id

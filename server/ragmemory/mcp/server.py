@@ -18,14 +18,17 @@ from ragmcp.server.server import Server
 from ragmcp.stdio.stdio import serve_stdio
 from ragmemory import __version__
 from ragmemory.embedders import EmbedderSettings
+from ragmemory.mcp.prompts import FOLDER, Prompts
 from ragmemory.mcp.resources import Documents, announce
 from ragmemory.mcp.toolsets import make_tools
 from ragmemory.settings import LimitSettings, MemorySettings
 from ragmemory.signals import exit_within, stop_signal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
 
+    from ragmcp.protocol.schema.completion import Reference
+    from ragmcp.server.completion import Completer
     from ragmemory.service import MemoryService
     from ragmemory.types import Change
 
@@ -66,16 +69,31 @@ def make_server(settings: Settings, memory: OnDemand) -> Server:
     table = settings.table("memory", MemorySettings)
     settings.table("embedder", EmbedderSettings)  # Refuse invalid settings now, not at the first call.
     documents = Documents(memory.service)
+    prompts = Prompts(memory.service, settings.home.config / FOLDER)
     server = Server(
         "ragmemory",
         __version__,
         make_tools(memory.service, table.toolsets, read_only=table.read_only),
         INSTRUCTIONS,
         resources=documents,
-        complete=documents.complete,
+        prompts=prompts,
+        complete=_completer(documents, prompts),
     )
     memory.on_change = partial(announce, server)
     return server
+
+
+def _completer(documents: Documents, prompts: Prompts) -> Completer:
+    async def complete(
+        reference: Reference, argument: str, typed: str, _: Mapping[str, str]
+    ) -> Sequence[str]:
+        from ragmcp.protocol.schema.completion import PromptReference
+
+        if isinstance(reference, PromptReference):
+            return await prompts.complete(reference.name, argument, typed)
+        return await documents.complete(reference.uri, argument, typed)
+
+    return complete
 
 
 class OnDemand:

@@ -13,6 +13,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import msgspec
 
@@ -351,6 +352,20 @@ class Store(MemoryFile):
         if not rows:
             raise DocumentNotFound(document)
         return DocumentInfo(*self._decoded(rows[0]))
+
+    async def named(self, words: str, limit: int) -> list[DocumentInfo]:
+        """The documents whose uri or title contains `words`, in either case of ASCII letters.
+
+        Documents of exactly this title or file name come first, then the most recently changed.
+        """
+        rows = await self._read(
+            f"SELECT {_INFO} FROM documents WHERE hidden = 0 AND (instr(lower(uri), lower(?1))"
+            " OR instr(lower(uri), lower(?2)) OR instr(lower(title), lower(?1)))"
+            " ORDER BY lower(title) = lower(?1) OR substr(uri, -length(?2) - 1) = '/' || ?2 DESC,"
+            " updated_at DESC, uri LIMIT ?3",
+            [words, quote(words), limit],  # in a file's URI the words are encoded
+        )
+        return [DocumentInfo(*self._decoded(row)) for row in rows]
 
     async def document_ids(self, prefix: str) -> list[str]:
         """The ids that begin with `prefix`, most recently changed first."""

@@ -56,20 +56,20 @@ class Server:
         instructions: str | None = None,
         *,
         resources: Resources | None = None,
-        prompts: Iterable[Prompt] = (),
+        prompts: Iterable[Prompt] | None = None,
         complete: Completer | None = None,
         logs: bool = False,
     ) -> None:
-        """`logs` says whether its tools send log messages to the client."""
+        """`prompts` are iterated at the first request for one; `logs`: the tools send log messages."""
         self.info = base.Implementation(name=name, version=version)
         self.tools = {tool.name: tool for tool in tools}
         self._resources = resources
-        self._prompts = {prompt.info.name: prompt for prompt in prompts}
+        self._prompts = prompts
         self._complete = complete
         self.capabilities = ServerCapabilities(
             tools=CHANGES,
             resources=UNSET if resources is None else {"subscribe": True, **CHANGES},
-            prompts=CHANGES if self._prompts else UNSET,
+            prompts=UNSET if prompts is None else CHANGES,
             completions=UNSET if complete is None else {},
             logging={} if logs else UNSET,
         )
@@ -134,10 +134,10 @@ class Server:
                 from ragmcp.server.resources import resource_methods
 
                 return resource_methods(self._resources)
-            case "prompts" if self._prompts:
+            case "prompts" if self._prompts is not None:
                 from ragmcp.server.prompts import prompt_methods
 
-                return prompt_methods(self._prompts)
+                return prompt_methods({prompt.info.name: prompt for prompt in self._prompts})
             case "completion" if self._complete is not None:
                 from ragmcp.server.completion import completion_methods
 

@@ -76,7 +76,7 @@ def test_what_is_offered_is_described(server: HttpMemory) -> None:
     assert described["revisions"][0] == MODERN
     assert len(described["revisions"]) == 5
     assert described["tools"] == ["Inject", "Query"]
-    assert set(described["capabilities"]) == {"tools", "resources", "completions", "extensions"}
+    assert set(described["capabilities"]) == {"tools", "resources", "prompts", "completions", "extensions"}
     # A program that asks for the page is told the same.
     assert get(f"{server.root}/", accept="application/json").json() == described
 

@@ -1,0 +1,213 @@
+"""The prompts: Markdown files of ours and of the user, with the documents they are about.
+
+A file begins with front matter in TOML between two lines of `+++`: title, description and arguments. In the
+text below it `{{name}}` stands for an argument; a document is attached as a resource and named there. The
+files are read, and what only prompts need is imported, at the first request for them.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, NamedTuple
+from urllib.parse import unquote
+
+import msgspec
+from msgspec import Struct
+
+import ragconfig
+from ragmcp.errors import InvalidParams, PromptNotFound
+from ragmemory.mcp.errors import Memory, wire_errors
+from ragmemory.mcp.resources import BASE, contents
+
+if TYPE_CHECKING:
+    from ragmcp.protocol.schema.prompts import PromptArgument, PromptMessage
+    from ragmcp.server.call import Call
+    from ragmcp.server.prompts import Prompt
+    from ragmemory.types import DocumentInfo
+
+logger = logging.getLogger(__name__)
+
+# The folder's name, in our package and beside the user's settings. The user's files replace ours by name.
+FOLDER = "prompts"
+_OURS = Path(ragconfig.__file__).with_name(FOLDER)
+_QUOTED = "quoted_documents.md"
+# Far more than the context of any model.
+_LARGEST_BYTES = 1 << 20
+_PARTS = re.compile(r"\+\+\+\s*\n(.*?\n)?\+\+\+\s*\n(.*)", re.DOTALL)
+_PLACE = re.compile(r"\{\{\s*([\w-]+)\s*\}\}")
+# Documents that a completion offers, or that are searched for a name.
+_MOST_NAMES = 1_000
+_MOST_NAMED = 3  # in an error
+_HOW_TO_NAME = "Its URI, file name, title or id."
+_TITLE_CHARACTERS = 200
+
+
+class Argument(Struct, frozen=True, forbid_unknown_fields=True):
+    """An argument in front matter. Without `default` it is required."""
+
+    description: str
+    kind: Literal["text", "document"] = "text"
+    default: str | None = None
+
+
+class Head(Struct, frozen=True, forbid_unknown_fields=True):
+    """The front matter of a file."""
+
+    title: str
+    description: str
+    arguments: dict[str, Argument] = {}
+
+
+class Template(NamedTuple):
+    head: Head
+    text: str
+
+
+class BrokenTemplate(Exception):
+    """The message says why, as the end of a sentence."""
+
+
+class Prompts:
+    """The prompts of the server, ordered by name within ours and the user's."""
+
+    def __init__(self, memory: Memory, folder: Path) -> None:
+        """`folder` has the user's own files; it need not exist."""
+        self._memory = memory
+        self._folder = folder
+
+    def __iter__(self) -> Iterator[Prompt]:
+        from ragmcp.protocol.schema.prompts import PromptInfo
+        from ragmcp.server.prompts import Prompt
+
+        for name, template in self._templates.items():
+            head = template.head
+            info = PromptInfo(
+                name=name,
+                title=head.title,
+                description=head.description,
+                arguments=[_described(key, argument) for key, argument in head.arguments.items()],
+            )
+            yield Prompt(info, partial(self._messages, template))
+
+    async def complete(self, name: str, argument: str, typed: str) -> Sequence[str]:
+        """The names of documents that contain `typed`; nothing for an argument that takes any text.
+
+        Raises PromptNotFound, InvalidParams, ToolError.
+        """
+        if name not in self._templates:
+            raise PromptNotFound(name, tuple(self._templates))
+        arguments = self._templates[name].head.arguments
+        if argument not in arguments:
+            known = ", ".join(arguments) or "no arguments"
+            raise InvalidParams("$.argument.name", f"the prompt takes {known}")
+        if arguments[argument].kind != "document":
+            return []
+        with wire_errors():
+            found = await (await self._memory()).documents_named(typed, _MOST_NAMES)
+        return [_name(document) for document in found]
+
+    @cached_property
+    def _templates(self) -> Mapping[str, Template]:
+        """By name. A file that is broken is logged and left out."""
+        templates = {}
+        for path in [*sorted(_OURS.glob("*/*.md")), *sorted(self._folder.rglob("*.md"))]:
+            try:
+                templates[path.stem] = read_template(path)
+            except BrokenTemplate as error:
+                logger.warning("The prompt %s is left out: %s", path, error)
+        return templates
+
+    async def _messages(self, template: Template, _: Call, /, **given: str) -> list[PromptMessage]:
+        """The documents, then the text about them. Raises InvalidParams, ToolError."""
+        from ragmcp.protocol.schema.content import EmbeddedResource, TextContent
+        from ragmcp.protocol.schema.prompts import PromptMessage
+
+        values: dict[str, str] = {}
+        messages: list[PromptMessage] = []
+        for name, argument in template.head.arguments.items():
+            value = given.get(name, "").strip() or argument.default
+            if value is None or (argument.kind == "document" and not value):
+                raise InvalidParams(f"$.arguments.{name}", "required, but empty")
+            if argument.kind == "document":
+                document, text = await self._document(name, value)
+                resource = contents(document, text)
+                messages.append(PromptMessage(role="user", content=EmbeddedResource(resource=resource)))
+                value = f"“{_title(document)}” ({resource.uri})"
+            values[name] = value
+        text = _PLACE.sub(lambda place: values[place[1]], template.text)
+        if messages:
+            text = f"{text}\n\n{(_OURS / _QUOTED).read_text(encoding='utf-8').strip()}"
+        return [*messages, PromptMessage(role="user", content=TextContent(text=text))]
+
+    async def _document(self, argument: str, name: str) -> tuple[DocumentInfo, str]:
+        """The document that a user's name means, and its text. Raises InvalidParams, ToolError."""
+        with wire_errors():
+            from ragmemory.errors import DocumentNotFound
+
+            memory = await self._memory()
+            with suppress(DocumentNotFound):
+                return await memory.document(name.removeprefix(BASE))
+            found = await memory.documents_named(name, _MOST_NAMES)
+            called = [document for document in found if _is_called(document, name)]
+            if len(called) == 1:
+                return await memory.document(called[0].document_id)
+        reason = f"there is no document {name!r} in memory"
+        if called:
+            uris = ", ".join(document.uri for document in called[:_MOST_NAMED])
+            reason = f"{len(called)} documents are called {name!r}; give the uri of one, such as {uris}"
+        raise InvalidParams(f"$.arguments.{argument}", reason)
+
+
+def _described(name: str, argument: Argument) -> PromptArgument:
+    from ragmcp.protocol.schema.prompts import PromptArgument
+
+    notes = [argument.description]
+    if argument.kind == "document":
+        notes.append(_HOW_TO_NAME)
+    if argument.default:
+        notes.append(f"Default: {argument.default}.")
+    return PromptArgument(name=name, description=" ".join(notes), required=argument.default is None)
+
+
+def read_template(path: Path) -> Template:
+    """The prompt in a file. Raises BrokenTemplate."""
+    from ragconfig.files.regular import read_regular
+    from ragconfig.toml_files import NotToml, decode_toml
+
+    try:
+        content = read_regular(path, _LARGEST_BYTES).decode("utf-8-sig").replace("\r\n", "\n")
+        parts = _PARTS.fullmatch(content)
+        if parts is None:
+            raise BrokenTemplate("it does not begin with front matter between two lines of +++")
+        head = msgspec.convert(decode_toml((parts[1] or "").encode()), Head)
+    except OSError as error:
+        raise BrokenTemplate(error.strerror or str(error)) from error
+    except UnicodeDecodeError:
+        raise BrokenTemplate("it is not text in UTF-8") from None
+    except (NotToml, msgspec.ValidationError) as error:
+        raise BrokenTemplate(str(error)) from None
+    text = parts[2].strip()
+    if not text:
+        raise BrokenTemplate("it has no text below the front matter")
+    if unknown := set(_PLACE.findall(text)) - head.arguments.keys():
+        raise BrokenTemplate(f"its text has {{{{{min(unknown)}}}}}, which is not among its arguments")
+    return Template(head, text)
+
+
+def _name(document: DocumentInfo) -> str:
+    """What a user calls a document: its uri, or if that is only a hash, its title."""
+    return document.title if document.uri.startswith("sha256:") and document.title else document.uri
+
+
+def _is_called(document: DocumentInfo, name: str) -> bool:
+    return document.title.lower() == name.lower() or unquote(document.uri).endswith(f"/{name}")
+
+
+def _title(document: DocumentInfo) -> str:
+    title = document.title or unquote(document.uri).rpartition("/")[2]
+    return " ".join(title.split())[:_TITLE_CHARACTERS]
