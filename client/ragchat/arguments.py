@@ -102,6 +102,8 @@ LIMIT = _argument(
 )
 DOCUMENT = _argument("document", help="its URI, its id or the path of its file")
 SESSION = _argument("session_id", metavar="ID", help="the session's id or the beginning of it")
+# Of a write in the journal, and of the version of a document that it made.
+NUMBER = _within(1, 2**63 - 1)
 MODEL_CHOICE = (
     _argument("--model", metavar="M", type=_text, default=None, help="the language model to ask"),
     _argument("--offline", action="store_true", default=False, help="answer without a language model"),
@@ -206,6 +208,47 @@ COMMANDS = (
         ),
     ),
     Command("memory log", "memory:log", "list the last changes of memory", (LIMIT,)),
+    Command("memory versions", "history:versions", "list the versions of a document", (DOCUMENT, LIMIT)),
+    Command(
+        "memory diff",
+        "history:diff",
+        "show what changed between two versions of a document",
+        (
+            DOCUMENT,
+            _argument(
+                "before",
+                nargs="?",
+                type=NUMBER,
+                metavar="A",
+                default=None,
+                help="the older version (default: the one before B)",
+            ),
+            _argument(
+                "after",
+                nargs="?",
+                type=NUMBER,
+                metavar="B",
+                default=None,
+                help="the newer version (default: the current one)",
+            ),
+        ),
+    ),
+    Command(
+        "memory restore",
+        "history:restore",
+        "make an earlier version of a document the current one, also of a removed document",
+        (
+            DOCUMENT,
+            _argument(
+                "version",
+                nargs="?",
+                type=NUMBER,
+                metavar="VERSION",
+                default=None,
+                help="its number in `memory versions` (default: the one before the current one)",
+            ),
+        ),
+    ),
     Command("memory undo", "memory:undo", "undo the last change of memory, such as a whole load"),
     Command("memory stats", "memory:stats", "print the size of memory and its embedder"),
     Command("memory reembed", "memory:reembed", "embed all documents again, after a change of the embedder"),

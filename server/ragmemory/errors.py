@@ -199,6 +199,29 @@ class NotUndoable(RagMemoryError):
     hint = "memory.undo_depth is the number of writes whose previous texts are kept."
 
 
+class VersionNotFound(RagMemoryError):
+    """A document has no version with this number; 0: none before the current one."""
+
+    uri: str
+    version: int
+    code = "VERSION_NOT_FOUND"
+    hint = "`ragchat memory versions` lists the versions of a document."
+
+    def __str__(self) -> str:
+        which = f"version {self.version}" if self.version else "earlier version"
+        return f"{self.uri} has no {which} with a text."
+
+
+class VersionNotKept(RagMemoryError):
+    """The journal no longer keeps the text of a version."""
+
+    uri: str
+    version: int
+    code = "VERSION_NOT_KEPT"
+    sentence = "The text of version {version} of {uri} is no longer kept."
+    hint = "memory.undo_depth is the number of writes whose previous texts are kept."
+
+
 class NotStored(RagMemoryError):
     """One document could not be written; others of the same batch were."""
 

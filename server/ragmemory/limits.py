@@ -24,3 +24,5 @@ LONGEST_GROUP = 64
 MAX_COMPARED_TEXTS = 5_000
 # Paths that one ingestion names. A folder counts as one.
 MOST_PATHS = 10_000
+# Versions of a document that are listed and can be restored.
+MOST_VERSIONS = 10_000

@@ -19,7 +19,7 @@ from ragmemory.embedders import Embedder
 from ragmemory.errors import DocumentNotFound, EmbedderUnavailable, RerankerUnavailable
 from ragmemory.files.ingestions import Ingestions
 from ragmemory.files.sources import Sources
-from ragmemory.ingest import undoing
+from ragmemory.ingest import undoing, versions
 from ragmemory.ingest.documents import make_document
 from ragmemory.ingest.preparation import Preparation
 from ragmemory.ingest.reembedding import OnProgress, reembed
@@ -34,6 +34,7 @@ from ragmemory.stores.values import check_uri
 from ragmemory.text.analysis import content_words
 from ragmemory.types import (
     Change,
+    Difference,
     Document,
     DocumentInfo,
     Entry,
@@ -44,9 +45,12 @@ from ragmemory.types import (
     Origin,
     QueryResult,
     Reembedded,
+    Restored,
     Stats,
     Undone,
     Verified,
+    Versions,
+    VersionText,
     Write,
 )
 
@@ -344,6 +348,30 @@ class MemoryService:
             reembedded = await reembed(self._store, self._embedder, on_progress)
         self._indexing.note_write()
         return reembedded
+
+    # Versions
+
+    async def versions(self, document: str, limit: int) -> Versions:
+        """The newest versions of a document by its id or uri, removed ones too. Raises DocumentNotFound."""
+        await self._open()
+        return await versions.versions(self._store, document, limit)
+
+    async def version(self, document: str, number: int | None = None) -> VersionText:
+        """A version with its text, by default the current one. Raises: see `ingest.versions`."""
+        await self._open()
+        return await versions.version(self._store, document, number)
+
+    async def difference(
+        self, document: str, before: int | None = None, after: int | None = None
+    ) -> Difference:
+        """What changed from one version of a document to another. Raises: see `ingest.versions`."""
+        await self._open()
+        return await versions.difference(self._store, document, before, after)
+
+    async def restore(self, document: str, number: int | None, origin: Origin) -> Restored:
+        """Make a version of a document the current one again. Raises: see `ingest.versions`."""
+        await self._open()
+        return await versions.restore(self._store, self._queue.submit, document, number, origin)
 
     # Remove and undo
 

@@ -237,6 +237,54 @@ class Previous(Struct, frozen=True):
     digest: bytes | None = None  # SHA-256 of the text, if it is known
 
 
+class Version(Struct, frozen=True):
+    """A version of a document."""
+
+    number: int  # of the write that made it, in the journal
+    at: str  # ISO 8601, UTC
+    action: Literal["added", "updated", "removed"]
+    origin: Origin
+    characters: int | None  # of its text, 0 for a removal; None: no longer kept
+    current: bool = False
+
+
+class Versions(Struct, frozen=True):
+    """The versions of a document, the current one first."""
+
+    document_id: str
+    uri: str
+    versions: list[Version]
+
+
+class VersionText(Struct, frozen=True):
+    """A version of a document with its text, "" for a removal."""
+
+    uri: str
+    version: Version
+    text: str
+    metadata: Metadata
+    added_at: str = ""  # ISO 8601, UTC, when the document was added
+
+
+class Difference(Struct, frozen=True):
+    """What changed from one version of a document to another."""
+
+    uri: str
+    before: Version | None  # None: there is no earlier version
+    after: Version
+    diff: str  # unified, of the text and then of the metadata; "" if they are equal
+
+
+class Restored(Struct, frozen=True):
+    """The outcome of one `restore`."""
+
+    document_id: str
+    uri: str
+    version: int  # the version that is the current one again
+    status: Status
+    chunks: int
+
+
 class Undone(Struct, frozen=True):
     """The outcome of one `undo`."""
 

@@ -23,8 +23,11 @@ from ragmemory.errors import (
     NotUndoable,
     PathNotAllowed,
     RagMemoryError,
+    RerankerUnavailable,
     TextRefused,
     UndoConflict,
+    VersionNotFound,
+    VersionNotKept,
 )
 
 SENTENCES = [
@@ -44,6 +47,7 @@ SENTENCES = [
     (MemoryTooNew("/m.db", 9, 1), "The memory /m.db has version 9; this release supports up to 1."),
     (MemoryBusy("/m.db", 30.0), "Another process has been writing to the memory /m.db for over 30 s."),
     (EmbedderUnavailable("openai:x", "refused"), "The embedder openai:x is not available: refused."),
+    (RerankerUnavailable("cross", "too slow"), "The reranker cross is not available: too slow."),
     (TextRefused("openai:x", "it is too long"), "The embedder openai:x refused the text: it is too long."),
     (
         EmbedderMismatch("local:a", 256, "openai:b"),
@@ -56,6 +60,9 @@ SENTENCES = [
     (BadArgument("metadata.tags", "must be a list of texts"), "metadata.tags must be a list of texts."),
     (DocumentNotFound("file:///x"), "There is no document file:///x in memory."),
     (NothingToUndo(), "There is nothing to undo."),
+    (VersionNotFound("pie", 7), "pie has no version 7 with a text."),
+    (VersionNotFound("pie", 0), "pie has no earlier version with a text."),
+    (VersionNotKept("pie", 7), "The text of version 7 of pie is no longer kept."),
     (
         UndoConflict(7),
         "Entry 7 of the journal is no longer the last write to its document, so it was not undone.",

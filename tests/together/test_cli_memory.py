@@ -1,7 +1,8 @@
 """`inject`, `query`, `ask`, `memory …` and `session …` as a user types them, against a real server.
 
-Covers `ragchat.commands.ask`, `ragchat.commands.inject`, `ragchat.commands.memory`,
-`ragchat.commands.query`, `ragchat.commands.removal` and `ragchat.commands.session`.
+Covers `ragchat.commands.ask`, `ragchat.commands.history`, `ragchat.commands.inject`,
+`ragchat.commands.memory`, `ragchat.commands.query`, `ragchat.commands.removal` and
+`ragchat.commands.session`.
 """
 
 from __future__ import annotations
@@ -323,3 +324,36 @@ def test_memory_and_its_folder_are_their_owners_only(ragchat: Program) -> None:
     with sqlite3.connect(path) as db:
         assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
     db.close()
+
+
+def test_the_versions_of_a_document_are_listed_compared_and_restored(ragchat: Program) -> None:
+    tea = ragchat.folder / "tea.md"
+    first = tea.read_text(encoding="utf-8")
+    ragchat("inject", "tea.md")
+    tea.write_text(first.replace("75", "80"), encoding="utf-8")
+    ragchat("inject", "tea.md")
+
+    listed = ragchat("memory", "versions", "tea.md", "--json").json["versions"]
+    assert [(one["action"], one["current"]) for one in listed] == [("updated", True), ("added", False)]
+    assert "updated (current)" in ragchat("memory", "versions", "tea.md").out
+    diff = ragchat("memory", "diff", "tea.md")
+    assert "-Green tea is brewed at 75 degrees" in diff.out
+    assert "+Green tea is brewed at 80 degrees" in diff.out
+    assert "\x1b" not in diff.out
+    newest = str(listed[0]["number"])
+    assert ragchat("memory", "diff", "tea.md", newest, newest).err == "The two versions are equal.\n"
+
+    restored = ragchat("memory", "restore", "tea.md")
+    assert restored.out == "Restored version 1 of tea.md (1 chunk).\n"
+    assert ragchat("memory", "show", "tea.md").out == first
+    ragchat("memory", "rm", "tea.md")
+    assert ragchat("memory", "restore", "tea.md", "--json").json["status"] == "added"
+    assert ragchat("memory", "show", "tea.md").out == first
+
+    for words, sentence in (
+        (("restore", "cake.md"), "There is no document cake.md in memory."),
+        (("restore", "tea.md", "99"), "has no version 99 with a text."),
+    ):
+        refused = ragchat("memory", *words)
+        assert (refused.code, refused.out) == (1, "")
+        assert sentence in refused.err

@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeVar
 
 from ragchat.errors import MemoryRefused, MemoryTimedOut, MemoryUnavailable
 from ragchat.memory.types import (
+    Difference,
     Documents,
     DocumentText,
     Entry,
@@ -20,12 +21,14 @@ from ragchat.memory.types import (
     Passages,
     QueryResult,
     Reembedded,
+    Restored,
     Similarities,
     Stats,
     ToolFailure,
     ToolResult,
     Undone,
     Verified,
+    Versions,
 )
 from ragchat.uris import references
 from ragconfig.settings import Settings
@@ -124,6 +127,19 @@ class MemoryClient:
         """Remove a document, named as for `show`. Writes with the same `group` are undone as one."""
         return await self._about("ForgetDocument", document, Forgotten, group=group)
 
+    async def versions(self, document: str, limit: int = 100) -> Versions:
+        """The newest versions of a document, named as for `show`; it may have been removed."""
+        return await self._about("list_versions", document, Versions, limit=limit)
+
+    async def difference(self, document: str, before: int | None, after: int | None) -> Difference:
+        """What changed between two versions of a document; by default in its last write."""
+        numbers = _given(before=before, after=after)
+        return await self._about("diff_versions", document, Difference, **numbers)
+
+    async def restore(self, document: str, version: int | None) -> Restored:
+        """Make a version of a document the current one again; by default the newest earlier one."""
+        return await self._about("restore_version", document, Restored, **_given(version=version))
+
     async def journal(self, limit: int = 100) -> list[Entry]:
         """The last writes, the newest first."""
         return (await self._typed("ListJournal", {"limit": limit}, Journal)).entries
@@ -157,7 +173,7 @@ class MemoryClient:
         hits = [] if result.is_error else _decoded(name, result, Passages).hits
         return ToolResult(not result.is_error, result.text, hits)
 
-    async def _about(self, tool: str, document: str, type: type[T], **arguments: str) -> T:
+    async def _about(self, tool: str, document: str, type: type[T], **arguments: str | int) -> T:
         """A call about one document. If there is none, the error names it as the user did."""
         unknown: MemoryRefused | None = None
         for reference in references(document):
@@ -184,6 +200,11 @@ class MemoryClient:
         if result.is_error:
             raise _refusal(result)
         return _decoded(tool, result, type)
+
+
+def _given(**arguments: int | None) -> dict[str, int]:
+    """The arguments that are not None."""
+    return {name: value for name, value in arguments.items() if value is not None}
 
 
 def _decoded(tool: str, result: ToolCallResult, type: type[T]) -> T:

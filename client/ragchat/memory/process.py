@@ -23,6 +23,7 @@ TOOLSETS = "memory,documents,search,ingestion"
 REPEATABLE = frozenset(
     {
         *("Query", "Inject", "ListDocuments", "ShowDocument", "ListJournal", "MemoryStats", "VerifyMemory"),
+        *("list_versions", "diff_versions"),
         *("start_ingestion", "get_ingestion_status", "cancel_ingestion"),
     }
 )

@@ -132,6 +132,42 @@ class Journal(Struct, frozen=True):
     entries: list[Entry]
 
 
+class Version(Struct, frozen=True):
+    """A version of a document. `number` is that of the write that made it, in the journal."""
+
+    number: int
+    at: str
+    action: str
+    origin: Origin
+    characters: int | None  # None: its text is no longer kept
+    current: bool = False
+
+
+class Versions(Struct, frozen=True):
+    """The versions of a document, the current one first."""
+
+    document_id: str
+    uri: str
+    versions: list[Version]
+
+
+class Difference(Struct, frozen=True):
+    """A unified diff from one version of a document to another; "" if they are equal."""
+
+    uri: str
+    before: Version | None
+    after: Version
+    diff: str
+
+
+class Restored(Struct, frozen=True):
+    document_id: str
+    uri: str
+    version: int
+    status: Literal["added", "updated", "unchanged"]
+    chunks: int
+
+
 class Undone(Struct, frozen=True):
     """One write or those of a group: the newest of them, and how many there were of each action.
 

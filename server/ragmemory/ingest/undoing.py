@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from ragmemory.errors import MemoryDamaged, NothingToUndo, NotUndoable, RagMemoryError
 from ragmemory.ingest.documents import complete
 from ragmemory.stores.sqlite import Store
-from ragmemory.types import Entry, Injected, Origin, Previous, Undone, Write
+from ragmemory.types import Document, Entry, Injected, Origin, Previous, Undone, Write
 
 # Called with the writes undone and the writes in all.
 OnProgress = Callable[[int, int], Awaitable[None]]
@@ -79,11 +79,17 @@ async def _restorations(store: Store, batch: Sequence[Entry], origin: Origin) ->
 
 
 def _restoration(memory: Path, entry: Entry, before: Previous, origin: Origin) -> Write:
-    document = complete(before.text, before.metadata)
-    if document.uri != entry.uri or before.digest not in (None, document.digest):
-        place = f"entry {entry.seq} of the journal"
-        raise MemoryDamaged(str(memory), "the document before it was changed", place)
+    document = document_before(memory, entry.seq, entry.uri, before)
     return Write(document, origin, undoes=entry.seq, added_at=before.added_at)
+
+
+def document_before(memory: Path, seq: int, uri: str, before: Previous) -> Document:
+    """The document before the write `seq`. Raises MemoryDamaged."""
+    document = complete(before.text, before.metadata)
+    if document.uri != uri or before.digest not in (None, document.digest):
+        place = f"entry {seq} of the journal"
+        raise MemoryDamaged(str(memory), "the document before it was changed", place)
+    return document
 
 
 async def _submit_all(submit: Submit, writes: Sequence[Write]) -> None:

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 _COLUMNS = "seq, at, action, document_id, uri, client, session, write_group, undone"
 # A write that can still be undone. An undo is recorded as "restored" and cannot be undone itself. This is the
 # condition of the index journal_undoable, so that SQLite uses it.
-_UNDOABLE = "undone = 0 AND action <> 'restored'"
-_NEWEST = f"SELECT seq, write_group FROM journal WHERE {_UNDOABLE} ORDER BY seq DESC"
+UNDOABLE = "undone = 0 AND action <> 'restored'"
+_NEWEST = f"SELECT seq, write_group FROM journal WHERE {UNDOABLE} ORDER BY seq DESC"
 _FIRST_OF_GROUP = (
-    f"SELECT min(seq) FROM journal WHERE {_UNDOABLE} AND write_group <> '' AND write_group = {{}}"
+    f"SELECT min(seq) FROM journal WHERE {UNDOABLE} AND write_group <> '' AND write_group = {{}}"
 )
 _NO_UNDO_DATA = "before_text = NULL, before_metadata = NULL, before_added_at = NULL, before_document = NULL"
 
@@ -77,7 +77,7 @@ async def record(
 async def _drop_texts_beyond(connection: aiosqlite.Connection, undo_depth: int) -> None:
     beyond = await connection.execute_fetchall(
         "SELECT 1 FROM journal WHERE before_text IS NOT NULL"
-        f" AND seq <= (SELECT seq FROM journal WHERE {_UNDOABLE} ORDER BY seq DESC LIMIT 1 OFFSET ?) LIMIT 1",
+        f" AND seq <= (SELECT seq FROM journal WHERE {UNDOABLE} ORDER BY seq DESC LIMIT 1 OFFSET ?) LIMIT 1",
         [undo_depth],
     )
     if beyond:
@@ -112,8 +112,8 @@ async def undoable(connection: aiosqlite.Connection, seqs: Sequence[int]) -> set
     if not seqs:  # Most batches undo nothing.
         return set()
     rows = await connection.execute_fetchall(
-        f"SELECT seq FROM journal AS entry WHERE seq IN (SELECT value FROM json_each(?)) AND {_UNDOABLE}"
-        f" AND NOT EXISTS (SELECT 1 FROM journal WHERE {_UNDOABLE} AND seq > entry.seq AND uri = entry.uri)",
+        f"SELECT seq FROM journal AS entry WHERE seq IN (SELECT value FROM json_each(?)) AND {UNDOABLE}"
+        f" AND NOT EXISTS (SELECT 1 FROM journal WHERE {UNDOABLE} AND seq > entry.seq AND uri = entry.uri)",
         [_json(seqs)],
     )
     return {row[0] for row in rows}
@@ -134,7 +134,7 @@ async def last_change(connection: aiosqlite.Connection) -> tuple[list[Entry], li
     """
     rows = await connection.execute_fetchall(
         f"WITH newest AS ({_NEWEST} LIMIT 1)"
-        f" SELECT {_COLUMNS} FROM journal WHERE {_UNDOABLE} AND seq >="
+        f" SELECT {_COLUMNS} FROM journal WHERE {UNDOABLE} AND seq >="
         f" (SELECT ifnull(({_FIRST_OF_GROUP.format('newest.write_group')}), seq) FROM newest)"
         " ORDER BY seq DESC"
     )

@@ -135,4 +135,15 @@ _SOURCES = (
     """,
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _HIDDEN, _CONTEXT, _GROUPS, _INGESTIONS, _SOURCES)
+# The writes to one document: its versions, and whether a write is its last.
+_VERSIONS = ("CREATE INDEX journal_uris ON journal(uri) WHERE undone = 0 AND action <> 'restored'",)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (
+    _FIRST,
+    _HIDDEN,
+    _CONTEXT,
+    _GROUPS,
+    _INGESTIONS,
+    _SOURCES,
+    _VERSIONS,
+)

@@ -29,6 +29,7 @@ from ragmemory.stores import (
     reembedding,
     sources,
     verifying,
+    versions,
     writing,
 )
 from ragmemory.stores.file import MemoryFile
@@ -54,6 +55,7 @@ from ragmemory.types import (
     StoredFile,
     SyncOutcome,
     Verified,
+    Version,
     Write,
 )
 
@@ -415,6 +417,24 @@ class Store(MemoryFile):
             text, digest = texts.get(seq, (before.text, None))
             documents[seq] = Previous(text, metadata, before.added_at, digest)
         return documents
+
+    async def uri_of(self, document: str) -> str:
+        """The uri of a document that was ever written, by its id or uri. Raises DocumentNotFound."""
+        async with self._reading() as connection:
+            uri = await versions.uri_of(connection, document)
+        if uri is None:
+            raise DocumentNotFound(document)
+        return uri
+
+    async def versions(self, uri: str, limit: int) -> list[Version]:
+        """The newest versions of a document, the current one first: see `stores.versions`."""
+        async with self._reading() as connection:
+            return await versions.newest(connection, uri, limit)
+
+    async def replaced_by(self, uri: str, version: int) -> int | None:
+        """The write that replaced a version of a document; None for the current one."""
+        async with self._reading() as connection:
+            return await versions.replaced_by(connection, uri, version)
 
     async def embedder(self) -> tuple[str, int] | None:
         """Identity and dimensions of the embedder of this memory; None before the first embedding."""

@@ -10,6 +10,7 @@ from ragconfig.errors import SettingsError
 from ragmcp.server.tools import Tool
 from ragmemory.mcp.errors import Memory
 from ragmemory.mcp.toolsets.documents import document_tools
+from ragmemory.mcp.toolsets.history import history_tools
 from ragmemory.mcp.toolsets.ingestion import ingestion_tools
 from ragmemory.mcp.toolsets.memory import memory_tools
 from ragmemory.mcp.toolsets.search import search_tools
@@ -17,7 +18,7 @@ from ragmemory.mcp.toolsets.search import search_tools
 _TOOLSETS: dict[str, Callable[[Memory], list[Tool]]] = {
     "memory": memory_tools,
     "search": search_tools,
-    "documents": document_tools,
+    "documents": lambda memory: [*document_tools(memory), *history_tools(memory)],
     "ingestion": ingestion_tools,
 }
 

@@ -1,0 +1,85 @@
+"""`ragchat memory`: the versions of documents."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ragchat.commands import Run
+from ragchat.console import is_styled
+from ragchat.formatting import counted, local
+from ragchat.memory.history import can_restore
+from ragchat.sanitize import sanitize
+from ragchat.uris import short_uri
+
+if TYPE_CHECKING:
+    from ragchat.memory.types import Version
+
+
+# By the beginnings of lines, the longer ones first.
+DIFF_STYLES = {"---": "bold", "+++": "bold", "@@": "cyan", "-": "red", "+": "green"}
+
+
+async def versions(run: Run) -> int:
+    async with run.memory() as memory:
+        found = await memory.versions(run.arguments.document, run.arguments.limit)
+    if run.console.json:
+        run.console.document(found)
+    else:
+        rows = [
+            (one.number, local(one.at), _action(one), one.origin.client, _size(one)) for one in found.versions
+        ]
+        run.console.table(("version", "at", "what", "by", "characters"), rows)
+    return 0
+
+
+def _action(version: Version) -> str:
+    return f"{version.action} (current)" if version.current else version.action
+
+
+def _size(version: Version) -> str:
+    if version.action == "removed":
+        return ""
+    return "no longer kept" if version.characters is None else f"{version.characters:,}"
+
+
+async def diff(run: Run) -> int:
+    arguments = run.arguments
+    async with run.memory() as memory:
+        found = await memory.difference(arguments.document, arguments.before, arguments.after)
+    if run.console.json:
+        run.console.document(found)
+    elif found.diff:
+        _print_diff(run, found.diff)
+    else:
+        run.console.note("The two versions are equal.")
+    return 0
+
+
+def _print_diff(run: Run, diff: str) -> None:
+    """Print a unified diff, on a terminal in colours."""
+    if not is_styled(run.console.stdout):
+        run.console.print(diff)
+        return
+    from rich.text import Text
+
+    from ragchat.ui.render.screen import make_console
+
+    console = make_console(run.console.stdout)
+    for line in sanitize(diff).split("\n"):
+        style = next((style for start, style in DIFF_STYLES.items() if line.startswith(start)), "")
+        console.print(Text(line, style), soft_wrap=True)
+
+
+async def restore(run: Run) -> int:
+    async with run.memory() as memory:
+        done = await memory.restore(run.arguments.document, run.arguments.version)
+    if run.console.json:
+        run.console.document(done)
+    elif done.status == "unchanged":
+        run.console.print(f"{short_uri(done.uri)} is the same as its version {done.version}.")
+    else:
+        chunks = counted(done.chunks, "chunk")
+        run.console.print(f"Restored version {done.version} of {short_uri(done.uri)} ({chunks}).")
+        if can_restore(run.settings):
+            run.console.note("`ragchat memory undo` takes it back.")
+    return 0

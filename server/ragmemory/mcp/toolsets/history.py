@@ -1,0 +1,62 @@
+"""The part of the toolset `documents` that goes back in time: versions and undo."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from ragmcp.server.call import Call
+from ragmcp.server.tools import Tool, tool
+from ragmemory.limits import LONGEST_URI, MOST_VERSIONS
+from ragmemory.mcp.errors import Memory, origin_of, wire_errors
+from ragmemory.types import Difference, Restored, Versions, VersionText
+
+Name = Annotated[
+    str, Meta(description="A document's id or uri; it may have been removed.", max_length=LONGEST_URI)
+]
+Limit = Annotated[int, Meta(description="How many at most.", ge=1, le=MOST_VERSIONS)]
+_Number = Annotated[int, Meta(ge=1)]
+Number = Annotated[_Number | None, Meta(description="A version's number, as list_versions names it.")]
+
+
+def history_tools(memory: Memory) -> list[Tool]:
+    """The tools for versions and undo."""
+
+    @tool(read_only=True)
+    async def list_versions(call: Call, document: Name, limit: Limit = 100) -> Versions:
+        """List the versions of a document, the current one first: number, time, client, action and size.
+
+        A version whose `characters` are null has a text that is no longer kept.
+        """
+        with wire_errors():
+            return await (await memory()).versions(document, limit)
+
+    @tool(read_only=True)
+    async def get_version(call: Call, document: Name, version: Number = None) -> VersionText:
+        """Return a version of a document with its whole text; by default the current one."""
+        with wire_errors():
+            return await (await memory()).version(document, version)
+
+    @tool(read_only=True)
+    async def diff_versions(
+        call: Call, document: Name, before: Number = None, after: Number = None
+    ) -> Difference:
+        """Compare two versions of a document as a unified diff of its text and metadata.
+
+        By default what the last write changed; with `before` alone, all changes since that version.
+        """
+        with wire_errors():
+            return await (await memory()).difference(document, before, after)
+
+    @tool(destructive=True, background=True)
+    async def restore_version(call: Call, document: Name, version: Number = None) -> Restored:
+        """Make an earlier version of a document the current one, also of a document that was removed.
+
+        By default the newest earlier version. This is a new write, which undo takes back.
+        """
+        await call.background()
+        with wire_errors():
+            return await (await memory()).restore(document, version, origin_of(call))
+
+    return [list_versions, get_version, diff_versions, restore_version]
