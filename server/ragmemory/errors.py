@@ -169,6 +169,15 @@ class DocumentNotFound(RagMemoryError):
     hint = "`ragchat memory ls` lists the documents."
 
 
+class ChunkNotFound(RagMemoryError):
+    """No chunk has this id, or no longer: a document that changes gets new chunks."""
+
+    chunk_id: int
+    code = "RESOURCE_NOT_FOUND"
+    sentence = "There is no chunk {chunk_id} in memory."
+    hint = "Search again: a document that has changed has new chunks."
+
+
 class NothingToUndo(RagMemoryError):
     """The journal holds no write that is not undone."""
 

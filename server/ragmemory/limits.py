@@ -26,3 +26,7 @@ MAX_COMPARED_TEXTS = 5_000
 MOST_PATHS = 10_000
 # Versions of a document that are listed and can be restored.
 MOST_VERSIONS = 10_000
+# Bytes of JSON of the passages in one result of the toolset `search`: about 8,000 tokens of a model.
+RESULT_BYTES = 32_768
+# Chunks before a chunk, and after it.
+MOST_NEIGHBOURS = 50

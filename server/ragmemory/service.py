@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from ragconfig.text_rules import MAX_QUERY_CHARACTERS, with_words_replaced
 from ragmemory.embedders import Embedder
-from ragmemory.errors import DocumentNotFound, EmbedderUnavailable, RerankerUnavailable
+from ragmemory.errors import ChunkNotFound, DocumentNotFound, EmbedderUnavailable, RerankerUnavailable
 from ragmemory.files.ingestions import Ingestions
 from ragmemory.files.sources import Sources
 from ragmemory.ingest import undoing, versions
@@ -43,6 +43,7 @@ from ragmemory.types import (
     Injected,
     Metadata,
     Origin,
+    Passage,
     QueryResult,
     Reembedded,
     Restored,
@@ -324,6 +325,22 @@ class MemoryService:
         """The ids that begin with `prefix`, most recently changed first."""
         await self._open()
         return await self._store.document_ids(prefix)
+
+    async def passages_around(self, chunk_id: int, before: int = 0, after: int = 0) -> list[Passage]:
+        """A chunk with as many chunks before and after it, in the order of their document.
+
+        Raises ChunkNotFound.
+        """
+        await self._open()
+        found = await self._store.around(chunk_id, before, after)
+        if not found:
+            raise ChunkNotFound(chunk_id)
+        return found
+
+    async def document_of(self, chunk_id: int) -> DocumentInfo:
+        """The document of a chunk. Raises ChunkNotFound."""
+        [passage] = await self.passages_around(chunk_id)
+        return await self._store.document(passage.document_id)
 
     async def journal(self, limit: int) -> list[Entry]:
         """The newest entries of the journal, newest first."""

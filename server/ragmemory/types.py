@@ -176,6 +176,20 @@ class RemovedSource(Struct, frozen=True):
     forgotten: bool
 
 
+class Passage(Struct, frozen=True, kw_only=True):
+    """One stored chunk, and its place in its document."""
+
+    chunk_id: int
+    document_id: str
+    uri: str
+    title: str
+    heading: str
+    start_line: int
+    end_line: int
+    text: str
+    context: str = ""  # the header of the table that `text` continues; "" if it needs none
+
+
 class Hit(Struct, frozen=True):
     """One found chunk. `score` is in [0, 1] and comparable between queries."""
 

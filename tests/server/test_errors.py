@@ -5,6 +5,7 @@ import pytest
 from ragmemory.errors import (
     AddressUnusable,
     BadArgument,
+    ChunkNotFound,
     DocumentNotFound,
     EmbedderMismatch,
     EmbedderUnavailable,
@@ -58,6 +59,7 @@ SENTENCES = [
         "The memory was embedded with local:a (256 dimensions), but local:a (512 dimensions) is configured.",
     ),
     (BadArgument("metadata.tags", "must be a list of texts"), "metadata.tags must be a list of texts."),
+    (ChunkNotFound(7), "There is no chunk 7 in memory."),
     (DocumentNotFound("file:///x"), "There is no document file:///x in memory."),
     (NothingToUndo(), "There is nothing to undo."),
     (VersionNotFound("pie", 7), "pie has no version 7 with a text."),

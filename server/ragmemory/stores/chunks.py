@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from ragconfig.text_rules import searchable
-from ragmemory.types import Chunk, Document, Embedding
+from ragmemory.types import Chunk, Document, Embedding, Passage
 
 if TYPE_CHECKING:
     import aiosqlite
@@ -90,6 +90,22 @@ async def delete(connection: aiosqlite.Connection, titles: dict[int, str], texts
         ),
     )
     await connection.executemany("DELETE FROM chunks WHERE document = ?", [[number] for number in titles])
+
+
+async def around(connection: aiosqlite.Connection, chunk_id: int, before: int, after: int) -> list[Passage]:
+    """A chunk with as many chunks before and after it in its document; nothing if there is no such chunk."""
+    rows = await connection.execute_fetchall(
+        "WITH same AS (SELECT chunk_id FROM chunks"
+        " WHERE document = (SELECT document FROM chunks WHERE chunk_id = ?1))"
+        " SELECT chunk_id, document_id, uri, title, heading, start_line, end_line, text, context"
+        " FROM chunks JOIN documents ON number = document WHERE hidden = 0 AND chunk_id IN ("
+        " SELECT * FROM (SELECT chunk_id FROM same WHERE chunk_id <= ?1 ORDER BY chunk_id DESC LIMIT ?2)"
+        " UNION ALL"
+        " SELECT * FROM (SELECT chunk_id FROM same WHERE chunk_id > ?1 ORDER BY chunk_id LIMIT ?3)"
+        ") ORDER BY chunk_id",
+        [chunk_id, before + 1, after],
+    )
+    return [Passage(**dict(zip(Passage.__struct_fields__, row, strict=True))) for row in rows]
 
 
 async def text_of(connection: aiosqlite.Connection, number: int) -> str:

@@ -48,6 +48,7 @@ from ragmemory.types import (
     Ingestion,
     Metadata,
     Origin,
+    Passage,
     Previous,
     Source,
     StagedDocument,
@@ -385,6 +386,11 @@ class Store(MemoryFile):
                 "SELECT number FROM documents WHERE document_id = ?", [document_id]
             )
             return "".join([await chunks.text_of(connection, row[0]) for row in rows])
+
+    async def around(self, chunk_id: int, before: int, after: int) -> list[Passage]:
+        """A chunk between its neighbours: see `chunks.around`."""
+        async with self._reading() as connection:
+            return await chunks.around(connection, chunk_id, before, after)
 
     async def journal(self, limit: int) -> list[Entry]:
         """The newest entries of the journal, newest first."""

@@ -1,7 +1,7 @@
 """The tools, called by a client.
 
 Covers `errors`, `ragmemory.mcp.toolsets.documents`, `ragmemory.mcp.toolsets.history`,
-`ragmemory.mcp.toolsets.ingestion`, `ragmemory.mcp.toolsets.memory` and `ragmemory.mcp.toolsets.search`.
+`ragmemory.mcp.toolsets.ingestion` and `ragmemory.mcp.toolsets.memory`.
 """
 
 from __future__ import annotations
@@ -62,7 +62,8 @@ async def client(tmp_path: Path, embedder: SwitchableEmbedder) -> AsyncIterator[
 async def test_the_tools_have_the_promised_names_and_hints(client: Client) -> None:
     tools = {tool.name: msgspec.to_builtins(tool) for tool in await client.list_tools()}
     assert list(tools) == [
-        *("Inject", "Query", "Compare"),
+        *("Inject", "Query"),
+        *("semantic_search", "get_source_by_id", "get_metadata_by_id", "get_neighbours", "Compare"),
         *("ListDocuments", "ShowDocument", "ForgetDocument", "ListJournal", "UndoLast", "MemoryStats"),
         *("VerifyMemory", "ReembedAll"),
         *("list_versions", "get_version", "diff_versions", "restore_version"),
@@ -72,6 +73,7 @@ async def test_the_tools_have_the_promised_names_and_hints(client: Client) -> No
     hints = {name: tool["annotations"] for name, tool in tools.items()}
     assert {name for name, hint in hints.items() if hint["readOnlyHint"]} == {
         *("Query", "Compare", "ListDocuments", "ShowDocument", "ListJournal", "MemoryStats", "VerifyMemory"),
+        *("semantic_search", "get_source_by_id", "get_metadata_by_id", "get_neighbours"),
         *("get_ingestion_status", "list_ingestions", "list_sources"),
         *("list_versions", "get_version", "diff_versions"),
     }
