@@ -169,9 +169,7 @@ class Answer(Struct, frozen=True):
     dropped_turns: int = 0  # of the history, because the budget was full
     unknown_citations: list[int] = field(default_factory=list)
     messages: list[Message] = field(default_factory=list)
-    wordings: list[str] = field(
-        default_factory=list
-    )  # other ones of the question, that were searched for too
+    wordings: list[str] = field(default_factory=list)  # other ones of the query, by the model
     unsupported: list[Unsupported] = field(default_factory=list)
 
 

@@ -127,9 +127,13 @@ def load_settings(
 
 def packaged(name: str) -> Table:
     """A TOML file of this package."""
+    return msgspec.toml.decode(packaged_text(name), type=dict)
+
+
+def packaged_text(name: str) -> str:
+    """The text of a file of this package, by its path in the package."""
     # Not importlib.resources or pkgutil: they take 5 to 10 ms to import, which delays the first answer.
-    text = Path(ragconfig.__file__).with_name(name).read_text(encoding="utf-8")
-    return msgspec.toml.decode(text, type=dict)
+    return (Path(ragconfig.__file__).parent / name).read_text(encoding="utf-8")
 
 
 @cache

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from importlib import resources
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -14,7 +13,7 @@ from ragchat.log import LOG_FILE
 from ragchat.memory.process import STDERR_FILE
 from ragchat.sessions.store import sessions_path
 from ragconfig.home import Home, private_folder
-from ragconfig.settings import PACKAGED, PROJECT_FILE, USER_FILE, known_keys, range_of
+from ragconfig.settings import PACKAGED, PROJECT_FILE, USER_FILE, known_keys, packaged_text, range_of
 
 DEFAULT_ORIGIN = "default"
 KEY_VARIABLES = ("OPENAI_API_KEY",)
@@ -86,9 +85,9 @@ def init(run: Run) -> int:
 
 def template() -> str:
     """The packaged settings files as one, with keys commented out, and the ranges of numbers."""
-    packaged = (resources.files("ragconfig").joinpath(name).read_text(encoding="utf-8") for name in PACKAGED)
     # The first paragraph of each file is about the packaged file.
-    lines = [line for text in packaged for line in [*text.partition("\n\n")[2].splitlines(), ""]]
+    texts = (packaged_text(name).partition("\n\n")[2] for name in PACKAGED)
+    lines = [line for text in texts for line in [*text.splitlines(), ""]]
     table, written = "", []
     for line in lines:
         if line.startswith("["):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 
 from msgspec import Struct
@@ -22,7 +21,7 @@ from ragchat.turn.limits import Budget
 from ragchat.turn.passages import Passages, number, quote
 from ragchat.types import Message, Turn
 from ragconfig.files.regular import read_regular
-from ragconfig.settings import Settings
+from ragconfig.settings import Settings, packaged_text
 
 # Of a prompt file: far more than the context of any model.
 LARGEST_BYTES = 1 << 20
@@ -63,18 +62,16 @@ def load_prompts(settings: Settings) -> Prompts:
     return Prompts(
         system=_read("system", files.system),
         passages=_read("passages", files.passages),
-        nearest=_read("nearest", ""),
-        missing=_read("missing", ""),
-        no_passages=_read("no_passages", ""),
-        rewrite=_read("rewrite", ""),
+        nearest=_packaged("nearest"),
+        missing=_packaged("missing"),
+        no_passages=_packaged("no_passages"),
+        rewrite=_packaged("rewrite"),
     )
 
 
 def _read(name: str, file: str) -> str:
     if not file:
-        return (
-            resources.files("ragconfig").joinpath("prompts", f"{name}.md").read_text(encoding="utf-8").strip()
-        )
+        return _packaged(name)
     try:
         return read_regular(Path(file).expanduser(), LARGEST_BYTES).decode("utf-8-sig").strip()
     except OSError as error:
@@ -83,6 +80,10 @@ def _read(name: str, file: str) -> str:
         raise PromptUnreadable(f"prompts.{name}", file, "there is no such home folder") from error
     except UnicodeDecodeError as error:
         raise PromptUnreadable(f"prompts.{name}", file, "it is not text in UTF-8") from error
+
+
+def _packaged(name: str) -> str:
+    return packaged_text(f"prompts/{name}.md").strip()
 
 
 def build(

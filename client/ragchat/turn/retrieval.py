@@ -12,26 +12,23 @@ from typing import TYPE_CHECKING, Any, Protocol
 import anyio
 
 from ragchat.errors import MemoryTimedOut, RagChatError
+from ragchat.memory.matching import Catalogue
 from ragchat.turn.limits import RetrievalLimits
 from ragchat.turn.passages import judge
 from ragchat.types import Candidate
 
 if TYPE_CHECKING:
-    from ragchat.memory.types import Documents, DocumentText, QueryResult, ToolResult
+    from ragchat.memory.types import QueryResult, ToolResult
     from ragmcp.protocol.schema.tools import ToolInfo
 
 
-class Memory(Protocol):
+class Memory(Catalogue, Protocol):
     """The part of `MemoryClient` that a turn needs. Its methods raise RagChatError."""
 
     async def query(
         self, text: str, top_k: int = ..., filter: dict[str, Any] | None = ...
     ) -> QueryResult: ...
     async def similarities(self, query: str, texts: Sequence[str]) -> list[float]: ...
-    async def documents(
-        self, limit: int = ..., offset: int = ..., uri_glob: str | None = ..., tags: list[str] | None = ...
-    ) -> Documents: ...
-    async def show(self, document: str) -> DocumentText: ...
     async def tools(self) -> list[ToolInfo]: ...
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult: ...
 

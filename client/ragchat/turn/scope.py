@@ -77,7 +77,5 @@ class Scope:
 
     def _holds(self, document: DocumentInfo) -> bool:
         """Whether a document is among those that are searched. `narrow` makes filters of these two keys."""
-        tags = document.metadata.get("tags") or []
-        return fnmatchcase(document.uri, self._filter.get("uri", "*")) and set(
-            self._filter.get("tags", [])
-        ) <= set(tags)
+        wanted, tags = self._filter.get("tags", []), document.metadata.get("tags") or []
+        return fnmatchcase(document.uri, self._filter.get("uri", "*")) and set(wanted) <= set(tags)

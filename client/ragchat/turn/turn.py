@@ -1,7 +1,8 @@
 """One turn, from the question to the finished answer.
 
 Memory is queried once; then a model answers (`generation`), or without a model the answer is quoted from
-memory (`quotation`), or to small talk replied. The caller keeps the conversation and saves the turn.
+memory (`quotation`). Without a model, small talk gets a fixed reply. The caller keeps the conversation and
+saves the turn.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ async def test_entering_returns_at_once_and_the_first_call_waits(tmp_path: Path)
         assert "Add" in {tool.name for tool in await client.list_tools()}
 
 
-async def test_a_killed_server_is_started_anew(tmp_path: Path) -> None:
+async def test_a_killed_server_is_started_again(tmp_path: Path) -> None:
     with anyio.fail_after(LONGEST_SECONDS):
         async with supervised(tmp_path / "log", "Pid") as client:
             first = await pid_of(client)

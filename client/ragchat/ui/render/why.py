@@ -39,7 +39,7 @@ def why(turn: Turn) -> Iterator[RenderableType]:
     yield _line("Model", turn.model)
     if turn.model != OFFLINE:
         yield _line("Tokens", _tokens(turn))
-    yield _line("Times", times(turn.timings))
+    yield _line("Times", _times(turn))
     if not turn.grounded:
         yield _line("Grounded", f"no: {_lacking(turn)}")
     for n in trace.unknown_citations:
@@ -61,9 +61,10 @@ def _lacking(turn: Turn) -> str:
     return "no passage clearly holds what is asked"
 
 
-def times(timings: dict[str, float]) -> str:
-    """`retrieval 12 ms, first token 0.8 s, total 2.1 s`."""
-    return ", ".join(f"{name.replace('_', ' ')} {seconds(value)}" for name, value in timings.items())
+def _times(turn: Turn) -> str:
+    """`retrieval 12 ms, first token 0.8 s, total 2.1 s`; without a model, there are no tokens."""
+    names = [name for name in turn.timings if turn.model != OFFLINE or name != "first_token"]
+    return ", ".join(f"{name.replace('_', ' ')} {seconds(turn.timings[name])}" for name in names)
 
 
 def _candidates(candidates: list[Candidate]) -> Table:

@@ -113,7 +113,7 @@ async def show_memory(context: ChatContext, words: str) -> None:
 
 async def forget(context: ChatContext, document: str) -> None:
     """Remove a document without asking for confirmation: /undo restores it. Several are confirmed first."""
-    from ragchat.errors import ArgumentMissing, MemoryRefused
+    from ragchat.errors import ArgumentMissing, MemoryRefused, NoDocumentMatches
     from ragchat.memory.client import DOCUMENT_NOT_FOUND
     from ragchat.memory.matching import to_remove
     from ragchat.uris import short_uri
@@ -126,8 +126,8 @@ async def forget(context: ChatContext, document: str) -> None:
             await _forget_all(context, document, names)
             return
         removed = await context.memory.forget(names[0])
-    except MemoryRefused as error:
-        if error.word == DOCUMENT_NOT_FOUND:
+    except (MemoryRefused, NoDocumentMatches) as error:
+        if isinstance(error, NoDocumentMatches) or error.word == DOCUMENT_NOT_FOUND:
             error.hint = "/memory lists the documents."
         raise
     done = f"Removed {short_uri(removed.uri)} ({counted(removed.chunks, 'chunk')})."

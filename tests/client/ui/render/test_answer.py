@@ -15,6 +15,7 @@ from msgspec import structs
 
 from ragchat.llm.errors import ModelUnreachable
 from ragchat.types import (
+    OFFLINE,
     Candidate,
     Citation,
     Delta,
@@ -259,6 +260,13 @@ def test_why_shows_by_what_passages_were_reordered() -> None:
     shown = " ".join(file.shown.split())
     assert "score reranked passage" in shown
     assert "[1] 0.91 0.87 /notes/1.md:1" in shown
+
+
+def test_why_speaks_of_tokens_only_with_a_model() -> None:
+    out, file = terminal(100)
+    out.print(*why(structs.replace(TURN, model=OFFLINE)), sep="\n")
+    assert "Times: retrieval 12 ms, total 2.1 s" in file.shown
+    assert "Tokens" not in file.shown
 
 
 def test_why_fits_a_narrow_terminal() -> None:

@@ -341,8 +341,11 @@ async def test_forgetting_can_be_undone(asked: Room) -> None:
     assert asked.context.status.documents == 1
     assert "tea.md" in await asked.run("/undo")
     assert asked.context.status.documents == 2
-    with pytest.raises(RagChatError):
-        await asked.run("/forget nothing.md")
+
+
+@pytest.mark.parametrize("words", ["nothing.md", "nothing*"])
+async def test_forgetting_what_is_not_there_says_what_lists_the_documents(asked: Room, words: str) -> None:
+    assert "/memory lists the documents." in await asked.say(f"/forget {words}")
 
 
 async def test_the_model_can_be_shown_and_set(room: Room) -> None:
