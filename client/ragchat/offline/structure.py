@@ -91,6 +91,10 @@ _CONTENTS = re.compile(
 )
 # In a signature, a number or an address tells something; the rest only names the writer.
 _CONTACT = re.compile(r"\d|@|://|www\.")
+# What may be the name below a letter, and the formula above that name: "Fair winds".
+_NAME = re.compile(r"\s*[^\W\d_a-z][\w'’.-]*(?:\s[^\W\d_a-z][\w'’.-]*){0,2}\s*")
+_FORMULA = re.compile(r"\s*[^\W\d_][\w'’-]*(?:\s[^\W\d_][\w'’-]*){0,3}[,!]?\s*")
+_MOST_SIGNATURE_LINES = 3
 _NUMBER = re.compile(r"\s*(\d+)[.)]")
 # A title is a short line.
 _MOST_TITLE_CHARACTERS = 70
@@ -111,7 +115,7 @@ def units(passage: str, uri: str = "", *, has_header: bool = True) -> list[Unit]
     """
     found = [
         replace(unit, block=number)
-        for number, block in enumerate(blocks(passage, uri))
+        for number, block in enumerate(_with_signature(list(blocks(passage, uri))))
         for unit in (
             _records(passage, has_header=has_header)
             if block.shape is Shape.RECORDS
@@ -121,6 +125,37 @@ def units(passage: str, uri: str = "", *, has_header: bool = True) -> list[Unit]
     return [
         unit for unit in _with_context(list(_without_contents(found))) if any(map(str.isalnum, unit.text))
     ]
+
+
+def _with_signature(every: Sequence[Block]) -> Iterator[Block]:
+    """The blocks of a text; the last lines of a letter are its signature, whatever formula they have."""
+    in_letter = False
+    for block, after in zip(every, [*every[1:], None], strict=False):
+        body = len(block.lines)
+        if (
+            in_letter
+            and block.shape in (Shape.PROSE, Shape.LINES)
+            and (not after or after.shape is Shape.MAIL)
+        ):
+            body = _signature_start(block.lines)
+        if body:
+            yield replace(block, lines=block.lines[:body])
+        if body < len(block.lines):
+            yield Block(Shape.SIGNATURE, block.lines[body:])
+        in_letter = in_letter or block.shape is Shape.MAIL or bool(_SALUTATION.match(block.lines[0].text))
+
+
+def _signature_start(lines: Sequence[Line]) -> int:
+    """Where a closing formula and the name below it begin: after the last line if there is none."""
+    start = len(lines)
+    if _NAME.fullmatch(lines[-1].text):
+        start -= 1
+        while (
+            start and len(lines) - start < _MOST_SIGNATURE_LINES and _FORMULA.fullmatch(lines[start - 1].text)
+        ):
+            start -= 1
+    is_apart = start == 0 or _ENDS.search(lines[start - 1].text)
+    return start if is_apart else len(lines)
 
 
 def _without_contents(found: Sequence[Unit]) -> Iterator[Unit]:
@@ -239,7 +274,10 @@ def _signature(_passage: str, block: Block) -> Iterator[Unit]:
 
 
 def _plain_lines(_passage: str, block: Block) -> Iterator[Unit]:
-    return (_of(line, Kind.LINE) for line in block.lines)
+    """Its lines; a question with its answer below it names the answer."""
+    for line, below in zip(block.lines, [*block.lines[1:], None], strict=True):
+        has_answer = below is not None and not is_question(below.text)
+        yield _of(line, Kind.LABEL if is_question(line.text) and has_answer else Kind.LINE)
 
 
 def _code(passage: str, block: Block) -> Iterator[Unit]:
@@ -288,11 +326,13 @@ _UNITS: dict[Shape, Callable[[str, Block], Iterator[Unit]]] = {
 def _with_context(found: Sequence[Unit]) -> Iterator[Unit]:
     """Each unit with the labels above it, and the line that introduces its list or table.
 
-    That line and a question lead the quotation; a title does not, since it is shown with the source.
+    That line and a question lead the quotation; a title does not, since it is shown with the source. The last
+    of several sentences introduces a list only with a colon.
     """
     labels: list[str] = []
     introduction = ""
     before: Unit | None = None
+    is_alone = True  # `before` is the first of its block, perhaps the only one
     for unit, after in zip(found, [*found[1:], None], strict=False):
         if unit.is_label:
             follows = before and (before.kind is unit.kind or before.is_heading)
@@ -301,8 +341,8 @@ def _with_context(found: Sequence[Unit]) -> Iterator[Unit]:
             yield unit
         else:
             if before and not before.is_label and before.block != unit.block:
-                introduces = unit.kind in (Kind.ITEM, Kind.ROW) or before.text.endswith(":")
-                introduction = before.text if introduces else ""
+                lists = unit.kind in (Kind.ITEM, Kind.ROW) and is_alone
+                introduction = before.text if lists or before.text.endswith(":") else ""
             asked = labels[-1].lstrip("# ") if labels and is_question(labels[-1]) else ""
             yield replace(
                 unit,
@@ -310,6 +350,7 @@ def _with_context(found: Sequence[Unit]) -> Iterator[Unit]:
                 context=" ".join(filter(None, [*labels, introduction, unit.context])),
                 lead=unit.lead or introduction or asked,
             )
+        is_alone = before is None or before.block != unit.block
         before = unit
 
 

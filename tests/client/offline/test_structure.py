@@ -85,6 +85,36 @@ def test_a_question_above_its_answer_leads_it() -> None:
     assert (question.kind, answer.lead) == (Kind.LABEL, "May I bring a dog?")
 
 
+def test_each_question_of_a_list_of_questions_leads_its_own_answer() -> None:
+    text = "**May I bring a dog?**\nYes, but only on a lead, not in the rooms.\n\n**Is there a lift?**\nNo.\n"
+    assert [(unit.text, unit.lead) for unit in units(text) if not unit.is_label] == [
+        ("Yes, but only on a lead, not in the rooms.", "**May I bring a dog?**"),
+        ("No.", "**Is there a lift?**"),
+    ]
+
+
+def test_the_last_of_several_sentences_introduces_a_list_only_with_a_colon() -> None:
+    (item,) = found("We met at noon. The fee is due in May.\n\n- candles", Kind.ITEM)
+    assert item.lead == ""
+    (item,) = found("We met at noon. All of us bring:\n\n- candles", Kind.ITEM)
+    assert item.lead == "All of us bring:"
+    (item,) = found("All of us bring some of these things.\n\n- candles", Kind.ITEM)
+    assert item.lead == "All of us bring some of these things."
+
+
+def test_the_end_of_a_letter_is_its_signature_whatever_its_formula() -> None:
+    letter = "Hello Bob,\n\nthe tent is broken, and nobody has mended it so far.\n\nDry nights\nAnn Lee"
+    assert [unit.text for unit in units(letter) if not unit.is_label] == [
+        "the tent is broken, and nobody has mended it so far."
+    ]
+    close = letter.replace("far.\n\n", "far.\n")
+    assert [unit.text for unit in units(close) if not unit.is_label] == [
+        "the tent is broken, and nobody has mended it so far."
+    ]
+    assert found(letter.replace("Hello Bob,\n\n", ""), Kind.LINE)
+    assert found(letter.replace("Ann Lee", "in a new tent"), Kind.LINE)
+
+
 def test_a_message_of_several_lines_is_one_unit() -> None:
     text = "10:02 Ann: who comes?\n10:03 Bob: I do,\nand Carla too\n10:09 Ann: fine"
     assert [unit.text for unit in units(text)] == [
