@@ -107,21 +107,34 @@ def _named_otherwise(question: Question, windows: Sequence[Window]) -> list[str]
 
 def markdown_of(window: Window, n: int, asked: Set[str]) -> str:
     """A quotation after its lead, with its citation behind it. Line breaks are kept where they matter."""
-    first, text = window.units[window.first], window.reading
-    if first.kind is Kind.RECORD:
-        text = "\n".join(_narrowed(unit.reading, asked) for unit in window.own)
+    first = window.units[window.first]
     if first.kind is Kind.ROW:
         return f"{_table(window.own)}\n\n[{n}]"
     if first.kind is Kind.CODE:
-        code = textwrap.dedent("\n".join(filter(None, [first.lead, " " * first.indent + text])))
+        code = textwrap.dedent("\n".join(filter(None, [first.lead, " " * first.indent + window.text])))
         return f"```\n{code}\n```\n\n[{n}]"
-    if first.kind is Kind.ITEM and window.first == window.last:
-        text = ITEM_MARK.sub("", text, count=1)
-    if first.kind is Kind.SENTENCE:
-        text = " ".join(text.split())
+    if first.kind is Kind.RECORD:
+        text = "\n".join(_narrowed(unit.reading, asked) for unit in window.own)
+    elif first.kind is Kind.ITEM and window.first == window.last:
+        text = ITEM_MARK.sub("", first.text, count=1)
+    else:
+        text = _as_laid_out(window)
     lines = [*first.lead.splitlines(), *text.splitlines()]
     # Two spaces: a line break in Markdown.
     return "  \n".join(f"> {line}".rstrip() for line in lines) + f" [{n}]"
+
+
+def _as_laid_out(window: Window) -> str:
+    """The text with each paragraph on one line, and the line breaks of all else."""
+    text, before = "", window.own[0]
+    for unit in window.own:
+        if unit is not before:
+            is_paragraph = unit.kind is before.kind is Kind.SENTENCE and unit.block == before.block
+            gap = window.hit.text[before.end : unit.start]
+            text += gap and " " if is_paragraph else "\n"
+        text += " ".join(unit.text.split()) if unit.kind is Kind.SENTENCE else unit.text
+        before = unit
+    return text
 
 
 def _narrowed(record: str, asked: Set[str]) -> str:

@@ -17,7 +17,7 @@ from ragchat.offline.answer import (
     quote_windows,
 )
 from ragchat.offline.evidence import Question
-from ragchat.offline.windows import best_windows
+from ragchat.offline.windows import best_windows, windows_to_compare
 from ragchat.turn.citations import is_verbatim
 from ragchat.turn.passages import judge
 from ragchat.types import Answer, Hit
@@ -89,6 +89,13 @@ def test_the_other_form_of_an_identifier_is_not_missing() -> None:
     answer = ask("What does retryAfter return?", code)
     assert answer.grounded
     assert answer.missing == []
+
+
+def test_only_the_sentences_of_a_paragraph_are_joined_to_one_line() -> None:
+    paragraph = "The tent that we keep in the cellar, behind the door,\nis old, and it leaks."
+    [window] = windows_to_compare([hit(f"{paragraph}\n\n- ropes: 4\n- poles: 2")])
+    text = quote_windows(Question.of("the tent"), [window], [], grounded=False).text
+    assert "the door, is old, and it leaks.  \n> - ropes: 4  \n> - poles: 2 [1]" in text
 
 
 def test_a_price_without_an_amount_is_not_grounded() -> None:
