@@ -26,6 +26,11 @@ class AnswerType:
         """Whether a text without such a value cannot be the answer."""
         return self.weight >= CERTAIN
 
+    @property
+    def may_be_bare(self) -> bool:
+        """Whether a number below a header, or behind a key, can be such a value: dates look like dates."""
+        return self.is_certain and self.name not in ("year", "time", "date")
+
 
 def _any(*patterns: str) -> str:
     """What matches where one of the patterns does, one a language or a form."""
@@ -197,6 +202,7 @@ TYPES = (
         ),
         _any(
             r"\b[12]\d{3}\b|\b\d{1,2}(?:st|nd|rd|th)\b|\b\d{1,2}[:.]\d{2}\b|\b\d{1,2}\s?(?:am|pm|uhr|h)\b",
+            rf"{_AMOUNT}[\s-]*(?:{_TIMES})(?![^\W\d_])",  # "twelve days before"
             r"\b\d{1,2}[./]\d{1,2}\b|[\d一二三四五六七八九十]+\s*[年月日点号]|世纪|周[一二三四五六日]",
             _words("century", "jahrhundert", "siglo", "siècle", "noon", "midnight", "today", "tomorrow"),
             _words("yesterday", "christmas", "easter", "spring", "summer", "autumn", "winter", "mittag"),
@@ -229,8 +235,14 @@ TYPES = (
         0.2,
     ),
 )
+# A question that opens with when, who or where asks for that, whatever else it names.
+_OPENING = tuple(kind for kind in TYPES if kind.name in ("date", "name", "place"))
 
 
 def answer_type(question: str) -> AnswerType | None:
-    """The type of value that an answer has; None where the question asks for no particular type."""
-    return next((kind for kind in TYPES if kind.asks.search(question)), None)
+    """The type of value that an answer has; None where the question asks for no particular type.
+
+    "When is the fee due?" asks for a date, not for a price.
+    """
+    opening = next((kind for kind in _OPENING if kind.asks.match(question)), None)
+    return opening or next((kind for kind in TYPES if kind.asks.search(question)), None)

@@ -102,7 +102,7 @@ class Question:
         """
         if self.type is None or self.type.has.search(text):
             return True
-        return is_bare and self.type.is_certain and any(map(str.isdigit, text))
+        return is_bare and self.type.may_be_bare and any(map(str.isdigit, text))
 
     def names_another(self, text: str) -> list[str]:
         """The numbers of things that the question names and the text does not, though it names others.

@@ -27,6 +27,8 @@ MAX_QUOTATIONS = 3
 # A further quotation must be this good beside the best; a further row or item of one block, nearly as good.
 WORTH = 0.75
 WORTH_BESIDE = 0.95
+# As must a further one be where those before it hold all that is asked for.
+WORTH_COMPLETE = 0.95
 # Units of a window that is compared by its meaning. Fewer say too little, more say too many things.
 NEAREST_UNITS = 4
 MAX_NEAREST = 5
@@ -128,6 +130,8 @@ def best_windows(question: Question, hits: Sequence[Hit]) -> list[Window]:
             break
         if any(_is_needless(window, other, ranked[0].score) for other in chosen):
             continue
+        if chosen and window.score < _least_worth(question, window, chosen) * ranked[0].score:
+            continue
         extended = _extended(window, USUAL_WORDS // 2 if chosen else USUAL_WORDS)
         if not any(extended.overlaps(other) for other in chosen):
             chosen.append(extended)
@@ -202,14 +206,13 @@ def _scored(question: Question, hit: Hit, standing: float) -> Iterator[Window]:
         if not terms:
             continue
         window = Window(hit, every, first, last)
-        has_value = question.is_expected(window.text, is_bare=window.is_bare)
         score = (
             share(words, terms)
             + W_CONTEXT * share(words, context - terms)
             + (W_NAMED if question.carried else W_HEADING) * share(words, heading - context - terms)
             + W_CARRIED * share(question.carried, terms | context | heading)
             + W_PASSAGE * standing
-            + W_EXPECTED * (question.type is not None and has_value)
+            + W_EXPECTED * (question.type is not None and _has_value(question, window))
             + W_EMPTY * (not _says_something(terms - question.terms))
             + W_EXAMPLE * (window.kind is Kind.CODE and not is_code_file(hit.uri))
             + W_LENGTH * word_count(window.text)
@@ -242,7 +245,7 @@ def _runs(every: Sequence[Unit]) -> Iterator[tuple[int, int]]:
         for last in range(first, min(first + most, len(every))):
             words += word_count(every[last].text)
             is_apart = every[last].block != unit.block or unit.kind in _ALONE or not _fits(every[last], unit)
-            if last > first and (is_apart or words > MAX_WORDS):
+            if last > first and (is_apart or words > MAX_WORDS or _begins_another(every[last])):
                 break
             yield first, last
 
@@ -279,13 +282,34 @@ def _grown(window: Window, usual: int, step: int) -> Window:
 
 def _belongs(unit: Unit, first: Unit) -> bool:
     """Whether a unit helps to understand the first of a window; in code, only its body does."""
-    return unit.block == first.block and (unit.kind is not Kind.CODE or unit.indent > first.indent)
+    is_body = unit.kind is not Kind.CODE or unit.indent > first.indent
+    return unit.block == first.block and is_body and not _begins_another(unit)
+
+
+def _begins_another(unit: Unit) -> bool:
+    """Whether a unit is the question that the units behind it answer; it leads their quotation."""
+    return unit.is_label and is_question(unit.text)
 
 
 def _is_needless(window: Window, chosen: Window, best: float) -> bool:
     """Whether a window adds nothing to one that is quoted already."""
     beside = window.hit is chosen.hit and window.block == chosen.block and window.kind in _APART
     return window.overlaps(chosen) or _same(window, chosen) or (beside and window.score < WORTH_BESIDE * best)
+
+
+def _least_worth(question: Question, window: Window, chosen: Sequence[Window]) -> float:
+    """How good a further window must be beside the best one to be quoted as well."""
+    has_value = any(_has_value(question, other) for other in chosen)
+    is_certain = question.type is not None and question.type.is_certain
+    if is_certain and has_value and not _has_value(question, window):
+        return WORTH_COMPLETE
+    terms = frozenset[str]().union(*(other.terms for other in chosen))
+    is_complete = has_value and all(word.is_in(terms) for word in question.judged if not word.is_general)
+    return WORTH_COMPLETE if is_complete else WORTH
+
+
+def _has_value(question: Question, window: Window) -> bool:
+    return question.is_expected(window.text, is_bare=window.is_bare)
 
 
 def _same(one: Window, other: Window) -> bool:

@@ -14,6 +14,8 @@ from ragchat.offline.answer_types import answer_type
         ("Wie viele Inseln gibt es?", "Es gibt sieben.", "Es gibt Inseln."),
         ("有多少个国家？", "九个国家。", "很大的国家。"),
         ("When was it founded?", "It was founded in 1848.", "It was founded by monks."),
+        ("When is the fee due?", "On 1 April.", "It is 640 euros."),
+        ("When does it warn?", "It warns 12 days ahead.", "It warns 12 users."),
         ("Wann war das?", "Im 17. Jahrhundert.", "Lange her."),
         ("What does a ticket cost?", "Five pounds, or £4 online.", "It is dear."),
         ("Combien ça coûte ?", "12 euros.", "Trop cher."),

@@ -96,6 +96,25 @@ def test_the_new_word_of_a_follow_up_may_only_name_the_document() -> None:
     assert best_windows(asked, [named, insured])[0].hit is insured
 
 
+def test_where_one_window_holds_all_that_is_asked_a_worse_one_is_not_quoted() -> None:
+    due = hit("The fee for the berth is due on 1 April.", chunk_id=1)
+    other = hit("A fee for the berth of 640 euros is fair.", chunk_id=2)
+    assert quotes("When is the fee for the berth due?", due, other) == [due.text]
+    apart = hit("The berth is in Kiel, at jetty C.\n\nThe mooring fee is 640 euros.")
+    assert len(quotes("Where is the berth, and what is the fee?", apart)) == 2
+
+
+def test_answers_in_several_places_are_all_quoted() -> None:
+    times = [hit(f"The pump was repaired on {day} May.", chunk_id=day) for day in (3, 17, 29)]
+    assert quotes("When was the pump repaired?", *times) == [time.text for time in times]
+
+
+def test_of_questions_and_answers_in_one_block_only_one_is_quoted() -> None:
+    passage = hit("Q: Who cooks?\nA: Ann does.\nQ: Who washes up?\nA: Bob does.")
+    [window] = best_windows(Question.of("Who cooks?"), [passage])
+    assert (window.text, window.units[window.first].lead) == ("A: Ann does.", "Q: Who cooks?")
+
+
 def test_windows_to_compare_are_short_runs_of_units() -> None:
     passage = hit(" ".join(f"Sentence {number} is here." for number in range(6)))
     windows = windows_to_compare([passage, hit("# Only a heading"), hit("One sentence stands alone here.")])
