@@ -47,6 +47,8 @@ FROM_A_PROJECT = frozenset({"retrieval.top_k", "retrieval.min_score", "retrieval
 # The size limit of a settings file; the packaged ones have a twentieth of this.
 LARGEST_BYTES = 1 << 18
 LARGEST_SECRET = 1 << 14
+# Of a user's prompt file: far more than the context of any model.
+LARGEST_PROMPT = 1 << 20
 SHOWN_CHARACTERS = 80
 
 

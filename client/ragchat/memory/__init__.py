@@ -1,4 +1,6 @@
 """The client of the memory: typed calls to the server, and the server's process.
 
-Start with `client`; `process` has the command and the environment of the server, `supervisor` restarts it.
+Start with `client`, whose results are in `types`. `process` has the command and the environment of the
+server, `supervisor` restarts it. `matching` finds the documents that a user's words mean; `history` puts undo
+into sentences.
 """

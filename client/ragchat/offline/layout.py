@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
+from ragconfig.text_rules import atx_heading
+
 
 class Shape(Enum):
     PROSE = "prose"
@@ -55,7 +57,6 @@ STAMP = re.compile(
 ROW_RULE = re.compile(r"\s*\|[\s:|-]*-[\s:|-]*\|?\s*$")
 
 _FENCE = re.compile(r"\s*(```|~~~)")
-_HEADING = re.compile(r"\s{0,3}#{1,6}\s")
 _RULE = re.compile(r"\s*(?:={3,}|-{3,}|\*{3,}|_{3,})\s*$")
 _ROW = re.compile(r"\s*\|.*\|\s*$")
 _FIELD = re.compile(r"^\s*[*_]{0,2}\w[\w .'/()-]{0,40}[*_]{0,2}\s?[:=][*_]{0,2}\s+\S|^\s*[\w.-]+\s*[:=]\s*\S")
@@ -78,23 +79,9 @@ _CODE = re.compile(
     r"[{};]\s*$|^\s*(?:def|class|return|import|from|if|for|while|function|const|let|var|fn|pub)\b.*[:;({]?$"
 )
 _CODE_SUFFIXES = (
-    *(
-        ".py",
-        ".sh",
-        ".bash",
-        ".toml",
-        ".ini",
-        ".cfg",
-        ".conf",
-        ".env",
-        ".yaml",
-        ".yml",
-        ".json",
-        ".js",
-        ".ts",
-    ),
-    *(".tsx", ".jsx", ".c", ".h", ".cpp", ".hpp", ".cs", ".java", ".kt", ".go", ".rs", ".rb", ".php", ".pl"),
-    *(".lua", ".sql", ".r", ".swift", ".scala", ".css", ".xml", ".html", ".log"),
+    *(".py", ".sh", ".bash", ".toml", ".ini", ".cfg", ".conf", ".env", ".yaml", ".yml", ".json"),
+    *(".js", ".ts", ".tsx", ".jsx", ".c", ".h", ".cpp", ".hpp", ".cs", ".java", ".kt", ".go", ".rs", ".rb"),
+    *(".php", ".pl", ".lua", ".sql", ".r", ".swift", ".scala", ".css", ".xml", ".html", ".log"),
 )
 _RECORDS_SUFFIXES = (".csv", ".tsv")
 # Shorter lines are not wrapped: each of them ends where its writer wanted.
@@ -176,7 +163,7 @@ def _in_signature(text: str, *, is_signature: bool) -> bool:
 def _shape(text: str) -> Shape:
     if _RULE.match(text):
         return Shape.RULE
-    if _HEADING.match(text):
+    if atx_heading(text):
         return Shape.HEADING
     if _ROW.match(text):
         return Shape.TABLE

@@ -9,11 +9,11 @@ from itertools import pairwise
 
 from ragchat.offline.structure import Kind, Unit, units
 from ragchat.offline.words import index_terms
+from ragconfig.text_rules import atx_heading
 
 MOST_ENTRIES = 12
 # A section without headings of its own that is no longer than this is quoted whole.
 SHORT = 1_500
-_MARK = re.compile(r"\s*(#{1,6})\s+")
 
 
 @dataclass(frozen=True)
@@ -114,14 +114,13 @@ def name_terms(name: str) -> frozenset[str]:
 
 def _headings(document: str, every: Sequence[Unit]) -> Iterator[Entry]:
     labels = [place for place, unit in enumerate(every) if unit.kind is Kind.LABEL]
-    if marked := [place for place in labels if _MARK.match(every[place].text)]:
+    if marked := [place for place in labels if atx_heading(every[place].text)]:
         labels = marked
     above: list[tuple[int, str]] = []
     for place, following in pairwise([*labels, len(every)]):
         label = every[place]
-        mark = _MARK.match(label.text)
-        level = len(mark.group(1)) if mark else 1
-        heading = label.text[mark.end() if mark else 0 :].strip(" #*_")
+        level, heading = atx_heading(label.text) or (1, label.text)
+        heading = heading.strip(" #*_")
         above = [*((its, name) for its, name in above if its < level), (level, heading)]
         end = every[following].start if following < len(every) else len(document)
         unit = every[place + 1] if place + 1 < following else None

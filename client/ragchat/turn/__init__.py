@@ -1,5 +1,10 @@
 """One turn: retrieval, prompt, generation, tools, citations.
 
-Start with `turn`; `generation` asks the model and runs its tool calls, `citations` checks its answer. This
-folder imports `offline`, `llm` and `memory`; only `ragchat.app` imports it, and the user interface its types.
+Start with `turn`. `followup` makes the query, `retrieval` asks memory, `grounding` judges what was found.
+With a model, `generation` asks it and runs its tool calls; `citations` and `facts` check its answer, and
+`rewriting` asks it for other wordings. Without one, `quotation` quotes memory, and `overviews` answers with
+lists, outlines and comparisons.
+
+This folder imports `offline`, `llm` and `memory`; only `ragchat.app` imports it, and the user interface its
+types.
 """

@@ -21,10 +21,8 @@ from ragchat.turn.limits import Budget
 from ragchat.turn.passages import Passages, number, quote
 from ragchat.types import Message, Turn
 from ragconfig.files.regular import read_regular
-from ragconfig.settings import Settings, packaged_text
+from ragconfig.settings import LARGEST_PROMPT, Settings, packaged_text
 
-# Of a prompt file: far more than the context of any model.
-LARGEST_BYTES = 1 << 20
 # Words of the question that the prompt names as missing.
 MAX_MISSING = 10
 
@@ -73,7 +71,7 @@ def _read(name: str, file: str) -> str:
     if not file:
         return _packaged(name)
     try:
-        return read_regular(Path(file).expanduser(), LARGEST_BYTES).decode("utf-8-sig").strip()
+        return read_regular(Path(file).expanduser(), LARGEST_PROMPT).decode("utf-8-sig").strip()
     except OSError as error:
         raise PromptUnreadable(f"prompts.{name}", file, error.strerror or str(error)) from error
     except RuntimeError as error:  # `~name` of an unknown user

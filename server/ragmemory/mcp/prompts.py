@@ -20,6 +20,7 @@ import msgspec
 from msgspec import Struct
 
 import ragconfig
+from ragconfig.settings import LARGEST_PROMPT, packaged_text
 from ragmcp.errors import InvalidParams, PromptNotFound
 from ragmemory.mcp.errors import Memory, wire_errors
 from ragmemory.mcp.resources import BASE, contents
@@ -35,9 +36,7 @@ logger = logging.getLogger(__name__)
 # The folder's name, in our package and beside the user's settings. The user's files replace ours by name.
 FOLDER = "prompts"
 _OURS = Path(ragconfig.__file__).with_name(FOLDER)
-_QUOTED = "quoted_documents.md"
-# Far more than the context of any model.
-_LARGEST_BYTES = 1 << 20
+_QUOTED = f"{FOLDER}/quoted_documents.md"
 _PARTS = re.compile(r"\+\+\+\s*\n(.*?\n)?\+\+\+\s*\n(.*)", re.DOTALL)
 _PLACE = re.compile(r"\{\{\s*([\w-]+)\s*\}\}")
 # Documents that a completion offers, or that are searched for a name.
@@ -141,7 +140,7 @@ class Prompts:
             values[name] = value
         text = _PLACE.sub(lambda place: values[place[1]], template.text)
         if messages:
-            text = f"{text}\n\n{(_OURS / _QUOTED).read_text(encoding='utf-8').strip()}"
+            text = f"{text}\n\n{packaged_text(_QUOTED).strip()}"
         return [*messages, PromptMessage(role="user", content=TextContent(text=text))]
 
     async def _document(self, argument: str, name: str) -> tuple[DocumentInfo, str]:
@@ -180,7 +179,7 @@ def read_template(path: Path) -> Template:
     from ragconfig.toml_files import NotToml, decode_toml
 
     try:
-        content = read_regular(path, _LARGEST_BYTES).decode("utf-8-sig").replace("\r\n", "\n")
+        content = read_regular(path, LARGEST_PROMPT).decode("utf-8-sig").replace("\r\n", "\n")
         parts = _PARTS.fullmatch(content)
         if parts is None:
             raise BrokenTemplate("it does not begin with front matter between two lines of +++")

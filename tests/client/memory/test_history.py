@@ -1,3 +1,5 @@
+"""What undo says, and the groups of writes that it takes back."""
+
 from __future__ import annotations
 
 import pytest

@@ -17,9 +17,10 @@ from ragchat.llm.errors import QuestionTooLong
 from ragchat.turn.grounding import judge_passages
 from ragchat.turn.limits import Budget
 from ragchat.turn.passages import judge
-from ragchat.turn.prompt import LARGEST_BYTES, Prompt, Prompts, build, load_prompts
+from ragchat.turn.prompt import Prompt, Prompts, build, load_prompts
 from ragchat.turn.retrieval import Retrieval
 from ragchat.types import Hit, Turn
+from ragconfig.settings import LARGEST_PROMPT
 from tests.support.turns import hit, settings_in, turn
 
 PROMPTS = Prompts("You are kind.", "Passages:", "Nearest.", "Missing: {words}.", "No passages.", "Reword.")
@@ -110,7 +111,7 @@ def test_a_prompt_file_of_the_user_replaces_the_packaged_one(tmp_path: Path) -> 
     ],
 )
 def test_a_prompt_file_that_cannot_be_read_is_named(tmp_path: Path, file: str, reason: str) -> None:
-    (tmp_path / "large.md").write_bytes(b"x" * (LARGEST_BYTES + 1))
+    (tmp_path / "large.md").write_bytes(b"x" * (LARGEST_PROMPT + 1))
     (tmp_path / "latin.md").write_bytes(b"\xff")
     path = file if file.startswith("~") else str(tmp_path / file)
     with pytest.raises(PromptUnreadable) as caught:
