@@ -196,7 +196,11 @@ class Ingestions:
         group = origin.group or job_id
         job = Ingestion(job_id, uris, prune, self._run_id, group, _now())
         job.within = [_resolved(self.allowed(source)) for source in dict.fromkeys(within)]
-        job = await self._store.begin_ingestion(job)
+        try:
+            job = await self._store.begin_ingestion(job)
+        except (MemoryFull, MemoryReadOnly) as error:
+            # The job runs unsaved: unchanged files need no writing, and the others say what they lack.
+            logger.warning("The ingestion %s was not saved: %s", job_id, error)
         if job.run_id != self._run_id:
             self.wake()
         elif job.job_id not in self._runs:
