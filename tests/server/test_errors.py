@@ -94,6 +94,16 @@ SENTENCES = [
         PathNotAllowed("file:///notes"),
         "file:///notes may not be read: it is in none of the folders that the setting memory.roots names.",
     ),
+    (NoSources(), "There are no sources yet."),
+    (SourceNotFound("file:///notes"), "file:///notes is not a source."),
+    (
+        SourceNotFound("file:///notes/a", "file:///notes"),
+        "file:///notes/a is not a source, but inside file:///notes, which is one.",
+    ),
+    (
+        RerankerUnavailable("fastembed:mini", "it took too long"),
+        "The reranker fastembed:mini is not available: it took too long.",
+    ),
     (IngestionNotFound("x"), "There is no ingestion 'x'."),
     (IngestionFailed("a fault"), "The ingestion ended with an internal error: a fault."),
 ]

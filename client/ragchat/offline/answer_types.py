@@ -75,6 +75,13 @@ _DAYS = _any(
     r"(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?s?",
     "(?:montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonntag)s?",
 )
+# The hour in words, and what comes again and again.
+_HOUR = rf"\b(?:at|by|um|gegen|à|a las) (?:{_NUMBER_WORD})\b"
+_RECURRING = _any(
+    "mornings?|afternoons?|evenings?|nights?|dawn|dusk|daily|nightly|weekly|monthly|yearly|annually|every|each",
+    "morgens?|vormittags?|nachmittags?|abends?|nachts?|täglich|wöchentlich|monatlich|jährlich|jede[nmrs]?",
+    "matins?|soirs?|nuits?|chaque|mañanas?|tardes?|noches?|cada",
+)
 # Where a question word opens a question, it asks for the thing itself.
 _OPENS = r"^\W*(?:and |so |und )?"
 
@@ -185,6 +192,7 @@ TYPES = (
         _any(
             r"\d[:.]\d\d|\d\s?(?:am|pm|uhr|h|o'clock)\b|\d\s*[点时]",
             r"\b(?:from|to|until|till|at|bis|ab|um|de|à|a) \d",
+            _HOUR,
             _words(
                 "noon", "midnight", "mittags?", "mitternacht", "midi", "minuit", "dawn", "dusk", "half past"
             ),
@@ -206,7 +214,8 @@ TYPES = (
             r"\b\d{1,2}[./]\d{1,2}\b|[\d一二三四五六七八九十]+\s*[年月日点号]|世纪|周[一二三四五六日]",
             _words("century", "jahrhundert", "siglo", "siècle", "noon", "midnight", "today", "tomorrow"),
             _words("yesterday", "christmas", "easter", "spring", "summer", "autumn", "winter", "mittag"),
-            _words(_MONTHS, _DAYS),
+            _words(_MONTHS, _DAYS, _RECURRING),
+            _HOUR,
             _words("after", "before", "until", "since", "once", "as soon as", "within", "when"),
             _words("nach", "vor", "wenn", "sobald", "après", "avant", "quand", "después", "antes"),
         ),

@@ -103,7 +103,8 @@ def relevance(
 def logistic(x: NDArray[np.floating[Any]]) -> Floats:
     import numpy as np
 
-    y: Floats = (1 / (1 + np.exp(-x))).astype(np.float32)
+    # Beyond 50 nothing changes; the embeddings of a damaged file may lead anywhere.
+    y: Floats = (1 / (1 + np.exp(-np.clip(x, -50, 50)))).astype(np.float32)
     return y
 
 

@@ -82,10 +82,15 @@ def _from_sqlite_error(error: sqlite3.Error, path: Path, busy_seconds: float) ->
             return MemoryDamaged(str(path), str(error))
     if code in _UNREADABLE:
         return MemoryDamaged(str(path), f"the disk did not return what was written ({error})")
-    if not code and str(error).startswith("Could not decode"):
+    return undecodable(error, path) or MemoryUnusable(str(path), str(error))
+
+
+def undecodable(error: Exception, path: Path) -> MemoryDamaged | None:
+    """The error for a stored text that is not UTF-8; None if this is another one."""
+    if isinstance(error, sqlite3.Error) and str(error).startswith("Could not decode"):
         # The rest of the message is the text itself.
         return MemoryDamaged(str(path), "a stored text is not UTF-8")
-    return MemoryUnusable(str(path), str(error))
+    return None
 
 
 def _from_os_error(error: OSError, path: Path) -> RagMemoryError:

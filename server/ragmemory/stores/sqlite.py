@@ -95,7 +95,7 @@ class Store(MemoryFile):
             # One write failed: repeat the others without it.
             await connection.execute("ROLLBACK")
             await connection.execute("BEGIN IMMEDIATE")
-            return await writing.write_each(connection, *arguments)
+            return await writing.write_each(connection, *arguments, self.path)
 
     async def remove(self, removals: Mapping[str, int | None], origin: Origin) -> list[Forgotten]:
         """Delete those of some documents that exist: by uri, the entry that this undoes.

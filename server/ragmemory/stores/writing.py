@@ -7,11 +7,13 @@ import os
 import sqlite3
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from ragmemory.errors import NotStored, RagMemoryError, UndoConflict
 from ragmemory.stores import chunks, journal, meta
 from ragmemory.stores.chunks import DocumentChunks
+from ragmemory.stores.connection import undecodable
 from ragmemory.types import Document, Forgotten, Injected, Origin, Status, Write
 
 if TYPE_CHECKING:
@@ -99,6 +101,7 @@ async def write_each(
     embedder: tuple[str, int] | None,
     at: datetime,
     undo_depth: int,
+    path: Path,
 ) -> list[Outcome]:
     """Like `write_batch`, but a failed write is rolled back, and its error is its outcome.
 
@@ -115,10 +118,15 @@ async def write_each(
             if not isinstance(error, RagMemoryError):
                 logger.warning("%s could not be stored", write.document.uri, exc_info=error)
             await connection.execute("ROLLBACK TO one_write")
-            is_foreign = isinstance(error, sqlite3.Error)
-            outcomes.append(NotStored(write.document.uri, str(error)) if is_foreign else error)
+            outcomes.append(_own_error(error, write.document.uri, path))
         await connection.execute("RELEASE one_write")
     return outcomes
+
+
+def _own_error(error: Exception, uri: str, path: Path) -> Exception:
+    if isinstance(error, sqlite3.Error):
+        return undecodable(error, path) or NotStored(uri, str(error))
+    return error
 
 
 def concerns_the_file(error: Exception) -> bool:
