@@ -177,7 +177,10 @@ def is_unspaced(text: str) -> bool:
 
 @functools.cache
 def _stemmer() -> Callable[[str], str]:
-    """Stems as in English and then in German; names of other languages rarely change."""
+    """Stems as in English and then in German; names of other languages rarely change.
+
+    Memory's stems are the English ones: words that match there match here as well.
+    """
     make: Callable[[str], Any] = import_module("Stemmer").Stemmer  # a C module without type stubs
     english, german = make("english").stemWord, make("german").stemWord
     return lambda word: str(german(english(word)))

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import anyio
 
 from ragchat.errors import RagChatError
 from ragchat.offline.answer import nothing, quote_windows
-from ragchat.offline.windows import Window, nearest_windows, windows_to_compare
+from ragchat.offline.evidence import Question
+from ragchat.offline.windows import (
+    MAX_NEAREST,
+    Window,
+    best_windows,
+    nearest_windows,
+    windows_to_compare,
+)
 from ragchat.turn.grounding import State, is_far, judge_passages
 from ragchat.turn.limits import RetrievalLimits
 from ragchat.turn.overviews import overview_of
 from ragchat.turn.retrieval import Memory, Retrieval
-from ragchat.types import Answer
+from ragchat.types import Answer, Candidate
 from ragconfig.text_rules import with_words_replaced
 
 # Passages whose windows are compared with the question by their meaning. More passages find hardly more.
@@ -34,11 +43,21 @@ async def answer_offline(
         return quote_windows(asked, windows, candidates, grounded=True)
     query = with_words_replaced(query, retrieval.corrections)
     similar = await _most_similar(query, memory, limits) if candidates else []
-    nearest = similar or windows
+    nearest = _with_best_passage(asked, candidates, similar) if similar else windows
     is_similar = not similar or max(window.score for window in similar) >= FAR_SIMILARITY
     if not nearest or (not is_similar and is_far(asked, [*windows, *similar])):
         return nothing(candidates, empty=retrieval.empty)
     return quote_windows(asked, nearest, candidates, grounded=False)
+
+
+def _with_best_passage(
+    question: Question, candidates: Sequence[Candidate], similar: Sequence[Window]
+) -> Sequence[Window]:
+    """The windows nearest by meaning, after the best one of the first passage found, if that is relevant."""
+    first = candidates[0]
+    if not first.used or any(window.hit.chunk_id == first.hit.chunk_id for window in similar):
+        return similar
+    return [*best_windows(question, [first.hit])[:1], *similar][:MAX_NEAREST]
 
 
 async def _most_similar(query: str, memory: Memory, limits: RetrievalLimits) -> list[Window]:

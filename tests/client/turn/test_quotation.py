@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ragchat.errors import MemoryUnavailable
 from ragchat.offline.answer import EMPTY_MEMORY, NEAREST, NOTHING
+from ragchat.offline.windows import MAX_NEAREST
 from ragchat.turn.limits import RetrievalLimits
 from ragchat.turn.quotation import answer_offline
 from ragchat.turn.retrieval import retrieve
@@ -46,6 +47,16 @@ async def test_the_nearest_come_by_their_meaning_and_from_more_passages() -> Non
     assert (answer.grounded, answer.citations) == (False, [])
     assert places(answer)[0] == TENT.chunk_id  # not among the first two
     assert TENT.chunk_id in [candidate.hit.chunk_id for candidate in answer.candidates if candidate.used]
+
+
+async def test_the_best_passage_is_among_the_nearest_if_it_is_relevant() -> None:
+    memory = ListMemory(
+        [BOILER, TENT, *(hit(f"Tent {n} stands on a lawn.", chunk_id=n) for n in range(4, 9))]
+    )
+    answer = await ask("How large is the lawn of the marquee for boilers in Spain?", memory)
+    assert places(answer)[:2] == [BOILER.chunk_id, TENT.chunk_id]
+    assert len(answer.nearest) <= MAX_NEAREST
+    assert "boilers" not in answer.missing
 
 
 async def test_a_question_far_from_memory_has_no_quotation() -> None:
