@@ -22,6 +22,7 @@ class Chunk(Struct, frozen=True):
     end_line: int  # 1-based, inclusive
     heading: str  # the path of headings above it, joined by " > "; "" if there are none
     context: str = ""  # the header of the table that it continues: a part of an earlier chunk, repeated
+    surroundings: str = ""  # the neighbours of a turn in a conversation: searched and embedded, never shown
 
 
 class Origin(Struct, frozen=True):
@@ -359,6 +360,7 @@ class Changes(Struct, frozen=True):
     chunk_ids: list[int]
     titles: list[str]
     headings: list[str]
-    texts: list[str]
+    texts: list[str]  # each after its context
+    surroundings: list[str]
     embeddings: list[Embedding]
     removed: list[int]  # chunk ids, some of which the index may never have seen

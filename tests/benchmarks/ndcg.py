@@ -1,6 +1,8 @@
 """nDCG@10 of the judged collections, through the shipped chunking, embedder, indexes and fusion.
 
 `python -m tests.benchmarks.ndcg [collection …]`. The collections stay where they are, in ../shared/retrieval.
+Documents with a date are turns of conversations: each session is loaded as one text, and a turn is found by
+the chunk that holds it.
 """
 
 from __future__ import annotations
@@ -13,13 +15,14 @@ import time
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, groupby
 from pathlib import Path
 
 from ragconfig.settings import load_settings
 from ragmemory.app import make_embedder
 from ragmemory.embedders import Embedder
 from ragmemory.ingest.chunking import ChunkingSettings, Source, split
+from ragmemory.ingest.preparation import context
 from ragmemory.search.index.chunk_index import ChunkIndex
 from ragmemory.search.queries import parse
 from ragmemory.search.ranking import RankingSettings
@@ -41,6 +44,9 @@ RECIPE = {
     "xquad_zh": 0.961,
 }
 TOP_K = 10
+# What a model reads of a result, in characters; and enough hits to fill it.
+READ = 6_000
+MANY = 100
 # Documents taken in at once, as the service gathers them.
 BATCH = 500
 
@@ -51,6 +57,10 @@ class Collection:
     documents: list[dict[str, str]]
     queries: dict[str, str]
     judged: dict[str, dict[str, float]]  # query → document → relevance
+
+    @property
+    def is_of_turns(self) -> bool:
+        return "date" in self.documents[0]
 
     @classmethod
     def load(cls, name: str) -> Collection:
@@ -67,13 +77,44 @@ def _rows(path: Path) -> list[dict[str, str]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
+@dataclass(frozen=True)
+class Loadable:
+    """A text to load, and where the documents that are judged begin in it."""
+
+    title: str
+    text: str
+    documents: list[tuple[int, str]]
+
+    def between(self, start: int, end: int) -> list[str]:
+        """The documents that a chunk holds, or is a part of."""
+        found = [name for begin, name in self.documents if start <= begin < end]
+        return found or [[name for begin, name in self.documents if begin <= start][-1]]
+
+
+def loadable(collection: Collection) -> list[Loadable]:
+    if not collection.is_of_turns:
+        return [Loadable(one["title"], one["text"], [(0, one["id"])]) for one in collection.documents]
+    texts = []
+    for _, turns in groupby(collection.documents, lambda turn: turn["id"].rpartition(":")[0]):
+        title, text = "", ""
+        begins: list[tuple[int, str]] = []
+        for turn in turns:
+            title = f"Conversation, {turn['date']}"
+            text = text or f"# {title}\n\n"
+            begins.append((len(text) if begins else 0, turn["id"]))
+            text += f"{turn['text']}\n"
+        texts.append(Loadable(title, text, begins))
+    return texts
+
+
 @dataclass
 class Loaded:
-    """A collection in the indexes."""
+    """A collection in the indexes; of chunk id − 1 the ids of its documents, and its characters."""
 
     retriever: Retriever
     embedder: Embedder
-    documents: list[str]  # of chunk id − 1: the document's id
+    documents: list[list[str]]
+    characters: list[int]
 
 
 async def load(collection: Collection) -> Loaded:
@@ -81,31 +122,54 @@ async def load(collection: Collection) -> Loaded:
     embedder = make_embedder(settings)
     max_tokens = settings.table("chunking", ChunkingSettings).max_tokens
     index = ChunkIndex(embedder.dimensions, settings.table("ranking", RankingSettings))
-    owners: list[str] = []
-    for start in range(0, len(collection.documents), BATCH):
-        batch = collection.documents[start : start + BATCH]
-        sources = [Source(document["text"], is_markdown=True) for document in batch]
-        ids, titles, headings, texts = [], [], [], []
+    loaded = Loaded(Retriever(index), embedder, [], [])
+    every = loadable(collection)
+    for start in range(0, len(every), BATCH):
+        batch = every[start : start + BATCH]
+        sources = [Source(document.text, is_markdown=True) for document in batch]
+        ids, titles, headings, texts, surroundings = [], [], [], [], []
         found = split(sources, max_tokens=max_tokens, count=embedder.count_tokens)
         for source, chunk in chain.from_iterable(found):
             document = batch[source]
-            owners.append(document["id"])
-            ids.append(len(owners))
-            titles.append(document["title"])
+            loaded.documents.append(document.between(chunk.start, chunk.end))
+            loaded.characters.append(chunk.end - chunk.start)
+            ids.append(len(loaded.documents))
+            titles.append(document.title)
             headings.append(chunk.heading)
-            texts.append(document["text"][chunk.start : chunk.end])
-        embeddings = await embedder.embed_documents(texts, titles)
-        checkpoint = Checkpoint(len(owners))
-        index.apply(Changes(checkpoint, ids, titles, headings, texts, embeddings, []))
-    return Loaded(Retriever(index), embedder, owners)
+            texts.append(document.text[chunk.start : chunk.end])
+            surroundings.append(chunk.surroundings)
+        names = [context(title, "", around) for title, around in zip(titles, surroundings, strict=True)]
+        embeddings = await embedder.embed_documents(texts, names)
+        checkpoint = Checkpoint(len(loaded.documents))
+        index.apply(Changes(checkpoint, ids, titles, headings, texts, surroundings, embeddings, []))
+    return loaded
+
+
+async def found_chunks(loaded: Loaded, query: str, top_k: int) -> list[int]:
+    """The first hits as places in `loaded`, best first."""
+    vector = await loaded.embedder.embed_query(query, loaded.retriever.word_weights)
+    scale = loaded.embedder.scale
+    hits = loaded.retriever.search(parse(query), vector, None, set(), top_k, scale)
+    return [hit.chunk_id - 1 for hit in hits]
 
 
 async def found_documents(loaded: Loaded, query: str) -> list[str]:
     """The documents of the first TOP_K hits, best first, each once."""
-    vector = await loaded.embedder.embed_query(query, loaded.retriever.word_weights)
-    scale = loaded.embedder.scale
-    hits = loaded.retriever.search(parse(query), vector, None, set(), TOP_K, scale)
-    return list(dict.fromkeys(loaded.documents[hit.chunk_id - 1] for hit in hits))
+    found = await found_chunks(loaded, query, TOP_K)
+    return list(dict.fromkeys(chain.from_iterable(loaded.documents[place] for place in found)))
+
+
+async def read_share(loaded: Loaded, query: str, judged: dict[str, float]) -> float:
+    """The share of the relevant documents that are within the first READ characters of the hits."""
+    read: set[str] = set()
+    room = READ
+    for place in await found_chunks(loaded, query, MANY):
+        room -= loaded.characters[place]
+        if room < 0:
+            break
+        read.update(loaded.documents[place])
+    relevant = [document for document, relevance in judged.items() if relevance > 0]
+    return sum(document in read for document in relevant) / max(1, len(relevant))
 
 
 def ndcg(found: list[str], judged: dict[str, float]) -> float:
@@ -129,11 +193,19 @@ async def measure(name: str) -> list[str]:
         for query, judged in collection.judged.items()
     ]
     done = time.perf_counter()
+    read = "–"
+    if collection.is_of_turns:
+        shares = [
+            await read_share(loaded, collection.queries[query], judged)
+            for query, judged in collection.judged.items()
+        ]
+        read = f"{sum(shares) / len(shares):.3f}"
     return [
         name,
         f"{len(collection.documents):,} / {len(loaded.documents):,} / {len(values):,}",
         f"{sum(values) / len(values):.3f}",
         f"{RECIPE[name]:.3f}" if name in RECIPE else "–",
+        read,
         f"{len(loaded.documents) / (ready - began):,.0f}",
         f"{(done - ready) / len(values) * 1e3:.2f}",
     ]
@@ -146,7 +218,15 @@ def run(names: Iterable[str] = RECIPE) -> None:
         return
     table(
         "nDCG@10, the first 10 hits as documents",
-        ["collection", "documents / chunks / queries", "nDCG@10", "recipe", "chunks/s in", "ms a query"],
+        [
+            "collection",
+            "documents / chunks / queries",
+            "nDCG@10",
+            "recipe",
+            f"in {READ:,} characters",
+            "chunks/s in",
+            "ms a query",
+        ],
         [asyncio.run(measure(name)) for name in present],
     )
 

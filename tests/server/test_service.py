@@ -124,6 +124,56 @@ async def test_a_row_of_a_long_table_is_found_by_its_column_and_shown_with_the_h
         assert (await memory.verify(_nothing)).ok
 
 
+CALM = "and that is all that I know of it for now, but one of the others may know a little more"
+
+
+def talk(thing: str) -> str:
+    """A conversation, each turn of which is too long to share a chunk."""
+    said = (
+        "Anna: I only found two broken lanterns",
+        f"Ben: And where did we leave the {thing} last year?\nIt had a red roof",
+        "Anna: In the barn, I put it there myself",
+        "Ben: Then Clara took it home to mend it",
+        "Anna: My uncle is coming on Friday",
+    )
+    turns = (f"03/05/2024, 10:4{minute} - {words}, {CALM}.\n" for minute, words in enumerate(said))
+    return f"# What we lost\n\n{''.join(turns)}"
+
+
+async def test_a_turn_of_a_conversation_is_found_by_its_neighbours_and_shown_alone(tmp_path: Path) -> None:
+    async with service_for(tmp_path) as memory:
+        ids = {
+            thing: (await put(memory, talk(thing), uri=f"file:///{thing}.txt")) for thing in ("kayak", "tent")
+        }
+        assert {injected.chunks for injected in ids.values()} == {5}
+        for _ in range(2):
+            for thing, injected in ids.items():
+                hits = (await memory.query(f"Has Clara taken the {thing} home?", 3)).hits[:2]
+                assert {hit.document_id for hit in hits} == {injected.document_id}
+                [hit] = [hit for hit in hits if "Clara" in hit.text]
+                assert thing not in hit.text
+                assert (hit.text, hit.context) == (f"{talk(thing).splitlines()[6]}\n", "")
+                assert (hit.start_line, hit.end_line) == (7, 7)
+                assert (await memory.document(injected.document_id))[1] == talk(thing)
+            await memory.reembed(_nothing)
+        assert (await memory.verify(_nothing)).ok
+
+
+async def test_turns_keep_their_neighbours_over_an_undo_and_a_restart(tmp_path: Path) -> None:
+    async def found(memory: MemoryService) -> list[int]:
+        return [hit.start_line for hit in (await memory.query("Clara kayak", 8)).hits]
+
+    async with service_for(tmp_path) as memory:
+        await put(memory, talk("kayak"), uri="file:///kayak.txt")
+        before = await found(memory)
+        await put(memory, "# Clara\n\nClara has no kayak.\n", uri="file:///kayak.txt")
+        assert await found(memory) != before
+        await memory.undo(ORIGIN)
+        assert await found(memory) == before
+    async with service_for(tmp_path) as memory:
+        assert await found(memory) == before
+
+
 async def _nothing(*_: object) -> None:
     """Reports no progress."""
 
@@ -135,11 +185,13 @@ async def test_a_memory_from_before_tables_repeated_their_header_opens_and_chang
         await put(memory, LAMPS, uri="file:///lamps.csv")
     with closing(sqlite3.connect(tmp_path / "memory.db", isolation_level=None)) as old:
         old.execute("ALTER TABLE chunks DROP COLUMN context")
+        old.execute("ALTER TABLE chunks DROP COLUMN surroundings")
         old.execute("DROP INDEX journal_groups")
         old.execute("ALTER TABLE journal DROP COLUMN write_group")
         old.execute("ALTER TABLE documents DROP COLUMN stamp")
         old.execute("DROP TABLE ingestions")
         old.execute("DROP TABLE sources")
+        old.execute("DROP INDEX journal_uris")
         old.execute("PRAGMA user_version = 2")
     async with service_for(tmp_path) as memory:
         assert {hit.context for hit in (await memory.query("lamp250", 3)).hits} == {""}

@@ -41,6 +41,7 @@ class Block(Struct, frozen=True, gc=False):
     is_heading: bool = False
     is_code: bool = False  # or a table: it is cut between lines
     header: tuple[int, int] = (0, 0)  # where the header of the table is that it is a part of, if it has one
+    nearby: tuple[tuple[int, int], ...] = ()  # ranges whose words help to find it
 
 
 def paragraphs(text: str) -> Iterator[Block]:

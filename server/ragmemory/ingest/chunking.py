@@ -16,6 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ragmemory.ingest.blocks import Block, csv_blocks, markdown_blocks, paragraphs
+from ragmemory.ingest.conversations import in_turns
 from ragmemory.types import Chunk
 
 TokenCounter = Callable[[list[str]], list[int]]
@@ -48,17 +49,22 @@ class ChunkingSettings(Struct, frozen=True):
 
 
 class Source(Struct, frozen=True):
-    """A text, and whether it is read as Markdown, as one table, or as paragraphs."""
+    """A text, and whether it is read as Markdown, as one table, or as paragraphs.
+
+    Only prose can be a conversation: not code, settings or a log.
+    """
 
     text: str
     is_markdown: bool
     is_csv: bool = False
+    is_prose: bool = True
 
     def blocks(self) -> Iterator[Block]:
         """Its blocks, in order."""
         if self.is_csv:
             return csv_blocks(self.text)
-        return markdown_blocks(self.text) if self.is_markdown else paragraphs(self.text)
+        blocks = markdown_blocks(self.text) if self.is_markdown else paragraphs(self.text)
+        return in_turns(self.text, blocks) if self.is_prose else blocks
 
 
 class LineNumbers:
@@ -279,7 +285,8 @@ def is_cut_in_a_word(packet: list[Piece]) -> bool:
 def chunk_of(group: list[Piece]) -> Chunk:
     """The chunk of a packet; its lines are those of the text without surrounding white space.
 
-    If it begins inside a table, the table's header is its context.
+    If it begins inside a table, the table's header is its context. The surroundings are those of
+    its first block.
     """
     text, lines = group[0].run.text, group[0].run.lines
     start, end = group[0].start, group[-1].end
@@ -290,4 +297,6 @@ def chunk_of(group: list[Piece]) -> Chunk:
         first, last = start, end
     header_start, header_end = group[0].block.header
     context = text[header_start:header_end] if start >= header_end else ""
-    return Chunk(start, end, lines.at(first), lines.at(last - 1), group[-1].block.heading, context)
+    surroundings = "\n".join(text[start:end].strip() for start, end in group[0].block.nearby)
+    heading = group[-1].block.heading
+    return Chunk(start, end, lines.at(first), lines.at(last - 1), heading, context, surroundings)

@@ -93,6 +93,11 @@ def is_markdown(uri: str) -> bool:
     return _extension(uri) not in _PLAIN
 
 
+def is_prose(uri: str) -> bool:
+    """Whether a document may be written for people, by its extension; code, data and logs are not."""
+    return is_markdown(uri) or _extension(uri) in ("txt", "text")
+
+
 def is_csv(uri: str) -> bool:
     """Whether a document is a table of comma- or tab-separated values."""
     return _extension(uri) in ("csv", "tsv")

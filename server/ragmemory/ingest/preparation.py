@@ -13,7 +13,7 @@ from ragconfig.text_rules import passage_names
 from ragmemory.embedders import Embedder
 from ragmemory.errors import EmbedderMismatch, RagMemoryError, TextRefused
 from ragmemory.ingest.chunking import Source, split
-from ragmemory.ingest.documents import is_csv, is_markdown
+from ragmemory.ingest.documents import is_csv, is_markdown, is_prose
 from ragmemory.ingest.write_queue import LONG, Prepared
 from ragmemory.stores.sqlite import Store
 from ragmemory.stores.writing import PAGE, difference
@@ -159,7 +159,7 @@ class Preparation:
     async def _embed(self, chunks: Sequence[tuple[Write, Chunk]]) -> list[Embedding]:
         return await self._embedder.embed_documents(
             [chunk.context + write.document.text[chunk.start : chunk.end] for write, chunk in chunks],
-            [context(write.document.title, chunk.heading) for write, chunk in chunks],
+            [context(write.document.title, chunk.heading, chunk.surroundings) for write, chunk in chunks],
         )
 
     async def _longest_chunk(self) -> int:
@@ -173,10 +173,12 @@ class Preparation:
 
     def _split(self, writes: Sequence[Write], max_tokens: int) -> Iterator[list[tuple[int, Chunk]]]:
         documents = [write.document for write in writes]
-        sources = (Source(one.text, is_markdown(one.uri), is_csv(one.uri)) for one in documents)
+        sources = (
+            Source(one.text, is_markdown(one.uri), is_csv(one.uri), is_prose(one.uri)) for one in documents
+        )
         return split(sources, max_tokens=max_tokens, count=self._embedder.count_tokens)
 
 
-def context(title: str, heading: str) -> str:
-    """Title and headings above a chunk, which are embedded with it."""
-    return " ".join(passage_names(title, heading))
+def context(title: str, heading: str, surroundings: str) -> str:
+    """What is embedded with a chunk: the title, the headings above it, and its surroundings."""
+    return " ".join([*passage_names(title, heading), surroundings]).rstrip()

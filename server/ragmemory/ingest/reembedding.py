@@ -28,7 +28,9 @@ async def reembed(store: Store, embedder: Embedder, on_progress: OnProgress) -> 
     while chunks is None:
         page = await store.changes_since(checkpoint, _PAGE)
         if page.chunk_ids:
-            titles = [context(*above) for above in zip(page.titles, page.headings, strict=True)]
+            titles = [
+                context(*above) for above in zip(page.titles, page.headings, page.surroundings, strict=True)
+            ]
             embeddings = await embedder.embed_documents(page.texts, titles)
             await store.collect_embeddings(page.chunk_ids, embeddings)
             done += len(page.chunk_ids)

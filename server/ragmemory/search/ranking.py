@@ -29,6 +29,7 @@ class RankingSettings(Struct, frozen=True):
     k1: float
     b: float
     title_weight: float
+    surroundings_weight: float
     pair_weight: float
     duplicate_overlap: float
 

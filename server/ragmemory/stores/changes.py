@@ -32,7 +32,7 @@ async def since(connection: aiosqlite.Connection, checkpoint: Checkpoint, limit:
     rows = list(
         await connection.execute_fetchall(
             # Searched and embedded with its context.
-            "SELECT chunk_id, title, heading, context || text, vector"
+            "SELECT chunk_id, title, heading, context || text, surroundings, vector"
             " FROM chunks JOIN documents ON number = document LEFT JOIN embeddings USING(chunk_id)"
             " WHERE chunk_id > ? AND chunk_id <= ? AND (hidden = 0 OR vector IS NOT NULL)"
             " ORDER BY chunk_id LIMIT ?",
@@ -59,6 +59,7 @@ async def since(connection: aiosqlite.Connection, checkpoint: Checkpoint, limit:
         titles=[row[1] for row in rows],
         headings=[row[2] for row in rows],
         texts=[row[3] for row in rows],
-        embeddings=[row[4] if len(row[4] or b"") == len(no_embedding) else no_embedding for row in rows],
+        surroundings=[row[4] for row in rows],
+        embeddings=[row[5] if len(row[5] or b"") == len(no_embedding) else no_embedding for row in rows],
         removed=[row[1] for row in removals],
     )

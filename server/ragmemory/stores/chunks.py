@@ -40,7 +40,7 @@ async def insert(connection: aiosqlite.Connection, parts: Sequence[DocumentChunk
             for chunk_id, chunk in enumerate(part.chunks, first):
                 text = part.document.text[chunk.start : chunk.end]
                 lines = chunk.start_line, chunk.end_line
-                yield chunk_id, part.number, chunk.heading, *lines, text, chunk.context
+                yield chunk_id, part.number, chunk.heading, *lines, text, chunk.context, chunk.surroundings
 
     def fulltext_rows() -> Iterator[tuple[object, ...]]:
         for first, part in zip(firsts, parts, strict=False):
@@ -50,8 +50,8 @@ async def insert(connection: aiosqlite.Connection, parts: Sequence[DocumentChunk
 
     embeddings = (embedding for part in parts for embedding in part.embeddings)
     await connection.executemany(
-        "INSERT INTO chunks(chunk_id, document, heading, start_line, end_line, text, context)"
-        " VALUES(?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO chunks(chunk_id, document, heading, start_line, end_line, text, context, surroundings)"
+        " VALUES(?, ?, ?, ?, ?, ?, ?, ?)",
         chunk_rows(),
     )
     await connection.executemany(

@@ -138,6 +138,9 @@ _SOURCES = (
 # The writes to one document: its versions, and whether a write is its last.
 _VERSIONS = ("CREATE INDEX journal_uris ON journal(uri) WHERE undone = 0 AND action <> 'restored'",)
 
+# See `Chunk.surroundings`. Chunks of earlier releases have none until their document changes.
+_SURROUNDINGS = ("ALTER TABLE chunks ADD COLUMN surroundings TEXT NOT NULL DEFAULT ''",)
+
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _FIRST,
     _HIDDEN,
@@ -146,4 +149,5 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _INGESTIONS,
     _SOURCES,
     _VERSIONS,
+    _SURROUNDINGS,
 )

@@ -45,6 +45,7 @@ class Notes:
                 names,
                 [""] * len(ids),
                 list(texts),
+                [""] * len(ids),
                 list(embeddings),
                 gone,
             )

@@ -109,10 +109,13 @@ class ChunkIndex:
         if self._lexicon.is_full:
             self._lexicon = Lexicon()
         names = [" ".join(above) for above in zip(changes.titles, changes.headings, strict=True)]
-        texts, titles = self._lexicon.analyse(changes.texts), self._lexicon.analyse(names)
+        # The last one numbers its words last, and so has the names of all.
+        texts, *others = map(self._lexicon.analyse, (changes.texts, names, changes.surroundings))
+        weights = (self.settings.title_weight, self.settings.surroundings_weight)
         ids = (after, upto, changes.chunk_ids)
-        weight = self.settings.title_weight
-        return Segment.build(ids, changes.embeddings, (texts, titles), weight, self.dimensions)
+        return Segment.build(
+            ids, changes.embeddings, texts, list(zip(others, weights, strict=True)), self.dimensions
+        )
 
     # Replace segments
 

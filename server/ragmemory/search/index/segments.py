@@ -55,24 +55,24 @@ class Segment:
         cls,
         ids: tuple[int, int, Sequence[int]],
         embeddings: Sequence[bytes],
-        analysed: tuple[Analysed, Analysed],
-        title_weight: float,
+        texts: Analysed,
+        others: Sequence[tuple[Analysed, float]],
         dimensions: int,
     ) -> Segment:
         """A segment in memory.
 
-        `ids` are `after`, `upto` and the chunk ids; `embeddings` are little-endian float16; `analysed` are
-        the texts and the titles. An occurrence in a title counts `title_weight` times.
+        `ids` are `after`, `upto` and the chunk ids; `embeddings` are little-endian float16; `others` are
+        the titles and the surroundings, analysed in this order after the texts, and how many times an
+        occurrence in them counts.
         """
         import numpy as np
 
         after, upto, chunk_ids = ids
-        texts, titles = analysed
         vectors = np.frombuffer(b"".join(embeddings), "<f2").reshape(len(chunk_ids), dimensions)
         # A damaged vector must not affect the scores of others.
         vectors = np.where(np.isfinite(vectors), vectors, np.float16(0))
         full = vectors.astype(np.float32)
-        terms, weights = weighted(texts.terms, titles.terms, title_weight)
+        terms, weights = weighted([(texts.terms, 1.0), *((other.terms, weight) for other, weight in others)])
         lengths = np.bincount(terms.owners, weights, len(chunk_ids)).astype(np.float32)
         sizes = np.bincount(texts.stems.owners, minlength=len(chunk_ids))
         return cls(
@@ -138,17 +138,20 @@ class Segment:
         return cls.open(path)
 
 
-def weighted(texts: Terms, titles: Terms, title_weight: float) -> tuple[Terms, NDArray[np.float32]]:
-    """The terms of each text and of its title, and the weight of each occurrence."""
+def weighted(fields: Sequence[tuple[Terms, float]]) -> tuple[Terms, NDArray[np.float32]]:
+    """The terms of all fields of each text, and the weight of each occurrence.
+
+    The fields were numbered in this order: the last one has the names of all.
+    """
     import numpy as np
 
-    both = texts._replace(
-        names=titles.names,
-        numbers=np.concatenate([texts.numbers, titles.numbers]),
-        owners=np.concatenate([texts.owners, titles.owners]),
+    terms, weights = zip(*fields, strict=True)
+    every = terms[-1]._replace(
+        numbers=np.concatenate([field.numbers for field in terms]),
+        owners=np.concatenate([field.owners for field in terms]),
     )
-    sizes = [len(texts.numbers), len(titles.numbers)]
-    return both, np.repeat(np.array([1, title_weight], np.float32), sizes)
+    sizes = [len(field.numbers) for field in terms]
+    return every, np.repeat(np.array(weights, np.float32), sizes)
 
 
 def _merged(

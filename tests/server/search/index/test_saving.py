@@ -29,7 +29,8 @@ def changes(after: int, upto: int, *removed: int, removal: int = 0) -> Changes:
     ids = list(range(after + 1, upto + 1))
     texts = [f"word{number} common" for number in ids]
     none = [""] * len(ids)
-    return Changes(Checkpoint(upto, removal), ids, none, none, texts, [b"\0" * 16] * len(ids), list(removed))
+    embeddings = [b"\0" * 16] * len(ids)
+    return Changes(Checkpoint(upto, removal), ids, none, none, texts, none, embeddings, list(removed))
 
 
 def grown(index: ChunkIndex, upto: int, *removed: int, removal: int = 0) -> ChunkIndex:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ragmemory.search.index.bigrams import SequenceIndex, WordSequences
 from ragmemory.search.index.bm25 import BM25Index
 from ragmemory.search.index.columns import Column
-from ragmemory.search.index.lexicon import Analysed, Lexicon, Terms
+from ragmemory.search.index.lexicon import Analysed, Lexicon
 from ragmemory.search.index.postings import frequencies_of, rows_of
 from ragmemory.search.index.rows import Rows
 from ragmemory.search.index.scores import BLOCK, DenseScores
@@ -40,18 +40,13 @@ def analysed(*texts: list[str]) -> Analysed:
     return LEXICON.analyse([" ".join(text) for text in texts])
 
 
-def no_titles(texts: Analysed) -> Analysed:
-    empty = Terms(texts.terms.names, NONE, NONE, texts.terms.texts)
-    return Analysed(empty, empty)
-
-
 def segment(first_id: int, texts: list[list[str]], vectors: NDArray[np.float32] | None = None) -> Segment:
     """Of chunks with neighbouring ids."""
     if vectors is None:
         vectors = np.zeros((len(texts), 8), np.float32)
     ids = (first_id - 1, first_id - 1 + len(texts), range(first_id, first_id + len(texts)))
     found = analysed(*texts)
-    return Segment.build(ids, as_bytes(vectors), (found, no_titles(found)), 1.0, vectors.shape[1])
+    return Segment.build(ids, as_bytes(vectors), found, [], vectors.shape[1])
 
 
 def segments_of(texts: list[list[str]], batch: int = 3) -> list[Segment]:
@@ -129,19 +124,20 @@ def test_coverage_is_the_share_of_the_question_that_a_text_holds() -> None:
     assert none == 0
 
 
-def test_words_of_one_stem_are_one_term_and_a_title_counts_as_often_as_its_weight() -> None:
+def test_words_of_one_stem_are_one_term_and_other_fields_count_as_often_as_their_weights() -> None:
     lexicon = Lexicon()
-    texts, titles = lexicon.analyse(["run running fox", ""]), lexicon.analyse(["runs", "fox"])
-    built = Segment.build((0, 2, [1, 2]), as_bytes(unit_rows(2)), (texts, titles), 3, 8)
+    texts = lexicon.analyse(["run running fox", ""])
+    others = [(lexicon.analyse(["runs", "fox"]), 3.0), (lexicon.analyse(["", "fox dog"]), 0.5)]
+    built = Segment.build((0, 2, [1, 2]), as_bytes(unit_rows(2)), texts, others, 8)
     run, fox = built.postings.of("run"), built.postings.of("fox")
     assert (rows_of(run).tolist(), frequencies_of(run).tolist()) == ([0], [5])
-    assert (rows_of(fox).tolist(), frequencies_of(fox).tolist()) == ([0, 1], [1, 3])
-    assert built.lengths.all.tolist() == [6, 3]
+    assert (rows_of(fox).tolist(), frequencies_of(fox).tolist()) == ([0, 1], [1, 3.5])
+    assert built.lengths.all.tolist() == [6, 4]
 
 
 def test_a_text_without_spaces_is_counted_by_its_characters_and_pairs_beside_others() -> None:
     found = Lexicon().analyse(["黑豹队 a", "a"])
-    built = Segment.build((0, 2, [1, 2]), as_bytes(unit_rows(2)), (found, no_titles(found)), 1, 8)
+    built = Segment.build((0, 2, [1, 2]), as_bytes(unit_rows(2)), found, [], 8)
     assert [len(built.postings.of(term)) for term in ("黑", "黑豹", "黑豹队", "a")] == [1, 1, 0, 2]
     assert np.bincount(found.stems.owners).tolist() == [2, 1]
 

@@ -1,0 +1,144 @@
+"""Conversations are recognised by their turns, which become chunks with the words of their neighbours."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ragmemory.ingest.chunking import Source, split
+from ragmemory.types import Chunk
+
+CALM = "and so it stays as quiet as it ever was around the lake in all of these long and slow weeks of summer"
+
+
+def cut(text: str, max_tokens: int = 60, *, is_markdown: bool = True, is_prose: bool = True) -> list[Chunk]:
+    sources = [Source(text, is_markdown, is_prose=is_prose)]
+    groups = split(sources, max_tokens=max_tokens, count=lambda texts: [len(one.split()) for one in texts])
+    return [chunk for group in groups for _, chunk in group]
+
+
+def texts(text: str, chunks: list[Chunk]) -> list[str]:
+    return [text[chunk.start : chunk.end] for chunk in chunks]
+
+
+def talk(*labels: str) -> str:
+    """A conversation of six turns by two speakers."""
+    said = ("Is it calm?", "Very.", "Who rows?", "The boat is Ida's.", "Then ask her!", "She rows.")
+    return "".join(f"{labels[number % len(labels)]} {words} {CALM}.\n" for number, words in enumerate(said))
+
+
+CONVERSATIONS = {
+    "plain": talk("Anna:", "Ben:"),
+    "bold with a time": talk("**Anna** (10:42):", "**Ben** (10:43):"),
+    "bold": talk("**You:**", "**Helper:**"),
+    "bold, the colon outside": talk("**Anna**:", "**Ben**:"),
+    "date and time in brackets": talk("[2024-05-03 10:42] Anna:", "[2024-05-03 10:43] Dr. Ben Okoro:"),
+    "WhatsApp on Android": talk("03/05/2024, 10:42 - Anna:", "03/05/2024, 10:43 - +49 170 1234567:"),
+    "WhatsApp in the USA": talk("5/3/24, 9:42\u202fPM - Anna:", "5/3/24, 9:43\u202fPM - Ben:"),
+    "WhatsApp on iOS": talk("\u200e[03.05.24, 10:42:13] Anna:", "[03.05.24, 10:43:59] ~ Ben:"),
+    "time only": talk("10:42 Anna:", "10:43 Ben:"),
+    "time after the name": talk("Anna (10:42):", "Ben (10:43):"),
+    "Chinese": talk("[2024-05-03 10:42] 安娜:", "[2024-05-03 10:43] 本:"),
+}
+
+
+@pytest.mark.parametrize("text", CONVERSATIONS.values(), ids=CONVERSATIONS)
+@pytest.mark.parametrize("is_markdown", [True, False], ids=["Markdown", "plain text"])
+def test_each_turn_is_a_chunk_that_has_the_two_turns_around_it(text: str, is_markdown: bool) -> None:
+    lines = text.splitlines(keepends=True)
+    chunks = cut(text, is_markdown=is_markdown)
+    assert texts(text, chunks) == lines
+    assert chunks[3].surroundings.splitlines() == "".join([*lines[1:3], *lines[4:6]]).splitlines()
+    assert chunks[0].surroundings.splitlines() == "".join(lines[1:3]).splitlines()
+    assert {chunk.context for chunk in chunks} == {""}
+
+
+ENTRY = "a rather long line about nothing that matters to any of the readers of this"
+OTHERS = {
+    "settings": "".join(f"Key{number}: value {number}\n" for number in range(40)),
+    "records": "".join(f"Name: Lamp {number}\nPrice: {number}\n\n" for number in range(20)),
+    "records of sentences": "".join(
+        f"Name: A lamp.\nUse: Is it light? {number}.\nCare: Dust it.\n\n" for number in range(20)
+    ),
+    "questions and answers": "".join(f"Q: Is {number} odd?\nA: It is not.\n\n" for number in range(20)),
+    "a log": "".join(
+        f"[2024-05-03 10:42:{n}] {'INFO' if n % 2 else 'ERROR'}: {ENTRY}\n" for n in range(10, 50)
+    ),
+    "a glossary": "".join(f"Term{number}: Is it a word? It is.\n" for number in range(40)),
+    "remarks in prose": "".join(f"{ENTRY}.\n\nNote: take care. Why?\n\n{ENTRY}.\n\n" for _ in range(20)),
+    "one speaker": "".join(f"Anna: Am I alone? I am, {number} times.\n" for number in range(40)),
+    "examples": "**Input:** 3 4\n**Output:** 7\n\n" * 20,
+    "three turns": "Anna: Is it calm?\nBen: It is.\nAnna: Good.\n",
+    "names in a protocol": f"Anna: {ENTRY}.\n{ENTRY}.\n{ENTRY}.\nBen: {ENTRY}?\n{ENTRY}.\n{ENTRY}.\n" * 10,
+}
+
+
+@pytest.mark.parametrize("text", OTHERS.values(), ids=OTHERS)
+def test_what_only_looks_like_a_conversation_is_none(text: str) -> None:
+    assert {chunk.surroundings for chunk in cut(text)} == {""}
+
+
+def test_code_and_logs_are_never_conversations() -> None:
+    text = CONVERSATIONS["time only"]
+    assert {chunk.surroundings for chunk in cut(text, is_markdown=False, is_prose=False)} == {""}
+
+
+def test_short_turns_share_a_chunk() -> None:
+    text = "".join(f"10:{number} {'Anna' if number % 2 else 'Ben'}: ok\n" for number in range(10, 60))
+    chunks = cut(text)
+    assert len(chunks) == 4
+    assert "".join(texts(text, chunks)) == text
+    assert all(one.endswith("ok\n") for one in texts(text, chunks))
+    assert len(chunks[1].surroundings.splitlines()) == 4
+
+
+def test_the_title_and_the_date_above_the_first_turn_help_to_find_every_turn() -> None:
+    text = f"# The lake\n\nOn 3 May, in Hollow\n\n{CONVERSATIONS['plain']}"
+    chunks = cut(text)
+    assert texts(text, chunks)[0].startswith("# The lake\n\nOn 3 May")
+    assert "On 3 May" not in chunks[0].surroundings
+    assert all("On 3 May, in Hollow" in chunk.surroundings for chunk in chunks[1:])
+    assert {chunk.heading for chunk in chunks} == {"The lake"}
+
+
+def test_the_heading_of_a_day_belongs_to_the_turn_below_it() -> None:
+    turns = CONVERSATIONS["bold"].splitlines(keepends=True)
+    text = "".join([*turns[:3], "\n## 4 May\n\n", *turns[3:]])
+    chunks = cut(text)
+    assert texts(text, chunks)[3] == f"## 4 May\n\n{turns[3]}"
+    assert [chunk.heading for chunk in chunks] == ["", "", "", "4 May", "4 May", "4 May"]
+
+
+def test_a_long_turn_is_cut_and_each_part_has_the_turns_around_it() -> None:
+    turns = CONVERSATIONS["time only"].splitlines(keepends=True)
+    turns[2] = f"10:42 Anna: {'The boat is red. ' * 60}\n"
+    text = "".join(turns)
+    parts = [chunk for chunk in cut(text) if "boat is red" in text[chunk.start : chunk.end]]
+    assert len(parts) > 3
+    assert {chunk.surroundings.splitlines()[0] for chunk in parts} == {turns[0].strip()}
+
+
+def test_the_surroundings_are_short_however_long_the_turns_are() -> None:
+    text = "".join(f"10:42 {name}: {'word ' * 5_000}\n" for name in ("Anna", "Ben", "Anna", "Ben", "Anna"))
+    assert max(len(chunk.surroundings) for chunk in cut(text)) < 1_300
+
+
+LINES = st.sampled_from(
+    ("Anna: Is it?", "Ben: It is.", "10:42 Ida: yes", "# Day", "", "more of it", "```", "| a | b |", "- item")
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(LINES, max_size=40), st.sampled_from(("\n", "\r\n", "\n\n")), st.integers(3, 60))
+def test_the_text_is_still_the_texts_of_its_chunks(lines: list[str], end: str, max_tokens: int) -> None:
+    text = "".join(
+        f"{line}{end}" for line in ["10:41 Anna: a", "10:42 Ben: b", *lines, "10:43 Anna: c", "9:44 Ben: d"]
+    )
+    chunks = cut(text, max_tokens)
+    assert "".join(texts(text, chunks)) == text
+    assert [(one.end, one.end_line <= two.start_line) for one, two in pairwise(chunks)] == [
+        (two.start, True) for two in chunks[1:]
+    ]
