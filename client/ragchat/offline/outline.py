@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import groupby, pairwise
 
 from ragchat.offline.structure import Kind, Unit, units
 from ragchat.offline.words import index_terms
@@ -91,10 +91,18 @@ def section(document: str, uri: str, name: str) -> Entry | None:
     return Entry(entry.heading, entry.level, entry.path, entry.start, end, entry.unit)
 
 
-def only_in(document: str, other: str, uri: str) -> list[Unit]:
-    """What the first of two documents says and the other does not, in the same words."""
+def only_in(document: str, other: str, uri: str) -> list[Sequence[Unit]]:
+    """What the first of two documents says and the other does not, in the same words.
+
+    Neighbouring units of one block are together.
+    """
     said = {_plain(unit) for unit in units(other, uri)}
-    return [unit for unit in units(document, uri) if unit.kind is not Kind.LABEL and _plain(unit) not in said]
+
+    def place(unit: Unit) -> tuple[int, bool]:
+        return unit.block, unit.kind is not Kind.LABEL and _plain(unit) not in said
+
+    runs = groupby(units(document, uri), key=place)
+    return [list(run) for (_, is_only_here), run in runs if is_only_here]
 
 
 def _plain(unit: Unit) -> str:

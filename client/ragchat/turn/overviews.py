@@ -231,10 +231,12 @@ async def _differences(
         changed = only_in(one.text, other.text, one.uri)
         chunks = await _chunks(one, memory)
         parts.append(f"**{one.title}**")
-        for unit in changed[:MOST_DIFFERENCES]:
-            passage = _passage(one, Entry("", 1, "", unit.start, unit.end, unit), chunks)
-            places.append(Place(passage, unit.text))
-            window = Window(passage, [replace(unit, start=0)], 0, 0)
+        for run in changed[:MOST_DIFFERENCES]:
+            start, end = run[0].start, run[-1].end
+            passage = _passage(one, Entry("", 1, "", start, end, run[0]), chunks)
+            own = [replace(unit, start=unit.start - start) for unit in run]
+            window = Window(passage, own, 0, len(own) - 1)
+            places.append(Place(passage, window.text))
             parts.append(markdown_of(window, len(places), window.terms))
         if not changed:
             parts.append("It says nothing that the other does not say.")

@@ -91,6 +91,20 @@ async def test_two_documents_are_compared_by_what_only_one_of_them_says(memory: 
     ]
 
 
+async def test_neighbouring_differences_are_one_quotation(memory: MemoryClient) -> None:
+    await memory.inject("# Kite 1\n\nIt has two lines. It is blue.\n", {"uri": "file:///kite-1.md"})
+    await memory.inject(
+        "# Kite 2\n\nIt has four lines. It is red.\n\nIt folds.\n", {"uri": "file:///kite-2.md"}
+    )
+    answer = await ask("Compare kite-1 and kite-2", memory)
+    assert [found.quote for found in answer.citations] == [
+        "It has two lines. It is blue.",
+        "It has four lines. It is red.",
+        "It folds.",
+    ]
+    assert all(found.verified for found in answer.citations)
+
+
 async def test_two_documents_are_compared_by_a_topic(memory: MemoryClient) -> None:
     answer = await ask("What changed in the wood between hut-2021 and hut-2023?", memory)
     assert answer.grounded
