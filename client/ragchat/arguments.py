@@ -104,6 +104,14 @@ DOCUMENT = _argument("document", help="its URI, its id or the path of its file")
 SESSION = _argument("session_id", metavar="ID", help="the session's id or the beginning of it")
 # Of a write in the journal, and of the version of a document that it made.
 NUMBER = _within(1, 2**63 - 1)
+LAST = 0
+
+
+def _write(text: str) -> int:
+    """The number of a write; LAST for "last"."""
+    return LAST if text.lower() == "last" else NUMBER(text)
+
+
 MODEL_CHOICE = (
     _argument("--model", metavar="M", type=_text, default=None, help="the language model to ask"),
     _argument("--offline", action="store_true", default=False, help="answer without a language model"),
@@ -249,7 +257,34 @@ COMMANDS = (
             ),
         ),
     ),
-    Command("memory undo", "memory:undo", "undo the last change of memory, such as a whole load"),
+    Command(
+        "memory undo",
+        "history:undo",
+        "undo the last change of memory, such as a whole load, or some writes",
+        (
+            _argument(
+                "writes",
+                nargs="*",
+                type=_write,
+                metavar="LAST|ID",
+                help="the numbers of writes in `memory log` (default: last)",
+            ),
+            _argument(
+                "--origin",
+                metavar="NAME",
+                type=_text,
+                default=None,
+                help="all writes of this client or session",
+            ),
+            _argument(
+                "--since",
+                metavar="TIME",
+                type=_text,
+                default=None,
+                help="all writes since then: ISO 8601, or a time ago such as 10m, 2h or 3d",
+            ),
+        ),
+    ),
     Command("memory stats", "memory:stats", "print the size of memory and its embedder"),
     Command("memory reembed", "memory:reembed", "embed all documents again, after a change of the embedder"),
     Command("memory verify", "memory:verify", "check the memory file for damage"),
@@ -396,6 +431,11 @@ def usage_error(arguments: argparse.Namespace) -> str:
         return "--in chooses documents of memory: it cannot be combined with -f"
     if arguments.target == "inject:inject" and arguments.uri and "-" not in arguments.paths:
         return "--uri is the URI of the document from stdin: it needs the path -"
+    if arguments.target == "history:undo" and arguments.writes:
+        if arguments.origin or arguments.since:
+            return "--origin and --since choose the writes: they cannot be combined with numbers"
+        if LAST in arguments.writes and len(arguments.writes) > 1:
+            return "last cannot be combined with numbers"
     if arguments.target == "memory:ls" and arguments.uri and arguments.documents:
         return "--uri and the names of documents cannot be combined"
     if arguments.target == "mcp:config" and arguments.token_file and not arguments.url:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ragconfig.errors import StructuredError
+
+# Documents that a sentence names; beyond that, only their number is given.
+_NAMED = 5
 
 
 class RagMemoryError(StructuredError):
@@ -194,8 +199,31 @@ class UndoConflict(RagMemoryError):
     hint = "Look at the journal, then try again."
 
 
+class NotAWrite(RagMemoryError):
+    """A number to undo that no write has."""
+
+    seq: int
+    code = "NOT_UNDOABLE"
+    sentence = "There is no write {seq} in the journal that could be undone. Nothing was changed."
+    hint = "`ragchat memory log` lists the writes with their numbers; an undo cannot be undone."
+
+
+class WrittenLater(RagMemoryError):
+    """Other writes, which are not to be undone, have written these documents again."""
+
+    uris: Sequence[str]
+    code = "UNDO_CONFLICT"
+    sentence = "Nothing was undone, because these documents were written again later: {named}."
+    hint = "Undo the later writes as well; `ragchat memory log` lists them."
+
+    @property
+    def named(self) -> Sequence[str]:
+        more = len(self.uris) - _NAMED
+        return [*self.uris[:_NAMED], *([f"{more:,} more"] if more > 0 else [])]
+
+
 class NotUndoable(RagMemoryError):
-    """The last write replaced or removed a text that the journal no longer keeps."""
+    """A write replaced or removed a text that the journal no longer keeps."""
 
     seq: int
     action: str

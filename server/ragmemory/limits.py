@@ -30,3 +30,5 @@ MOST_VERSIONS = 10_000
 RESULT_BYTES = 32_768
 # Chunks before a chunk, and after it.
 MOST_NEIGHBOURS = 50
+# Writes that one undo names.
+MOST_NUMBERS = 10_000

@@ -47,6 +47,7 @@ from ragmemory.types import (
     QueryResult,
     Reembedded,
     Restored,
+    Selection,
     Stats,
     Undone,
     Verified,
@@ -70,6 +71,9 @@ _MANY_CHUNKS = 250
 _REMOVED_AT_ONCE = 64
 # Longer texts, in characters, are hashed in a thread; shorter ones faster than a thread could be woken.
 _SHORT = 100_000
+
+
+_LAST_CHANGE = Selection()
 
 
 class MemoryService:
@@ -409,13 +413,19 @@ class MemoryService:
             removed += await self._remove(dict.fromkeys(uris[start : start + _REMOVED_AT_ONCE]), origin)
         return removed
 
-    async def undo(self, origin: Origin, on_progress: undoing.OnProgress | None = None) -> Undone:
-        """Undo the last write that is not undone yet, with all writes of its group.
+    async def undo(
+        self,
+        origin: Origin,
+        on_progress: undoing.OnProgress | None = None,
+        selection: Selection = _LAST_CHANGE,
+    ) -> Undone:
+        """Undo the last write that is not undone yet, with all writes of its group; or the selected writes.
 
-        Raises NothingToUndo, NotUndoable, UndoConflict, MemoryDamaged: see `undoing.undo`.
+        Raises: see `undoing.undo`.
         """
         await self._open()
-        return await undoing.undo(self._store, self._queue.submit, self._remove, origin, on_progress)
+        submit, remove = self._queue.submit, self._remove
+        return await undoing.undo(self._store, submit, remove, selection, origin, on_progress)
 
 
 async def _make(text: str, metadata: Metadata) -> Document:

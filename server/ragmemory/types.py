@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal, TypeAlias
 
 from msgspec import UNSET, Struct, UnsetType, field
@@ -298,6 +299,14 @@ class Restored(Struct, frozen=True):
     version: int  # the version that is the current one again
     status: Status
     chunks: int
+
+
+class Selection(Struct, frozen=True):
+    """Which writes an undo undoes: the last one with its group; or some by number; or by client and time."""
+
+    numbers: Sequence[int] = ()  # in the journal
+    origin: str = ""  # the name of a client, or a session
+    since: str = ""  # ISO 8601, or a time ago such as 10m, 2h or 3d
 
 
 class Undone(Struct, frozen=True):

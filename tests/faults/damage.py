@@ -26,7 +26,7 @@ WRITES: list[tuple[str, dict[str, Any]]] = [
     ("Inject", {"text": "Something new.", "metadata": {"uri": "new"}}),
     ("Inject", {"text": "Another text.", "metadata": {"uri": "d1"}}),
     ("ForgetDocument", {"document": "d2"}),
-    ("UndoLast", {}),
+    ("undo_writes", {}),
     ("ReembedAll", {}),
 ]
 

@@ -150,8 +150,8 @@ def bad_writes(folder: Path, count: int, _: Random) -> Outcome:
             for document in accepted:
                 if not document["uri"].startswith("good"):
                     _check_can_be_forgotten(speaker, document, outcome)
-            if said := _said(speaker, "UndoLast"):
-                outcome.lost.append(f"UndoLast: {said}")
+            if said := _said(speaker, "undo_writes"):
+                outcome.lost.append(f"undo_writes: {said}")
     return outcome
 
 

@@ -54,7 +54,7 @@ arguments: dict[str, st.SearchStrategy[dict[str, Any]]] = {
     "ShowDocument": st.fixed_dictionaries({"document": words | json_values}),
     "ForgetDocument": st.fixed_dictionaries({"document": words | json_values}),
     "ListJournal": st.fixed_dictionaries({}, optional={"limit": numbers | json_values}),
-    "UndoLast": st.just({}),
+    "undo_writes": st.just({}),
 }
 # At the edge of what the schemas state, or beyond what SQLite holds.
 EDGES: list[tuple[str, dict[str, Any]]] = [

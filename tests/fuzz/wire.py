@@ -39,7 +39,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "ShowDocument": {"document": "fox", "offset": 0, "limit": 10},
     "ForgetDocument": {"document": "fox"},
     "ListJournal": {"limit": 5},
-    "UndoLast": {},
+    "undo_writes": {},
     "MemoryStats": {},
 }
 PARAMS: dict[str, dict[str, Any]] = {

@@ -20,6 +20,7 @@ from ragmemory.errors import (
     NoSources,
     NotAMemory,
     NotAnIndex,
+    NotAWrite,
     NothingToUndo,
     NotStored,
     NotUndoable,
@@ -31,6 +32,7 @@ from ragmemory.errors import (
     UndoConflict,
     VersionNotFound,
     VersionNotKept,
+    WrittenLater,
 )
 
 SENTENCES = [
@@ -70,6 +72,11 @@ SENTENCES = [
     (ChunkNotFound(7), "There is no chunk 7 in memory."),
     (DocumentNotFound("file:///x"), "There is no document file:///x in memory."),
     (NothingToUndo(), "There is nothing to undo."),
+    (NotAWrite(7), "There is no write 7 in the journal that could be undone. Nothing was changed."),
+    (
+        WrittenLater(["a", "b"]),
+        "Nothing was undone, because these documents were written again later: a, b.",
+    ),
     (VersionNotFound("pie", 7), "pie has no version 7 with a text."),
     (VersionNotFound("pie", 0), "pie has no earlier version with a text."),
     (VersionNotKept("pie", 7), "The text of version 7 of pie is no longer kept."),

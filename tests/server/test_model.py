@@ -24,11 +24,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from ragmemory.errors import BadArgument, DocumentNotFound, NothingToUndo, NotUndoable, RagMemoryError
+from ragmemory.errors import (
+    BadArgument,
+    DocumentNotFound,
+    NotAWrite,
+    NothingToUndo,
+    NotUndoable,
+    RagMemoryError,
+    WrittenLater,
+)
 from ragmemory.ingest.documents import document_id
 from ragmemory.limits import LONGEST_URI
 from ragmemory.service import MemoryService
-from ragmemory.types import Metadata
+from ragmemory.types import Metadata, Selection
 from tests.support.memories import ORIGIN, SwitchableEmbedder, service_for
 
 CLIENTS = 3
@@ -79,18 +87,25 @@ class Model:
             raise DocumentNotFound(name)
         return self._note(Line("removed", uri, self.documents.pop(uri), group), depth)
 
-    def undo(self) -> str:
+    def undo(self, numbers: Sequence[int] = ()) -> str:
+        chosen = [self.journal[number - 1] for number in numbers]
+        if any(line.action == "restored" for line in chosen):
+            raise NotAWrite(0)
         pending = [line for line in self.journal if line.is_pending]
-        if not pending:
-            raise NothingToUndo
-        last = pending[-1]
+        if not numbers and pending:
+            last = pending[-1]
+            chosen = [line for line in pending if line is last or (last.group and line.group == last.group)]
         change: list[Line] = []
         replaced: set[str] = set()
         for line in reversed(pending):
-            if line is not last and (not last.group or line.group != last.group):
+            if line not in chosen:
                 replaced.add(line.uri)
             elif line.uri not in replaced:
                 change.append(line)
+            elif numbers:
+                raise WrittenLater([line.uri])
+        if not change:
+            raise NothingToUndo
         for line in change:
             if line.action != "added" and line.before is None:
                 raise NotUndoable(0, line.action, line.uri)
@@ -101,7 +116,7 @@ class Model:
                 self.documents[line.uri] = line.before
             line.undone, line.before = True, None
             self.journal.append(Line("restored", line.uri))
-        return last.action
+        return change[0].action
 
     def _note(self, line: Line, depth: int) -> str:
         self.journal.append(line)
@@ -171,6 +186,13 @@ class Undo:
 
 
 @dataclass(frozen=True)
+class UndoSome:
+    """Writes by their numbers; a seed counts from the end of the journal."""
+
+    seeds: list[int]
+
+
+@dataclass(frozen=True)
 class Reembed:
     pass
 
@@ -182,7 +204,7 @@ class Reopen:
     undo_depth: int
 
 
-Step: TypeAlias = Inject | InjectAtOnce | Refused | Forget | Undo | Reembed | Reopen
+Step: TypeAlias = Inject | InjectAtOnce | Refused | Forget | Undo | UndoSome | Reembed | Reopen
 
 URIS = [
     *("a", "A", " a ", "a*", "[a]", "?", "%00", "a'b\"c", "a\nb", "日本語/ファイル.md", "😀", "a.txt"),
@@ -232,6 +254,7 @@ steps: st.SearchStrategy[Step] = st.one_of(
     st.builds(Forget, uris | uris.map(document_id), groups),
     st.builds(Undo, st.integers(1, 4)),
     st.builds(Undo, st.just(1)),
+    st.builds(UndoSome, st.lists(st.integers(0, 7), min_size=1, max_size=5)),
     st.builds(Reembed),
     st.builds(Reopen, st.sampled_from([0, 1, 2, 1000])),
 )
@@ -299,8 +322,9 @@ class Client:
         await (await self.service()).forget(document, replace(ORIGIN, group=group))
         return "removed"
 
-    async def undo(self) -> str:
-        return (await (await self.service()).undo(ORIGIN)).entry.action
+    async def undo(self, numbers: Sequence[int] = ()) -> str:
+        service = await self.service()
+        return (await service.undo(ORIGIN, selection=Selection(numbers))).entry.action
 
     async def compare(self) -> None:
         """List the same documents and the same journal."""
@@ -371,6 +395,10 @@ async def take(client: Client, step: Step, clients: Sequence[Client]) -> None:
         case Undo(times):
             for _ in range(times):
                 assert await outcome(client.undo()) == model_outcome(model.undo)
+        case UndoSome(seeds):
+            length = len(model.journal)
+            numbers = sorted({length - seed for seed in seeds if seed < length})
+            assert await outcome(client.undo(numbers)) == model_outcome(model.undo, numbers)
         case Reembed():
             await (await client.service()).reembed(ignore)
         case Reopen(undo_depth):

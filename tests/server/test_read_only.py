@@ -25,7 +25,7 @@ async def test_a_read_only_memory_offers_no_tool_that_writes(
         async with memory_process(tmp_path, *arguments, variables=variables) as client:
             assert [tool.name for tool in await client.list_tools()] == READING
             assert uris(await called(client, "Query", query="foxes")) == ["fox"]
-            for tool in ("Inject", "ForgetDocument", "UndoLast", "ReembedAll"):
+            for tool in ("Inject", "ForgetDocument", "undo_writes", "ReembedAll"):
                 with pytest.raises(WireError) as caught:
                     await attempt(client, tool, text="x")
                 assert caught.value.error_code == "TOOL_NOT_FOUND"

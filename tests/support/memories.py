@@ -14,7 +14,7 @@ from ragmemory.errors import EmbedderUnavailable
 from ragmemory.ingest.documents import make_document
 from ragmemory.service import MemoryService
 from ragmemory.stores.sqlite import Store
-from ragmemory.types import Chunk, Embedding, Metadata, Origin, Previous, Write
+from ragmemory.types import Chunk, Embedding, Metadata, Origin, Previous, Selection, Write
 
 if TYPE_CHECKING:
     import numpy as np
@@ -102,5 +102,5 @@ def write_of(
 
 async def before_last_write(store: Store) -> Previous:
     """The document before the last write that is not undone."""
-    changes, _ = await store.last_change()
+    changes, _ = await store.change(Selection())
     return (await store.documents_before([changes[0].seq]))[changes[0].seq]

@@ -357,3 +357,19 @@ def test_the_versions_of_a_document_are_listed_compared_and_restored(ragchat: Pr
         refused = ragchat("memory", *words)
         assert (refused.code, refused.out) == (1, "")
         assert sentence in refused.err
+
+
+def test_chosen_writes_are_undone(ragchat: Program) -> None:
+    for name in ("tea.md", "coffee.md"):
+        ragchat("inject", name)
+    assert ragchat("memory", "undo", "1").out == "Undone: tea.md was added.\n"
+    refused = ragchat("memory", "undo", "99", "--json")
+    assert (refused.code, refused.json["error"]["code"]) == (1, "NOT_UNDOABLE")
+    assert ragchat("memory", "undo", "1", "--since", "1h").code == 2
+    assert ragchat("memory", "undo", "last", "2").code == 2
+    assert "neither a time in ISO 8601" in ragchat("memory", "undo", "--since", "soon").err
+    undone = ragchat("memory", "undo", "--origin", "ragchat", "--since", "1h", "--json").json
+    assert (undone["entry"]["seq"], undone["writes"]) == (2, {"added": 1})
+    ragchat("inject", "tea.md")
+    assert ragchat("memory", "undo", "last").out == "Undone: tea.md was added.\n"
+    assert ragchat("memory", "ls", "--json").json["total"] == 0

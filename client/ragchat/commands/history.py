@@ -1,14 +1,16 @@
-"""`ragchat memory`: the versions of documents."""
+"""`ragchat memory`: the versions of documents, and undo."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ragchat.arguments import LAST
 from ragchat.commands import Run
 from ragchat.console import is_styled
 from ragchat.formatting import counted, local
-from ragchat.memory.history import can_restore
+from ragchat.memory.history import can_restore, sentences
 from ragchat.sanitize import sanitize
+from ragchat.ui.render.progress import counting_bar
 from ragchat.uris import short_uri
 
 if TYPE_CHECKING:
@@ -82,4 +84,22 @@ async def restore(run: Run) -> int:
         run.console.print(f"Restored version {done.version} of {short_uri(done.uri)} ({chunks}).")
         if can_restore(run.settings):
             run.console.note("`ragchat memory undo` takes it back.")
+    return 0
+
+
+async def undo(run: Run) -> int:
+    console, arguments = run.console, run.arguments
+    async with run.memory() as memory:
+        with counting_bar(console.stderr, "Undoing", shown=not console.json) as on_progress:
+            undone = await memory.undo(
+                on_progress,
+                numbers=[number for number in arguments.writes if number != LAST],
+                origin=arguments.origin or "",
+                since=arguments.since or "",
+            )
+    if console.json:
+        console.document(undone)
+    else:
+        for sentence in sentences(undone):
+            console.print(sentence)
     return 0

@@ -10,7 +10,7 @@ from ragchat.commands.removal import remove_each
 from ragchat.console import Failure
 from ragchat.errors import MemoryRefused, NotConfirmed
 from ragchat.formatting import counted, local
-from ragchat.memory.history import can_restore, new_group, sentences
+from ragchat.memory.history import can_restore, new_group
 from ragchat.memory.matching import listed, to_remove
 from ragchat.memory.types import Entry
 from ragchat.ui.context import YES
@@ -111,19 +111,6 @@ async def log(run: Run) -> int:
 
 def _action(entry: Entry) -> str:
     return f"{entry.action} (undone)" if entry.undone else entry.action
-
-
-async def undo(run: Run) -> int:
-    console = run.console
-    async with run.memory() as memory:
-        with counting_bar(console.stderr, "Undoing", shown=not console.json) as on_progress:
-            undone = await memory.undo(on_progress)
-    if console.json:
-        console.document(undone)
-    else:
-        for sentence in sentences(undone):
-            console.print(sentence)
-    return 0
 
 
 async def reembed(run: Run) -> int:

@@ -144,12 +144,21 @@ class MemoryClient:
         """The last writes, the newest first."""
         return (await self._typed("ListJournal", {"limit": limit}, Journal)).entries
 
-    async def undo(self, on_progress: OnProgress | None = None) -> Undone:
+    async def undo(
+        self,
+        on_progress: OnProgress | None = None,
+        *,
+        numbers: Sequence[int] = (),
+        origin: str = "",
+        since: str = "",
+    ) -> Undone:
         """Undo the last write that is not undone yet, with all writes of its group, without timeout.
 
-        Progress is counted in writes.
+        Or the writes with these numbers, or all of a client or session, since a time. Progress is counted in
+        writes.
         """
-        return await self._typed("UndoLast", {}, Undone, timeout=None, on_progress=on_progress)
+        arguments = {"origin": origin, "since": since, **({"numbers": numbers} if numbers else {})}
+        return await self._typed("undo_writes", arguments, Undone, timeout=None, on_progress=on_progress)
 
     async def stats(self) -> Stats:
         return await self._typed("MemoryStats", {}, Stats)

@@ -1,23 +1,33 @@
-"""Undo the last change: one write, or all writes of a group.
+"""Undo the last change (one write, or all writes of a group), or some writes.
 
-A group is undone in several transactions, newest writes first. If the process is killed, or the embedder
-fails, the next undo undoes the rest.
+They are undone in several transactions, newest writes first. If the process is killed, or the embedder
+fails, the same undo undoes the rest.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import anyio
 from anyio import to_thread
 from msgspec.structs import replace
 
-from ragmemory.errors import MemoryDamaged, NothingToUndo, NotUndoable, RagMemoryError
+from ragmemory.errors import (
+    BadArgument,
+    MemoryDamaged,
+    NotAWrite,
+    NothingToUndo,
+    NotUndoable,
+    RagMemoryError,
+    WrittenLater,
+)
 from ragmemory.ingest.documents import complete
 from ragmemory.stores.sqlite import Store
-from ragmemory.types import Document, Entry, Injected, Origin, Previous, Undone, Write
+from ragmemory.types import Document, Entry, Injected, Origin, Previous, Selection, Undone, Write
 
 # Called with the writes undone and the writes in all.
 OnProgress = Callable[[int, int], Awaitable[None]]
@@ -26,18 +36,37 @@ Remove = Callable[[Mapping[str, int | None], Origin], Awaitable[object]]
 # Write a document; returns after the commit.
 Submit = Callable[[Write], Awaitable[Injected]]
 
+_AGO = re.compile(r"([0-9]+)([smhd])")
+_UNITS = {
+    "s": timedelta(seconds=1),
+    "m": timedelta(minutes=1),
+    "h": timedelta(hours=1),
+    "d": timedelta(days=1),
+}
+
 # Writes undone at a time: removals of so many documents are one transaction, for which other writers wait.
 _BATCH = 64
 
 
 async def undo(
-    store: Store, submit: Submit, remove: Remove, origin: Origin, on_progress: OnProgress | None = None
+    store: Store,
+    submit: Submit,
+    remove: Remove,
+    selection: Selection,
+    origin: Origin,
+    on_progress: OnProgress | None = None,
 ) -> Undone:
-    """Undo the last change. Raises NothingToUndo; NotUndoable, MemoryDamaged: nothing has changed.
+    """Undo the selected writes; numbers of writes that are undone already are left out.
 
-    Raises also UndoConflict and what `submit` raises; then a part of a group may be undone.
+    Raises NothingToUndo, BadArgument, NotAWrite, WrittenLater, NotUndoable, MemoryDamaged: nothing has
+    changed. Raises also UndoConflict and what `submit` raises; then a part may be undone.
     """
-    entries, kept = await store.last_change()
+    since = moment(selection.since, datetime.now(UTC)) if selection.since else None
+    if unknown := await store.not_writes(selection.numbers):
+        raise NotAWrite(unknown[0])
+    entries, kept = await store.change(selection, since)
+    if kept and (selection.numbers or not entries):
+        raise WrittenLater(kept)
     if not entries:
         raise NothingToUndo
     batches = list(_batches(entries))
@@ -53,6 +82,17 @@ async def undo(
         if on_progress:
             await on_progress(done, len(entries))
     return Undone(replace(entries[0], undone=True), Counter(entry.action for entry in entries), kept)
+
+
+def moment(text: str, now: datetime) -> datetime:
+    """The time of an ISO 8601 text (without a zone: local time) or of a time ago. Raises BadArgument."""
+    try:
+        if ago := _AGO.fullmatch(text):
+            return now - int(ago[1]) * _UNITS[ago[2]]
+        return datetime.fromisoformat(text).astimezone(UTC)
+    except (ValueError, OverflowError, OSError):
+        reason = "is neither a time in ISO 8601 nor a time ago such as 10m, 2h or 3d"
+        raise BadArgument("since", reason) from None
 
 
 def _batches(entries: Sequence[Entry]) -> Iterator[list[Entry]]:

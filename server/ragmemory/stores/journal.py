@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
 from ragmemory.errors import UndoConflict
-from ragmemory.types import Entry, Origin
+from ragmemory.types import Entry, Origin, Selection
 
 if TYPE_CHECKING:
-    import sqlite3
-
     import aiosqlite
 
 _COLUMNS = "seq, at, action, document_id, uri, client, session, write_group, undone"
@@ -127,29 +125,59 @@ async def entries(connection: aiosqlite.Connection, limit: int) -> list[Entry]:
     return [_entry(row) for row in rows]
 
 
-async def last_change(connection: aiosqlite.Connection) -> tuple[list[Entry], list[str]]:
-    """The newest write that is neither undone nor an undo, with all such writes of its group, newest first.
+async def change(
+    connection: aiosqlite.Connection, selection: Selection, since: datetime | None
+) -> tuple[list[Entry], list[str]]:
+    """The selected writes that are neither undone nor undos, newest first; `since` is the selection's time.
 
-    Not those that a later write outside the group has replaced: the second list has the uris of these.
+    Not those that a later write outside the selection has replaced: the second list has the uris of these.
     """
+    condition, parameters = await _condition(connection, selection, since)
     rows = await connection.execute_fetchall(
-        f"WITH newest AS ({_NEWEST} LIMIT 1)"
-        f" SELECT {_COLUMNS} FROM journal WHERE {UNDOABLE} AND seq >="
-        f" (SELECT ifnull(({_FIRST_OF_GROUP.format('newest.write_group')}), seq) FROM newest)"
-        " ORDER BY seq DESC"
+        f"WITH selected AS (SELECT seq, uri FROM journal WHERE {UNDOABLE} AND {condition})"
+        f" SELECT {_COLUMNS}, seq IN (SELECT seq FROM selected) FROM journal WHERE {UNDOABLE}"
+        " AND seq >= (SELECT min(seq) FROM selected) AND uri IN (SELECT uri FROM selected) ORDER BY seq DESC",
+        parameters,
     )
-    newest_first = [_entry(row) for row in rows]
-    change: list[Entry] = []
+    selected: list[Entry] = []
     replaced: set[str] = set()
     left: dict[str, None] = {}
-    for entry in newest_first:
-        if entry.origin.group != newest_first[0].origin.group:
+    for *columns, is_selected in rows:
+        entry = _entry(columns)
+        if not is_selected:
             replaced.add(entry.uri)
         elif entry.uri in replaced:
             left[entry.uri] = None
         else:
-            change.append(entry)
-    return change, list(left)
+            selected.append(entry)
+    return selected, list(left)
+
+
+async def _condition(
+    connection: aiosqlite.Connection, selection: Selection, since: datetime | None
+) -> tuple[str, list[str | int]]:
+    """The condition for the selected writes, and its parameters."""
+    if selection.numbers:
+        return "seq IN (SELECT value FROM json_each(?))", [_json(selection.numbers)]
+    if selection.origin and since:
+        return "? IN (client, session) AND at >= ?", [selection.origin, iso(since)]
+    if selection.origin:
+        return "? IN (client, session)", [selection.origin]
+    if since:
+        return "at >= ?", [iso(since)]
+    newest = await connection.execute_fetchall(f"{_NEWEST} LIMIT 1")
+    for seq, group in newest:
+        return ("write_group <> '' AND write_group = ?", [group]) if group else ("seq = ?", [seq])
+    return "0", []
+
+
+async def not_writes(connection: aiosqlite.Connection, seqs: Sequence[int]) -> list[int]:
+    """Those of some numbers that no write has: only an undo, or no entry at all."""
+    rows = await connection.execute_fetchall(
+        "SELECT seq FROM journal WHERE seq IN (SELECT value FROM json_each(?)) AND action <> 'restored'",
+        [_json(seqs)],
+    )
+    return sorted(set(seqs) - {row[0] for row in rows})
 
 
 async def undo_data(connection: aiosqlite.Connection, seqs: Sequence[int]) -> dict[int, UndoData]:
@@ -175,7 +203,7 @@ async def holds(connection: aiosqlite.Connection, seq: int, at: str) -> bool:
     )
 
 
-def _entry(row: sqlite3.Row) -> Entry:
+def _entry(row: Iterable[Any]) -> Entry:
     seq, at, action, document_id, uri, client, session, group, undone = row
     return Entry(seq, at, action, document_id, uri, Origin(client, session, group), bool(undone))
 

@@ -50,6 +50,7 @@ from ragmemory.types import (
     Origin,
     Passage,
     Previous,
+    Selection,
     Source,
     StagedDocument,
     Stats,
@@ -397,10 +398,17 @@ class Store(MemoryFile):
         async with self._reading() as connection:
             return await journal.entries(connection, limit)
 
-    async def last_change(self) -> tuple[list[Entry], list[str]]:
-        """The writes that the next undo undoes, newest first: see `journal.last_change`."""
+    async def change(
+        self, selection: Selection, since: datetime | None = None
+    ) -> tuple[list[Entry], list[str]]:
+        """The writes that an undo undoes, newest first: see `journal.change`."""
         async with self._reading() as connection:
-            return await journal.last_change(connection)
+            return await journal.change(connection, selection, since)
+
+    async def not_writes(self, seqs: Sequence[int]) -> list[int]:
+        """Those of some numbers that no write has: see `journal.not_writes`."""
+        async with self._reading() as connection:
+            return await journal.not_writes(connection, seqs)
 
     async def documents_before(self, seqs: Sequence[int]) -> dict[int, Previous]:
         """The documents before some writes, by the entry of the write.

@@ -1,19 +1,28 @@
-"""Undo of a load as one: whole, resumed, or refused. Undo of single writes is tested with the service."""
+"""Undo of a load as one and of chosen writes. Undo of the last write is tested with the service."""
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import AsyncIterator, Mapping
 from contextlib import closing
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import anyio
 import pytest
 from msgspec.structs import replace
 
-from ragmemory.errors import EmbedderUnavailable, NotUndoable
+from ragmemory.errors import (
+    BadArgument,
+    EmbedderUnavailable,
+    NotAWrite,
+    NothingToUndo,
+    NotUndoable,
+    WrittenLater,
+)
+from ragmemory.ingest.undoing import moment
 from ragmemory.service import MemoryService
-from ragmemory.types import Origin
+from ragmemory.types import Origin, Selection
 from tests.support.memories import ORIGIN, SwitchableEmbedder, service_for
 
 FOX = "The quick brown fox jumps over the lazy dog."
@@ -149,6 +158,74 @@ async def test_a_load_whose_undo_is_cut_short_is_undone_by_the_next(
     await memory.undo(ORIGIN)
     assert await texts_in(memory) == before
     assert (await memory.verify(ignore)).ok
+
+
+async def test_writes_are_undone_by_their_numbers(memory: MemoryService) -> None:
+    await put(memory, FOX, uri="fox")
+    await put(memory, PIE, uri="pie")
+    await put(memory, "Another fox.", uri="fox")
+    await put(memory, "Another pie.", uri="pie")
+    undone = await memory.undo(ORIGIN, selection=Selection([2, 4]))
+    assert (undone.writes, undone.kept) == ({"updated": 1, "added": 1}, [])
+    assert await texts_in(memory) == {"fox": "Another fox."}
+    with pytest.raises(NothingToUndo):
+        await memory.undo(ORIGIN, selection=Selection([2, 4]))
+    # As a resumed undo: what is undone already is left out.
+    assert (await memory.undo(ORIGIN, selection=Selection([1, 2, 3]))).writes == {"updated": 1, "added": 1}
+    assert await texts_in(memory) == {}
+    for number in (5, 99):  # an undo, and no entry
+        with pytest.raises(NotAWrite, match=f"There is no write {number} in the journal"):
+            await memory.undo(ORIGIN, selection=Selection([number]))
+
+
+async def test_a_write_of_a_document_that_was_written_again_is_refused_by_name(memory: MemoryService) -> None:
+    for text in (FOX, PIE, "Third."):
+        await put(memory, text, uri="page")
+    await put(memory, FOX, uri="fox")
+    with pytest.raises(WrittenLater, match="written again later: page"):
+        await memory.undo(ORIGIN, selection=Selection([2, 4]))
+    assert await texts_in(memory) == {"page": "Third.", "fox": FOX}
+    await memory.undo(ORIGIN, selection=Selection([2, 3, 4]))
+    assert await texts_in(memory) == {"page": FOX}
+
+
+async def test_the_writes_of_a_client_or_session_since_a_time_are_undone(memory: MemoryService) -> None:
+    cline, codex = Origin("cline", "monday"), Origin("codex", "tuesday")
+    await memory.inject(FOX, {"uri": "fox"}, cline)
+    await memory.inject(PIE, {"uri": "pie"}, codex)
+    await memory.inject("A third text.", {"uri": "page"}, cline)
+    await memory.inject("A third text, changed.", {"uri": "page"}, codex)
+    undone = await memory.undo(ORIGIN, selection=Selection(origin="cline", since="1h"))
+    assert (undone.writes, undone.kept) == ({"added": 1}, ["page"])
+    with pytest.raises(WrittenLater, match="page"):
+        await memory.undo(ORIGIN, selection=Selection(origin="monday"))
+    later = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
+    for nothing in (
+        Selection(since=later),
+        Selection(origin="nobody"),
+        Selection(origin="cline", since=later),
+    ):
+        with pytest.raises(NothingToUndo):
+            await memory.undo(ORIGIN, selection=nothing)
+    assert (await memory.undo(ORIGIN, selection=Selection(origin="tuesday"))).writes == {
+        "updated": 1,
+        "added": 1,
+    }
+    assert await texts_in(memory) == {"page": "A third text."}
+    assert (await memory.undo(ORIGIN, selection=Selection(since="1d"))).writes == {"added": 1}
+
+
+def test_a_time_is_absolute_or_ago() -> None:
+    now = datetime(2026, 3, 1, 12, tzinfo=UTC)
+    assert moment("90s", now) == datetime(2026, 3, 1, 11, 58, 30, tzinfo=UTC)
+    assert moment("10m", now) == datetime(2026, 3, 1, 11, 50, tzinfo=UTC)
+    assert moment("2h", now) == datetime(2026, 3, 1, 10, tzinfo=UTC)
+    assert moment("3d", now) == datetime(2026, 2, 26, 12, tzinfo=UTC)
+    assert moment("2026-03-01T12:00:00+02:00", now) == datetime(2026, 3, 1, 10, tzinfo=UTC)
+    assert moment("2026-03-01", now) == datetime(2026, 3, 1).astimezone(UTC)  # noqa: DTZ001: local time
+    for wrong in ("yesterday", "10", "m", "-1h", "9" * 50 + "d"):
+        with pytest.raises(BadArgument, match="since is neither a time in ISO 8601 nor a time ago"):
+            moment(wrong, now)
 
 
 async def ignore(*_: object) -> None:

@@ -133,7 +133,7 @@ async def test_every_write_is_announced(client: Client) -> None:
         assert await hear(1) == [list_changed("resources")]
         await called(client, "ForgetDocument", document="note:fox")
         assert await hear(2) == both
-        await called(client, "UndoLast")
+        await called(client, "undo_writes")
         assert await hear(2) == both
         await injected(client, "note:fox", "Foxes sleep.")  # as it is: nothing to tell
         await injected(client, "note:last")

@@ -64,9 +64,9 @@ async def test_the_tools_have_the_promised_names_and_hints(client: Client) -> No
     assert list(tools) == [
         *("Inject", "Query"),
         *("semantic_search", "get_source_by_id", "get_metadata_by_id", "get_neighbours", "Compare"),
-        *("ListDocuments", "ShowDocument", "ForgetDocument", "ListJournal", "UndoLast", "MemoryStats"),
+        *("ListDocuments", "ShowDocument", "ForgetDocument", "ListJournal", "MemoryStats"),
         *("VerifyMemory", "ReembedAll"),
-        *("list_versions", "get_version", "diff_versions", "restore_version"),
+        *("list_versions", "get_version", "diff_versions", "restore_version", "undo_writes"),
         *("start_ingestion", "get_ingestion_status", "cancel_ingestion", "list_ingestions"),
         *("add_sources", "list_sources", "remove_source", "sync_sources"),
     ]
@@ -78,7 +78,7 @@ async def test_the_tools_have_the_promised_names_and_hints(client: Client) -> No
         *("list_versions", "get_version", "diff_versions"),
     }
     assert {name for name, hint in hints.items() if hint["destructiveHint"]} == {
-        *("ForgetDocument", "UndoLast", "restore_version", "remove_source", "sync_sources"),
+        *("ForgetDocument", "undo_writes", "restore_version", "remove_source", "sync_sources"),
     }
     assert hints["Inject"]["idempotentHint"]
     assert tools["Query"]["inputSchema"]["required"] == ["query"]
@@ -341,7 +341,7 @@ async def test_documents_are_listed_shown_forgotten_and_brought_back(client: Cli
     assert (shown["text"], shown["title"], shown["chunks"]) == ("Text of b.", "B", 1)
     forgotten = await called(client, "ForgetDocument", document=shown["document_id"])
     assert forgotten == {"document_id": shown["document_id"], "uri": "b", "chunks": 1}
-    undone = await called(client, "UndoLast")
+    undone = await called(client, "undo_writes")
     assert (undone["entry"]["action"], undone["entry"]["undone"]) == ("removed", True)
     assert (await called(client, "ShowDocument", document="b"))["text"] == "Text of b."
 

@@ -36,7 +36,7 @@ from ragmemory.stores.connection import identity
 from ragmemory.stores.filters import compile_filter
 from ragmemory.stores.schema import MIGRATIONS
 from ragmemory.stores.sqlite import Store
-from ragmemory.types import Changes, Checkpoint, Chunk, Injected, Previous, Write
+from ragmemory.types import Changes, Checkpoint, Chunk, Injected, Previous, Selection, Write
 from tests.support.memories import EMBEDDER, ORIGIN, before_last_write, write_of
 
 
@@ -614,9 +614,9 @@ async def test_every_write_is_in_the_journal_with_its_origin(store: Store) -> No
 
 
 async def test_the_journal_keeps_what_undo_needs(store: Store) -> None:
-    assert await store.last_change() == ([], [])
+    assert await store.change(Selection()) == ([], [])
     await put(store, "one", year=1)
-    [added], _ = await store.last_change()
+    [added], _ = await store.change(Selection())
     assert await store.documents_before([added.seq]) == {}
     added_at = (await store.document("doc")).added_at
     await put(store, "two", year=2)
@@ -697,7 +697,7 @@ async def test_undoing_an_addition_that_was_removed_already_succeeds(store: Stor
         connection.execute("UPDATE journal SET undone = 1 WHERE seq = 2")
         connection.commit()
     assert await store.remove({"doc": 1}, ORIGIN) == []
-    assert await store.last_change() == ([], [])
+    assert await store.change(Selection()) == ([], [])
     with pytest.raises(UndoConflict):
         await store.remove({"doc": 1}, ORIGIN)
 

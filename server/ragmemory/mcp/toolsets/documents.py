@@ -1,4 +1,4 @@
-"""The toolset `documents`: list, show, forget, journal, undo, statistics, verification, reembedding."""
+"""The toolset `documents`: list, show, forget, journal, statistics, verification, reembedding."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ragmcp.server.tools import Tool, tool
 from ragmemory.limits import LAST_OFFSET, LONGEST_URI, MOST_TAGS
 from ragmemory.mcp.errors import Memory, origin_of, wire_errors
 from ragmemory.mcp.toolsets.memory import Group
-from ragmemory.types import DocumentInfo, Entry, Forgotten, Reembedded, Stats, Undone, Verified
+from ragmemory.types import DocumentInfo, Entry, Forgotten, Reembedded, Stats, Verified
 
 Name = Annotated[str, Meta(description="A document's id or uri.", max_length=LONGEST_URI)]
 Limit = Annotated[int, Meta(description="How many at most.", ge=1, le=10_000)]
@@ -59,7 +59,7 @@ def document_tools(memory: Memory) -> list[Tool]:
 
     @tool(destructive=True, idempotent=True)
     async def ForgetDocument(call: Call, document: Name, group: Group = "") -> Forgotten:
-        """Remove a document from memory. UndoLast brings it back."""
+        """Remove a document from memory. undo_writes brings it back."""
         with wire_errors():
             return await (await memory()).forget(document, origin_of(call, group))
 
@@ -68,13 +68,6 @@ def document_tools(memory: Memory) -> list[Tool]:
         """List the last writes to memory, newest first: the action, its time, and the client."""
         with wire_errors():
             return JournalPage(await (await memory()).journal(limit))
-
-    @tool(destructive=True, background=True)
-    async def UndoLast(call: Call) -> Undone:
-        """Undo the last write that is not undone yet, with all writes of its group."""
-        await call.background()
-        with wire_errors():
-            return await (await memory()).undo(origin_of(call), call.progress)
 
     @tool(read_only=True)
     async def MemoryStats(call: Call) -> Stats:
@@ -96,6 +89,6 @@ def document_tools(memory: Memory) -> list[Tool]:
             return await (await memory()).reembed(call.progress)
 
     return [
-        *(ListDocuments, ShowDocument, ForgetDocument, ListJournal, UndoLast),
+        *(ListDocuments, ShowDocument, ForgetDocument, ListJournal),
         *(MemoryStats, VerifyMemory, ReembedAll),
     ]

@@ -6,11 +6,12 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from ragmcp.errors import InvalidArguments
 from ragmcp.server.call import Call
 from ragmcp.server.tools import Tool, tool
-from ragmemory.limits import LONGEST_URI, MOST_VERSIONS
+from ragmemory.limits import LONGEST_CLIENT, LONGEST_URI, MOST_NUMBERS, MOST_VERSIONS
 from ragmemory.mcp.errors import Memory, origin_of, wire_errors
-from ragmemory.types import Difference, Restored, Versions, VersionText
+from ragmemory.types import Difference, Restored, Selection, Undone, Versions, VersionText
 
 Name = Annotated[
     str, Meta(description="A document's id or uri; it may have been removed.", max_length=LONGEST_URI)
@@ -18,6 +19,17 @@ Name = Annotated[
 Limit = Annotated[int, Meta(description="How many at most.", ge=1, le=MOST_VERSIONS)]
 _Number = Annotated[int, Meta(ge=1)]
 Number = Annotated[_Number | None, Meta(description="A version's number, as list_versions names it.")]
+_Numbers = Annotated[list[_Number], Meta(min_length=1, max_length=MOST_NUMBERS)]
+Numbers = Annotated[_Numbers | None, Meta(description="Numbers of writes, as ListJournal names them.")]
+Client = Annotated[str, Meta(description="All writes of this client or session.", max_length=LONGEST_CLIENT)]
+Since = Annotated[
+    str,
+    Meta(
+        description="All writes since this time: ISO 8601 (the server's local time unless it names a zone), "
+        "or a time ago such as 10m, 2h or 3d.",
+        max_length=100,
+    ),
+]
 
 
 def history_tools(memory: Memory) -> list[Tool]:
@@ -59,4 +71,20 @@ def history_tools(memory: Memory) -> list[Tool]:
         with wire_errors():
             return await (await memory()).restore(document, version, origin_of(call))
 
-    return [list_versions, get_version, diff_versions, restore_version]
+    @tool(destructive=True, background=True)
+    async def undo_writes(
+        call: Call, numbers: Numbers = None, origin: Client = "", since: Since = ""
+    ) -> Undone:
+        """Undo writes to memory; without arguments the last one, with all writes of its group.
+
+        A document that was written again later, by a write that is not undone as well, stays as it is: by
+        `numbers` nothing is undone then, else `kept` names it. An undo cannot be undone.
+        """
+        if numbers and (origin or since):
+            raise InvalidArguments("$.numbers", "cannot be combined with origin and since")
+        await call.background()
+        selection = Selection(numbers or (), origin, since)
+        with wire_errors():
+            return await (await memory()).undo(origin_of(call), call.progress, selection)
+
+    return [list_versions, get_version, diff_versions, restore_version, undo_writes]

@@ -27,7 +27,7 @@ Within = Annotated[
 ]
 SourceName = Annotated[str, Meta(description="A source, as path or URI.", max_length=LONGEST_URI)]
 Forget = Annotated[
-    bool, Meta(description="Remove its documents from memory, too. UndoLast brings them back.")
+    bool, Meta(description="Remove its documents from memory, too. undo_writes brings them back.")
 ]
 Prune = Annotated[
     bool, Meta(description="Remove the documents of these folders whose files no longer exist.")
