@@ -153,4 +153,7 @@ def _shown(unit: Unit) -> str:
     if unit.kind is Kind.CODE:
         return f"`{unit.text}`"
     text = " ".join(unit.text.split())
-    return re.sub(r"^[-*+•–]\s+", "", text) if unit.kind is Kind.ITEM else text
+    if unit.kind is not Kind.ITEM:
+        return text
+    item = re.sub(r"^[-*+•–]\s+", "", text)
+    return f"{unit.lead} {item} …" if unit.lead else item

@@ -60,6 +60,11 @@ def test_a_text_without_headings_has_the_first_sentences_of_its_paragraphs() -> 
     assert shown(text) == ["We left early.", "The hut was closed."]
 
 
+def test_the_first_item_of_a_list_comes_with_the_line_that_introduces_it() -> None:
+    text = "We sail in May.\n\nOn board we have:\n\n- two oars\n- a bailer\n"
+    assert shown(text) == ["We sail in May.", "On board we have: two oars …"]
+
+
 def test_an_empty_document_has_no_outline() -> None:
     assert outline("\n\n---\n", "") is None
 
