@@ -237,40 +237,37 @@ def embedded_with(identity: str, remark: str = "") -> Check:
 
 
 async def embedder(settings: Settings, config_file: Path | None) -> Check:
-    """Store and find a text in a temporary memory: a query to an empty memory embeds nothing."""
+    """Whether the embedder of an empty memory works: a query to it embeds nothing."""
+    kind = settings.tables["embedder"]["kind"]
     if settings.tables["memory"]["read_only"]:
-        kind = settings.tables["embedder"]["kind"]
         return Check("embedder", "warning", f"{kind}, not tested: memory is empty and read-only")
-    if settings.tables["embedder"]["kind"] == "fastembed":
-        return await fastembedder(settings, config_file)
+    try:
+        with anyio.fail_after(SERVER_SECONDS):
+            return await (_compared if kind == "fastembed" else _stored)(settings, config_file)
+    except TimeoutError:
+        return Check("embedder", "fault", f"does not answer within {SERVER_SECONDS:g} s")
+    except RagChatError as error:
+        return Check("embedder", "fault", str(error), error.hint)
+
+
+async def _stored(settings: Settings, config_file: Path | None) -> Check:
+    """Store and find a text in a temporary memory."""
     with TemporaryDirectory(prefix="ragchat-doctor-", ignore_cleanup_errors=True) as folder:
         table = {**settings.tables["memory"], "path": str(Path(folder) / "memory.db")}
         apart = structs.replace(settings, tables={**settings.tables, "memory": table})
-        try:
-            with anyio.fail_after(SERVER_SECONDS):
-                async with open_memory(apart, config_file) as memory:
-                    await memory.inject(PROBE)
-                    found = await memory.query(PROBE)
-                    stats = await memory.stats()
-        except TimeoutError:
-            return Check("embedder", "fault", f"does not answer within {SERVER_SECONDS:g} s")
-        except RagChatError as error:
-            return Check("embedder", "fault", str(error), error.hint)
+        async with open_memory(apart, config_file) as memory:
+            await memory.inject(PROBE)
+            found = await memory.query(PROBE)
+            stats = await memory.stats()
     if found.notice or not found.hits:
         return Check("embedder", "fault", found.notice or "a stored text was not found")
     return embedded_with(stats.embedder, " (tested in a temporary memory)")
 
 
-async def fastembedder(settings: Settings, config_file: Path | None) -> Check:
+async def _compared(settings: Settings, config_file: Path | None) -> Check:
     """Compare two texts: to store one would download the model."""
-    try:
-        with anyio.fail_after(SERVER_SECONDS):
-            async with open_memory(settings, config_file) as memory:
-                await memory.similarities(PROBE, [PROBE])
-    except TimeoutError:
-        return Check("embedder", "fault", f"does not answer within {SERVER_SECONDS:g} s")
-    except RagChatError as error:
-        return Check("embedder", "fault", str(error), error.hint)
+    async with open_memory(settings, config_file) as memory:
+        await memory.similarities(PROBE, [PROBE])
     return Check("embedder", "ok", "fastembed: the model is loaded")
 
 

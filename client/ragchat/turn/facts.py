@@ -46,7 +46,7 @@ _UNIT = re.compile(
     r"|dias?|semanas?|meses|anos?|grados?)(?![^\W\d_])"
 )
 _COUNTED = re.compile(r"\s+[^\W\d_]")
-# Parts of a whole, of an hour and of a hundred.
+# Parts of a whole, of an hour and of a hundred; "third" is 3 as well.
 _PARTS = {
     **dict.fromkeys(["half", "½", "1/2", "halb"], (0.5, 30.0, 50.0)),
     **dict.fromkeys(["quarter", "¼", "1/4", "viertel"], (0.25, 15.0, 25.0)),
@@ -64,6 +64,7 @@ _NUMBERED = re.compile(
     r"\b(?:room|version|port|level|floor|platform|gate|line|page|number|type|class|size|zimmer|raum|seite|zeile|etage"
     r"|linie|chambre|salle|ligne|habitacion|sala|linea)\s$"
 )
+# A smaller number before a noun may count what the answer lists.
 LARGEST_COUNT = 12
 # Also of decades: the 1990s.
 _ORDINAL = re.compile(r"(?:s|st|nd|rd|th|er|e|o|a)\b|\.\s")
@@ -83,6 +84,7 @@ _NO_NAMES = re.compile(
 _GERMAN = frozenset(
     ["der", "das", "und", "ist", "nicht", "ein", "eine", "dem", "den", "im", "mit", "für", "auf"]
 )
+# Words are forms of one name if they begin alike for so many characters, and so much of the name.
 PREFIX = 4
 PREFIX_SHARE = 0.7
 
