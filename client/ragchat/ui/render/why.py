@@ -56,6 +56,8 @@ def _lacking(turn: Turn) -> str:
         return "memory has nothing on the topic"
     if turn.model != OFFLINE and not turn.citations:
         return "the answer cites none of the passages"
+    if turn.citations and all(citation.verified is False for citation in turn.citations):
+        return "the cited passages do not contain the quotations"
     if turn.missing:
         return f"the passages do not mention {', '.join(turn.missing)}"
     return "no passage clearly holds what is asked"

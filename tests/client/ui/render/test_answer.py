@@ -262,6 +262,12 @@ def test_why_shows_by_what_passages_were_reordered() -> None:
     assert "[1] 0.91 0.87 /notes/1.md:1" in shown
 
 
+def test_why_names_wrong_quotations_as_the_reason_for_an_answer_that_is_not_grounded() -> None:
+    out, file = terminal(100)
+    out.print(*why(structs.replace(TURN, grounded=False, citations=TURN.citations[1:])), sep="\n")
+    assert "Grounded: no: the cited passages do not contain the quotations" in file.shown
+
+
 def test_why_speaks_of_tokens_only_with_a_model() -> None:
     out, file = terminal(100)
     out.print(*why(structs.replace(TURN, model=OFFLINE)), sep="\n")
