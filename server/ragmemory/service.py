@@ -69,6 +69,8 @@ MATCH_WEIGHT = 1 / 3
 _MANY_CHUNKS = 250
 # Documents that one transaction removes, for which other writers wait.
 _REMOVED_AT_ONCE = 64
+# Seconds without a query after which the model is loaded for the first one.
+_UNASKED_SECONDS = 1.0
 # Longer texts, in characters, are hashed in a thread; shorter ones faster than a thread could be woken.
 _SHORT = 100_000
 
@@ -100,6 +102,7 @@ class MemoryService:
         self._opening = anyio.Lock()
         self._reembedding = anyio.Lock()
         self._is_open = False
+        self._is_asked = anyio.Event()
         self.on_change: Callable[[str, Change], None] = lambda _, __: None
         """Called with the id of every document that this process adds, updates or removes."""
 
@@ -144,7 +147,6 @@ class MemoryService:
                     await self._store.reopen()
             else:
                 self._indexing.check()
-                # The first query needs both the embedder and the store: load them at the same time.
                 self._tasks.start_soon(self._load_embedder)
                 await self._store.open()
                 self._is_open = True
@@ -153,11 +155,15 @@ class MemoryService:
                     self._ingestions.wake()
 
     async def _load_embedder(self) -> None:
+        """At the first query, while the store is opened; without one, soon after the start."""
+        # A command that only lists documents has ended by then: it does not pay for a model.
+        with anyio.move_on_after(_UNASKED_SECONDS):
+            await self._is_asked.wait()
         with suppress(Exception):  # The query that needs it raises the error.
-            await to_thread.run_sync(self._embedder.warm_up)
+            await to_thread.run_sync(self._embedder.warm_up, abandon_on_cancel=True)
 
     async def warm_up(self) -> None:
-        """Open and load what the first query needs."""
+        """Open and load what the first query needs; the model is loaded a little later."""
         await self._open()
         await self._indexing.bring_up_to_date()
 
@@ -230,6 +236,7 @@ class MemoryService:
         damaged page is left out. Raises BadArgument, EmbedderMismatch.
         """
         condition = compile_filter(filter) if filter else None
+        self._is_asked.set()
         await self._open()
         if not await self._indexing.bring_up_to_date():
             return QueryResult([], empty=True)
@@ -421,9 +428,13 @@ class MemoryService:
     ) -> Undone:
         """Undo the last write that is not undone yet, with all writes of its group; or the selected writes.
 
-        Raises: see `undoing.undo`.
+        An ingestion that still runs is cancelled before its group is undone. Raises: see `undoing.undo`.
         """
         await self._open()
+        if selection == _LAST_CHANGE:
+            entries, _ = await self._store.change(selection, None)
+            if entries and entries[0].origin.group:
+                await self._ingestions.cancel_group(entries[0].origin.group)
         submit, remove = self._queue.submit, self._remove
         return await undoing.undo(self._store, submit, remove, selection, origin, on_progress)
 

@@ -24,6 +24,7 @@ import pytest
 from anyio import to_thread
 from anyio.abc import TaskStatus
 
+from ragmemory import service as service_module
 from ragmemory.errors import (
     BadArgument,
     DocumentNotFound,
@@ -1038,6 +1039,19 @@ async def test_an_embedder_that_cannot_be_made_ready_fails_those_who_need_it_and
     await to_thread.run_sync(tried.wait, 10)
     await anyio.wait_all_tasks_blocked()
     assert (await put(memory, FOX)).status == "added"
+
+
+async def test_a_model_is_loaded_for_a_query_and_not_for_a_list(
+    memory: MemoryService, embedder: SwitchableEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(service_module, "_UNASKED_SECONDS", 3600.0)
+    loaded = threading.Event()
+    monkeypatch.setattr(embedder, "warm_up", loaded.set)
+    await memory.documents(9)
+    await anyio.wait_all_tasks_blocked()
+    assert not loaded.is_set()
+    await memory.query("fox", 1)
+    assert await to_thread.run_sync(loaded.wait, 10)
 
 
 async def test_the_last_write_before_the_end_is_in_the_saved_index(tmp_path: Path) -> None:

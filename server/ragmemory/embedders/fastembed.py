@@ -16,6 +16,7 @@ from anyio import to_thread
 
 from ragmemory.embedders.calibration import LOCAL, PAIRS, CosineScale, scale_of
 from ragmemory.embedders.onnx_files import (
+    DOWN_SECONDS,
     POOLING,
     PROMPTS,
     ModelUnusable,
@@ -49,12 +50,8 @@ E5_SMALL = "intfloat/multilingual-e5-small"
 BATCH = 8
 # Room in the model's input for the title, the prefix and the special tokens.
 AROUND = 32
-# For so long after a failure, calls fail with the same error.
-DOWN_SECONDS = 30.0
 # A query does not wait longer for a model that is being loaded or downloaded.
 QUERY_SECONDS = 8.0
-
-
 # fastembed's name for a model that pools by itself.
 UNPOOLED = "DISABLED"
 
@@ -152,7 +149,7 @@ class FastEmbedder:
         return [len(encoding.ids) for encoding in encodings]
 
     async def embed_documents(self, texts: Sequence[str], titles: Sequence[str]) -> list[Embedding]:
-        loaded = await to_thread.run_sync(self._model)
+        loaded = await to_thread.run_sync(self._model, abandon_on_cancel=True)
         inputs = [f"{title}\n{text}" if title else text for text, title in zip(texts, titles, strict=True)]
         # Texts of similar length are together: each is padded to the longest of its batch.
         order = sorted(range(len(inputs)), key=lambda place: len(inputs[place]))

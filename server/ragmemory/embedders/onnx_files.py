@@ -32,6 +32,8 @@ PROMPTS = "config_sentence_transformers.json"
 # The first and the last bytes of a file, which identify it: a gigabyte would take a second to hash.
 HASHED_BYTES = 1 << 20
 SHOWN_NAMES = 3
+# For so long after a model could not be loaded, its users fail with the same error.
+DOWN_SECONDS = 30.0
 
 
 class ModelUnusable(Exception):

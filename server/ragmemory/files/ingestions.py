@@ -86,8 +86,10 @@ LOOKED_UP_AT_ONCE = 500
 # A job is saved this often, in seconds; one that was not for some time belongs to a killed process.
 BEAT_SECONDS = 1.0
 SILENT_SECONDS = 5.0
-# Ended jobs whose outcomes are kept in this process.
+# Ended jobs that are kept in this process with their outcomes, and how many outcomes in all: 100,000 take
+# about 40 MB. The newest is always kept.
 KEPT_RUNS = 10
+KEPT_OUTCOMES = 100_000
 # Failures that a job keeps after its end.
 MOST_FAILURES = 100
 # Errors that every other file would meet as well.
@@ -175,7 +177,7 @@ class Ingestions:
                 logger.warning("Ingestions of killed processes were not resumed: %s", error)
 
     async def _take_over(self) -> None:
-        while (beat := await self._store.last_beat()) is not None:
+        while (beat := await self._store.last_beat(self._run_id)) is not None:
             await anyio.sleep(max(BEAT_SECONDS, beat + SILENT_SECONDS - time.time()))
             for job in await self._store.take_over_ingestions(self._run_id, SILENT_SECONDS):
                 logger.info("Resuming the ingestion %s", job.job_id)
@@ -197,20 +199,34 @@ class Ingestions:
         job = Ingestion(job_id, uris, prune, self._run_id, group, _now())
         job.within = [_resolved(self.allowed(source)) for source in dict.fromkeys(within)]
         try:
-            job = await self._store.begin_ingestion(job)
+            running = await self._begin(job)
         except (MemoryFull, MemoryReadOnly) as error:
             # The job runs unsaved: unchanged files need no writing, and the others say what they lack.
             logger.warning("The ingestion %s was not saved: %s", job_id, error)
-        if job.run_id != self._run_id:
-            self.wake()
-        elif job.job_id not in self._runs:
+            running = job
+        if running.job_id == job_id:
             self._start(Run(job, replace(origin, group=group)))
-        return job
+            return job
+        if running.run_id != self._run_id:
+            self.wake()
+        return running
+
+    async def _begin(self, job: Ingestion) -> Ingestion:
+        """Store a new job, or return the one that runs for the same request."""
+        running = await self._store.begin_ingestion(job)
+        run = self._runs.get(running.job_id)
+        if run is not None and run.ended.is_set():
+            # Its end could not be stored, for example because the disk was full.
+            await self._store.save_ingestion(run.job)
+            running = await self._store.begin_ingestion(job)
+        return running
 
     def _start(self, run: Run) -> None:
-        ended = [job_id for job_id, other in self._runs.items() if other.ended.is_set()]
-        for job_id in ended[:-KEPT_RUNS]:
-            del self._runs[job_id]
+        ended = [other for other in self._runs.values() if other.ended.is_set()]
+        for number, other in enumerate(ended[:-1]):
+            outcomes = sum(len(kept.outcomes) for kept in ended[number:])
+            if len(ended) - number > KEPT_RUNS or outcomes > KEPT_OUTCOMES:
+                del self._runs[other.job.job_id]
         self._runs[run.job.job_id] = run
         self._tasks.start_soon(self._work_on, run)
 
@@ -254,6 +270,12 @@ class Ingestions:
             await self._store.cancel_ingestion(job)
         return job
 
+    async def cancel_group(self, group: str) -> None:
+        """End the jobs whose writes belong to a group."""
+        for job in await self._store.running_ingestions():
+            if job.group == group:
+                await self.cancel(job.job_id)
+
     async def newest(self, limit: int) -> list[Ingestion]:
         """The newest jobs, newest first."""
         jobs = await self._store.ingestions(limit)
@@ -266,12 +288,20 @@ class Ingestions:
         try:
             path = user_path(_path(source) or ".")
             resolved = path.resolve()
-            roots = [user_path(root).resolve() for root in self._roots if root != ANY_ROOT]
         except (OSError, RuntimeError, ValueError):
-            return source  # The walk meets the same error, and reports it.
-        if ANY_ROOT not in self._roots and not any(resolved.is_relative_to(root) for root in roots):
+            if ANY_ROOT in self._roots:
+                return source  # The walk meets the same error, and reports it.
+            raise PathNotAllowed(source) from None
+        if not self._is_under_root(resolved):
             raise PathNotAllowed(path.as_uri())
         return path.as_uri() if source else source
+
+    def _is_under_root(self, path: Path) -> bool:
+        for root in self._roots:
+            with suppress(OSError, RuntimeError):  # The root is in the home folder of an unknown user.
+                if root == ANY_ROOT or path.is_relative_to(user_path(root).resolve()):
+                    return True
+        return False
 
     # One job
 
@@ -290,15 +320,22 @@ class Ingestions:
                 error = IngestionFailed(str(error))
             run.end("failed", error)
         try:
-            if run.job.prune:
+            if not await self._store.save_ingestion(run.job):
+                await self._hand_over(run)
+            if run.job.prune and run.job.status != "running":
                 await self._store.note_sync(_sync_outcomes(run))
-            await self._store.save_ingestion(run.job)
         except RagMemoryError as error:
             logger.warning("The end of the ingestion %s was not saved: %s", run.job.job_id, error)
         run.ended.set()
 
+    async def _hand_over(self, run: Run) -> None:
+        """Another process has cancelled the job, or works on it now because this one was silent."""
+        run.job = await self._store.ingestion(run.job.job_id) or run.job
+        if run.job.status == "running":
+            del self._runs[run.job.job_id]
+
     async def _beat(self, run: Run) -> None:
-        """Save the job about once a second, and end it when another process has cancelled it."""
+        """Save the job about once a second; stop when another process has cancelled it or taken it over."""
         while True:
             await anyio.sleep(BEAT_SECONDS)
             run.update()

@@ -168,7 +168,8 @@ class Preparation:
         stored = await self._store.embedder()
         if stored and stored[0] != self._embedder.identity:
             raise EmbedderMismatch(*stored, self._embedder.identity, self._embedder.dimensions)
-        longest = await to_thread.run_sync(self._embedder.longest_text)
+        # The model may have to be downloaded, and the caller may not want to wait for that.
+        longest = await to_thread.run_sync(self._embedder.longest_text, abandon_on_cancel=True)
         return min(self._max_tokens, longest or self._max_tokens)
 
     def _split(self, writes: Sequence[Write], max_tokens: int) -> Iterator[list[tuple[int, Chunk]]]:

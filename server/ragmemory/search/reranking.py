@@ -20,6 +20,7 @@ from msgspec.structs import replace
 
 from ragconfig.text_rules import passage_names
 from ragmemory.embedders.onnx_files import (
+    DOWN_SECONDS,
     ModelUnusable,
     as_folder,
     identity_of,
@@ -38,8 +39,6 @@ if TYPE_CHECKING:
 BATCH = 8
 # How long a query waits for a model to be loaded. A download takes longer, and is not waited for.
 LOADING_SECONDS = 5.0
-# For so long after a failure, nothing is tried.
-DOWN_SECONDS = 30.0
 
 
 class RerankerSettings(Struct, frozen=True):
@@ -108,9 +107,9 @@ class Reranker:
 
     async def _loaded(self) -> CrossEncoder:
         """Raises RerankerUnavailable."""
-        if self._failure is not None and time.monotonic() < self._failed_at + DOWN_SECONDS:
-            raise RerankerUnavailable(self.settings.model, self._failure.reason, self._failure.hint)
-        if self._model is None and (self._loading is None or not self._loading.is_alive()):
+        is_down = self._failure is not None and time.monotonic() < self._failed_at + DOWN_SECONDS
+        is_loading = self._loading is not None and self._loading.is_alive()
+        if self._model is None and not is_down and not is_loading:
             self._failure = None
             # A thread of its own: a download must not keep the process from ending.
             self._loading = threading.Thread(target=self._load, name="reranker", daemon=True)

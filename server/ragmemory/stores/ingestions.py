@@ -6,7 +6,7 @@ is too old belongs to a killed process; any other process may take it over.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -61,18 +61,27 @@ async def cancel(connection: aiosqlite.Connection, job: Ingestion) -> None:
 async def take_over(
     connection: aiosqlite.Connection, run_id: str, now: float, oldest: float
 ) -> list[Ingestion]:
-    """Take over the jobs whose last beat came before `oldest`."""
+    """Take over the jobs of other processes whose last beat came before `oldest`."""
     rows = await connection.execute_fetchall(
-        "UPDATE ingestions SET run_id = ?, beat = ? WHERE status = 'running' AND beat < ? RETURNING job",
+        "UPDATE ingestions SET run_id = ?1, beat = ?2"
+        " WHERE status = 'running' AND beat < ?3 AND run_id <> ?1 RETURNING job",
         [run_id, now, oldest],
     )
     return [msgspec.json.decode(row[0], type=Ingestion) for row in rows]
 
 
-async def last_beat(connection: aiosqlite.Connection) -> float | None:
-    """The last beat of the job that was silent for the longest time; None if no job runs."""
-    [(beat,)] = await connection.execute_fetchall("SELECT min(beat) FROM ingestions WHERE status = 'running'")
+async def last_beat(connection: aiosqlite.Connection, run_id: str) -> float | None:
+    """The last beat of the job of another process that was silent for the longest time; None if none runs."""
+    [(beat,)] = await connection.execute_fetchall(
+        "SELECT min(beat) FROM ingestions WHERE status = 'running' AND run_id <> ?", [run_id]
+    )
     return None if beat is None else float(beat)
+
+
+async def running(connection: aiosqlite.Connection) -> list[Ingestion]:
+    """The jobs that run in any process."""
+    rows = await connection.execute_fetchall("SELECT job FROM ingestions WHERE status = 'running'")
+    return [msgspec.json.decode(row[0], type=Ingestion) for row in rows]
 
 
 async def newest(connection: aiosqlite.Connection, limit: int) -> list[Ingestion]:
@@ -103,7 +112,7 @@ async def set_stamps(connection: aiosqlite.Connection, stamps: Mapping[str, tupl
     """Set the stamps of documents, by uri, unless their text has another digest by now."""
     await connection.executemany(
         "UPDATE documents SET stamp = ? WHERE uri = ? AND digest = ? AND hidden = 0",
-        _stamp_rows(stamps),
+        ((stamp, uri, digest) for uri, (stamp, digest) in stamps.items()),
     )
 
 
@@ -124,10 +133,6 @@ async def uris_under(connection: aiosqlite.Connection, place: str) -> list[str]:
         f"SELECT uri FROM documents WHERE {UNDER} ORDER BY uri", range_under(place)
     )
     return [row[0] for row in rows]
-
-
-def _stamp_rows(stamps: Mapping[str, tuple[str, bytes]]) -> Iterable[tuple[str, str, bytes]]:
-    return ((stamp, uri, digest) for uri, (stamp, digest) in stamps.items())
 
 
 def _request(job: Ingestion) -> str:

@@ -166,7 +166,7 @@ class Store(MemoryFile):
             await ingestions.cancel(connection, job)
 
     async def take_over_ingestions(self, run_id: str, silent_seconds: float) -> list[Ingestion]:
-        """Take over the jobs whose process has not saved them for some time."""
+        """Take over the jobs that another process has not saved for some time."""
         async with self._transaction() as connection:
             now = time.time()
             return await ingestions.take_over(connection, run_id, now, now - silent_seconds)
@@ -176,10 +176,15 @@ class Store(MemoryFile):
         async with self._transaction() as connection:
             await ingestions.set_stamps(connection, stamps)
 
-    async def last_beat(self) -> float | None:
-        """When the job that was silent for the longest time was saved; None if no job runs."""
+    async def last_beat(self, run_id: str) -> float | None:
+        """When the longest silent job of another process was saved; None if no other process has one."""
         async with self._reading() as connection:
-            return await ingestions.last_beat(connection)
+            return await ingestions.last_beat(connection, run_id)
+
+    async def running_ingestions(self) -> list[Ingestion]:
+        """The jobs that run in any process."""
+        async with self._reading() as connection:
+            return await ingestions.running(connection)
 
     async def ingestions(self, limit: int) -> list[Ingestion]:
         """The newest jobs, newest first."""

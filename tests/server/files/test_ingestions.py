@@ -10,6 +10,7 @@ import threading
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import anyio
 import anyio.lowlevel
@@ -390,3 +391,91 @@ async def test_a_failed_load_leaves_what_is_stored(tmp_path: Path) -> None:
         assert (await memory.stats()).documents == 3
         _, text = await memory.document((folder / "1.txt").as_uri())
         assert text == "Note 1."
+
+
+async def test_a_job_whose_end_could_not_be_stored_may_be_started_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, documents = notes(tmp_path / "docs", 3), Scripted(MemoryFull("memory.db"))
+    documents.go.set()
+    save = Store.save_ingestion
+
+    async def full(store: Store, _: Ingestion) -> bool:
+        raise MemoryFull(str(store.path))
+
+    async with jobs_of(tmp_path, documents) as jobs:
+        monkeypatch.setattr(Store, "save_ingestion", full)
+        failed = await ended(jobs, await jobs.start([str(folder)], prune=False, origin=ORIGIN))
+        monkeypatch.setattr(Store, "save_ingestion", save)
+        documents.error = None
+        again = await ended(jobs, await jobs.start([str(folder)], prune=False, origin=ORIGIN))
+        assert [one.status for one in await jobs.newest(9)] == ["completed", "failed"]
+    assert (failed.status, again.status, again.added) == ("failed", "completed", 3)
+
+
+async def test_a_job_that_another_process_has_taken_over_goes_on_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "BEAT_SECONDS", 0.05)
+    folder, documents = notes(tmp_path / "docs", 3), Scripted()
+    async with jobs_of(tmp_path, Scripted()) as jobs, jobs_of(tmp_path, documents) as others:
+        job = await jobs.start([str(folder)], prune=False, origin=ORIGIN)
+        # As if the first process had been silent for long. Its own jobs are not taken over.
+        monkeypatch.setattr(module, "SILENT_SECONDS", -60.0)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(others.run)
+            others.wake()
+            with anyio.fail_after(60):
+                taken, _ = await jobs.status(job.job_id, wait_seconds=60)
+            assert taken.status == "running"
+            documents.go.set()
+            finished = await ended(jobs, taken)
+            tasks.cancel_scope.cancel()
+    assert (finished.status, finished.added, finished.job_id) == ("completed", 3, job.job_id)
+
+
+async def test_undo_ends_the_load_that_it_undoes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path / "docs" / "a.txt", "The first note.")
+    write(tmp_path / "docs" / "b.txt", "The second note.")
+    stored = anyio.Event()
+    async with memory_in(tmp_path) as memory:
+        inject = memory.inject
+
+        async def inject_the_first(text: str, *rest: Any) -> Injected:
+            if "second" in text:
+                await anyio.sleep_forever()
+            injected = await inject(text, *rest)
+            stored.set()
+            return injected
+
+        monkeypatch.setattr(memory, "inject", inject_the_first)
+        jobs = await memory.ingestions()
+        await jobs.start([str(tmp_path / "docs")], prune=False, origin=ORIGIN)
+        with anyio.fail_after(60):
+            await stored.wait()
+            assert (await memory.undo(ORIGIN)).writes == {"added": 1}
+        assert [one.status for one in await jobs.newest(9)] == ["cancelled"]
+        assert (await memory.stats()).documents == 0
+
+
+async def test_a_root_that_cannot_be_found_allows_no_file(tmp_path: Path) -> None:
+    note = write(tmp_path / "a.txt", "A note.")
+    async with memory_in(tmp_path, "~no-such-user/docs") as memory:
+        jobs = await memory.ingestions()
+        for source in (str(note), "~no-such-user/docs/a.txt"):
+            with pytest.raises(PathNotAllowed):
+                await jobs.start([source], prune=False, origin=ORIGIN)
+
+
+async def test_outcomes_of_old_jobs_are_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "KEPT_OUTCOMES", 3)
+    documents = Scripted()
+    documents.go.set()
+    async with jobs_of(tmp_path, documents) as jobs:
+        started = []
+        for name in ("a", "b", "c"):
+            folder = notes(tmp_path / name, 2)
+            started.append(await jobs.start([str(folder)], prune=False, origin=ORIGIN))
+            await ended(jobs, started[-1])
+        counts = [len((await jobs.status(job.job_id))[1]) for job in started]
+    assert counts == [0, 2, 2]
