@@ -49,8 +49,15 @@ async def take_turn(
         record.emit(Delta(reply))
     else:
         query = search_text(question, history)
-        retrieval = await _retrieve(question, query, memory, limits, record)
-        answer = await _answer(question, query, history, retrieval, memory, answerer, limits, record.emit)
+        retrieval = await _retrieve(question, query, memory, limits, record, is_needed=answerer is None)
+        if answerer is None:
+            answer = await answer_offline(question, query, retrieval, memory, limits.retrieval)
+            record.emit(Retrieved(answer.candidates))
+            record.emit(Delta(answer.text))
+        else:
+            answer = await _answer_of_model(
+                question, query, history, retrieval, memory, answerer, limits, record.emit
+            )
     record.time("total")
     return Turn(
         turn_id=secrets.token_hex(6),
@@ -83,36 +90,19 @@ async def take_turn(
 
 
 async def _retrieve(
-    question: str, query: str, memory: Memory, limits: TurnLimits, record: _Record
+    question: str, query: str, memory: Memory, limits: TurnLimits, record: _Record, *, is_needed: bool
 ) -> Retrieval:
+    """What memory found. Raises why it did not answer if there is no answer without it (`is_needed`)."""
     record.emit(Retrieving(query))
     retrieval = await retrieve(memory, query, limits.retrieval)
     record.time("retrieval")
+    if retrieval.failure and is_needed:
+        raise retrieval.failure
     if retrieval.corrections:
         record.emit(Notice(f"Searched for: {with_words_replaced(question, retrieval.corrections)}"))
-    return retrieval
-
-
-async def _answer(
-    question: str,
-    query: str,
-    history: Sequence[Turn],
-    retrieval: Retrieval,
-    memory: Memory,
-    answerer: Answerer | None,
-    limits: TurnLimits,
-    emit: Emit,
-) -> Answer:
-    if retrieval.failure and answerer is None:
-        raise retrieval.failure
     if retrieval.notice:
-        emit(Notice(retrieval.notice))
-    if answerer is not None:
-        return await _answer_of_model(question, query, history, retrieval, memory, answerer, limits, emit)
-    answer = await answer_offline(question, query, retrieval, memory, limits.retrieval)
-    emit(Retrieved(answer.candidates))
-    emit(Delta(answer.text))
-    return answer
+        record.emit(Notice(retrieval.notice))
+    return retrieval
 
 
 async def _answer_of_model(
