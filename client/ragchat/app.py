@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from enum import Enum
 from importlib import import_module
@@ -22,15 +22,17 @@ from ragchat.llm import tokens
 from ragchat.llm.discovery import with_near_names
 from ragchat.llm.errors import UnknownModel
 from ragchat.llm.selection import ModelSelection
+from ragchat.memory.types import DocumentText
 from ragchat.sessions.store import SessionStore, session_title, sessions_path
 from ragchat.settings import ModelSettings, RetrievalSettings, ToolSettings
 from ragchat.turn.conversation import newest_that_fit, turn_tokens
 from ragchat.turn.limits import Budget, RetrievalLimits, TurnLimits
+from ragchat.turn.passages import ATTACHED, attached
 from ragchat.turn.prompt import load_prompts
 from ragchat.turn.retrieval import Memory
 from ragchat.turn.scope import Scope
 from ragchat.turn.tools import Approve, Toolbox
-from ragchat.types import Emit, Notice, Session, Turn, ignore
+from ragchat.types import Candidate, Emit, Notice, Session, Turn, ignore
 from ragconfig.settings import Settings
 
 
@@ -62,7 +64,8 @@ class App:
         self._limits = _limits(model, settings.table("retrieval", RetrievalSettings), tools)
         self._prompts = load_prompts(settings)
         self._toolbox = Toolbox(self.scope, tools.offered, tools.timeout_seconds)
-        self._unanswered = ""  # the last question, when its turn failed or was stopped
+        # The last question and what was attached to it, when its turn failed or was stopped.
+        self._unanswered: tuple[str, Sequence[Candidate]] = ("", ())
 
     async def __aenter__(self) -> App:
         return self
@@ -113,7 +116,7 @@ class App:
 
     def new_session(self) -> Session:
         """Start a session. It is stored with its first turn."""
-        self.session, self._unanswered = _new_session(), ""
+        self.session, self._unanswered = _new_session(), ("", ())
         return self.session
 
     async def resume(self, session_id: str | None = None) -> Session:
@@ -126,15 +129,21 @@ class App:
             self.session = await store.load_last(but=here, one_shots=self.keeps is Keeps.ONE_SHOT)
         else:
             self.session = await store.load(session_id)
-        self._unanswered = ""
+        self._unanswered = ("", ())
         return self.session
 
-    async def ask(self, question: str, emit: Emit = ignore, approve: Approve | None = None) -> Turn:
+    async def ask(
+        self,
+        question: str,
+        emit: Emit = ignore,
+        approve: Approve | None = None,
+        documents: Sequence[DocumentText] = (),
+    ) -> Turn:
         """Answer a question; `emit` gets the events of the turn. The turn is saved as `keeps` says.
 
-        Raises RagChatError.
+        With `documents`, it is about these and nothing else of memory. Raises RagChatError.
         """
-        return await self._take_turn(question, emit, approve, replaced=None)
+        return await self._take_turn(question, attached(documents), emit, approve, replaced=None)
 
     async def retry(self, emit: Emit = ignore, approve: Approve | None = None) -> Turn:
         """Ask the last question again. Raises NothingToRetry, and what `ask` raises.
@@ -142,15 +151,22 @@ class App:
         The new answer replaces the first one. A question whose turn failed or was stopped is simply asked: it
         has no answer.
         """
-        question, replaced = self._unanswered, None
+        (question, about), replaced = self._unanswered, None
         if not question and self.last_turn:
             question, replaced = self.last_turn.question, self.last_turn
+            candidates = replaced.trace.candidates
+            about = [candidate for candidate in candidates if candidate.reason.startswith(ATTACHED)]
         if not question:
             raise NothingToRetry
-        return await self._take_turn(question, emit, approve, replaced)
+        return await self._take_turn(question, about, emit, approve, replaced)
 
     async def _take_turn(
-        self, question: str, emit: Emit, approve: Approve | None, replaced: Turn | None
+        self,
+        question: str,
+        about: Sequence[Candidate],
+        emit: Emit,
+        approve: Approve | None,
+        replaced: Turn | None,
     ) -> Turn:
         from ragchat.turn.generation import Answerer
         from ragchat.turn.turn import take_turn
@@ -158,7 +174,7 @@ class App:
         question = question.strip()
         if not question:
             raise EmptyQuestion
-        self._unanswered = question
+        self._unanswered = (question, about)
         session = self.session
         history = [turn for turn in session.turns if turn is not replaced]
         model = await self.model.find()
@@ -171,12 +187,13 @@ class App:
                 answerer=Answerer(model, self._prompts, self._toolbox, approve) if model else None,
                 limits=self._limits,
                 emit=emit,
+                attached=about,
             )
         except UnknownModel as error:
             raise await with_near_names(error, model) if model else error from error
         session.turns = [*history, turn]
         session.title = session.title or session_title(turn.question)
-        self._unanswered = ""
+        self._unanswered = ("", ())
         if self.keeps is Keeps.NOTHING:
             return turn
         try:

@@ -172,6 +172,18 @@ class UnknownCommand(RagChatError):
         return f"Did you mean /{self.near[0]}? " if self.near else ""
 
 
+class UnknownPrompt(RagChatError):
+    name: str
+    near: Sequence[str] = ()
+    code = "PROMPT_UNKNOWN"
+    sentence = "There is no prompt {name}."
+    hint = "{guess}/prompt lists them."
+
+    @property
+    def guess(self) -> str:
+        return f"Did you mean {self.near[0]}? " if self.near else ""
+
+
 class CommandNotPossible(RagChatError):
     name: str
     reason: str

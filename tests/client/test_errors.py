@@ -63,6 +63,11 @@ TABLE: list[tuple[RagChatError, str, str]] = [
         "/undo is not possible now: memory is read-only.",
         "",
     ),
+    (
+        errors.UnknownPrompt("outlin", ["create-outline"]),
+        "There is no prompt outlin.",
+        "Did you mean create-outline? /prompt lists them.",
+    ),
     (errors.ArgumentMissing("inject", "files or folders"), "/inject needs files or folders.", ""),
     (errors.UnexpectedArgument("undo"), "/undo takes no argument.", ""),
     (

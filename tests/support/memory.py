@@ -10,6 +10,9 @@ from ragchat.memory.client import MemoryClient
 from ragconfig.settings import load_settings
 from ragmcp.server.server import Server
 from ragmemory.app import make_service
+from ragmemory.mcp.prompts import FOLDER, Prompts
+from ragmemory.mcp.resources import Documents
+from ragmemory.mcp.server import completer
 from ragmemory.mcp.toolsets import make_tools
 from ragmemory.service import MemoryService
 from tests.support.in_memory import open_memory as open_pair
@@ -29,6 +32,14 @@ async def memory_in(folder: Path, embedder: SwitchableEmbedder | None = None) ->
         async def opened() -> MemoryService:
             return service
 
-        server = Server("ragmemory", "test", tools=make_tools(opened, TOOLSETS))
+        documents, prompts = Documents(opened), Prompts(opened, settings.home.config / FOLDER)
+        server = Server(
+            "ragmemory",
+            "test",
+            tools=make_tools(opened, TOOLSETS),
+            resources=documents,
+            prompts=prompts,
+            complete=completer(documents, prompts),
+        )
         async with open_pair(server, era="modern") as connection:
             yield MemoryClient(connection)

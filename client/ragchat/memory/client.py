@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from ragchat.errors import MemoryRefused, MemoryTimedOut, MemoryUnavailable
 from ragchat.memory.types import (
@@ -13,6 +13,7 @@ from ragchat.memory.types import (
     Documents,
     DocumentText,
     Entry,
+    FilledPrompt,
     Forgotten,
     Ingestion,
     IngestionStatus,
@@ -42,8 +43,12 @@ from ragmcp.errors import (
     WireError,
 )
 from ragmcp.protocol.decoding import DECODE_ERRORS
-from ragmcp.protocol.schema.content import TextContent
+from ragmcp.protocol.schema.content import EmbeddedResource, TextContent
 from ragmcp.protocol.schema.tools import ToolCallResult, ToolInfo
+
+if TYPE_CHECKING:
+    from ragmcp.protocol.schema.completion import Completion, Reference
+    from ragmcp.protocol.schema.prompts import GetPromptResult, PromptInfo
 
 T = TypeVar("T")
 
@@ -56,6 +61,9 @@ class Server(Protocol):
     """The part of a connection to the server that is used here."""
 
     async def list_tools(self) -> list[ToolInfo]: ...
+    async def list_prompts(self) -> list[PromptInfo]: ...
+    async def get_prompt(self, name: str, arguments: Mapping[str, str] | None = None) -> GetPromptResult: ...
+    async def complete(self, reference: Reference, argument: str, value: str) -> Completion: ...
     async def call_tool(
         self,
         name: str,
@@ -181,6 +189,28 @@ class MemoryClient:
             result = await self._server.call_tool(name, arguments, timeout=READ_SECONDS)
         hits = [] if result.is_error else _decoded(name, result, Passages).hits
         return ToolResult(not result.is_error, result.text, hits)
+
+    async def prompts(self) -> list[PromptInfo]:
+        with _mapped("prompts/list"):
+            return await self._server.list_prompts()
+
+    async def fill_in(self, prompt: str, arguments: Mapping[str, str]) -> FilledPrompt:
+        """A prompt with its arguments."""
+        with _mapped("prompts/get"):
+            filled = await self._server.get_prompt(prompt, arguments)
+        contents = [message.content for message in filled.messages]
+        text = "\n\n".join(content.text for content in contents if isinstance(content, TextContent))
+        uris = [content.resource.uri for content in contents if isinstance(content, EmbeddedResource)]
+        # The last part of a document's resource is its id.
+        return FilledPrompt(text, [uri.rpartition("/")[2] for uri in uris])
+
+    async def complete_argument(self, prompt: str, argument: str, typed: str) -> list[str]:
+        """Values for an argument of a prompt; none where it takes any text."""
+        from ragmcp.protocol.schema.completion import PromptReference
+
+        with _mapped("completion/complete"):
+            completion = await self._server.complete(PromptReference(name=prompt), argument, typed)
+        return completion.values
 
     async def _about(self, tool: str, document: str, type: type[T], **arguments: str | int) -> T:
         """A call about one document. If there is none, the error names it as the user did."""

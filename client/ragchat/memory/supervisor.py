@@ -9,7 +9,7 @@ import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import anyio
 
@@ -18,6 +18,10 @@ from ragmcp.client.client import Client, OnProgress
 from ragmcp.concurrency import beside
 from ragmcp.errors import ConnectionClosed, RagMcpError, RequestTimedOut, ServerUnreachable
 from ragmcp.protocol.schema.tools import ToolCallResult, ToolInfo
+
+if TYPE_CHECKING:
+    from ragmcp.protocol.schema.completion import Completion, Reference
+    from ragmcp.protocol.schema.prompts import GetPromptResult, PromptInfo
 
 log = logging.getLogger(__name__)
 
@@ -77,6 +81,26 @@ class Supervised:
     async def list_tools(self, *, timeout: float | None = None) -> list[ToolInfo]:
         """As `Client.list_tools`; repeated if the server dies during the call."""
         return await self._call("tools/list", lambda client: client.list_tools(), True, timeout)
+
+    async def list_prompts(self, *, timeout: float | None = None) -> list[PromptInfo]:
+        """As `Client.list_prompts`; repeated if the server dies during the call."""
+        return await self._call("prompts/list", lambda client: client.list_prompts(), True, timeout)
+
+    async def get_prompt(
+        self, name: str, arguments: Mapping[str, str] | None = None, *, timeout: float | None = None
+    ) -> GetPromptResult:
+        """As `Client.get_prompt`; repeated if the server dies during the call."""
+        return await self._call(
+            "prompts/get", lambda client: client.get_prompt(name, arguments), True, timeout
+        )
+
+    async def complete(
+        self, reference: Reference, argument: str, value: str, *, timeout: float | None = None
+    ) -> Completion:
+        """As `Client.complete`; repeated if the server dies during the call."""
+        return await self._call(
+            "completion/complete", lambda client: client.complete(reference, argument, value), True, timeout
+        )
 
     async def call_tool(
         self,

@@ -35,6 +35,13 @@ class ToolResult(Struct, frozen=True):
     hits: list[Hit] = field(default_factory=list)
 
 
+class FilledPrompt(Struct, frozen=True):
+    """A prompt with its arguments: the text, and the ids of the documents that it is about."""
+
+    text: str
+    documents: list[str]
+
+
 class Injected(Struct, frozen=True):
     document_id: str
     uri: str

@@ -16,7 +16,7 @@ from ragchat.turn.citations import Checked, check
 from ragchat.turn.facts import unsupported
 from ragchat.turn.grounding import Grounding
 from ragchat.turn.limits import TurnLimits
-from ragchat.turn.passages import Passages, judge, quote
+from ragchat.turn.passages import ATTACHED, Passages, judge, quote
 from ragchat.turn.prompt import Prompt, Prompts, build
 from ragchat.turn.tools import Approve, Toolbox
 from ragchat.types import (
@@ -35,6 +35,7 @@ from ragchat.types import (
     Unsupported,
     Usage,
 )
+from ragchat.uris import short_uri
 
 SUMMARY_CHARACTERS = 80
 # Shorter pauses between two attempts, in seconds, are not announced.
@@ -73,6 +74,9 @@ async def generate(
         tools_tokens=tokens.prompt_at_most(tools),
     )
     emit(Retrieved(prompt.passages.candidates))
+    for candidate in prompt.passages.candidates if grounding.is_attached else ():
+        if candidate.reason != ATTACHED:
+            emit(Notice(f"{short_uri(candidate.hit.uri, candidate.hit.title)} is {candidate.reason}."))
     if text := _dropped(prompt.dropped_turns, history):
         emit(Notice(text))
     exchange = await _converse(answerer, tools, prompt, limits, emit)

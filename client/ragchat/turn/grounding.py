@@ -27,25 +27,38 @@ class State(Enum):
 
 @dataclass(frozen=True)
 class Grounding:
-    """`candidates` are marked as used where a model gets them; `windows` are their best parts."""
+    """`candidates` are marked as used where a model gets them; `windows` are their best parts.
+
+    `is_attached`: the user chose the passages, which are whole documents.
+    """
 
     question: Question
     state: State
     candidates: Sequence[Candidate]
     windows: Sequence[Window]
+    is_attached: bool = False
+
+    @classmethod
+    def of_attached(cls, candidates: Sequence[Candidate]) -> Grounding:
+        """There are no words to judge by: the question is a task, and the documents are what it is about."""
+        return cls(Question.of(""), State.GROUNDED, candidates, [], is_attached=True)
 
     def holds_answer(self, hits: Sequence[Hit]) -> bool:
         """Whether some passages, such as those that an answer cites, hold what is asked."""
-        return is_grounded(self.question, best_windows(self.question, hits))
+        return self.is_attached or is_grounded(self.question, best_windows(self.question, hits))
 
     def nearest(self, hits: Mapping[int, Hit]) -> list[Citation]:
         """The best parts of numbered passages."""
+        if self.is_attached:
+            return []
         numbers = {hit.chunk_id: n for n, hit in hits.items()}
         windows = best_windows(self.question, list(hits.values()))
         return [Citation.of(numbers[window.hit.chunk_id], window.hit, window.text) for window in windows]
 
     def missing(self, hits: Sequence[Hit]) -> list[str]:
         """The telling words of the question that neither some passages nor their headings contain."""
+        if self.is_attached:
+            return []
         return self.question.missing(frozenset[str]().union(*map(passage_terms, hits)))
 
 

@@ -10,9 +10,17 @@ import secrets
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from msgspec.structs import replace
+
 from ragchat.llm import tokens
+from ragchat.memory.types import DocumentText
 from ragchat.types import Candidate, Hit
 from ragconfig.text_rules import passage_names
+
+# The reason of candidates that the user chose: whole documents, or their beginnings.
+ATTACHED = "attached"
+# The most tokens of the tags around a passage, without its source.
+TAGS_TOKENS = 60
 
 
 @dataclass(frozen=True)
@@ -39,6 +47,55 @@ def judge(hit: Hit, min_score: float) -> Candidate:
     if hit.score >= min_score:
         return Candidate(hit, True, "relevant")
     return Candidate(hit, False, f"not relevant: its score {hit.score:.2f} is below {min_score:.2f}")
+
+
+def attached(documents: Iterable[DocumentText]) -> list[Candidate]:
+    """Whole documents as passages that a question is asked about."""
+    return [
+        Candidate(_whole(document, number), True, ATTACHED) for number, document in enumerate(documents, 1)
+    ]
+
+
+def _whole(document: DocumentText, number: int) -> Hit:
+    return Hit(
+        rank=number,
+        score=1.0,
+        chunk_id=-number,  # it is no stored chunk
+        document_id=document.document_id,
+        uri=document.uri,
+        title=document.title,
+        heading="",
+        start_line=1,
+        end_line=document.text.rstrip().count("\n") + 1,
+        text=document.text,
+    )
+
+
+def shortened(candidates: Sequence[Candidate], budget: int) -> list[Candidate]:
+    """Attached documents, the longest of them cut so that all fit into `budget` tokens."""
+    sizes = [_most_tokens(candidate.hit) for candidate in candidates]
+    shares, room = dict[int, int](), budget
+    for left, index in enumerate(sorted(range(len(sizes)), key=sizes.__getitem__)):
+        shares[index] = min(sizes[index], room // (len(sizes) - left))
+        room -= shares[index]
+    return [_cut(candidate, shares[index]) for index, candidate in enumerate(candidates)]
+
+
+def _cut(candidate: Candidate, budget: int) -> Candidate:
+    """A candidate with as many whole lines, from its first, as fit into `budget` tokens."""
+    hit, length = candidate.hit, len(candidate.hit.text)
+    while (size := _most_tokens(hit)) > budget and hit.text:
+        text = hit.text[: min(len(hit.text) - 1, len(hit.text) * budget // size)]
+        text = text[: text.rfind("\n") + 1] or text
+        hit = replace(hit, text=text, end_line=text.rstrip().count("\n") + 1)
+    if hit is candidate.hit:
+        return candidate
+    return Candidate(hit, True, f"{ATTACHED}: the first {len(hit.text):,} of {length:,} characters fit")
+
+
+def _most_tokens(hit: Hit) -> int:
+    """An upper bound for a quoted passage, whatever random word its tags carry."""
+    return tokens.at_most(hit.full_text + _source(hit)) + TAGS_TOKENS
 
 
 def number(candidates: Iterable[Candidate], budget: int, first: int = 1) -> Passages:

@@ -18,7 +18,7 @@ from ragchat.llm.errors import QuestionTooLong
 from ragchat.turn.conversation import history_messages, newest_that_fit
 from ragchat.turn.grounding import Grounding, State
 from ragchat.turn.limits import Budget
-from ragchat.turn.passages import Passages, number, quote
+from ragchat.turn.passages import Passages, number, quote, shortened
 from ragchat.types import Message, Turn
 from ragconfig.files.regular import read_regular
 from ragconfig.settings import LARGEST_PROMPT, Settings, packaged_text
@@ -105,8 +105,12 @@ def build(
     if room < 0:
         asked = tokens.at_most(question)
         raise QuestionTooLong(asked, max(0, room + asked))
-    for_passages = min(budget.passages, room * 3 // 4 if history else room)
-    passages = number(grounding.candidates, for_passages)
+    for_passages, candidates = room * 3 // 4 if history else room, grounding.candidates
+    if grounding.is_attached:
+        candidates = shortened(candidates, for_passages)
+    else:
+        for_passages = min(budget.passages, for_passages)
+    passages = number(candidates, for_passages)
     kept = newest_that_fit(history, room - passages.tokens)
     hits = passages.numbered()
     quoted = f"{introduction}\n\n{quote(hits)}" if hits else prompts.no_passages

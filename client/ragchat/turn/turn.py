@@ -18,12 +18,12 @@ from ragchat.offline.answer import EMPTY_MEMORY
 from ragchat.offline.small_talk import small_talk
 from ragchat.turn.followup import search_text
 from ragchat.turn.generation import Answerer, generate
-from ragchat.turn.grounding import State, judge_passages
+from ragchat.turn.grounding import Grounding, State, judge_passages
 from ragchat.turn.limits import TurnLimits
 from ragchat.turn.quotation import answer_offline
 from ragchat.turn.retrieval import Memory, Retrieval, retrieve
 from ragchat.turn.rewriting import Rewriting, rewrite, search_again
-from ragchat.types import Answer, Delta, Emit, Event, Notice, Retrieved, Retrieving, Trace, Turn
+from ragchat.types import Answer, Candidate, Delta, Emit, Event, Notice, Retrieved, Retrieving, Trace, Turn
 from ragconfig.text_rules import with_words_replaced
 
 
@@ -36,8 +36,11 @@ async def take_turn(
     answerer: Answerer | None,
     limits: TurnLimits,
     emit: Emit,
+    attached: Sequence[Candidate] = (),
 ) -> Turn:
     """Answer a question; `emit` gets the events as they happen. `answerer` None: offline.
+
+    A question about `attached` documents asks memory for nothing else, and needs a model.
 
     Raises ModelError, and offline, where memory is all there is, MemoryUnavailable and MemoryTimedOut.
     """
@@ -47,6 +50,10 @@ async def take_turn(
         query, retrieval = "", Retrieval([])
         answer = Answer(reply, [], [], grounded=False)
         record.emit(Delta(reply))
+    elif attached and answerer is not None:
+        query, retrieval = "", Retrieval(list(attached))
+        grounding = Grounding.of_attached(attached)
+        answer = await generate(question, history, grounding, answerer, limits, record.emit)
     else:
         query = search_text(question, history)
         retrieval = await _retrieve(question, query, memory, limits, record, is_needed=answerer is None)

@@ -21,6 +21,8 @@ from ragchat.ui.prompt.type_ahead import silent_keys
 from ragchat.ui.slash.completer import SlashCompleter
 
 if TYPE_CHECKING:
+    from prompt_toolkit.completion import Completer
+
     from ragchat.app import App
     from ragchat.ui.context import ChatContext
 
@@ -112,13 +114,16 @@ class Chat:
 
         context = ChatContext(app, Screen.open(self._stdout, self._stderr), self._status, interactive=True)
 
-        async def ask(question: str) -> str:
+        async def read(question: str, completer: Completer | None = None) -> str | None:
             context.pause()
             with suppress(EOFError, KeyboardInterrupt):
-                return await PromptSession[str]().prompt_async(question)
-            return ""
+                return await PromptSession[str]().prompt_async(question, completer=completer)
+            return None
 
-        context.ask = ask
+        async def ask(question: str) -> str:
+            return await read(question) or ""
+
+        context.ask, context.read = ask, read
         context.approve = Approvals(self._state, ask).approve
         return context
 

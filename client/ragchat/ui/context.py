@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
+    from prompt_toolkit.completion import Completer
+
     from ragchat.app import App
     from ragchat.memory.client import MemoryClient
     from ragchat.turn.tools import Approve
@@ -29,6 +31,8 @@ class ChatContext:
     interactive: bool = False
     approve: Approve | None = None
     ask: Callable[[str], Awaitable[str]] | None = None  # ask the user; None without a terminal
+    # Read a value with completion; it returns None where the user cancels.
+    read: Callable[[str, Completer], Awaitable[str | None]] | None = None
     readme_offered: bool = False
     leaving: bool = False
     shows_reasoning: bool = False

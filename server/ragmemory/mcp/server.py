@@ -77,13 +77,15 @@ def make_server(settings: Settings, memory: OnDemand) -> Server:
         INSTRUCTIONS,
         resources=documents,
         prompts=prompts,
-        complete=_completer(documents, prompts),
+        complete=completer(documents, prompts),
     )
     memory.on_change = partial(announce, server)
     return server
 
 
-def _completer(documents: Documents, prompts: Prompts) -> Completer:
+def completer(documents: Documents, prompts: Prompts) -> Completer:
+    """Completes the ids of documents and the arguments of prompts."""
+
     async def complete(
         reference: Reference, argument: str, typed: str, _: Mapping[str, str]
     ) -> Sequence[str]:

@@ -24,7 +24,9 @@ from ragmcp.errors import (
     ServerNotStarted,
     WireError,
 )
+from ragmcp.protocol.schema.completion import Completion
 from ragmcp.protocol.schema.content import TextContent
+from ragmcp.protocol.schema.prompts import GetPromptResult, PromptInfo
 from ragmcp.protocol.schema.tools import ToolCallResult, ToolInfo
 from tests.support.memory import memory_in
 
@@ -38,6 +40,18 @@ class Failing:
     async def list_tools(self) -> list[ToolInfo]:
         self.end()
         return []
+
+    async def list_prompts(self) -> list[PromptInfo]:
+        self.end()
+        return []
+
+    async def get_prompt(self, *_: object) -> GetPromptResult:
+        self.end()
+        return GetPromptResult(messages=[])
+
+    async def complete(self, *_: object) -> Completion:
+        self.end()
+        return Completion(values=[])
 
     async def call_tool(self, *_: object, **__: object) -> ToolCallResult:
         return self.end()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ragchat.ui.slash import answers, completions, documents, program, sessions, tuning
+from ragchat.ui.slash import answers, completions, documents, program, prompts, sessions, tuning
 from ragchat.ui.slash.command import SlashCommand
 
 if TYPE_CHECKING:
@@ -48,6 +48,13 @@ COMMANDS = (
         "ask only a folder, glob, tag or document; * asks all",
         documents.narrow,
         complete=completions.documents,
+    ),
+    SlashCommand(
+        "prompt",
+        "[NAME [VALUES]]",
+        "list the prompts, or ask the model one of them about a document",
+        prompts.prompt,
+        complete=prompts.complete,
     ),
     SlashCommand("sources", "[N]", "show the cited passages in full", answers.show_sources, _no_answer),
     SlashCommand(

@@ -48,6 +48,7 @@ NAMES = (
         "inject",
         "query",
         "in",
+        "prompt",
         "sources",
         "open",
         "why",
