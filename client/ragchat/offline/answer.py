@@ -7,7 +7,8 @@ passages come close; *nothing*, no passage is on the topic.
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
+from itertools import groupby
 
 from ragchat.offline.evidence import Question, share
 from ragchat.offline.layout import ITEM_MARK
@@ -63,9 +64,17 @@ def nothing(candidates: Sequence[Candidate], *, empty: bool = False) -> Answer:
 
 
 def quote_windows(
-    question: Question, windows: Sequence[Window], candidates: Sequence[Candidate], *, grounded: bool
+    question: Question,
+    windows: Sequence[Window],
+    candidates: Sequence[Candidate],
+    *,
+    grounded: bool,
+    note: str = "",
 ) -> Answer:
-    """The answer that quotes these windows, each with the number of its passage, in Markdown."""
+    """The answer that quotes these windows, each with the number of its passage, in Markdown.
+
+    `note` stands below the quotations.
+    """
     chunks = dict.fromkeys(window.hit.chunk_id for window in windows)
     numbers = {chunk_id: n for n, chunk_id in enumerate(chunks, start=1)}
     citations = [
@@ -77,7 +86,11 @@ def quote_windows(
     missing += [number for number in _named_otherwise(question, windows) if number not in missing]
     parts = [
         *([] if grounded else [NEAREST]),
-        *(markdown_of(window, numbers[window.hit.chunk_id], question.terms) for window in windows),
+        *(
+            markdown_of(group[0], numbers[group[0].hit.chunk_id], question.terms, group[1:])
+            for group in _groups(windows)
+        ),
+        *filter(None, [note]),
         *([f"Not mentioned there: {', '.join(f'*{word}*' for word in missing)}"] if missing else []),
         NO_MODEL,
     ]
@@ -105,16 +118,30 @@ def _named_otherwise(question: Question, windows: Sequence[Window]) -> list[str]
     return question.names_another("\n".join(window.named_text for window in windows))
 
 
-def markdown_of(window: Window, n: int, asked: Set[str]) -> str:
-    """A quotation after its lead, with its citation behind it. Line breaks are kept where they matter."""
+def _groups(windows: Sequence[Window]) -> Iterator[Sequence[Window]]:
+    """The windows, with rows of one table and records of one file together."""
+
+    def table(window: Window) -> tuple[int, ...]:
+        own = () if window.kind in (Kind.ROW, Kind.RECORD) else (window.first, window.last)
+        return window.hit.chunk_id, window.block, *own
+
+    return (list(group) for _, group in groupby(windows, table))
+
+
+def markdown_of(window: Window, n: int, asked: Set[str], more: Sequence[Window] = ()) -> str:
+    """A quotation after its lead, with its citation behind it. Line breaks are kept where they matter.
+
+    `more` are other rows of the same table, or records of the same file.
+    """
     first = window.units[window.first]
+    rows = [unit for one in (window, *more) for unit in one.own]
     if first.kind is Kind.ROW:
-        return f"{_table(window.own)}\n\n[{n}]"
+        return f"{_table(rows)}\n\n[{n}]"
     if first.kind is Kind.CODE:
         code = textwrap.dedent("\n".join(filter(None, [first.lead, " " * first.indent + window.text])))
         return f"```\n{code}\n```\n\n[{n}]"
     if first.kind is Kind.RECORD:
-        text = "\n".join(_narrowed(unit.reading, asked) for unit in window.own)
+        text = "\n".join(_narrowed(unit.reading, asked) for unit in rows)
     elif first.kind is Kind.ITEM and window.first == window.last:
         text = ITEM_MARK.sub("", first.text, count=1)
     else:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from ragchat.formatting import counted
 from ragchat.offline.answer_types import answer_type
-from ragchat.offline.evidence import Question, share
+from ragchat.offline.evidence import Question, Word, share
 from ragchat.offline.layout import ITEM_MARK, STAMP
 from ragchat.offline.requests import ListRequest
 from ragchat.offline.structure import Kind, Unit, units
@@ -47,6 +47,31 @@ class FoundList:
             if first <= self.line <= last:
                 return WholeList(self.hit, document, block)
         return None
+
+
+@dataclass(frozen=True)
+class FoundRows:
+    """The rows of a table, or records of a CSV file, that hold some words; `hit` has a part of them.
+
+    The table and its rows hold the `share` of the words of the question.
+    """
+
+    hit: Hit
+    words: Sequence[Word]
+    share: float
+
+    def windows(self, document: str) -> Sequence[Window]:
+        """Each of these rows in the whole document."""
+        passage = replace(
+            self.hit, text=document, context="", start_line=1, end_line=_line(document, len(document))
+        )
+        every = units(document, self.hit.uri)
+        return [
+            Window(passage, every, place, place)
+            for place, unit in enumerate(every)
+            if unit.kind in (Kind.ROW, Kind.RECORD)
+            and all(word.is_in(_terms(unit.reading)) for word in self.words)
+        ]
 
 
 @dataclass(frozen=True)
@@ -147,6 +172,19 @@ def find_list(request: ListRequest, subject: Question, hits: Sequence[Hit]) -> F
             if best is None or rank > best[:2]:
                 best = (*rank, found)
     return best[2] if best else None
+
+
+def find_rows(subject: Question, hits: Sequence[Hit]) -> FoundRows | None:
+    """The rows or records that hold the words of a question which do not name their table."""
+    best: FoundRows | None = None
+    for hit in hits:
+        rows = [unit for unit in units(hit.full_text, hit.uri) if unit.kind in (Kind.ROW, Kind.RECORD)]
+        named = _terms(f"{names_of(hit)} {rows[0].context}") if rows else frozenset()
+        said = frozenset[str]().union(*(_terms(row.reading) for row in rows))
+        words = [word for word in subject.words if word.is_in(said) and not word.is_in(named)]
+        if words and (best is None or len(words) > len(best.words)):
+            best = FoundRows(hit, words, share(subject.words, named | said))
+    return best
 
 
 def says_it_directly(request: ListRequest, subject: Question, windows: Sequence[Window]) -> bool:

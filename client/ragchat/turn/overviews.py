@@ -9,11 +9,12 @@ from urllib.parse import unquote, urlsplit
 import anyio
 
 from ragchat.errors import NoDocumentMatches, RagChatError
+from ragchat.formatting import counted
 from ragchat.memory.matching import Match, match
 from ragchat.memory.types import DocumentInfo, DocumentText
-from ragchat.offline.answer import markdown_of
-from ragchat.offline.evidence import Question
-from ragchat.offline.lists import find_list, says_it_directly
+from ragchat.offline.answer import markdown_of, quote_windows
+from ragchat.offline.evidence import Question, share
+from ragchat.offline.lists import MOST_ITEMS, NAMED, find_list, find_rows, says_it_directly
 from ragchat.offline.outline import SHORT, Entry, is_name, name_terms, only_in, outline, section
 from ragchat.offline.places import Place, answer_of
 from ragchat.offline.requests import OutlineRequest, comparison_request, list_request, outline_request
@@ -62,9 +63,10 @@ async def _list(
     subject = Question.named(request.subject, retrieval.weights)
     if says_it_directly(request, subject, windows):
         return None
-    found = find_list(request, subject, [candidate.hit for candidate in retrieval.candidates])
+    hits = [candidate.hit for candidate in retrieval.candidates]
+    found = find_list(request, subject, hits)
     if found is None:
-        return None
+        return None if request.counts else await _rows(subject, hits, windows, retrieval, memory)
     document = await memory.show(found.hit.document_id)
     whole = found.whole(document.text) if document.characters <= MOST_CHARACTERS else None
     if whole is None:
@@ -76,6 +78,26 @@ async def _list(
         retrieval.candidates,
         grounded=True,
     )
+
+
+async def _rows(
+    subject: Question,
+    hits: Sequence[Hit],
+    windows: Sequence[Window],
+    retrieval: Retrieval,
+    memory: Memory,
+) -> Answer | None:
+    """The rows of a table that hold what is asked for; None if there are few, or a window holds more."""
+    found = find_rows(subject, hits)
+    if found is None or any(share(subject.words, window.terms) > found.share for window in windows):
+        return None
+    document = await memory.show(found.hit.document_id)
+    rows = found.windows(document.text) if document.characters <= MOST_CHARACTERS else []
+    if len(rows) < 2:
+        return None
+    note = f"{MOST_ITEMS} of {counted(len(rows), 'row')} shown." if len(rows) > MOST_ITEMS else ""
+    is_grounded = found.share >= NAMED
+    return quote_windows(subject, rows[:MOST_ITEMS], retrieval.candidates, grounded=is_grounded, note=note)
 
 
 async def _outline(question: str, retrieval: Retrieval, memory: Memory) -> Answer | None:

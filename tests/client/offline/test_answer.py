@@ -98,6 +98,14 @@ def test_only_the_sentences_of_a_paragraph_are_joined_to_one_line() -> None:
     assert "the door, is old, and it leaks.  \n> - ropes: 4  \n> - poles: 2 [1]" in text
 
 
+def test_several_rows_of_one_table_are_shown_below_one_header() -> None:
+    table = hit("| tent | seats |\n|---|---|\n| red | 4 |\n| blue | 2 |\n| old red | 3 |")
+    windows = best_windows(Question.of("red tent seats?"), [table])
+    assert len(windows) == 2
+    text = quote_windows(Question.of("red tent seats?"), windows, [], grounded=True).text
+    assert "| tent | seats |\n| --- | --- |\n| red | 4 |\n| old red | 3 |\n\n[1]" in text
+
+
 def test_a_price_without_an_amount_is_not_grounded() -> None:
     assert not ask("How much does the projector cost?", hit("The projector is in room 2.")).grounded
     assert ask("How much does the projector cost?", hit("The projector was 90 euros.")).grounded

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from ragchat.memory.client import MemoryClient
+from ragchat.offline.lists import MOST_ITEMS
 from ragchat.turn.limits import RetrievalLimits
 from ragchat.turn.quotation import answer_offline
 from ragchat.turn.retrieval import Memory, retrieve
@@ -24,6 +25,9 @@ DOCUMENTS = {
     "hut-2021.md": "# Hut rules 2021\n\n## Keys\n\nThe key is in the shed.\n\n## Wood\n\nTwo crates a day.\n",
     "hut-2023.md": "# Hut rules 2023\n\n## Keys\n\nThe key is with Nora.\n\n## Wood\n\nTwo crates a day.\n",
 }
+
+
+TRIPS = "day,port,skipper\n3 May,Kiel,Nora\n4 May,Damp,Max\n9 May,Bagenkop,Nora\n"
 
 
 @pytest.fixture
@@ -131,3 +135,29 @@ async def test_a_thing_that_memory_does_not_have_is_said_to_be_missing(memory: M
 async def test_a_sentence_about_both_things_is_quoted_once(memory: MemoryClient) -> None:
     await memory.inject("Larch dries faster than spruce.", {"uri": "note:wood"})
     assert "**larch**" not in (await ask("Compare larch and spruce", memory)).text
+
+
+async def test_a_list_of_what_records_hold_has_the_matching_records(memory: MemoryClient) -> None:
+    await memory.inject(TRIPS, {"uri": "file:///notes/trips.csv"})
+    answer = await ask("List all trips of Nora", memory)
+    assert answer.text.startswith(
+        "> day: 3 May · port: Kiel · skipper: Nora  \n> day: 9 May · port: Bagenkop · skipper: Nora [1]"
+    )
+    assert (answer.grounded, answer.missing) == (True, [])
+    assert [(found.quote_start_line, found.verified) for found in answer.citations] == [(2, True), (4, True)]
+
+
+async def test_of_many_matching_records_the_first_are_shown_with_their_number(memory: MemoryClient) -> None:
+    rows = "".join(f"{day} May,Nora,{day * 3} miles\n" for day in range(1, MOST_ITEMS + 6))
+    await memory.inject(f"day,skipper,distance\n{rows}", {"uri": "file:///notes/trips.csv"})
+    answer = await ask("List all trips of Nora", memory)
+    assert len(answer.citations) == MOST_ITEMS
+    assert f"{MOST_ITEMS} of {MOST_ITEMS + 5} rows shown." in answer.text
+
+
+async def test_matching_records_without_all_that_is_asked_for_are_the_nearest(memory: MemoryClient) -> None:
+    await memory.inject(TRIPS, {"uri": "file:///notes/trips.csv"})
+    answer = await ask("List all regattas of Nora", memory)
+    assert not answer.grounded
+    assert [found.quote_start_line for found in answer.nearest] == [2, 4]
+    assert answer.missing == ["regattas"]
