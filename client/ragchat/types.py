@@ -12,6 +12,7 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType, field
 
 from ragchat.quotes import quoted_lines
+from ragconfig.places import Place, file_name, location
 
 OFFLINE = "offline"
 
@@ -39,6 +40,8 @@ class Hit(Struct, frozen=True):
     text: str
     metadata: dict[str, Any] = field(default_factory=dict)
     context: str = ""  # the header of the table that `text` continues; "" if it needs none
+    location: str = ""  # such as "thesis.pdf p. 12" or "notes.md:3–5"
+    places: list[Place] = field(default_factory=list)  # those of its lines
     rerank_score: float | UnsetType = UNSET  # in [0, 1]; by it hits are ordered, if there is a reranker
 
     @property
@@ -52,6 +55,7 @@ class Citation(Struct, frozen=True):
 
     `quote` is what the answer quotes from it, "" if it quotes nothing. `verified` says whether the passage
     contains the quotation, None if there is none. The lines of the quotation are None if it was not found.
+    `location` is the place of the quotation, else of the passage; `places` are those of the passage's lines.
     """
 
     n: int
@@ -66,6 +70,8 @@ class Citation(Struct, frozen=True):
     verified: bool | None
     quote_start_line: int | None = None
     quote_end_line: int | None = None
+    location: str = ""
+    places: list[Place] = field(default_factory=list)
 
     @classmethod
     def of(
@@ -88,6 +94,10 @@ class Citation(Struct, frozen=True):
             verified=verified if quote else None,
             quote_start_line=first,
             quote_end_line=last,
+            location=location(
+                file_name(hit.uri, hit.title), [lines or (hit.start_line, hit.end_line)], hit.places
+            ),
+            places=hit.places,
         )
 
 

@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 from ragchat.sanitize import one_line
 from ragconfig.files.uris import path_of
+from ragconfig.places import Place, location
 
 # Enough of a content hash to tell documents apart at a glance; commands take the whole URI or id.
 _HASH_DIGITS = 12
@@ -87,15 +88,11 @@ def short_uri(uri: str, title: str = "") -> str:
     return one_line(uri)
 
 
-def location(uri: str, start_line: int, end_line: int, title: str = "") -> str:
-    """`notes/rag.md:12–18`."""
-    return exact_location(uri, [(start_line, end_line)], title)
-
-
-def exact_location(uri: str, lines: Iterable[tuple[int, int]], title: str = "") -> str:
-    """`notes/rag.md:12–18, 30` for several ranges of lines."""
-    ranges = (f"{start}" if start == end else f"{start}–{end}" for start, end in sorted(set(lines)))
-    return f"{short_uri(uri, title)}:{', '.join(ranges)}"
+def short_location(
+    uri: str, lines: Iterable[tuple[int, int]], title: str = "", places: Sequence[Place] = ()
+) -> str:
+    """`notes/rag.md:12–18, 30` for two ranges of lines; `papers/thesis.pdf p. 12` if they are in places."""
+    return one_line(location(short_uri(uri, title), lines, places))
 
 
 def short_path(path: Path) -> str:

@@ -14,6 +14,7 @@ import anyio
 from anyio import to_thread
 from msgspec.structs import replace
 
+from ragconfig.places import Place
 from ragconfig.text_rules import MAX_QUERY_CHARACTERS, with_words_replaced
 from ragmemory.embedders import Embedder
 from ragmemory.errors import ChunkNotFound, DocumentNotFound, EmbedderUnavailable, RerankerUnavailable
@@ -169,15 +170,17 @@ class MemoryService:
 
     # Inject
 
-    async def inject(self, text: str, metadata: Metadata, origin: Origin, stamp: str = "") -> Injected:
+    async def inject(
+        self, text: str, metadata: Metadata, origin: Origin, stamp: str = "", places: Sequence[Place] = ()
+    ) -> Injected:
         """Store a document, or its new version; return when it is on the disk.
 
-        `stamp` identifies the state of the file that it was read from. Raises BadArgument,
-        EmbedderUnavailable, EmbedderMismatch.
+        `stamp` identifies the state of the file that it was read from; `places` are in the order of their
+        lines. Raises BadArgument, EmbedderUnavailable, EmbedderMismatch.
         """
         document = await _make(text, metadata)
-        if stamp:
-            document = replace(document, stamp=stamp)
+        if stamp or places:
+            document = replace(document, stamp=stamp, places=list(places))
         await self._open()
         return await self._queue.submit(Write(document, origin))
 

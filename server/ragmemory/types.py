@@ -7,6 +7,8 @@ from typing import Any, Literal, TypeAlias
 
 from msgspec import UNSET, Struct, UnsetType, field
 
+from ragconfig.places import Place
+
 Metadata = dict[str, Any]
 # The embedding of one chunk, as it is stored: (d,) little-endian float16, unit length.
 Embedding: TypeAlias = bytes
@@ -45,6 +47,8 @@ class Document(Struct, frozen=True):
     metadata: str  # JSON, keys sorted
     created: float | None = None  # metadata.created_at in seconds since 1970
     stamp: str = ""  # identifies the state of the file that it was read from; "": not read from a file
+    is_markdown: bool = True
+    places: list[Place] = []  # in the order of their lines
 
 
 class StagedDocument(Struct, frozen=True):
@@ -207,6 +211,8 @@ class Hit(Struct, frozen=True):
     text: str
     metadata: Metadata
     context: str = ""  # the header of the table that `text` continues; "" if it needs none
+    location: str = ""  # such as "thesis.pdf p. 12" or "notes.md:3–5"
+    places: list[Place] = []  # those of its lines
     rerank_score: float | UnsetType = UNSET  # in [0, 1]; by it hits are ordered, if there is a reranker
 
 
@@ -251,6 +257,7 @@ class Previous(Struct, frozen=True):
     metadata: Metadata
     added_at: str  # ISO 8601, UTC
     digest: bytes | None = None  # SHA-256 of the text, if it is known
+    places: list[Place] = []
 
 
 class Version(Struct, frozen=True):
@@ -280,6 +287,7 @@ class VersionText(Struct, frozen=True):
     text: str
     metadata: Metadata
     added_at: str = ""  # ISO 8601, UTC, when the document was added
+    places: list[Place] = []  # of an earlier version
 
 
 class Difference(Struct, frozen=True):

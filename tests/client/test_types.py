@@ -41,6 +41,8 @@ def test_the_public_form_of_a_turn_is_the_contract_of_ask_json() -> None:
             "verified": True,
             "quote_start_line": 1,
             "quote_end_line": 1,
+            "location": "1.md:1",
+            "places": [],
         }
     ]
     assert public["model"] == "offline"

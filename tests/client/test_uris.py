@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ragchat.uris import location, references, short_uri
+from ragchat.uris import references, short_location, short_uri
 
 
 def test_a_document_may_be_named_by_its_id_its_uri_or_its_path(tmp_path: Path) -> None:
@@ -25,8 +25,8 @@ def test_a_file_below_the_working_folder_is_shown_relative_to_it(
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "my notes" / "ä.md"
     assert short_uri(path.as_uri()) == "my notes/ä.md"
-    assert location(path.as_uri(), 3, 9) == "my notes/ä.md:3–9"
-    assert location(path.as_uri(), 3, 3) == "my notes/ä.md:3"
+    assert short_location(path.as_uri(), [(3, 9)]) == "my notes/ä.md:3–9"
+    assert short_location(path.as_uri(), [(3, 3)]) == "my notes/ä.md:3"
 
 
 def test_a_file_below_home_begins_with_a_tilde(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,6 +25,8 @@ HIT = {
     "text": str,
     "metadata": dict,
     "context": str,
+    "location": str,
+    "places": list,
 }
 CITATION = {
     "n": int,
@@ -37,6 +39,8 @@ CITATION = {
     "end_line": int,
     "quote": str,
     "verified": bool,
+    "location": str,
+    "places": list,
 }
 ANSWER = {
     "question": str,

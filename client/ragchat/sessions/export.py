@@ -9,6 +9,7 @@ import msgspec
 
 from ragchat.sanitize import one_line
 from ragchat.types import Citation, Session, Turn
+from ragconfig.places import label
 from ragconfig.text_rules import passage_names
 
 ExportKind: TypeAlias = Literal["markdown", "json"]
@@ -46,4 +47,6 @@ def _sources(turn: Turn) -> Iterator[str]:
 
 def _place(citation: Citation) -> str:
     names = map(one_line, passage_names(citation.title, citation.heading))
-    return ", ".join([*names, f"<{citation.uri}>, lines {citation.start_line} to {citation.end_line}"])
+    lines = f"lines {citation.start_line} to {citation.end_line}"
+    place = label(citation.places, citation.start_line, citation.end_line)
+    return ", ".join([*names, f"<{citation.uri}>, {one_line(place) or lines}"])

@@ -191,6 +191,7 @@ def _passage(document: DocumentText, entry: Entry, chunks: Sequence[Hit]) -> Hit
         start_line=line,
         end_line=line + text.count("\n"),
         text=text,
+        places=chunk.places if chunk else [],
     )
 
 

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from ragchat.llm import tokens
 from ragchat.memory.types import DocumentText
 from ragchat.types import Candidate, Hit
+from ragconfig.places import label
 from ragconfig.text_rules import passage_names
 
 # The reason of candidates that the user chose: whole documents, or their beginnings.
@@ -132,5 +133,7 @@ def _random_word(text: str) -> str:
 
 def _source(hit: Hit) -> str:
     """Title, heading path and place on one line."""
-    place = [] if hit.uri.startswith("sha256:") else [f"({hit.uri}:{hit.start_line})"]
-    return " ".join(" > ".join(passage_names(hit.title, hit.heading)).split() + place)
+    where = label(hit.places, hit.start_line, hit.end_line)
+    line = f" {where}" if where else f":{hit.start_line}"
+    place = [] if hit.uri.startswith("sha256:") else [f"({hit.uri}{line})"]
+    return " ".join((" > ".join(passage_names(hit.title, hit.heading)) + " " + " ".join(place)).split())

@@ -30,10 +30,11 @@ _PLAIN = frozenset((
 ))
 # fmt: on
 # Python's `mimetypes` reads the machine's own tables, which differ, and takes .ts for a film.
+MARKDOWN = "text/markdown"
 _MEDIA_TYPES = {
-    "": "text/markdown",
-    "md": "text/markdown",
-    "markdown": "text/markdown",
+    "": MARKDOWN,
+    "md": MARKDOWN,
+    "markdown": MARKDOWN,
     "csv": "text/csv",
     "tsv": "text/tab-separated-values",
     "json": "application/json",
@@ -71,7 +72,8 @@ def complete(text: str, metadata: Metadata) -> Document:
     """
     digest = hashlib.sha256(text.encode())
     uri = metadata.get("uri") or f"sha256:{digest.hexdigest()}"
-    title = metadata.get("title") or (first_heading(text) if is_markdown(uri) else "")
+    markdown = is_markdown(uri, metadata.get("media_type"))
+    title = metadata.get("title") or (first_heading(text) if markdown else "")
     return Document(
         document_id=document_id(uri),
         uri=uri,
@@ -80,6 +82,7 @@ def complete(text: str, metadata: Metadata) -> Document:
         digest=digest.digest(),
         metadata=msgspec.json.encode(metadata, order="sorted").decode(),
         created=timestamp(metadata.get("created_at")),
+        is_markdown=markdown,
     )
 
 
@@ -88,9 +91,9 @@ def document_id(uri: str) -> str:
     return hashlib.sha256(uri.encode()).hexdigest()[:16]
 
 
-def is_markdown(uri: str) -> bool:
-    """Whether a document is read as Markdown: unless its extension names another format."""
-    return _extension(uri) not in _PLAIN
+def is_markdown(uri: str, stated: object = None) -> bool:
+    """Whether a document is Markdown: as its metadata say, else unless its extension names a format."""
+    return media_type(uri, stated) == MARKDOWN if stated else _extension(uri) not in _PLAIN
 
 
 def is_prose(uri: str) -> bool:
@@ -103,11 +106,13 @@ def is_csv(uri: str) -> bool:
     return _extension(uri) in ("csv", "tsv")
 
 
-def media_type(uri: str) -> str:
-    """The MIME type of a document's text: by its extension, Markdown without one, else plain text.
+def media_type(uri: str, stated: object = None) -> str:
+    """The MIME type of a document's text: as its metadata say, else by its extension.
 
-    The text of a PDF is plain text, too: only its text is stored.
+    It is Markdown without an extension, and plain text with an unknown one.
     """
+    if isinstance(stated, str) and stated.startswith("text/"):
+        return stated
     return _MEDIA_TYPES.get(_extension(uri), "text/plain")
 
 

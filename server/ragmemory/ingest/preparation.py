@@ -13,7 +13,7 @@ from ragconfig.text_rules import passage_names
 from ragmemory.embedders import Embedder
 from ragmemory.errors import EmbedderMismatch, RagMemoryError, TextRefused
 from ragmemory.ingest.chunking import Source, split
-from ragmemory.ingest.documents import is_csv, is_markdown, is_prose
+from ragmemory.ingest.documents import is_csv, is_prose
 from ragmemory.ingest.write_queue import LONG, Prepared
 from ragmemory.stores.sqlite import Store
 from ragmemory.stores.writing import PAGE, difference
@@ -175,7 +175,13 @@ class Preparation:
     def _split(self, writes: Sequence[Write], max_tokens: int) -> Iterator[list[tuple[int, Chunk]]]:
         documents = [write.document for write in writes]
         sources = (
-            Source(one.text, is_markdown(one.uri), is_csv(one.uri), is_prose(one.uri)) for one in documents
+            Source(
+                one.text,
+                one.is_markdown,
+                is_csv(one.uri) and not one.is_markdown,
+                one.is_markdown or is_prose(one.uri),
+            )
+            for one in documents
         )
         return split(sources, max_tokens=max_tokens, count=self._embedder.count_tokens)
 

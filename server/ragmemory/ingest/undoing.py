@@ -125,7 +125,7 @@ def _restoration(memory: Path, entry: Entry, before: Previous, origin: Origin) -
 
 def document_before(memory: Path, seq: int, uri: str, before: Previous) -> Document:
     """The document before the write `seq`. Raises MemoryDamaged."""
-    document = complete(before.text, before.metadata)
+    document = replace(complete(before.text, before.metadata), places=before.places)
     if document.uri != uri or before.digest not in (None, document.digest):
         place = f"entry {seq} of the journal"
         raise MemoryDamaged(str(memory), "the document before it was changed", place)

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Iterator
 
 import msgspec
 from anyio import to_thread
+from msgspec.structs import replace
 
 from ragmemory.errors import VersionNotFound, VersionNotKept
 from ragmemory.ingest.documents import complete, document_id
@@ -72,6 +73,7 @@ async def restore(
         raise VersionNotFound(found.uri, number or 0)
     read = await _read(store, found.uri, chosen)
     restored = await to_thread.run_sync(complete, read.text, read.metadata)
+    restored = replace(restored, places=read.places)
     done = await submit(Write(restored, origin, added_at=read.added_at))
     return Restored(done.document_id, done.uri, chosen.number, done.status, done.chunks)
 
@@ -99,7 +101,7 @@ async def _read(store: Store, uri: str, version: Version) -> VersionText:
     if before is None:
         raise VersionNotKept(uri, version.number)
     await to_thread.run_sync(document_before, store.path, replacing, uri, before)
-    return VersionText(uri, version, before.text, before.metadata, before.added_at)
+    return VersionText(uri, version, before.text, before.metadata, before.added_at, before.places)
 
 
 def _unified(before: VersionText | None, after: VersionText) -> str:

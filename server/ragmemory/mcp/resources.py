@@ -97,9 +97,8 @@ def contents(document: DocumentInfo, text: str) -> ResourceContents:
     """A document with its text, as a resource."""
     from ragmemory.ingest.documents import media_type
 
-    return ResourceContents(
-        uri=document_uri(document.document_id), mime_type=media_type(document.uri), text=text
-    )
+    kind = media_type(document.uri, document.metadata.get("media_type"))
+    return ResourceContents(uri=document_uri(document.document_id), mime_type=kind, text=text)
 
 
 def _described(document: DocumentInfo) -> ResourceInfo:
@@ -110,7 +109,7 @@ def _described(document: DocumentInfo) -> ResourceInfo:
         uri=document_uri(document.document_id),
         name=document.uri,
         title=document.title or UNSET,
-        mime_type=media_type(document.uri),
+        mime_type=media_type(document.uri, document.metadata.get("media_type")),
         annotations={"lastModified": document.updated_at},
     )
 

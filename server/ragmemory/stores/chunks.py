@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from ragconfig.places import Place, within
 from ragconfig.text_rules import searchable
 from ragmemory.types import Chunk, Document, Embedding, Passage
 
@@ -40,7 +41,11 @@ async def insert(connection: aiosqlite.Connection, parts: Sequence[DocumentChunk
             for chunk_id, chunk in enumerate(part.chunks, first):
                 text = part.document.text[chunk.start : chunk.end]
                 lines = chunk.start_line, chunk.end_line
-                yield chunk_id, part.number, chunk.heading, *lines, text, chunk.context, chunk.surroundings
+                places = encode_places(within(part.document.places, *lines))
+                yield (
+                    *(chunk_id, part.number, chunk.heading, *lines),
+                    *(text, chunk.context, chunk.surroundings, places),
+                )
 
     def fulltext_rows() -> Iterator[tuple[object, ...]]:
         for first, part in zip(firsts, parts, strict=False):
@@ -50,8 +55,8 @@ async def insert(connection: aiosqlite.Connection, parts: Sequence[DocumentChunk
 
     embeddings = (embedding for part in parts for embedding in part.embeddings)
     await connection.executemany(
-        "INSERT INTO chunks(chunk_id, document, heading, start_line, end_line, text, context, surroundings)"
-        " VALUES(?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO chunks(chunk_id, document, heading, start_line, end_line, text, context, surroundings,"
+        " places) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)",
         chunk_rows(),
     )
     await connection.executemany(
@@ -62,20 +67,20 @@ async def insert(connection: aiosqlite.Connection, parts: Sequence[DocumentChunk
     return last_id + 1
 
 
-# Document number → (chunk_id, heading, text) of each chunk, in order.
-Texts = dict[int, list[tuple[int, str, str]]]
+# Document number → (chunk_id, heading, text, places) of each chunk, in order.
+Texts = dict[int, list[tuple[int, str, str, str]]]
 
 
 async def texts_of(connection: aiosqlite.Connection, numbers: Sequence[int]) -> Texts:
     """The chunks of some documents, by document number."""
     rows = await connection.execute_fetchall(
-        "SELECT document, chunk_id, heading, text FROM chunks"
+        "SELECT document, chunk_id, heading, text, places FROM chunks"
         " WHERE document IN (SELECT value FROM json_each(?)) ORDER BY chunk_id",
         [msgspec.json.encode(numbers).decode()],
     )
     texts: Texts = {number: [] for number in numbers}
     for number, *rest in rows:
-        texts[number].append((rest[0], rest[1], rest[2]))
+        texts[number].append((rest[0], rest[1], rest[2], rest[3]))
     return texts
 
 
@@ -86,7 +91,7 @@ async def delete(connection: aiosqlite.Connection, titles: dict[int, str], texts
         (
             (chunk_id, searchable(title), searchable(heading), searchable(text))
             for number, title in titles.items()
-            for chunk_id, heading, text in texts[number]
+            for chunk_id, heading, text, _ in texts[number]
         ),
     )
     await connection.executemany("DELETE FROM chunks WHERE document = ?", [[number] for number in titles])
@@ -108,9 +113,24 @@ async def around(connection: aiosqlite.Connection, chunk_id: int, before: int, a
     return [Passage(**dict(zip(Passage.__struct_fields__, row, strict=True))) for row in rows]
 
 
-async def text_of(connection: aiosqlite.Connection, number: int) -> str:
-    """The whole text of a document, also of a hidden one."""
+async def text_of(connection: aiosqlite.Connection, number: int) -> tuple[str, list[Place]]:
+    """The whole text of a document, also of a hidden one, and its places."""
     rows = await connection.execute_fetchall(
-        "SELECT text FROM chunks WHERE document = ? ORDER BY chunk_id", [number]
+        "SELECT text, places FROM chunks WHERE document = ? ORDER BY chunk_id", [number]
     )
-    return "".join(row[0] for row in rows)
+    return "".join(row[0] for row in rows), joined_places(row[1] for row in rows)
+
+
+def encode_places(places: Sequence[Place]) -> str:
+    """The stored form of places."""
+    return msgspec.json.encode(places).decode() if places else ""
+
+
+def decode_places(stored: str) -> list[Place]:
+    """Places from their stored form. Raises msgspec.DecodeError."""
+    return msgspec.json.decode(stored, type=list[Place]) if stored else []
+
+
+def joined_places(stored: Iterable[str]) -> list[Place]:
+    """The places of a document, from those of all its chunks. Raises msgspec.DecodeError."""
+    return list(dict.fromkeys(place for places in stored for place in decode_places(places)))

@@ -22,7 +22,10 @@ _NEWEST = f"SELECT seq, write_group FROM journal WHERE {UNDOABLE} ORDER BY seq D
 _FIRST_OF_GROUP = (
     f"SELECT min(seq) FROM journal WHERE {UNDOABLE} AND write_group <> '' AND write_group = {{}}"
 )
-_NO_UNDO_DATA = "before_text = NULL, before_metadata = NULL, before_added_at = NULL, before_document = NULL"
+_NO_UNDO_DATA = (
+    "before_text = NULL, before_metadata = NULL, before_added_at = NULL, before_document = NULL,"
+    " before_places = NULL"
+)
 
 
 class UndoData(NamedTuple):
@@ -32,6 +35,7 @@ class UndoData(NamedTuple):
     metadata: str  # JSON
     added_at: str  # ISO 8601, UTC
     document: int | None = None  # the hidden document whose chunks hold the text; then `text` is ""
+    places: str | None = None  # JSON; "" or None: it has none, or the chunks hold them
 
 
 class NewEntry(NamedTuple):
@@ -58,13 +62,13 @@ async def record(
     rows = [
         (iso(at), entry.action, entry.document_id, entry.uri)
         + (entry.origin.client, entry.origin.session, entry.origin.group)
-        + (entry.before or (None, None, None, None))
+        + (entry.before or (None, None, None, None, None))
         for entry in new
     ]
     await connection.executemany(
         "INSERT INTO journal(at, action, document_id, uri, client, session, write_group,"
-        " before_text, before_metadata, before_added_at, before_document)"
-        " VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        " before_text, before_metadata, before_added_at, before_document, before_places)"
+        " VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         rows,
     )
     # Not after an undo: its other writes need their texts, whatever the depth is now.
@@ -183,8 +187,8 @@ async def not_writes(connection: aiosqlite.Connection, seqs: Sequence[int]) -> l
 async def undo_data(connection: aiosqlite.Connection, seqs: Sequence[int]) -> dict[int, UndoData]:
     """The documents before some writes, by entry, without those that did not exist or are no longer kept."""
     rows = await connection.execute_fetchall(
-        "SELECT seq, before_text, before_metadata, before_added_at, before_document FROM journal"
-        " WHERE seq IN (SELECT value FROM json_each(?)) AND before_text IS NOT NULL",
+        "SELECT seq, before_text, before_metadata, before_added_at, before_document, before_places"
+        " FROM journal WHERE seq IN (SELECT value FROM json_each(?)) AND before_text IS NOT NULL",
         [_json(seqs)],
     )
     return {row[0]: UndoData(*row[1:]) for row in rows}

@@ -18,6 +18,7 @@ from urllib.parse import quote
 import msgspec
 
 from ragconfig import wal
+from ragconfig.places import file_name, location
 from ragmemory.errors import DocumentNotFound, MemoryDamaged
 from ragmemory.stores import (
     changes,
@@ -327,14 +328,14 @@ class Store(MemoryFile):
     async def _passages(self, scores: dict[int, float]) -> list[list[Any]]:
         """The fields of a hit without its rank, for each chunk that is found."""
         rows = await self._read(
-            "SELECT chunk_id, document_id, uri, title, heading, start_line, end_line, text, metadata, context"
-            " FROM chunks JOIN documents ON number = document"
+            "SELECT chunk_id, document_id, uri, title, heading, start_line, end_line, text, context,"
+            " places, metadata FROM chunks JOIN documents ON number = document"
             " WHERE chunk_id IN (SELECT value FROM json_each(?)) AND hidden = 0",
             [msgspec.json.encode(list(scores)).decode()],
         )
         found = {row[0]: row for row in rows}
         present = [found[chunk_id] for chunk_id in scores if chunk_id in found]
-        return [[scores[row[0]], *self._decoded(row[:-1]), row[-1]] for row in present]
+        return [self._hit(scores[row[0]], row) for row in present]
 
     # Read
 
@@ -391,7 +392,7 @@ class Store(MemoryFile):
             rows = await connection.execute_fetchall(
                 "SELECT number FROM documents WHERE document_id = ?", [document_id]
             )
-            return "".join([await chunks.text_of(connection, row[0]) for row in rows])
+            return "".join([(await chunks.text_of(connection, row[0]))[0] for row in rows])
 
     async def around(self, chunk_id: int, before: int, after: int) -> list[Passage]:
         """A chunk between its neighbours: see `chunks.around`."""
@@ -424,7 +425,7 @@ class Store(MemoryFile):
             kept = await journal.undo_data(connection, seqs)
             texts = {
                 seq: (
-                    await chunks.text_of(connection, before.document),
+                    *await chunks.text_of(connection, before.document),
                     await hidden.digest_of(connection, before.document),
                 )
                 for seq, before in kept.items()
@@ -433,8 +434,9 @@ class Store(MemoryFile):
         documents: dict[int, Previous] = {}
         for seq, before in kept.items():
             metadata = self._metadata(before.metadata, f"entry {seq} of the journal")
-            text, digest = texts.get(seq, (before.text, None))
-            documents[seq] = Previous(text, metadata, before.added_at, digest)
+            places = chunks.decode_places(before.places or "")
+            text, places, digest = texts.get(seq, (before.text, places, None))
+            documents[seq] = Previous(text, metadata, before.added_at, digest, places)
         return documents
 
     async def uri_of(self, document: str) -> str:
@@ -482,6 +484,24 @@ class Store(MemoryFile):
     def _decoded(self, row: Sequence[Any]) -> list[Any]:
         """The row with its last column, the metadata, read from JSON. Raises MemoryDamaged."""
         return [*row[:-1], self._metadata(row[-1], "the metadata of a document")]
+
+    def _hit(self, score: float, row: Sequence[Any]) -> list[Any]:
+        """The fields of a hit without its rank. Raises MemoryDamaged."""
+        (*fields, context, stored), metadata = row[:-1], row[-1]
+        uri, title, start, end = row[2], row[3], row[5], row[6]
+        try:
+            places = chunks.decode_places(stored)
+        except (msgspec.DecodeError, UnicodeDecodeError, TypeError) as error:
+            raise MemoryDamaged(str(self.path), str(error), "the places of a chunk") from error
+        where = location(file_name(uri, title), [(start, end)], places)
+        return [
+            score,
+            *fields,
+            self._metadata(metadata, "the metadata of a document"),
+            context,
+            where,
+            places,
+        ]
 
     def _metadata(self, stored: str, place: str) -> Metadata:
         try:

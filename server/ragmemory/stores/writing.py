@@ -258,8 +258,9 @@ def _undo_data(texts: chunks.Texts, stored: StoredDocument) -> journal.UndoData:
     """What undo needs. The text of a long document is not copied: its chunks are kept."""
     if stored.is_long:
         return journal.UndoData("", stored.metadata, stored.added_at, stored.number)
-    text = "".join(text for _, _, text in texts[stored.number])
-    return journal.UndoData(text, stored.metadata, stored.added_at)
+    rows = texts[stored.number]
+    places = chunks.encode_places(chunks.joined_places(row[3] for row in rows))
+    return journal.UndoData("".join(row[2] for row in rows), stored.metadata, stored.added_at, places=places)
 
 
 async def _texts(connection: aiosqlite.Connection, documents: Sequence[StoredDocument]) -> chunks.Texts:

@@ -106,9 +106,10 @@ async def test_the_shapes_are_those_of_the_contract(client: Client) -> None:
     [hit] = found.structured(dict)["hits"]
     assert list(hit) == [
         *("rank", "score", "chunk_id", "document_id", "uri", "title", "heading"),
-        *("start_line", "end_line", "text", "metadata", "context"),
+        *("start_line", "end_line", "text", "metadata", "context", "location", "places"),
     ]
     assert hit["metadata"] == metadata
+    assert hit["location"] == "a.md:1–3"
     assert found.text.startswith("[1] Title (file:///a.md:1-3, score ")
     assert found.text.endswith("\n> # Title\n>\n> Foxes jump.")
 

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ragchat.sanitize import one_line, sanitize
-from ragchat.uris import exact_location
+from ragchat.uris import short_location
 
 if TYPE_CHECKING:
     from ragchat.types import Citation, Hit, Turn
@@ -85,7 +85,7 @@ def _described(citations: Sequence[Citation], score: float | None, unverified: b
 
 
 def _place_text(where: Citation | Hit, lines: Sequence[tuple[int, int]]) -> Text:
-    written = exact_location(where.uri, lines, where.title)
+    written = short_location(where.uri, lines, where.title, where.places)
     text = Text.assemble((written, Style(link=where.uri) if _is_link(where.uri) else ""))
     if where.heading:
         text.append("  " + one_line(where.heading, _HEADING_CHARACTERS), "heading")

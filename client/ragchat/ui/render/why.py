@@ -12,7 +12,7 @@ from rich.text import Text
 from ragchat.formatting import counted, seconds
 from ragchat.sanitize import one_line
 from ragchat.types import OFFLINE
-from ragchat.uris import location
+from ragchat.uris import short_location
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -80,7 +80,7 @@ def _candidates(candidates: list[Candidate]) -> Table:
     table.add_column("used", overflow="fold")
     for candidate in candidates:
         hit = candidate.hit
-        where = Text(location(hit.uri, hit.start_line, hit.end_line, hit.title))
+        where = Text(short_location(hit.uri, [(hit.start_line, hit.end_line)], hit.title, hit.places))
         if hit.heading:
             where.append(f"  {one_line(hit.heading, 40)}", "heading")
         table.add_row(

@@ -35,8 +35,8 @@ Details = Annotated[
     _Metadata | None,
     Meta(
         description="`uri` makes it an upsert of that document (default: the hash of the text); `title`, "
-        "`tags` (list of texts), `created_at` (ISO 8601); any other key is kept and can be filtered on. "
-        + _SIZE
+        "`tags` (list of texts), `created_at` (ISO 8601), `media_type` (of the text, such as text/markdown; "
+        "default: by the uri's extension); any other key is kept and can be filtered on. " + _SIZE
     ),
 ]
 Group = Annotated[
@@ -136,9 +136,12 @@ def readable(result: QueryResult) -> str:
 
 def _passage(hit: Hit) -> str:
     """A line with rank, title and source; then the passage, quoted so that it cannot forge such a line."""
+    from ragconfig.places import label
     from ragconfig.text_rules import passage_names
 
-    source = f"{_one_line(hit.uri)}:{hit.start_line}-{hit.end_line}"
+    place = label(hit.places, hit.start_line, hit.end_line)
+    lines = f" {_one_line(place)}" if place else f":{hit.start_line}-{hit.end_line}"
+    source = f"{_one_line(hit.uri)}{lines}"
     heads = [
         f"[{hit.rank}]",
         _one_line(" > ".join(passage_names(hit.title, hit.heading))),

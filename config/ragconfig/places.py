@@ -1,0 +1,51 @@
+"""Places in a document, such as pages, sheets, slides and messages; where there are none, lines. Pure.
+
+Both programs name them: a hit is cited by its place.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from operator import itemgetter
+from pathlib import PurePosixPath
+from typing import TypeAlias
+from urllib.parse import unquote
+
+# The line, from 1, with which it begins, and its label, such as "p. 12".
+Place: TypeAlias = tuple[int, str]
+
+_line = itemgetter(0)
+
+
+def within(places: Sequence[Place], start: int, end: int) -> Sequence[Place]:
+    """The places, in the order of their lines, that the lines from `start` to `end` (inclusive) are in."""
+    first = max(bisect_right(places, start, key=_line) - 1, 0)
+    return places[first : bisect_right(places, end, key=_line)]
+
+
+def label(places: Sequence[Place], start: int, end: int) -> str:
+    """The label of some lines: "p. 12", "p. 12–14", "sheet Costs row 3"; "" if they are in no place."""
+    names = [name for _, name in within(places, start, end)]
+    if not names:
+        return ""
+    first, last = names[0], names[-1]
+    if first == last:
+        return first
+    kind = first.rpartition(" ")[0]
+    return f"{first}–{last[len(kind) + 1 :] if kind and last.startswith(f'{kind} ') else last}"
+
+
+def location(name: str, lines: Iterable[tuple[int, int]], places: Sequence[Place]) -> str:
+    """Ranges of lines (inclusive) of a document: "thesis.pdf p. 12", "notes.md:3–5, 8"."""
+    ranges = sorted(set(lines))
+    if labels := dict.fromkeys(filter(None, (label(places, *one) for one in ranges))):
+        return f"{name} {', '.join(labels)}"
+    return f"{name}:{', '.join(f'{start}' if start == end else f'{start}–{end}' for start, end in ranges)}"
+
+
+def file_name(uri: str, title: str = "") -> str:
+    """The last part of a URI; for a hash the title, if there is one."""
+    if uri.startswith("sha256:"):
+        return title or uri
+    return PurePosixPath(unquote(uri)).name or uri
