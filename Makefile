@@ -51,7 +51,7 @@ $(BIN)/python:
 	@$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.chat: pyproject.toml constraints.txt | $(BIN)/python
-	@$(PIP) --editable .
+	@$(PIP) --editable '.[pdf,office]'
 	@touch $@
 
 $(VENV)/.test: pyproject.toml constraints.txt | $(BIN)/python

@@ -25,6 +25,7 @@ from msgspec.structs import replace
 from ragconfig.files.decoding import EmptyText, NotText
 from ragconfig.files.uris import path_of
 from ragconfig.home import user_path
+from ragconfig.places import Place
 from ragmemory.errors import (
     BadArgument,
     EmbedderMismatch,
@@ -40,7 +41,10 @@ from ragmemory.errors import (
     PathNotAllowed,
     RagMemoryError,
 )
-from ragmemory.files.reading import Read, read_file
+from ragmemory.files.formats.read import Read
+from ragmemory.files.formats.reader import Parser
+from ragmemory.files.parsing import WORKERS, parse
+from ragmemory.files.reading import read_file
 from ragmemory.files.walking import (
     File,
     Found,
@@ -105,7 +109,14 @@ Content: TypeAlias = Read | FileOutcome
 class Documents(Protocol):
     """What a job needs of the memory service."""
 
-    async def inject(self, text: str, metadata: Metadata, origin: Origin, stamp: str = "") -> Injected: ...
+    async def inject(
+        self,
+        text: str,
+        metadata: Metadata,
+        origin: Origin,
+        stamp: str = "",
+        places: Sequence[Place] = (),
+    ) -> Injected: ...
     async def forget_all(self, uris: Sequence[str], origin: Origin) -> list[Forgotten]: ...
 
 
@@ -395,10 +406,11 @@ class _Loading:
         self._stamps: dict[str, tuple[str, bytes]] = {}
         self._bytes = 0  # read but not yet stored
         self._freed = anyio.Event()
+        self._parsers = anyio.CapacityLimiter(WORKERS)
 
     async def run(self) -> None:
         """Raises the first error that every other file would meet as well."""
-        send, receive = anyio.create_memory_object_stream[tuple[File, Content]]()
+        send, receive = anyio.create_memory_object_stream[tuple[File, Content | Parser]]()
         with send, receive:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._read_files, send)
@@ -409,7 +421,7 @@ class _Loading:
         if self._fatal is not None:
             raise self._fatal
 
-    async def _read_files(self, send: ObjectSendStream[tuple[File, Content]]) -> None:
+    async def _read_files(self, send: ObjectSendStream[tuple[File, Content | Parser]]) -> None:
         async with send:
             for start in range(0, len(self._files), LOOKED_UP_AT_ONCE):
                 changed = await self._changed(self._files[start : start + LOOKED_UP_AT_ONCE])
@@ -440,10 +452,12 @@ class _Loading:
             await self._freed.wait()
         self._bytes += size
 
-    async def _store_files(self, receive: ObjectReceiveStream[tuple[File, Content]]) -> None:
+    async def _store_files(self, receive: ObjectReceiveStream[tuple[File, Content | Parser]]) -> None:
         async for file, content in receive:
             if self._fatal is None:
                 self._run.job.begun += 1
+                if isinstance(content, Parser):
+                    content = await _parse(content, file, self._parsers)
                 self._done(file, await self._outcome(file, content))
             self._bytes -= file.size
             self._freed.set()
@@ -452,8 +466,12 @@ class _Loading:
         if isinstance(content, FileOutcome):
             return content
         metadata = {"uri": file.uri, "title": content.title}
+        if content.media_type:
+            metadata["media_type"] = content.media_type
         try:
-            injected = await self._documents.inject(content.text, metadata, self._run.origin, file.stamp)
+            injected = await self._documents.inject(
+                content.text, metadata, self._run.origin, file.stamp, content.places
+            )
         except RagMemoryError as error:
             if isinstance(error, FATAL):
                 self._fatal = self._fatal or error
@@ -506,21 +524,32 @@ def _size(files: Sequence[File]) -> int:
     return sum(file.size for file in files)
 
 
-def _read(batch: Sequence[File]) -> list[Content]:
+def _read(batch: Sequence[File]) -> list[Content | Parser]:
     return [_read_one(file) for file in batch]
 
 
-def _read_one(file: File) -> Content:
+def _read_one(file: File) -> Content | Parser:
     try:
         return read_file(file.path)
-    except EmptyText as error:
+    except (NotText, OSError) as error:
+        return _unread(file, error)
+
+
+async def _parse(parser: Parser, file: File, limiter: anyio.CapacityLimiter) -> Content:
+    try:
+        return await parse(parser, file.path, limiter)
+    except (NotText, OSError) as error:
+        return _unread(file, error)
+
+
+def _unread(file: File, error: NotText | OSError) -> FileOutcome:
+    if isinstance(error, EmptyText):
         return _refused(Refusal(file.path, str(error), failed=False))
-    except NotText as error:
+    if isinstance(error, NotText):
         return _refused(Refusal(file.path, str(error), file.named))
-    except FileNotFoundError:
+    if isinstance(error, FileNotFoundError):
         return _refused(Refusal(file.path, "no longer exists", file.named))
-    except OSError as error:
-        return _refused(Refusal(file.path, reason_of(error)))
+    return _refused(Refusal(file.path, reason_of(error)))
 
 
 def _refused(refusal: Refusal) -> FileOutcome:

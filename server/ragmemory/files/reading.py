@@ -6,14 +6,14 @@ import re
 import time
 from pathlib import Path
 
-from msgspec import Struct
-
 from ragconfig.files.decoding import GUESSED, LARGEST_BYTES, decode
 from ragconfig.files.regular import read_regular
 from ragconfig.text_rules import atx_heading
+from ragmemory.files.formats.read import Read
+from ragmemory.files.formats.reader import Parser, parser_for
 
 # Counted up when files of any format are read differently: then unchanged files are read again.
-READER_VERSION = 1
+READER_VERSION = 2
 # A file that changed less than this before it was read may change again without another time of change.
 RACY_SECONDS = 2.0
 
@@ -21,16 +21,10 @@ MARKDOWN = frozenset({".md", ".markdown", ".mdown", ".mkd"})
 MAYBE_HEADING = re.compile(r"^ {0,3}#.*", re.MULTILINE)
 
 
-class Read(Struct, frozen=True):
-    """A file that was read. `note` is for the user: the end of a sentence that begins with the path."""
-
-    text: str
-    title: str
-    note: str = ""
-
-
-def read_file(path: Path) -> Read:
-    """The text in a file. Raises NotText, EmptyText, OSError."""
+def read_file(path: Path) -> Read | Parser:
+    """The text in a file, or the parser that finds it. Raises NotText, EmptyText, OSError."""
+    if parser := parser_for(path):
+        return parser
     text, encoding = decode(read_regular(path, LARGEST_BYTES))
     note = f"is not UTF-8; it was read as {encoding}" if encoding in GUESSED else ""
     return Read(text, title_of(path, text), note)

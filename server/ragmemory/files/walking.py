@@ -22,14 +22,11 @@ from ragconfig.home import user_path
 from ragmemory.files.gitignore import Gitignore
 from ragmemory.files.reading import stamp_of
 
-# Files that are refused by their extension. Some contain text, but mostly markup.
+# Files that are refused by their extension.
 UNSUPPORTED = {
     extension: kind
     for kind, extensions in {
-        "PDF": "pdf",
-        "HTML": "html htm xhtml",
-        "office": "doc docx odt rtf xls xlsx ods ppt pptx odp epub",
-        "notebook": "ipynb",
+        "office": "doc rtf xls ods ppt odp",
         "image": "png jpg jpeg gif webp bmp ico tif tiff svg heic",
         "sound or film": "mp3 wav flac ogg m4a mp4 mkv mov avi webm",
         "archive": "zip gz bz2 xz zst tar tgz 7z rar jar whl",

@@ -16,6 +16,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
+from ragconfig.places import Place
 from ragmemory.errors import (
     BadArgument,
     IngestionNotFound,
@@ -76,8 +77,10 @@ class Scripted:
         self.waiting = 0
         self.most = 0
 
-    async def inject(self, text: str, metadata: Metadata, origin: Origin, stamp: str = "") -> Injected:
-        del origin, stamp
+    async def inject(
+        self, text: str, metadata: Metadata, origin: Origin, stamp: str = "", places: Sequence[Place] = ()
+    ) -> Injected:
+        del origin, stamp, places
         self.waiting += 1
         self.most = max(self.most, self.waiting)
         if self.waiting == IN_FLIGHT:
@@ -185,8 +188,10 @@ async def test_large_files_are_not_all_in_flight_at_once(
         write(tmp_path / "docs" / f"{number}.txt", "x" * (3000 if number == 5 else 300))
 
     class Slow(Scripted):
-        async def inject(self, text: str, metadata: Metadata, origin: Origin, stamp: str = "") -> Injected:
-            del origin, stamp
+        async def inject(
+            self, text: str, metadata: Metadata, origin: Origin, stamp: str = "", places: Sequence[Place] = ()
+        ) -> Injected:
+            del origin, stamp, places
             self.waiting += len(text)
             self.most = max(self.most, self.waiting)
             for _ in range(10):

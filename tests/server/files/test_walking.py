@@ -90,10 +90,10 @@ def test_a_named_folder_is_loaded_although_the_repository_ignores_it(tmp_path: P
 
 
 def test_an_unsupported_file_has_failed_when_named_and_is_left_out_of_a_folder(tmp_path: Path) -> None:
-    write(tmp_path, {"paper.pdf": b"%PDF", "a.md": "x"})
-    assert reasons(find_files([tmp_path])) == {"paper.pdf": ("is not text or Markdown (PDF)", False)}
-    assert reasons(find_files([tmp_path / "paper.pdf"])) == {
-        "paper.pdf": ("is not text or Markdown (PDF)", True)
+    write(tmp_path, {"paper.doc": b"%DOC", "a.md": "x"})
+    assert reasons(find_files([tmp_path])) == {"paper.doc": ("is not text or Markdown (office)", False)}
+    assert reasons(find_files([tmp_path / "paper.doc"])) == {
+        "paper.doc": ("is not text or Markdown (office)", True)
     }
 
 

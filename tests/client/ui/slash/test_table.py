@@ -263,9 +263,9 @@ async def test_an_empty_path_loads_nothing(
 
 async def test_inject_names_what_it_skips_but_not_thousands(room: Room, tmp_path: Path) -> None:
     for number in range(15):
-        (tmp_path / f"{number}.pdf").write_bytes(b"%PDF")
+        (tmp_path / f"{number}.doc").write_bytes(b"%PDF")
     shown = await room.run("/inject .")
-    assert shown.count(".pdf is not text or Markdown (PDF)") == 10
+    assert shown.count(".doc is not text or Markdown (office)") == 10
     assert "skipped: 5 more" in shown
     assert "2 added, 15 skipped" in shown
 

@@ -1,0 +1,49 @@
+"""EPUB: the chapters of an e-book, in reading order; the places are the chapters."""
+
+from __future__ import annotations
+
+import posixpath
+from pathlib import Path
+from urllib.parse import unquote
+
+from ragconfig.files.decoding import NotText
+from ragmemory.files.formats.archives import attribute, local, member, open_archive, xml
+from ragmemory.files.formats.html import markdown
+from ragmemory.files.formats.read import Damaged, Read, Writer, one_line
+
+KIND = "EPUB"
+CONTAINER = "META-INF/container.xml"
+ENCRYPTION = "META-INF/encryption.xml"
+PAGES = ("application/xhtml+xml", "text/html")
+
+
+def read(path: Path, data: bytes) -> Read:
+    """The text of a book. Raises NotText."""
+    archive = open_archive(data, KIND)
+    roots = [one for one in xml(archive, CONTAINER, KIND).iter() if local(one.tag) == "rootfile"]
+    if not roots:
+        raise Damaged(KIND)
+    package_name = attribute(roots[0], "full-path")
+    package = xml(archive, package_name, KIND)
+    title, files, order = "", dict[str, str](), list[str]()
+    for element in package.iter():
+        name = local(element.tag)
+        if name == "title":
+            title = title or one_line(element.text or "")
+        elif name == "item" and attribute(element, "media-type") in PAGES:
+            files[attribute(element, "id")] = unquote(attribute(element, "href"))
+        elif name == "itemref":
+            order.append(attribute(element, "idref"))
+    folder = posixpath.dirname(package_name)
+    writer, chapter = Writer(), 0
+    for identifier in order:
+        if identifier not in files:
+            continue
+        page = member(archive, posixpath.normpath(posixpath.join(folder, files[identifier])), KIND)
+        text, _ = markdown(page.decode("utf-8", errors="replace"))
+        if text.strip():
+            chapter += 1
+            writer.add(text, f"chapter {chapter}")
+    if not chapter and ENCRYPTION in archive.namelist():
+        raise NotText("is encrypted")
+    return writer.read(title or path.name)

@@ -1,0 +1,235 @@
+"""HTML: the main text of a page as Markdown, without navigation, scripts and forms."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ragconfig.files.decoding import decode
+from ragmemory.files.formats.read import Read, Writer, fenced, one_line, table
+
+if TYPE_CHECKING:
+    from selectolax.lexbor import LexborNode
+
+CHARSET = re.compile(rb"""charset\s*=\s*["']?([\w-]+)""", re.IGNORECASE)
+SNIFFED_BYTES = 2048
+LEFT_OUT = (
+    *("script", "style", "noscript", "template", "svg", "math", "nav", "aside", "footer", "form", "iframe"),
+    *("button", "select", "dialog", "head", "object", "audio", "video", "canvas"),
+)
+NAVIGATION = frozenset(("navigation", "banner", "contentinfo", "search", "menu", "menubar", "complementary"))
+HEADINGS = {f"h{level}": level for level in range(1, 7)}
+# Elements within a line of text; all others begin and end a block.
+INLINE = frozenset(
+    (
+        *(
+            "a",
+            "abbr",
+            "acronym",
+            "b",
+            "bdi",
+            "bdo",
+            "big",
+            "cite",
+            "code",
+            "data",
+            "del",
+            "dfn",
+            "em",
+            "font",
+        ),
+        *(
+            "i",
+            "ins",
+            "kbd",
+            "label",
+            "mark",
+            "output",
+            "q",
+            "rp",
+            "rt",
+            "ruby",
+            "s",
+            "samp",
+            "small",
+            "span",
+        ),
+        *("strike", "strong", "sub", "sup", "time", "tt", "u", "var", "wbr"),
+    )
+)
+# Deeper elements are read as one run of text.
+DEEPEST = 150
+# A list with this share of its text in links is navigation, if it has several.
+MOST_LINKS = 0.7
+FEW_LINKS = 4
+
+
+def read(path: Path, data: bytes) -> Read:
+    """The main text of a page. Raises NotText."""
+    text, title = markdown(_decoded(data))
+    writer = Writer()
+    writer.add(text)
+    return writer.read(title or path.name)
+
+
+def markdown(html: str) -> tuple[str, str]:
+    """The main text as Markdown, and the title: of the head, else the first heading; "" without both."""
+    from selectolax.lexbor import LexborHTMLParser
+
+    tree = LexborHTMLParser(html)
+    head = tree.css_first("head > title")
+    root = _main(tree.body) if tree.body else None
+    if root is None:
+        return "", ""
+    blocks = _Blocks()
+    blocks.walk(root, 0)
+    blocks.end()
+    first = tree.css_first("h1")
+    title = one_line(head.text()) if head else ""
+    return "\n\n".join(blocks.done), title or (one_line(first.text()) if first else "")
+
+
+def _decoded(data: bytes) -> str:
+    """The text in the encoding that the page states, else as any file."""
+    stated = CHARSET.search(data[:SNIFFED_BYTES])
+    if stated and not data.startswith((codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        with suppress(LookupError, UnicodeDecodeError):
+            return data.decode(stated[1].decode())
+    return decode(data).text
+
+
+def _main(body: LexborNode) -> LexborNode:
+    """The element that holds the main text: the only `main` or `article`, else the whole body."""
+    for selector in ("main, [role=main]", "article"):
+        found = [node for node in body.css(selector) if (node.text() or "").strip()]
+        if len(found) == 1:
+            return found[0]
+    return body
+
+
+@dataclass
+class _Blocks:
+    """Walks a tree, and collects its blocks."""
+
+    done: list[str] = field(default_factory=list)
+    line: list[str] = field(default_factory=list)  # the text of the block that is open
+    prefix: str = ""  # of the block that is open
+    quoted: int = 0  # blockquotes around it
+    lists: list[int] = field(default_factory=list)  # of each list around it: the last number, -1 for bullets
+
+    def end(self) -> None:
+        """End the open block."""
+        lines = [" ".join(line.split()) for line in "".join(self.line).split("\n")]
+        text = "\n".join(filter(None, lines))
+        self.line = []
+        if not text:
+            return
+        indent = "  " * (len(self.lists) - 1)
+        is_item = bool(self.lists) and bool(self.prefix)
+        block = f"{indent if self.lists else ''}{self.prefix}{text}"
+        self._append(block, joined=is_item and len(self.done) > 0 and _is_item(self.done[-1]))
+        self.prefix = ""
+
+    def _append(self, block: str, *, joined: bool = False) -> None:
+        if self.quoted:
+            block = "\n".join(f"{'> ' * self.quoted}{line}".rstrip() for line in block.split("\n"))
+        if joined:
+            self.done[-1] += f"\n{block}"
+        else:
+            self.done.append(block)
+
+    def walk(self, node: LexborNode, depth: int) -> None:
+        """Read the children of an element."""
+        if depth > DEEPEST:
+            self.line.append(node.text(separator=" ") or "")
+            return
+        for child in node.iter(include_text=True):
+            tag = child.tag or ""
+            if tag == "-text":
+                self.line.append((child.text_content or "").replace("\n", " "))
+            elif tag == "br":
+                self.line.append("\n")
+            elif tag == "img":
+                self.line.append(f" {child.attributes.get('alt') or ''} ")
+            elif tag in LEFT_OUT or _is_hidden(child):
+                continue
+            elif tag in INLINE:
+                self.walk(child, depth + 1)
+            else:
+                self.end()
+                self._block(tag, child, depth)
+                self.end()
+
+    def _block(self, tag: str, node: LexborNode, depth: int) -> None:
+        if tag in HEADINGS:
+            if title := one_line(node.text(separator=" ") or ""):
+                self._append(f"{'#' * HEADINGS[tag]} {title}")
+        elif tag == "pre":
+            if (code := node.text() or "").strip():
+                self._append(fenced(code))
+        elif tag == "table" and (rows := _rows(node)):
+            self._append("\n".join(table(rows)))
+        elif tag in ("ul", "ol"):
+            if not _is_navigation(node):
+                self.lists.append(0 if tag == "ol" else -1)
+                self.walk(node, depth + 1)
+                self.end()
+                self.lists.pop()
+        elif tag == "li":
+            if self.lists and self.lists[-1] >= 0:
+                self.lists[-1] += 1
+            number = self.lists[-1] if self.lists else -1
+            self.prefix = f"{number}. " if number > 0 else "- "
+            self.walk(node, depth + 1)
+            self.end()
+            self.prefix = ""
+        elif tag == "blockquote":
+            self.quoted += 1
+            self.walk(node, depth + 1)
+            self.end()
+            self.quoted -= 1
+        else:
+            self.walk(node, depth + 1)
+
+
+def _is_item(block: str) -> bool:
+    return re.match(r"[> ]*(?:- |\d+\. )", block) is not None
+
+
+def _is_hidden(node: LexborNode) -> bool:
+    attributes = node.attributes
+    return (
+        "hidden" in attributes
+        or attributes.get("aria-hidden") == "true"
+        or attributes.get("role") in NAVIGATION
+        or (node.tag == "header" and node.css_first("h1, h2") is None)
+    )
+
+
+def _is_navigation(items: LexborNode) -> bool:
+    """Whether a list consists of links."""
+    links = items.css("a")
+    if len(links) < FEW_LINKS:
+        return False
+    linked = sum(len(one_line(link.text() or "")) for link in links)
+    return linked > MOST_LINKS * len(one_line(items.text() or ""))
+
+
+def _rows(node: LexborNode) -> list[list[str]]:
+    """The cells of a table; none if it lays out a page: it holds a table, or has one column."""
+    if node.css_first("table table, table h1, table h2, table p + p") is not None:
+        return []
+    rows = [list(_cells(row)) for row in node.css("tr")]
+    rows = [row for row in rows if any(row)]
+    return rows if max(map(len, rows), default=0) > 1 else []
+
+
+def _cells(row: LexborNode) -> Iterator[str]:
+    for cell in row.iter():
+        if cell.tag in ("td", "th"):
+            yield one_line(cell.text(separator=" ") or "")

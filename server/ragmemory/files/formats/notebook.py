@@ -1,0 +1,78 @@
+"""Jupyter notebooks: their text, code and printed output; the places are the cells."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from ragconfig.text_rules import atx_heading
+from ragmemory.files.formats.read import Damaged, Read, Writer, clean, fenced
+
+Lines = str | list[str]
+# Characters of a cell's output: logs of a training run say little.
+MOST_OUTPUT = 4_000
+COLOURS = re.compile("\x1b\\[[0-9;]*[A-Za-z]")
+
+
+class Output(Struct, frozen=True):
+    output_type: str = ""
+    text: Lines = ""
+    data: dict[str, object] = {}
+    ename: str = ""
+    evalue: str = ""
+
+
+class Cell(Struct, frozen=True):
+    cell_type: str
+    source: Lines = ""
+    outputs: list[Output] = []
+
+
+class Notebook(Struct, frozen=True):
+    cells: list[Cell]
+    metadata: dict[str, object] = {}
+
+
+def read(path: Path, data: bytes) -> Read:
+    """The text of a notebook of version 4. Raises NotText."""
+    try:
+        notebook = msgspec.json.decode(data, type=Notebook)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        raise Damaged("notebook") from None
+    writer, title = Writer(), ""
+    language = _language(notebook.metadata)
+    for number, cell in enumerate(notebook.cells, 1):
+        source = _joined(cell.source)
+        if cell.cell_type != "code":
+            headings = (heading[1] for line in source.splitlines() if (heading := atx_heading(line)))
+            title = title or next(filter(None, headings), "")
+            writer.add(source, f"cell {number}")
+            continue
+        if source.strip():
+            writer.add(fenced(source, language), f"cell {number}")
+        if output := "".join(map(_printed, cell.outputs)).strip("\n"):
+            writer.add(fenced(output[:MOST_OUTPUT]), f"cell {number}")
+    return writer.read(title or path.name)
+
+
+def _language(metadata: dict[str, object]) -> str:
+    about = metadata.get("language_info")
+    name = about.get("name", "") if isinstance(about, dict) else ""
+    return name if isinstance(name, str) and name.isalnum() else ""
+
+
+def _printed(output: Output) -> str:
+    if output.output_type == "error":
+        return f"{output.ename}: {output.evalue}\n"
+    plain = output.text or output.data.get("text/plain", "")
+    text = clean(COLOURS.sub("", _joined(plain)))
+    return text if not text or text.endswith("\n") else f"{text}\n"
+
+
+def _joined(lines: object) -> str:
+    if isinstance(lines, list):
+        return "".join(line for line in lines if isinstance(line, str))
+    return lines if isinstance(lines, str) else ""

@@ -1,0 +1,110 @@
+"""ODT: headings, paragraphs, lists and tables, in their order."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ragmemory.files.formats.archives import attribute, local, open_archive, xml
+from ragmemory.files.formats.read import Read, Writer, one_line
+
+if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
+
+KIND = "OpenDocument"
+# Elements within lists, sections and frames in each other.
+DEEPEST = 100
+# Repeated cells and spaces beyond this many fill a page.
+MOST_REPEATED = 100
+LEFT_OUT = frozenset(("annotation", "tracked-changes", "sequence-decls", "forms", "table-of-content"))
+
+
+def read(path: Path, data: bytes) -> Read:
+    """The text of a document. Raises NotText."""
+    archive = open_archive(data, KIND)
+    content = xml(archive, "content.xml", KIND)
+    writer = Writer()
+    body = next((one for one in content.iter() if local(one.tag) == "body"), None)
+    first = _blocks(body, writer, 0) if body is not None else ""
+    title = ""
+    if "meta.xml" in archive.namelist():
+        about = xml(archive, "meta.xml", KIND).iter()
+        title = next((one_line(one.text or "") for one in about if local(one.tag) == "title"), "")
+    return writer.read(title or first or path.name)
+
+
+def _blocks(parent: Element, writer: Writer, depth: int) -> str:
+    """Write the blocks of an element, and return the first heading."""
+    first = ""
+    for element in parent:
+        name = local(element.tag)
+        if name in LEFT_OUT or depth > DEEPEST:
+            continue
+        if name == "h":
+            level = attribute(element, "outline-level", "1")
+            title = one_line(_text(element, 0))
+            first = first or title
+            if title:
+                writer.add(f"{'#' * min(int(level) if level.isdecimal() else 1, 6)} {title}")
+        elif name == "p":
+            writer.add(_text(element, 0))
+        elif name == "list":
+            writer.add("\n".join(_items(element, 0)))
+        elif name == "table":
+            writer.add_rows(_rows(element))
+        else:
+            first = first or _blocks(element, writer, depth + 1)
+    return first
+
+
+def _items(items: Element, depth: int) -> list[str]:
+    lines: list[str] = []
+    if depth > DEEPEST:
+        return lines
+    for item in items:
+        text = " ".join(one_line(_text(part, 0)) for part in item if local(part.tag) in ("p", "h"))
+        if text:
+            lines.append(f"{'  ' * depth}- {text}")
+        for inner in item:
+            if local(inner.tag) == "list":
+                lines += _items(inner, depth + 1)
+    return lines
+
+
+def _rows(grid: Element) -> list[list[str]]:
+    rows = []
+    for row in grid.iter():
+        if local(row.tag) != "table-row":
+            continue
+        cells: list[str] = []
+        for cell in row:
+            if local(cell.tag) in ("table-cell", "covered-table-cell"):
+                text = one_line(" ".join(_text(part, 0) for part in cell))
+                cells += [text] * (_repeated(cell, "number-columns-repeated") if text else 1)
+        if any(cells):
+            rows.append(cells)
+    return rows
+
+
+def _text(element: Element, depth: int) -> str:
+    """The text of an element, with the white space that has elements of its own."""
+    if depth > DEEPEST:
+        return "".join(element.itertext())
+    parts = [element.text or ""]
+    for child in element:
+        name = local(child.tag)
+        if name == "s":
+            parts.append(" " * _repeated(child, "c"))
+        elif name == "tab":
+            parts.append("\t")
+        elif name == "line-break":
+            parts.append("\n")
+        elif name not in LEFT_OUT:
+            parts.append(_text(child, depth + 1))
+        parts.append(child.tail or "")
+    return "".join(parts)
+
+
+def _repeated(element: Element, name: str) -> int:
+    count = attribute(element, name, "1")
+    return min(int(count), MOST_REPEATED) if count.isdecimal() else 1

@@ -1,0 +1,75 @@
+"""PPTX: the text, tables and notes of each slide; the places are the slides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ragmemory.files.formats.archives import open_archive
+from ragmemory.files.formats.read import Damaged, MissingExtra, Read, Writer, one_line, table
+
+if TYPE_CHECKING:
+    from pptx.shapes.base import BaseShape
+    from pptx.slide import Slide
+
+KIND = "PowerPoint"
+# Groups of shapes in groups of shapes.
+DEEPEST = 20
+
+
+def read(path: Path, data: bytes) -> Read:
+    """The text of a presentation. Raises NotText."""
+    archive = open_archive(data, KIND)
+    try:
+        import pptx
+        from lxml.etree import LxmlError
+        from pptx.exc import PythonPptxError
+    except ImportError:
+        raise MissingExtra("office") from None
+    try:
+        presentation = pptx.Presentation(archive.fp)
+        slides = list(presentation.slides)
+    except (PythonPptxError, LxmlError, KeyError, ValueError, AttributeError):
+        raise Damaged(KIND) from None
+    writer, first = Writer(), ""
+    for number, slide in enumerate(slides, 1):
+        title = _title(slide)
+        first = first or title
+        parts = [f"# {title}"] if title else []
+        writer.add("\n\n".join([*parts, *_parts(slide)]), f"slide {number}")
+    stated = one_line(presentation.core_properties.title or "")
+    is_stated = stated and stated != "PowerPoint Presentation"
+    return writer.read(stated if is_stated else first or path.name)
+
+
+def _title(slide: Slide) -> str:
+    shape = slide.shapes.title
+    return one_line(shape.text_frame.text) if shape is not None else ""
+
+
+def _parts(slide: Slide) -> Iterator[str]:
+    """The texts of a slide but its title, then the speaker's notes."""
+    title = slide.shapes.title
+    for shape in slide.shapes:
+        if title is None or shape.shape_id != title.shape_id:
+            yield from filter(None, _texts(shape, 0))
+    if slide.has_notes_slide and slide.notes_slide.notes_text_frame is not None:
+        notes = slide.notes_slide.notes_text_frame.text.strip()
+        if notes:
+            yield f"Notes: {notes}"
+
+
+def _texts(shape: BaseShape, depth: int) -> Iterator[str]:
+    if getattr(shape, "has_table", False):
+        rows = [[cell.text for cell in row.cells] for row in shape.table.rows]
+        yield "\n".join(table(rows))
+    elif shape.has_text_frame:
+        paragraphs = [
+            (paragraph.level, one_line(paragraph.text)) for paragraph in shape.text_frame.paragraphs
+        ]
+        lines = [f"{'  ' * level}- {text}" for level, text in paragraphs if text]
+        yield lines[0].strip()[2:] if len(lines) == 1 else "\n".join(lines)
+    elif depth < DEEPEST:
+        for inner in getattr(shape, "shapes", ()):
+            yield from _texts(inner, depth + 1)

@@ -1,0 +1,45 @@
+"""Which module reads which format."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+
+from msgspec import Struct
+
+from ragmemory.files.formats.read import Read
+
+# Extensions by module.
+_MODULES = {
+    extension: module
+    for module, extensions in {
+        "docx": "docx docm",
+        "epub": "epub",
+        "html": "html htm xhtml",
+        "mail": "eml mbox",
+        "notebook": "ipynb",
+        "odt": "odt",
+        "pdf": "pdf",
+        "pptx": "pptx pptm",
+        "subtitles": "srt vtt",
+        "xlsx": "xlsx xlsm",
+    }.items()
+    for extension in (f".{name}" for name in extensions.split())
+}
+
+
+class Parser(Struct, frozen=True):
+    """Reads files with a module of this folder, which is imported when it is first called."""
+
+    module: str
+
+    def __call__(self, path: Path, data: bytes) -> Read:
+        """Raises NotText; any other exception is a parser's bug."""
+        read: Read = import_module(f"ragmemory.files.formats.{self.module}").read(path, data)
+        return read
+
+
+def parser_for(path: Path) -> Parser | None:
+    """The parser of a file by its extension; None for plain text."""
+    module = _MODULES.get(path.suffix.lower())
+    return Parser(module) if module else None

@@ -1,0 +1,70 @@
+"""XLSX: each sheet as a table; the places are its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date, datetime, time
+from pathlib import Path
+
+from ragmemory.files.formats.archives import open_archive
+from ragmemory.files.formats.read import Damaged, MissingExtra, Read, Writer, one_line
+
+KIND = "Excel"
+MOST_ROWS = 100_000
+MOST_COLUMNS = 200
+
+
+def read(path: Path, data: bytes) -> Read:
+    """The values of a workbook, as they were last calculated. Raises NotText."""
+    archive = open_archive(data, KIND)
+    try:
+        import openpyxl
+        from openpyxl.utils.exceptions import InvalidFileException
+    except ImportError:
+        raise MissingExtra("office") from None
+    try:
+        workbook = openpyxl.load_workbook(archive.fp, read_only=True, data_only=True)
+    except (InvalidFileException, KeyError, ValueError, TypeError, AttributeError):
+        raise Damaged(KIND) from None
+    writer, left = Writer(), MOST_ROWS
+    notes: list[str] = []
+    for sheet in workbook.worksheets:
+        name = one_line(sheet.title)
+        rows: list[list[str]] = []
+        places: list[str] = []
+        for number, cells in _rows(sheet.iter_rows(values_only=True, max_col=MOST_COLUMNS)):
+            if not left:
+                notes = [f"only its first {MOST_ROWS:,} rows were read"]
+                break
+            left -= 1
+            rows.append(cells)
+            places.append(f"sheet {name} row {number}")
+        if rows:
+            writer.add(f"# {name}", f"sheet {name}")
+            writer.add_rows(rows, places)
+    return writer.read(path.name, *notes)
+
+
+def _rows(rows: Iterator[tuple[object, ...]]) -> Iterator[tuple[int, list[str]]]:
+    """The rows that are not empty, with their numbers, without empty cells at their ends."""
+    for number, row in enumerate(rows, 1):
+        cells = [_shown(value) for value in row]
+        while cells and not cells[-1]:
+            cells.pop()
+        if cells:
+            yield number, cells
+
+
+def _shown(value: object) -> str:
+    match value:
+        case None:
+            return ""
+        case bool():
+            return str(value).upper()
+        case float():
+            return f"{value:.15g}"
+        case datetime():
+            return value.isoformat(" ") if value.time() != time() else value.date().isoformat()
+        case date():
+            return value.isoformat()
+    return str(value)

@@ -1,0 +1,75 @@
+"""E-books, and the archives they are. Covers `archives` too."""
+
+from __future__ import annotations
+
+from io import BytesIO
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+
+from ragconfig.files.decoding import NotText
+from ragmemory.files.formats import archives
+from ragmemory.files.formats.epub import read
+from tests.support.documents import archive, epub_members
+
+pytest.importorskip("selectolax", reason="selectolax is not installed")
+pytest.importorskip("defusedxml", reason="defusedxml is not installed")
+
+BOOK = Path("book.epub")
+MEMBERS = epub_members("A book of tea", ["<h1>Leaves</h1><p>Green.", "", "<h1>Water</h1><p>Hot."])
+
+
+def test_the_chapters_are_read_in_the_order_of_the_spine() -> None:
+    book = read(BOOK, archive(MEMBERS))
+    assert book.text == "# Leaves\n\nGreen.\n\n# Water\n\nHot.\n"
+    assert book.title == "A book of tea"
+    assert book.places == [(1, "chapter 1"), (5, "chapter 2")]
+
+
+def test_an_entity_is_refused() -> None:
+    bomb = '<!DOCTYPE x [<!ENTITY a "aaaa">]><package>&a;</package>'
+    with pytest.raises(NotText, match="is a damaged EPUB file"):
+        read(BOOK, archive({**MEMBERS, "OEBPS/package.opf": bomb}))
+
+
+def test_an_archive_that_is_too_large_when_decompressed_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(archives, "MOST_BYTES", 1 << 20)
+    data = archive({**MEMBERS, "zeros": bytes(1 << 20)})
+    assert len(data) < 5_000
+    with pytest.raises(NotText, match="holds more than 1 MiB when it is decompressed"):
+        read(BOOK, data)
+
+
+def test_a_member_that_is_larger_than_declared_is_not_read_beyond_that() -> None:
+    data = archive({"zeros": bytes(100_000)})
+    sizes = (100_000).to_bytes(4, "little")
+    lying = data.replace(sizes, (10).to_bytes(4, "little"))
+    assert lying != data
+    with pytest.raises(NotText, match="is a damaged test file"):
+        archives.member(archives.open_archive(lying, "test"), "zeros", "test")
+
+
+def test_an_archive_of_too_many_files_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(archives, "MOST_MEMBERS", 2)
+    with pytest.raises(NotText, match="holds more than 2 files"):
+        read(BOOK, archive(MEMBERS))
+
+
+def test_an_encrypted_or_damaged_archive_is_refused() -> None:
+    whole = archive(MEMBERS)
+    encrypted = bytearray(whole)
+    with ZipFile(BytesIO(whole)) as file:
+        start = file.start_dir
+    encrypted[start + 8] |= 1
+    with pytest.raises(NotText, match="is encrypted with a password"):
+        read(BOOK, bytes(encrypted))
+    with pytest.raises(NotText, match="is a damaged EPUB file"):
+        read(BOOK, whole[: len(whole) // 2])
+    with pytest.raises(NotText, match="is encrypted with a password, or in the format of an older program"):
+        read(BOOK, archives.OLE + b"...")
+
+
+def test_a_book_without_its_list_of_chapters_is_refused() -> None:
+    with pytest.raises(NotText, match="is a damaged EPUB file"):
+        read(BOOK, archive({"mimetype": "application/epub+zip"}))

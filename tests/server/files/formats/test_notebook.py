@@ -1,0 +1,57 @@
+"""Notebooks: text, code and output."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ragconfig.files.decoding import NotText
+from ragmemory.files.formats.notebook import MOST_OUTPUT, read
+
+FILE = Path("a.ipynb")
+
+
+def notebook(*cells: dict[str, Any]) -> bytes:
+    about = {"language_info": {"name": "python"}}
+    return json.dumps({"cells": cells, "metadata": about, "nbformat": 4, "nbformat_minor": 5}).encode()
+
+
+def test_text_code_and_output_are_read_cell_by_cell() -> None:
+    printed = {"output_type": "stream", "name": "stdout", "text": ["\x1b[31m3", " minutes\x1b[0m\n"]}
+    shown = {"output_type": "execute_result", "data": {"text/plain": "4", "image/png": "iVBOR"}}
+    found = read(
+        FILE,
+        notebook(
+            {"cell_type": "markdown", "source": ["# Brewing\n", "How long?"]},
+            {"cell_type": "code", "source": "print(t)", "outputs": [printed, shown]},
+            {"cell_type": "code", "source": "", "outputs": []},
+            {
+                "cell_type": "code",
+                "source": "x",
+                "outputs": [{"output_type": "error", "ename": "E", "evalue": "no"}],
+            },
+        ),
+    )
+    assert found.text == (
+        "# Brewing\nHow long?\n\n```python\nprint(t)\n```\n\n```\n3 minutes\n4\n```\n\n"
+        "```python\nx\n```\n\n```\nE: no\n```\n"
+    )
+    assert found.title == "Brewing"
+    assert found.places == [(1, "cell 1"), (4, "cell 2"), (8, "cell 2"), (13, "cell 4"), (17, "cell 4")]
+
+
+def test_a_long_output_is_cut() -> None:
+    log = {"output_type": "stream", "text": "x" * (MOST_OUTPUT + 1)}
+    assert (
+        len(read(FILE, notebook({"cell_type": "code", "source": "run()", "outputs": [log]})).text)
+        < MOST_OUTPUT + 100
+    )
+
+
+@pytest.mark.parametrize("data", [b"{", b"[]", b'{"cells": 3}', b'{"worksheets": []}', b"\xff"])
+def test_a_damaged_notebook_is_refused(data: bytes) -> None:
+    with pytest.raises(NotText, match="is a damaged notebook file"):
+        read(FILE, data)

@@ -1,0 +1,45 @@
+"""The parts that all formats share."""
+
+from __future__ import annotations
+
+import pytest
+
+from ragconfig.files.decoding import NotText
+from ragmemory.files.formats import read as module
+from ragmemory.files.formats.read import Writer, clean, fenced, table
+
+
+def test_the_places_are_the_lines_on_which_their_parts_begin() -> None:
+    writer = Writer()
+    writer.add("one\ntwo\n", "p. 1")
+    writer.add("  \n", "p. 2")
+    writer.add("three", "p. 3")
+    writer.add_rows([["a", "b"], ["c"]], ["row 1", "row 2"])
+    found = writer.read("A\n title")
+    lines = found.text.split("\n")
+    assert [(lines[line - 1], label) for line, label in found.places] == [
+        *(("one", "p. 1"), ("three", "p. 3")),
+        *(("| a | b |", "row 1"), ("| c |  |", "row 2")),
+    ]
+    assert found.title == "A title"
+
+
+def test_a_text_that_is_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_CHARACTERS", 10)
+    writer = Writer()
+    writer.add("12345")
+    with pytest.raises(NotText, match="holds more than 10 characters of text"):
+        writer.add("678901")
+
+
+def test_control_characters_and_half_characters_are_removed() -> None:
+    assert clean("a\x00b\ud800c\x0cd\r\ne\u2028f\tg") == "abc\nd\ne\nf\tg"
+
+
+def test_a_fence_is_longer_than_those_in_the_code() -> None:
+    assert fenced("```\nx\n```\n", "md") == "````md\n```\nx\n```\n````"
+
+
+def test_rows_have_as_many_cells_as_the_widest() -> None:
+    assert table([["a"], ["b|c", "d"]]) == ["| a |  |", "| --- | --- |", "| b\\|c | d |"]
+    assert table([]) == []

@@ -1,0 +1,33 @@
+"""Subtitles: what is said, and when."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ragconfig.files.decoding import NotText
+from ragmemory.files.formats.subtitles import read
+
+
+def test_captions_are_joined_until_a_pause() -> None:
+    found = read(
+        Path("a.srt"),
+        b"1\r\n00:00:01,000 --> 00:00:03,000\r\nTea is\r\n<i>made</i> from\r\n\r\n"
+        b"2\r\n00:00:03,000 --> 00:00:05,000\r\n{\\an8}leaves.\r\n\r\n"
+        b"3\r\n01:00:15,000 --> 01:00:17,000\r\nThe end.\r\n",
+    )
+    assert found.text == "Tea is made from leaves.\n\nThe end.\n"
+    assert found.places == [(1, "at 0:00:01"), (3, "at 1:00:15")]
+
+
+def test_speakers_are_named() -> None:
+    found = read(
+        Path("a.vtt"), b"WEBVTT\n\nNOTE made by hand\n\n00:01.000 --> 00:03.000\n<v Ada>Hello.</v>\n"
+    )
+    assert found.text == "Ada: Hello.\n"
+
+
+def test_a_file_without_times_is_refused() -> None:
+    with pytest.raises(NotText, match="is a damaged subtitle file"):
+        read(Path("a.srt"), b"only text")

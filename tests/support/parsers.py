@@ -1,0 +1,33 @@
+"""Parsers that misbehave. Worker processes import them by name."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+
+from ragmemory.files.formats.read import Read
+
+
+def hang(path: Path, data: bytes) -> Read:
+    del path, data
+    threading.Event().wait()
+    raise AssertionError
+
+
+def crash(path: Path, data: bytes) -> Read:
+    del path, data
+    os._exit(3)
+
+
+def fail(path: Path, data: bytes) -> Read:
+    raise KeyError(path, data)
+
+
+def swallow_memory(path: Path, data: bytes) -> Read:
+    return Read(data.decode() * (1 << 40), path.name)
+
+
+def count(path: Path, data: bytes) -> Read:
+    """The length of the data as its text."""
+    return Read(str(len(data)), path.name)

@@ -1,0 +1,130 @@
+"""`ragchat inject` of one file of each format, and answers that cite their places."""
+
+from __future__ import annotations
+
+import json
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+
+from tests.support.documents import archive, epub_members, odt_members, pdf
+from tests.support.program import program_in
+
+for name in ("selectolax", "pypdfium2", "docx", "pptx", "openpyxl"):
+    pytest.importorskip(name, reason="the extras `pdf` and `office` are not installed")
+
+MAIL = "From: Ada <ada@example.org>\nTo: Bob <bob@example.org>\nSubject: {0}\n\n{1}\n"
+
+
+def saved(document: object) -> bytes:
+    buffer = BytesIO()
+    document.save(buffer)  # type: ignore[attr-defined]
+    return buffer.getvalue()
+
+
+def word() -> bytes:
+    import docx
+
+    document = docx.Document()
+    document.add_heading("The lighthouse", 1)
+    document.add_paragraph("The lighthouse keeper is called Wendel.")
+    return saved(document)
+
+
+def slides() -> bytes:
+    import pptx
+
+    presentation = pptx.Presentation()
+    for title, text in (
+        ("Boats", "The ferry is painted orange."),
+        ("Trains", "The tram runs every 12 minutes."),
+    ):
+        slide = presentation.slides.add_slide(presentation.slide_layouts[1])
+        slide.shapes.title.text = title
+        slide.placeholders[1].text = text
+    return saved(presentation)
+
+
+def workbook() -> bytes:
+    import openpyxl
+
+    book = openpyxl.Workbook()
+    book.active.title = "Costs"
+    for row in (["Item", "Price in euros"], ["Kettle", 41], ["Teapot", 57]):
+        book.active.append(row)
+    return saved(book)
+
+
+def library(folder: Path) -> Path:
+    """A folder with one file of each format."""
+    files: dict[str, str | bytes] = {
+        "thesis.pdf": pdf(["Bees live in hives.", "", "The oldest oak of Arden was planted in 1612."]),
+        "lighthouse.docx": word(),
+        "transport.pptx": slides(),
+        "kitchen.xlsx": workbook(),
+        "glacier.odt": archive(odt_members("<text:p>The Vernagt glacier lost 23 metres last year.</text:p>")),
+        "novel.epub": archive(
+            epub_members("A novel", ["<p>It was night.", "<p>Captain Morra sailed to Lisbon on a Tuesday."])
+        ),
+        "page.html": "<nav>Home</nav><main><h1>Bakery</h1><p>The bakery in Elm Street opens at 5:30.</main>",
+        "study.ipynb": json.dumps(
+            {"cells": [{"cell_type": "markdown", "source": "The seismometer was calibrated in March."}]}
+        ),
+        "letter.eml": MAIL.format("Party", "The party for Grandmother begins at 7:30 on Saturday."),
+        "box.mbox": "From a b\n"
+        + MAIL.format("Rent", "The rent is due on Friday.")
+        + "\nFrom a b\n"
+        + MAIL.format("Piano", "The piano tuner is named Osgood."),
+        "film.srt": "1\n00:10:05,000 --> 00:10:09,000\nThe treasure is under the mill.\n",
+        "old.doc": b"\xd0\xcf\x11\xe0",
+        "broken.pdf": b"%PDF-1.4 and then nothing",
+        "notes.md": "# Notes\n\nThe spare key hangs behind the clock.\n",
+    }
+    folder.mkdir()
+    for name, content in files.items():
+        (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    return folder
+
+
+def test_one_file_of_each_format_is_loaded_and_cited_by_its_place(tmp_path: Path) -> None:
+    ragchat = program_in(tmp_path)
+    loaded = ragchat("inject", str(library(tmp_path / "library")), "--json")
+    outcomes = {one["uri"].rpartition("/")[2]: one for one in loaded.json["documents"]}
+    assert {name: one["status"] for name, one in outcomes.items() if one["status"] != "added"} == {}
+    assert len(outcomes) == 12
+    assert {one["path"].rpartition("/")[2]: one["reason"] for one in loaded.json["skipped"]} == {
+        "broken.pdf": "is a damaged PDF file, or none at all",
+        "old.doc": "is not text or Markdown (office)",
+    }
+    [note] = loaded.json["notes"]
+    assert note.endswith("thesis.pdf has no text on p. 2, which may be scanned.")
+
+    for question, location in {
+        "When was the oldest oak of Arden planted?": "thesis.pdf p. 3",
+        "What is the lighthouse keeper called?": "lighthouse.docx:3",
+        "How often does the tram run?": "transport.pptx slide 2",
+        "What is the price of the teapot?": "kitchen.xlsx sheet Costs row 3",
+        "How many metres did the Vernagt glacier lose?": "glacier.odt:1",
+        "When did Captain Morra sail to Lisbon?": "novel.epub chapter 2",
+        "When does the bakery in Elm Street open?": "page.html:3",
+        "When was the seismometer calibrated?": "study.ipynb cell 1",
+        "When does the party for Grandmother begin?": "letter.eml:5",
+        "Who is the piano tuner?": "box.mbox message 2",
+        "Where is the treasure?": "film.srt at 0:10:05",
+        "Where does the spare key hang?": "notes.md:3",
+    }.items():
+        answer = ragchat("ask", question, "--offline", "--json").json
+        assert [one["location"] for one in answer["citations"]][:1] == [location], (question, answer)
+
+
+def test_the_terminal_and_exports_name_the_page(tmp_path: Path) -> None:
+    ragchat = program_in(tmp_path)
+    paper = tmp_path / "thesis.pdf"
+    paper.write_bytes(pdf(["Bees live in hives.", "The oldest oak of Arden was planted in 1612."]))
+    assert ragchat("inject", str(paper)).code == 0
+    question = "When was the oldest oak of Arden planted?"
+    assert "thesis.pdf p. 2" in ragchat("ask", question, "--offline").out
+    assert "thesis.pdf p. 1–2" in ragchat("query", "oak").out
+    [session] = ragchat("session", "ls", "--json").json["sessions"]
+    assert "thesis.pdf>, p. 1–2" in ragchat("session", "export", session["session_id"]).out
