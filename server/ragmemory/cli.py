@@ -168,7 +168,12 @@ def _add_globals(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--config", metavar="FILE", type=Path, help="a settings file instead of the user's own"
     )
-    parser.add_argument("--toolsets", metavar="A,B", type=_names, help="toolsets to offer: memory, documents")
+    parser.add_argument(
+        "--toolsets",
+        metavar="A,B",
+        type=_names,
+        help="toolsets to offer: memory, documents, search, ingestion",
+    )
     parser.add_argument(
         "--root",
         metavar="PATH",
