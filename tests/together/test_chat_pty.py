@@ -67,6 +67,32 @@ def test_from_the_first_prompt_to_a_cited_answer_and_out_again(start: Start) -> 
     assert chat.wait_for_end() == 0
 
 
+def test_a_prompt_asks_for_its_document_and_attaches_it(start: Start) -> None:
+    with OpenAIServer([Reply("It says “brewed at 75 degrees” [1].")]) as server:
+        chat = start(
+            RAGCHAT_MODEL_BASE_URL=server.base_url, RAGCHAT_MODEL_NAME="test-model", OPENAI_API_KEY="k"
+        )
+        chat.wait_for("Your memory is empty")
+        chat.enter("/inject tea.md")
+        chat.wait_for("1 added")
+        chat.enter("/prompt check-consistency")
+        chat.wait_for(r"^The document to check\. Its URI, file name, title or id\.")
+        chat.wait_for("^document:")
+        chat.press("tea")
+        chat.wait_for(r"^ +tea\.md")
+        chat.type("\t\r")
+        chat.wait_for(r"^Attached: tea\.md \(\d+ characters\)")
+        chat.wait_for(r"brewed at 75 degrees” \[1\]")
+        chat.wait_for(r"^\[1\] tea\.md:5")
+        chat.enter("/prompt check-consistency")
+        chat.wait_for(r"(?s)document:.*document:")
+        chat.press(CTRL_C)
+        chat.wait_for(r"^Nothing is asked\.")
+        chat.press(CTRL_D)
+        assert chat.wait_for_end() == 0
+        assert "Green tea is brewed" in str(server.requests[-1]["messages"][-1])
+
+
 def test_ctrl_c_stops_the_answer_and_not_the_chat(start: Start) -> None:
     held = Reply("Once upon a time there was a kettle that never came to the boil.", hold_after=6)
     with OpenAIServer([held, Reply("Short.")]) as server:
