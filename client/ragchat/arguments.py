@@ -285,6 +285,15 @@ COMMANDS = (
             ),
         ),
     ),
+    Command(
+        "memory backup",
+        "memory:backup",
+        "write a consistent copy of memory to a file",
+        (
+            _argument("file", metavar="FILE", type=_text, help="a new file"),
+            _argument("--force", action="store_true", help="replace FILE if it is a memory"),
+        ),
+    ),
     Command("memory stats", "memory:stats", "print the size of memory and its embedder"),
     Command("memory reembed", "memory:reembed", "embed all documents again, after a change of the embedder"),
     Command("memory verify", "memory:verify", "check the memory file for damage"),

@@ -259,6 +259,16 @@ class VersionNotKept(RagMemoryError):
     hint = "memory.undo_depth is the number of writes whose previous texts are kept."
 
 
+class BackupFailed(RagMemoryError):
+    """A backup cannot be written to this file."""
+
+    path: str
+    reason: str
+    hint: str = "Choose another file for the backup."
+    code = "BACKUP_FAILED"
+    sentence = "The backup {path} cannot be written: {reason}."
+
+
 class NotStored(RagMemoryError):
     """One document could not be written; others of the same batch were."""
 

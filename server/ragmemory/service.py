@@ -14,11 +14,18 @@ import anyio
 from anyio import to_thread
 from msgspec.structs import replace
 
+from ragconfig.home import user_path
 from ragconfig.places import Place
 from ragconfig.text_rules import MAX_QUERY_CHARACTERS, with_words_replaced
 from ragmemory.embedders import Embedder
-from ragmemory.errors import ChunkNotFound, DocumentNotFound, EmbedderUnavailable, RerankerUnavailable
-from ragmemory.files.ingestions import Ingestions
+from ragmemory.errors import (
+    BackupFailed,
+    ChunkNotFound,
+    DocumentNotFound,
+    EmbedderUnavailable,
+    RerankerUnavailable,
+)
+from ragmemory.files.ingestions import Ingestions, is_under
 from ragmemory.files.sources import Sources
 from ragmemory.ingest import undoing, versions
 from ragmemory.ingest.documents import make_document
@@ -28,12 +35,13 @@ from ragmemory.ingest.sweeping import Sweeper
 from ragmemory.ingest.write_queue import WriteQueue
 from ragmemory.search.queries import parse
 from ragmemory.search.sync import IndexSync
-from ragmemory.stores import verifying
+from ragmemory.stores import backup, verifying
 from ragmemory.stores.filters import compile_filter
 from ragmemory.stores.sqlite import Store
 from ragmemory.stores.values import check_uri
 from ragmemory.text.analysis import content_words
 from ragmemory.types import (
+    Backup,
     Change,
     Difference,
     Document,
@@ -365,6 +373,18 @@ class MemoryService:
         """Counts and sizes."""
         await self._open()
         return await self._store.stats()
+
+    async def backup(self, path: str, on_progress: backup.OnProgress, *, force: bool = False) -> Backup:
+        """Write a consistent copy of the memory to a new file; `force` replaces a memory that is there.
+
+        Raises BackupFailed, NotAMemory.
+        """
+        target = user_path(path)
+        if not is_under(self._roots, target):
+            raise BackupFailed(str(target), "it is in none of the folders that memory.roots names")
+        await self._open()
+        size = await self._store.backup(target, force=force, on_progress=on_progress)
+        return Backup(str(target), size, (await self._store.stats()).documents)
 
     async def verify(self, on_progress: verifying.OnProgress) -> Verified:
         """Check the whole file, even if it cannot be opened."""

@@ -333,6 +333,14 @@ class Forgotten(Struct, frozen=True):
     chunks: int
 
 
+class Backup(Struct, frozen=True):
+    """The outcome of one `backup`."""
+
+    path: str
+    bytes: int
+    documents: int
+
+
 class Reembedded(Struct, frozen=True):
     """The outcome of one `reembed`."""
 

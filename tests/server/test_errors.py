@@ -4,6 +4,7 @@ import pytest
 
 from ragmemory.errors import (
     AddressUnusable,
+    BackupFailed,
     BadArgument,
     ChunkNotFound,
     DocumentNotFound,
@@ -72,6 +73,7 @@ SENTENCES = [
     (ChunkNotFound(7), "There is no chunk 7 in memory."),
     (DocumentNotFound("file:///x"), "There is no document file:///x in memory."),
     (NothingToUndo(), "There is nothing to undo."),
+    (BackupFailed("/b.db", "it already exists"), "The backup /b.db cannot be written: it already exists."),
     (NotAWrite(7), "There is no write 7 in the journal that could be undone. Nothing was changed."),
     (
         WrittenLater(["a", "b"]),

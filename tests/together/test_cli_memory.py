@@ -373,3 +373,18 @@ def test_chosen_writes_are_undone(ragchat: Program) -> None:
     ragchat("inject", "tea.md")
     assert ragchat("memory", "undo", "last").out == "Undone: tea.md was added.\n"
     assert ragchat("memory", "ls", "--json").json["total"] == 0
+
+
+def test_a_backup_is_a_memory_of_its_own(ragchat: Program) -> None:
+    ragchat("inject", "tea.md", "coffee.md")
+    made = ragchat("memory", "backup", "copy.db", "--json")
+    assert (made.code, made.json["documents"]) == (0, 2)
+    refused = ragchat("memory", "backup", "copy.db")
+    assert (refused.code, refused.out) == (1, "")
+    assert "it already exists." in refused.err
+    assert "--force replaces a memory." in refused.err
+    assert ragchat("memory", "backup", "copy.db", "--force").out.startswith("Copied the memory to ")
+
+    listed = ragchat("memory", "ls", "--json").json
+    assert ragchat("--memory", "copy.db", "memory", "ls", "--json").json == listed
+    assert ragchat("--memory", "copy.db", "memory", "verify").code == 0

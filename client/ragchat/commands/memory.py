@@ -113,6 +113,22 @@ def _action(entry: Entry) -> str:
     return f"{entry.action} (undone)" if entry.undone else entry.action
 
 
+async def backup(run: Run) -> int:
+    from ragconfig.home import user_path
+
+    console = run.console
+    file = str(user_path(run.arguments.file))
+    async with run.memory() as memory:
+        with counting_bar(console.stderr, "Copying", shown=not console.json) as on_progress:
+            done = await memory.backup(file, on_progress, force=run.arguments.force)
+    if console.json:
+        console.document(done)
+    else:
+        documents = counted(done.documents, "document")
+        console.print(f"Copied the memory to {done.path} ({documents}, {done.bytes:,} bytes).")
+    return 0
+
+
 async def reembed(run: Run) -> int:
     console = run.console
     async with run.memory() as memory:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from ragchat.errors import MemoryRefused, MemoryTimedOut, MemoryUnavailable
 from ragchat.memory.types import (
+    Backup,
     Difference,
     Documents,
     DocumentText,
@@ -167,6 +168,13 @@ class MemoryClient:
         """
         arguments = {"origin": origin, "since": since, **({"numbers": numbers} if numbers else {})}
         return await self._typed("undo_writes", arguments, Undone, timeout=None, on_progress=on_progress)
+
+    async def backup(
+        self, path: str, on_progress: OnProgress | None = None, *, force: bool = False
+    ) -> Backup:
+        """Copy the memory to a file, without timeout. Progress is counted in pages."""
+        arguments = {"path": path, "force": force}
+        return await self._typed("backup_memory", arguments, Backup, timeout=None, on_progress=on_progress)
 
     async def stats(self) -> Stats:
         return await self._typed("MemoryStats", {}, Stats)

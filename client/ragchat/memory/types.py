@@ -186,6 +186,12 @@ class Undone(Struct, frozen=True):
     kept: list[str] = field(default_factory=list)
 
 
+class Backup(Struct, frozen=True):
+    path: str
+    bytes: int
+    documents: int
+
+
 class Reembedded(Struct, frozen=True):
     chunks: int
     embedder: str

@@ -78,6 +78,17 @@ logger = logging.getLogger(__name__)
 
 # Every path may be read.
 ANY_ROOT = "*"
+
+
+def is_under(roots: Sequence[str], path: Path) -> bool:
+    """Whether a path is in one of the folders of memory.roots."""
+    for root in roots:
+        with suppress(OSError, RuntimeError):  # The root is in the home folder of an unknown user.
+            if root == ANY_ROOT or path.resolve().is_relative_to(user_path(root).resolve()):
+                return True
+    return False
+
+
 # Enough to fill batches: one is embedded while another is committed. With 64, batches are so small that
 # loading takes a third longer; a larger number only holds more text in memory.
 IN_FLIGHT = 256
@@ -303,16 +314,9 @@ class Ingestions:
             if ANY_ROOT in self._roots:
                 return source  # The walk meets the same error, and reports it.
             raise PathNotAllowed(source) from None
-        if not self._is_under_root(resolved):
+        if not is_under(self._roots, resolved):
             raise PathNotAllowed(path.as_uri())
         return path.as_uri() if source else source
-
-    def _is_under_root(self, path: Path) -> bool:
-        for root in self._roots:
-            with suppress(OSError, RuntimeError):  # The root is in the home folder of an unknown user.
-                if root == ANY_ROOT or path.is_relative_to(user_path(root).resolve()):
-                    return True
-        return False
 
     # One job
 

@@ -21,6 +21,7 @@ from ragconfig import wal
 from ragconfig.places import file_name, location
 from ragmemory.errors import DocumentNotFound, MemoryDamaged
 from ragmemory.stores import (
+    backup,
     changes,
     chunks,
     hidden,
@@ -472,6 +473,11 @@ class Store(MemoryFile):
         size = sum(file.stat().st_size for file in files if file.exists())
         identity, dimensions = await self.embedder() or ("", 0)
         return Stats(str(self.path), *(*row, size, identity, dimensions))
+
+    async def backup(self, target: Path, *, force: bool, on_progress: backup.OnProgress) -> int:
+        """Copy the file, and return the bytes of the copy: see `stores.backup`."""
+        async with self._reading():
+            return await backup.backup(self.path, target, force=force, on_progress=on_progress)
 
     async def verify(self, on_progress: verifying.OnProgress) -> Verified:
         """Check the whole file, even if it cannot be opened."""

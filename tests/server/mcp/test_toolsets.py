@@ -66,7 +66,7 @@ async def test_the_tools_have_the_promised_names_and_hints(client: Client) -> No
         *("semantic_search", "get_source_by_id", "get_metadata_by_id", "get_neighbours", "Compare"),
         *("ListDocuments", "ShowDocument", "ForgetDocument", "ListJournal", "MemoryStats"),
         *("VerifyMemory", "ReembedAll"),
-        *("list_versions", "get_version", "diff_versions", "restore_version", "undo_writes"),
+        *("list_versions", "get_version", "diff_versions", "restore_version", "undo_writes", "backup_memory"),
         *("start_ingestion", "get_ingestion_status", "cancel_ingestion", "list_ingestions"),
         *("add_sources", "list_sources", "remove_source", "sync_sources"),
     ]
@@ -78,7 +78,14 @@ async def test_the_tools_have_the_promised_names_and_hints(client: Client) -> No
         *("list_versions", "get_version", "diff_versions"),
     }
     assert {name for name, hint in hints.items() if hint["destructiveHint"]} == {
-        *("ForgetDocument", "undo_writes", "restore_version", "remove_source", "sync_sources"),
+        *(
+            "ForgetDocument",
+            "undo_writes",
+            "restore_version",
+            "backup_memory",
+            "remove_source",
+            "sync_sources",
+        ),
     }
     assert hints["Inject"]["idempotentHint"]
     assert tools["Query"]["inputSchema"]["required"] == ["query"]

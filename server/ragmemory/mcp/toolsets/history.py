@@ -1,4 +1,4 @@
-"""The part of the toolset `documents` that goes back in time: versions and undo."""
+"""The part of the toolset `documents` that goes back in time: versions, undo, backups."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ragmcp.server.call import Call
 from ragmcp.server.tools import Tool, tool
 from ragmemory.limits import LONGEST_CLIENT, LONGEST_URI, MOST_NUMBERS, MOST_VERSIONS
 from ragmemory.mcp.errors import Memory, origin_of, wire_errors
-from ragmemory.types import Difference, Restored, Selection, Undone, Versions, VersionText
+from ragmemory.types import Backup, Difference, Restored, Selection, Undone, Versions, VersionText
 
 Name = Annotated[
     str, Meta(description="A document's id or uri; it may have been removed.", max_length=LONGEST_URI)
@@ -30,10 +30,15 @@ Since = Annotated[
         max_length=100,
     ),
 ]
+File = Annotated[
+    str,
+    Meta(description="A file on the server's machine, in a folder of memory.roots.", max_length=LONGEST_URI),
+]
+Force = Annotated[bool, Meta(description="Replace the file if it is a memory that no program has open.")]
 
 
 def history_tools(memory: Memory) -> list[Tool]:
-    """The tools for versions and undo."""
+    """The tools for versions, undo and backups."""
 
     @tool(read_only=True)
     async def list_versions(call: Call, document: Name, limit: Limit = 100) -> Versions:
@@ -87,4 +92,11 @@ def history_tools(memory: Memory) -> list[Tool]:
         with wire_errors():
             return await (await memory()).undo(origin_of(call), call.progress, selection)
 
-    return [list_versions, get_version, diff_versions, restore_version, undo_writes]
+    @tool(destructive=True, background=True)
+    async def backup_memory(call: Call, path: File, force: Force = False) -> Backup:
+        """Write a consistent copy of the whole memory to a file, also while others write to the memory."""
+        await call.background()
+        with wire_errors():
+            return await (await memory()).backup(path, call.progress, force=force)
+
+    return [list_versions, get_version, diff_versions, restore_version, undo_writes, backup_memory]
