@@ -69,8 +69,10 @@ class Question:
         question, query = question[:MAX_QUERY_CHARACTERS], query[:MAX_QUERY_CHARACTERS]
         asked = answer_type(question)
         # What asks for a type ("cost", "how long") is answered by a value of that type, not by these words.
-        words = _weighed(asked.asks.sub(" ", question) if asked else question, weights or {})
         known = {word.terms for word in _weighed(question, {})}
+        rest = asked.asks.sub(" ", question) if asked else question
+        # Of a part alone, words of another language may not be recognized as function words.
+        words = [word for word in _weighed(rest, weights or {}) if word.terms in known]
         carried = [word for word in _weighed(query, weights or {}) if word.terms not in known]
         phrases = [match.group() for match in asked.asks.finditer(question)] if asked else []
         asks = [word for phrase in phrases for word in content_words(phrase) if not is_general(word)]

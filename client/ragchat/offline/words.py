@@ -19,6 +19,7 @@ from ragconfig.text_rules import PART_END, UNSPACED
 _WORD = re.compile(rf"[{UNSPACED}]+|[^\W_{UNSPACED}]+(?:['’.,-](?=[^\W_{UNSPACED}])[^\W_{UNSPACED}]+)*")
 _PART_END = re.compile(PART_END)
 _SNAKE_CASE = re.compile(r"[^\W_]+(?:_+[^\W_]+)+")
+_GROUPED = re.compile(r"[1-9]\d{0,2}(?:[.,]\d{3})+")  # 31,500 as people write 31500
 _UNSPACED_RUN = re.compile(f"[{UNSPACED}]+")
 # l'eau, d'Anna, qu'elle: an elided word before the one that counts.
 _ELIDED = re.compile(r"(?:[cdjlmnst]|qu|jusqu|lorsqu|puisqu)['’](?=[^\W\d_]{2})", re.IGNORECASE)
@@ -92,7 +93,7 @@ new mean means meant show shows beginning begin began start started let set poss
 list give gives belong include included apply deal two first last
 heißt nennt machen macht gemacht gehen geht ging kommen kommt kam bedeutet zeigt zeigen braucht brauchen
 neue neuer neues neuen gewählt genannt aktuell eigentlich hat hast bedeuten bedeutet bekommen bekommt
-appelle appelait veut dire faire fait faut mettre va aller vient signifie nouveau nouvelle
+tun tut getan appelle appelait veut dire faire fait faut mettre va aller vient signifie nouveau nouvelle
 llama llamaba hacer hace hizo significa quiere decir nuevo nueva poner están
 """
 _FUNCTION_RUNS = re.compile("|".join(sorted(_FUNCTION_RUN_PARTS.split(), key=len, reverse=True)))
@@ -142,7 +143,8 @@ def index_terms(text: str) -> list[str]:
         if _UNSPACED_RUN.fullmatch(word):
             found += [word[i : i + 2] for i in range(len(word) - 1)] or [word]
         else:
-            found += [stem(folded(part).removesuffix("'s")) for part in (word, *_parts(word))]
+            plain = re.sub(r"[.,]", "", word) if _GROUPED.fullmatch(word) else word
+            found += [stem(folded(part).removesuffix("'s")) for part in (plain, *_parts(plain))]
     return found
 
 

@@ -100,3 +100,8 @@ def test_unspaced_words_are_held_in_part() -> None:
     assert share(asked.words, terms("首都北京")) == pytest.approx(1 / 3)
     assert asked.missing(terms("中国的首都北京")) == []
     assert asked.missing(terms("上海")) == ["中国首都"]
+
+
+def test_the_language_of_a_question_is_known_by_all_its_words() -> None:
+    asked = Question.of("Wo liegen die Ruder?")
+    assert [word.text for word in asked.words] == ["liegen", "Ruder"]

@@ -70,3 +70,9 @@ def test_general_words_are_known_in_all_their_forms() -> None:
 def test_words_are_counted_in_scripts_without_spaces_too() -> None:
     assert word_count("two words") == 2
     assert word_count("中国的首都") == 3
+
+
+def test_a_number_is_the_same_with_and_without_marks_between_its_thousands() -> None:
+    assert index_terms("31,500") == index_terms("31.500") == index_terms("31500")
+    assert index_terms("1.2") != index_terms("12")
+    assert index_terms("0.125") != index_terms("0125")
