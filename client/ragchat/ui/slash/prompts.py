@@ -62,7 +62,7 @@ async def _answer(context: ChatContext, name: str, values: Mapping[str, str], *,
         short = short_uri(document.uri, document.title)
         context.screen.note(f"Attached: {short} ({counted(len(document.text), 'character')})")
     question = filled.text
-    if offline:
+    if offline and documents:  # a prompt of the user may have none
         question, documents = f"Outline of {short_uri(documents[0].uri, documents[0].title)}", []
     await context.answer(partial(context.app.ask, question, approve=context.approve, documents=documents))
 
