@@ -11,7 +11,7 @@ from ragconfig.hosts import HOSTS
 
 GROUPS = {
     "memory": "list, show, remove, check and restore what is stored",
-    "session": "list, show, search and remove past conversations",
+    "session": "list, show, search, remove and inject past conversations",
     "mcp": "use this memory in other programs",
     "config": "show and create settings",
 }
@@ -307,6 +307,15 @@ COMMANDS = (
     ),
     Command("session export", "session:export", "print a conversation as Markdown", (SESSION,)),
     Command(
+        "session inject",
+        "session:inject",
+        "put conversations into memory, so that later questions find them",
+        (
+            _argument("session_ids", nargs="*", metavar="ID", help=SESSION.options["help"]),
+            _argument("--all", action="store_true", help="all conversations"),
+        ),
+    ),
+    Command(
         "session search",
         "session:search",
         "search past conversations",
@@ -447,6 +456,8 @@ def usage_error(arguments: argparse.Namespace) -> str:
             return "last cannot be combined with numbers"
     if arguments.target == "memory:ls" and arguments.uri and arguments.documents:
         return "--uri and the names of documents cannot be combined"
+    if arguments.target == "session:inject" and arguments.all == bool(arguments.session_ids):
+        return "name the sessions to inject, or use --all"
     if arguments.target == "mcp:config" and arguments.token_file and not arguments.url:
         return "--token-file belongs to a running server: it needs --url"
     if arguments.target == "mcp:config" and arguments.url and not _is_address(arguments.url):

@@ -109,6 +109,7 @@ def test_a_document_from_its_loading_to_its_removal(ragchat: Program) -> None:
         (("memory", "show", "gone.md"), "RESOURCE_NOT_FOUND", "There is no document gone.md in memory."),
         (("memory", "undo"), "NOTHING_TO_UNDO", "There is nothing to undo."),
         (("session", "rm", "abc"), "SESSION_NOT_FOUND", "There is no session abc."),
+        (("session", "inject", "abc"), "INJECT_FAILED", "There is no session abc."),
     ],
 )
 def test_every_failing_command_prints_an_error_document(
@@ -256,6 +257,41 @@ def test_questions_share_a_session_that_is_kept_and_found_again(ragchat: Program
     assert ragchat("session", "ls", "--json").json == {"sessions": []}
     gone = ragchat("ask", "x", "--session", first["session_id"], "--json")
     assert (gone.code, gone.json["error"]["code"]) == (1, "SESSION_NOT_FOUND")
+
+
+def test_conversations_are_found_by_later_questions_once_they_are_injected(ragchat: Program) -> None:
+    ragchat("inject", ".")
+    first = ragchat("ask", "How long is green tea brewed for my aunt Rosalind?", "--json").json["session_id"]
+    ragchat("ask", "At which pressure is espresso made?", "--session", first)
+    once = ragchat("ask", "How is espresso pressed?", "--json").json["session_id"]
+    asked = ("ask", "--offline", "--no-session", "--json", "Which aunt did I mention, Rosalind?")
+    assert "Rosalind" not in "".join(found["quote"] for found in ragchat(*asked).json["citations"])
+
+    injected = ragchat("session", "inject", first[:6], "--json").json
+    [document] = injected["documents"]
+    assert (document["uri"], document["status"], injected["added"]) == (
+        f"ragchat:session/{first}",
+        "added",
+        1,
+    )
+    answered = ragchat(*asked).json
+    cited = [*answered["citations"], *answered["nearest"]]
+    assert cited[0]["uri"] == document["uri"]
+    hit = ragchat("query", "aunt Rosalind", "--json").json["hits"][0]
+    assert (hit["uri"], "my aunt Rosalind?" in hit["text"]) == (document["uri"], True)
+    shown = ragchat("memory", "show", document["uri"]).out
+    assert "At which pressure is espresso made?" in shown
+    assert "No language model" not in shown
+
+    ragchat("ask", "Is it hot?", "--session", first)
+    again = ragchat("session", "inject", "--all", "--json").json
+    assert {one["uri"]: one["status"] for one in again["documents"]} == {
+        f"ragchat:session/{first}": "updated",
+        f"ragchat:session/{once}": "added",
+    }
+    assert ragchat("session", "inject", "--all").out.startswith("2 unchanged")
+    assert ragchat("session", "inject", "--all", first).code == 2
+    assert ragchat("session", "inject").code == 2
 
 
 def test_an_answer_on_a_pipe_is_plain_text_with_its_sources(ragchat: Program) -> None:

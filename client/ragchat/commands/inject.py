@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 import anyio
@@ -21,12 +22,20 @@ if TYPE_CHECKING:
 LISTED = 20
 
 
+# Loads documents into memory, and fills the report.
+Load = Callable[[Run, "MemoryClient", InjectReport], Awaitable[None]]
+
+
 async def inject(run: Run) -> int:
-    """Exit code 1 if a file failed. The report is printed even if loading was stopped."""
+    return await load_with_report(run, _inject)
+
+
+async def load_with_report(run: Run, load: Load) -> int:
+    """Exit code 1 if a document failed. The report is printed even if loading was stopped."""
     report = InjectReport()
     try:
         async with run.memory() as memory:
-            await _inject(run, memory, report)
+            await load(run, memory, report)
     except anyio.get_cancelled_exc_class():
         _show(run, report, "you stopped it.")
         raise

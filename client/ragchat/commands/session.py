@@ -1,13 +1,22 @@
-"""`ragchat session`: list, show, search and remove past conversations."""
+"""`ragchat session`: list, show, search, remove and inject past conversations."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ragchat.commands import Run
+from ragchat.commands.inject import load_with_report
 from ragchat.commands.removal import remove_each
 from ragchat.errors import AmbiguousSession, UnknownSession
 from ragchat.formatting import counted, local
+from ragchat.ingest.loading import failed, load_text
 from ragchat.sanitize import one_line
+from ragchat.sessions.document import as_document
 from ragchat.sessions.store import SessionStore, sessions_path
+
+if TYPE_CHECKING:
+    from ragchat.ingest.report import InjectReport
+    from ragchat.memory.client import MemoryClient
 
 
 def _store(run: Run) -> SessionStore:
@@ -69,6 +78,22 @@ async def export(run: Run) -> int:
         else:
             run.console.print((await store.export(run.arguments.session_id, "markdown")).removesuffix("\n"))
     return 0
+
+
+async def inject(run: Run) -> int:
+    """Store each session as a document, which replaces the one of an earlier call."""
+    return await load_with_report(run, _inject)
+
+
+async def _inject(run: Run, memory: MemoryClient, report: InjectReport) -> None:
+    async with _store(run) as store:
+        for session_id in run.arguments.session_ids or [info.session_id for info in await store.list()]:
+            try:
+                session = await store.load(session_id)
+            except (UnknownSession, AmbiguousSession) as error:
+                report.texts.append(failed(session_id, error))
+            else:
+                report.texts.append(await load_text(memory, *as_document(session), report.group))
 
 
 async def search(run: Run) -> int:

@@ -13,17 +13,20 @@ _MARKERS = re.compile(rf"\s?{MARKER.pattern}")
 
 
 def history_messages(turns: Sequence[Turn]) -> list[Message]:
-    """Questions and answers as messages of the API, oldest first.
-
-    Markers [n] are removed from the answers: the passages they named are not in this prompt, and the numbers
-    name others now. The sentence that we add to answers without passages is removed, too.
-    """
+    """Questions and answers as messages of the API, oldest first."""
     messages: list[Message] = []
     for turn in turns:
         messages.append({"role": "user", "content": turn.question})
-        answer = _MARKERS.sub("", turn.answer.removesuffix(NOT_GROUNDED)).strip()
-        messages.append({"role": "assistant", "content": answer})
+        messages.append({"role": "assistant", "content": bare_answer(turn)})
     return messages
+
+
+def bare_answer(turn: Turn) -> str:
+    """The answer without markers [n]: elsewhere the passages they name are missing, or have other numbers.
+
+    The sentence that we add to answers without passages is removed, too.
+    """
+    return _MARKERS.sub("", turn.answer.removesuffix(NOT_GROUNDED)).strip()
 
 
 def turn_tokens(turn: Turn) -> int:

@@ -1,0 +1,26 @@
+"""A session as a document of memory. Pure but for the time zone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ragchat.formatting import local
+from ragchat.offline.answer import NO_MODEL
+from ragchat.sanitize import one_line
+from ragchat.turn.conversation import bare_answer
+from ragchat.types import Session
+
+
+def as_document(session: Session) -> tuple[str, dict[str, Any]]:
+    """Text and metadata of a session: its turns, in a form that memory recognises as a conversation.
+
+    The sources are left out: what they say is found in themselves.
+    """
+    title = one_line(session.title)
+    parts = [f"# {title}", f"Conversation with ragchat on {local(session.created_at)}"]
+    for turn in session.turns:
+        at = local(turn.created_at)
+        answer = bare_answer(turn).replace(NO_MODEL, "").strip()
+        parts += [f"**You** ({at}):\n{turn.question}", f"**ragchat** ({at}):\n{answer}"]
+    uri = f"ragchat:session/{session.session_id}"
+    return "\n\n".join(parts) + "\n", {"uri": uri, "title": title, "created_at": session.created_at}
