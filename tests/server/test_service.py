@@ -1221,3 +1221,14 @@ async def test_a_text_that_the_embedder_refuses_fails_alone(tmp_path: Path) -> N
                     tasks.start_soon(try_to_put, memory, text)
             assert failed == ["is refused"]
             assert (await memory.stats()).documents == 4
+
+
+async def test_undo_brings_places_back_and_a_hit_names_them(memory: MemoryService) -> None:
+    text, uri = "Bees live in hives.\n\nThe oak is old.\n", "file:///papers/thesis.pdf"
+    await memory.inject(text, {"uri": uri}, ORIGIN, places=[(1, "p. 1"), (3, "p. 2")])
+    for undo in (False, True):
+        if undo:
+            await memory.inject("Something else.", {"uri": uri}, ORIGIN)
+            await memory.undo(ORIGIN)
+        [hit] = (await memory.query("oak", 1)).hits
+        assert (hit.location, hit.places) == ("thesis.pdf p. 1–2", [(1, "p. 1"), (3, "p. 2")])

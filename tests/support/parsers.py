@@ -31,3 +31,7 @@ def swallow_memory(path: Path, data: bytes) -> Read:
 def count(path: Path, data: bytes) -> Read:
     """The length of the data as its text."""
     return Read(str(len(data)), path.name)
+
+
+def lack_a_package(path: Path, data: bytes) -> Read:
+    raise ModuleNotFoundError(f"No module for {path} ({len(data)})", name="selectolax")

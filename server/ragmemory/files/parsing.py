@@ -55,6 +55,8 @@ def _parse(read: Parser, path: Path, seconds: float) -> Read | str:
         return read(path, read_regular(path, LARGEST_BYTES))
     except NotText as error:
         return str(error)
+    except ImportError as error:
+        return f"needs the package {error.name}, which is not installed"
     except MemoryError:
         return "cannot be read: it needs too much memory"
     except OSError as error:

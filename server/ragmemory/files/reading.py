@@ -10,7 +10,7 @@ from ragconfig.files.decoding import GUESSED, LARGEST_BYTES, decode
 from ragconfig.files.regular import read_regular
 from ragconfig.text_rules import atx_heading
 from ragmemory.files.formats.read import Read
-from ragmemory.files.formats.reader import Parser, parser_for
+from ragmemory.files.formats.reader import Parser, parser_for, parser_of_text
 
 # Counted up when files of any format are read differently: then unchanged files are read again.
 READER_VERSION = 2
@@ -26,6 +26,8 @@ def read_file(path: Path) -> Read | Parser:
     if parser := parser_for(path):
         return parser
     text, encoding = decode(read_regular(path, LARGEST_BYTES))
+    if parser := parser_of_text(path, text):
+        return parser
     note = f"is not UTF-8; it was read as {encoding}" if encoding in GUESSED else ""
     return Read(text, title_of(path, text), note)
 

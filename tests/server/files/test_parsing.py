@@ -9,10 +9,10 @@ import pytest
 
 from ragconfig.files.decoding import NotText
 from ragmemory.files import parsing
-from ragmemory.files.formats.read import Read
+from ragmemory.files.formats.read import MissingExtra, Read
 from ragmemory.files.formats.reader import Parser, parser_for
 from ragmemory.files.parsing import parse
-from tests.support.parsers import count, crash, fail, hang, swallow_memory
+from tests.support.parsers import count, crash, fail, hang, lack_a_package, swallow_memory
 
 
 async def parsed(parser: parsing.Parser, path: Path) -> Read:
@@ -71,3 +71,12 @@ async def test_a_format_is_read_by_its_module(tmp_path: Path) -> None:
     path = tmp_path / "a.srt"
     path.write_text("1\n00:00:01,000 --> 00:00:02,000\nHello.\n", encoding="utf-8")
     assert (await parsed(Parser("subtitles"), path)).text == "Hello.\n"
+
+
+async def test_a_package_that_is_missing_is_named(file: Path) -> None:
+    with pytest.raises(NotText, match="needs the package selectolax, which is not installed"):
+        await parsed(lack_a_package, file)
+
+
+def test_a_missing_extra_is_named_with_the_command() -> None:
+    assert str(MissingExtra("pdf")) == "needs `pip install 'ragchat[pdf]'`"

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from ragmemory.files.formats import chats
 from ragmemory.files.formats.read import Read
 
 # Extensions by module.
@@ -39,7 +40,13 @@ class Parser(Struct, frozen=True):
         return read
 
 
+def parser_of_text(path: Path, text: str) -> Parser | None:
+    """The parser of a text that is recognised by its content; None for plain text."""
+    is_chat = path.suffix.lower() == ".json" and chats.is_export(text[: chats.BEGINNING])
+    return Parser("chats") if is_chat else None
+
+
 def parser_for(path: Path) -> Parser | None:
-    """The parser of a file by its extension; None for plain text."""
+    """The parser of a file by its extension; None for text."""
     module = _MODULES.get(path.suffix.lower())
     return Parser(module) if module else None
