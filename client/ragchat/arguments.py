@@ -10,6 +10,7 @@ from ragchat import __version__
 from ragconfig.hosts import HOSTS
 
 GROUPS = {
+    "source": "folders that memory stays in step with",
     "memory": "list, show, remove, check and restore what is stored",
     "session": "list, show, search, remove and inject past conversations",
     "mcp": "use this memory in other programs",
@@ -172,6 +173,34 @@ COMMANDS = (
                 action="store_true",
                 help="remove documents whose files are gone from the folders",
             ),
+        ),
+    ),
+    Command(
+        "sync",
+        "source:sync_sources",
+        "load what is new and changed in the sources, and remove what is gone",
+        (_argument("paths", nargs="*", metavar="PATH", help="only these files and folders, sources or not"),),
+    ),
+    Command(
+        "watch",
+        "watch:watch",
+        "keep memory in step with the sources until Ctrl-C",
+        (_argument("paths", nargs="*", metavar="PATH", help="only these files and folders, sources or not"),),
+    ),
+    Command(
+        "source add",
+        "source:add",
+        "register folders that memory stays in step with, and load them",
+        (_argument("paths", nargs="+", metavar="PATH", help="a file or folder"),),
+    ),
+    Command("source ls", "source:ls", "list the sources and their last sync"),
+    Command(
+        "source rm",
+        "source:rm",
+        "take folders off the list; their documents stay in memory",
+        (
+            _argument("paths", nargs="+", metavar="PATH", help="a source"),
+            _argument("--forget", action="store_true", help="remove their documents from memory, too"),
         ),
     ),
     Command(

@@ -89,6 +89,7 @@ class Console:
         self, *, json: bool = False, stdout: TextIO | None = None, stderr: TextIO | None = None
     ) -> None:
         self.json = json
+        self.lines = False  # with `json`: any number of documents, each on one line
         self._printed_document = False
         self.stdout = stdout or sys.stdout
         self.stderr = stderr or sys.stderr
@@ -113,9 +114,10 @@ class Console:
         plain = msgspec.to_builtins(value)
         if failure is not None:
             plain["error"] = msgspec.to_builtins(failure)
-        text = json.dumps(plain, indent=2, ensure_ascii=not is_unicode(self.stdout))
+        indent = None if self.lines else 2
+        text = json.dumps(plain, indent=indent, ensure_ascii=not is_unicode(self.stdout))
         print(text, file=self.stdout, flush=True)
-        self._printed_document = True
+        self._printed_document = not self.lines
 
     def table(self, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
         """Print aligned columns. Lines are cut to the width of a terminal; elsewhere nothing is cut."""

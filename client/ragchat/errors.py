@@ -211,6 +211,21 @@ class FileAlreadyExists(RagChatError):
     hint = "Choose another name; nothing is overwritten."
 
 
+class NotWatched(RagChatError):
+    """The operating system refused to watch a folder."""
+
+    reason: str
+    code = "NOT_WATCHED"
+    sentence = "The folders cannot be watched: {reason}."
+    hint = "Watch fewer folders, or raise the system's limit (on Linux fs.inotify.max_user_watches)."
+
+
+class PathNotFound(RagChatError):
+    path: str
+    code = "PATH_NOT_FOUND"
+    sentence = "{path} does not exist."
+
+
 class StdinUnusable(RagChatError):
     reason: str
     code = "STDIN_UNUSABLE"

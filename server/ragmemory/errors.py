@@ -301,14 +301,14 @@ class PathNotAllowed(RagMemoryError):
 class SourceNotFound(RagMemoryError):
     """The file or folder is no source; `covered_by` is a source that contains it, or ""."""
 
-    uri: str
+    path: str
     covered_by: str = ""
     code = "RESOURCE_NOT_FOUND"
     hint = "`ragchat source ls` lists them."
 
     def __str__(self) -> str:
         inside = f", but inside {self.covered_by}, which is one" if self.covered_by else ""
-        return f"{self.uri} is not a source{inside}."
+        return f"{self.path} is not a source{inside}."
 
 
 class NoSources(RagMemoryError):

@@ -147,7 +147,7 @@ class SyncOutcome(Struct, frozen=True):
 
     status: Literal["completed", "failed", "cancelled"]
     files: dict[str, int] = {}
-    error: str = ""  # a sentence
+    error: str = ""
 
 
 class Source(Struct, frozen=True):

@@ -27,9 +27,11 @@ from ragchat.llm.discovery import resolve, unknown_model
 from ragchat.llm.errors import ModelError
 from ragchat.memory.client import open_memory
 from ragchat.memory.process import STDERR_FILE
+from ragchat.memory.types import Source
 from ragchat.sessions.store import sessions_path
 from ragchat.settings import ModelSettings
 from ragchat.types import OFFLINE
+from ragchat.uris import short_uri
 from ragconfig.errors import SettingsError
 from ragconfig.home import private_folder
 from ragconfig.readable import obstacle_of, readable
@@ -208,6 +210,7 @@ async def memory_server(settings: Settings, config_file: Path | None) -> AsyncIt
         with anyio.fail_after(SERVER_SECONDS):
             async with open_memory(settings, config_file) as memory:
                 stats = await memory.stats()
+                sources = await memory.sources()
                 ready = time.perf_counter() - started
                 found = await memory.query("ragchat")
                 answered = time.perf_counter() - started - ready
@@ -222,12 +225,22 @@ async def memory_server(settings: Settings, config_file: Path | None) -> AsyncIt
     size = f"{counted(stats.documents, 'document')}, {counted(stats.chunks, 'chunk')}"
     times = f"started in {ready:.2f} s, a query took {answered * 1000:.0f} ms"
     yield Check("memory server", "ok", f"{size}; {times}")
+    yield sources_check(sources)
     if found.notice:
         yield Check("embedder", "fault", found.notice)
     elif stats.documents:
         yield embedded_with(stats.embedder)
     else:
         yield await embedder(settings, config_file)
+
+
+def sources_check(sources: Sequence[Source]) -> Check:
+    """Whether the folders that memory is kept in step with exist."""
+    missing = [short_uri(source.uri) for source in sources if not source.exists]
+    if not missing:
+        return Check("sources", "ok", counted(len(sources), "folder") if sources else "none")
+    detail = f"missing: {', '.join(missing)}"
+    return Check("sources", "warning", detail, "Mount the disk, or run `ragchat source rm PATH`.")
 
 
 def embedded_with(identity: str, remark: str = "") -> Check:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 import anyio
 
@@ -20,31 +22,42 @@ if TYPE_CHECKING:
 
 # Skipped and failed files beyond this number are only counted; --json lists them all.
 LISTED = 20
-
-
+# The error code of a sync of all sources when there are none: nothing was begun.
+NO_SOURCES = "NO_SOURCES"
+EMPTY: Mapping[str, Any] = MappingProxyType({})
 # Loads documents into memory, and fills the report.
 Load = Callable[[Run, "MemoryClient", InjectReport], Awaitable[None]]
 
 
 async def inject(run: Run) -> int:
-    return await load_with_report(run, _inject)
+    """Exit code 1 if a file failed."""
+    remove = "`ragchat memory rm`" if run.arguments.prune else "--prune"
+    return await load_with_report(run, _inject, remove)
 
 
-async def load_with_report(run: Run, load: Load) -> int:
-    """Exit code 1 if a document failed. The report is printed even if loading was stopped."""
+async def load_with_report(
+    run: Run, load: Load, remove: str = "--prune", document: Mapping[str, Any] = EMPTY
+) -> int:
+    """Exit code 1 if a document failed. The report is printed even if loading was stopped.
+
+    `remove` is the command that removes a document. `document` is printed with the report as JSON.
+    """
     report = InjectReport()
+    show = partial(_show, run, report, remove, document)
     try:
         async with run.memory() as memory:
             await load(run, memory, report)
     except anyio.get_cancelled_exc_class():
-        _show(run, report, "you stopped it.")
+        show("you stopped it.")
         raise
     except RagChatError as error:
+        if describe(error).code == NO_SOURCES:
+            raise
         run.log(error)
         failure = describe(error)
-        _show(run, report, failure.message, failure)
+        show(failure.message, failure)
         return 1
-    _show(run, report)
+    show()
     return 1 if report.count("failed") else 0
 
 
@@ -79,14 +92,21 @@ def _first_failure(report: InjectReport, stopped: str) -> Failure | None:
     return Failure("INJECT_FAILED", errors[0] + others)
 
 
-def _show(run: Run, report: InjectReport, stopped: str = "", failure: Failure | None = None) -> None:
+def _show(
+    run: Run,
+    report: InjectReport,
+    remove: str,
+    document: Mapping[str, Any],
+    stopped: str = "",
+    failure: Failure | None = None,
+) -> None:
     """Print the report. `stopped` is the reason why loading did not finish."""
     if run.console.json:
-        run.console.document(report.public(), failure or _first_failure(report, stopped))
+        run.console.document({**document, **report.public()}, failure or _first_failure(report, stopped))
         return
     lines = [
         *report.failures(LISTED, failure.message if failure else ""),
-        *report.remarks(LISTED, "--prune"),
+        *report.remarks(LISTED, remove),
     ]
     for line in lines:
         run.console.note(line)
@@ -99,5 +119,5 @@ def _show(run: Run, report: InjectReport, stopped: str = "", failure: Failure | 
         if unfinished := report.unfinished():
             run.console.note(f"  {unfinished}")
         run.console.note("  Run the same command again to continue.")
-    if not stopped or report.documents or report.skipped:
+    if not stopped or report.outcomes or report.texts:
         run.console.print(report.summary())

@@ -6,7 +6,8 @@ The report is filled as files are stored, so that an interrupted caller can stil
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -39,6 +40,7 @@ class Memory(Protocol):
     async def start_ingestion(
         self, paths: list[str], *, prune: bool = False, group: str = ""
     ) -> Ingestion: ...
+    async def sync_sources(self, paths: list[str], within: list[str], group: str = "") -> Ingestion: ...
     async def ingestion(self, job_id: str, after: int, wait_seconds: float) -> IngestionStatus: ...
     async def cancel_ingestion(self, job_id: str) -> Ingestion: ...
 
@@ -69,26 +71,52 @@ async def load_files(
     way, for a caller that may be cancelled: that ends the job. Raises RagChatError when memory cannot go on.
     """
     report = report or InjectReport()
-    sources = [_source(path) for path in paths]
-    if not sources:
-        return report
-    job = await memory.start_ingestion(sources, prune=prune, group=report.group)
+    if words := [source_uri(path) for path in paths]:
+        start = partial(memory.start_ingestion, words, prune=prune, group=report.group)
+        await _load(memory, start, on_progress, report)
+    return report
+
+
+async def sync_files(
+    memory: Memory,
+    paths: Iterable[str | Path] = (),
+    on_progress: OnProgress | None = None,
+    report: InjectReport | None = None,
+    *,
+    within: Iterable[str | Path] = (),
+) -> InjectReport:
+    """Bring memory in step with `paths`, or else with all sources.
+
+    New and changed files are loaded, documents whose files are gone are removed. Of folders only what is
+    `within` is synced, unless that is empty. Otherwise like `load_files`.
+    """
+    report = report or InjectReport()
+    words, parts = [source_uri(path) for path in paths], [source_uri(path) for path in within]
+    await _load(memory, partial(memory.sync_sources, words, parts, report.group), on_progress, report)
+    return report
+
+
+async def _load(
+    memory: Memory,
+    start: Callable[[], Awaitable[Ingestion]],
+    on_progress: OnProgress | None,
+    report: InjectReport,
+) -> None:
+    """Start a job, and fill the report until it ends."""
+    job = await start()
     try:
         job = await _follow(memory, job, report, on_progress)
         if job.files and not report.outcomes:
             # Another process has worked on the same job. Now its files are unchanged.
-            job = await memory.start_ingestion(sources, prune=prune, group=report.group)
+            job = await start()
             job = await _follow(memory, job, report, on_progress)
     except anyio.get_cancelled_exc_class():
         with anyio.move_on_after(CANCEL_SECONDS, shield=True):
             await memory.cancel_ingestion(job.job_id)
             await _follow(memory, job, report, None)
         raise
-    if prune and not job.files and report.missing:
-        report.notes.append("The folders hold no files, so nothing is removed. Is the disk mounted?")
     if job.error is not None:
         raise MemoryRefused(job.error.code, job.error.message, job.error.hint)
-    return report
 
 
 async def _follow(
@@ -113,10 +141,14 @@ async def _follow(
             return job
 
 
-def _source(path: str | Path) -> str:
-    """The URI of a path, which need not be UTF-8; the server refuses an empty one, and resolves `~`."""
+def source_uri(path: str | Path) -> str:
+    """The URI of a path, which need not be UTF-8, or of a URI.
+
+    The server refuses an empty path, and resolves `~`.
+    """
     words = os.fspath(path)
-    return words if not words or words.startswith("~") else Path(words).absolute().as_uri()
+    is_left_to_server = not words or words.startswith(("~", "file://"))
+    return words if is_left_to_server else Path(words).absolute().as_uri()
 
 
 async def load_text(memory: Memory, text: str, metadata: dict[str, Any], group: str = "") -> Document:

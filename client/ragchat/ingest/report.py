@@ -98,6 +98,8 @@ class InjectReport(Struct):
     def summary(self) -> str:
         """One sentence with the counts."""
         parts = [f"{number:,} {status}" for status in STATUSES if (number := self.count(status))]
+        if self.pruned:
+            parts.append(f"{len(self.pruned):,} removed")
         if self.skipped:
             parts.append(f"{len(self.skipped):,} skipped")
         if not parts:
@@ -158,7 +160,8 @@ def _path(outcome: FileOutcome) -> str:
 def _document(outcome: FileOutcome) -> Document:
     status = cast("Status", outcome.status)
     name = short_path(Path(_path(outcome))) if outcome.uri else '""'
-    error = outcome.error or f"{name} {outcome.reason}."
+    end = "" if outcome.reason.endswith("?") else "."
+    error = outcome.error or f"{name} {outcome.reason}{end}"
     return Document(
         outcome.uri, outcome.document_id, status, outcome.chunks, error if status == "failed" else None
     )

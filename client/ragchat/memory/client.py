@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from ragchat.errors import MemoryRefused, MemoryTimedOut, MemoryUnavailable
 from ragchat.memory.types import (
+    AddedSource,
+    AddedSources,
     Backup,
     Difference,
     Documents,
@@ -23,8 +25,11 @@ from ragchat.memory.types import (
     Passages,
     QueryResult,
     Reembedded,
+    RemovedSource,
     Restored,
     Similarities,
+    Source,
+    Sources,
     Stats,
     ToolFailure,
     ToolResult,
@@ -104,6 +109,27 @@ class MemoryClient:
         """Begin to load files and folders, which are paths or file URIs, in the background."""
         arguments = {"paths": paths, "prune": prune, "group": group}
         return await self._typed("start_ingestion", arguments, Ingestion)
+
+    async def sync_sources(self, paths: list[str], within: list[str], group: str = "") -> Ingestion:
+        """Begin to bring memory in step with some files and folders, or else all sources, in the background.
+
+        Of folders only the files and folders `within`, unless there are none.
+        """
+        arguments = {"paths": paths, "within": within, "group": group}
+        return await self._typed("sync_sources", arguments, Ingestion)
+
+    async def add_sources(self, paths: list[str]) -> list[AddedSource]:
+        """Register files and folders, which are paths or file URIs."""
+        return (await self._typed("add_sources", {"paths": paths}, AddedSources)).sources
+
+    async def sources(self) -> list[Source]:
+        """The registered files and folders."""
+        return (await self._typed("list_sources", {}, Sources)).sources
+
+    async def remove_source(self, source: str, *, forget: bool, group: str = "") -> RemovedSource:
+        """Take a path or file URI off the list; with `forget` its documents are removed, too."""
+        arguments = {"source": source, "forget": forget, "group": group}
+        return await self._typed("remove_source", arguments, RemovedSource, timeout=None)
 
     async def ingestion(self, job_id: str, after: int, wait_seconds: float) -> IngestionStatus:
         """A job, and the outcomes of its files from number `after` on; waits for its end."""

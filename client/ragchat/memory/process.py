@@ -25,6 +25,7 @@ REPEATABLE = frozenset(
         *("Query", "Inject", "ListDocuments", "ShowDocument", "ListJournal", "MemoryStats", "VerifyMemory"),
         *("list_versions", "diff_versions"),
         *("start_ingestion", "get_ingestion_status", "cancel_ingestion"),
+        *("add_sources", "list_sources", "sync_sources"),
     }
 )
 

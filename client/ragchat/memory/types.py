@@ -82,6 +82,51 @@ class Ingestion(Struct, frozen=True):
     error: IngestionError | None = None
 
 
+class SyncOutcome(Struct, frozen=True):
+    """The last sync of a source. `files` counts its files by status, as in FileOutcome."""
+
+    status: Literal["completed", "failed", "cancelled"]
+    files: dict[str, int] = {}
+    error: str = ""
+
+
+class Source(Struct, frozen=True):
+    """A file or folder that memory is kept in step with. Times are ISO 8601, UTC; "": never."""
+
+    uri: str
+    added_at: str
+    synced_at: str = ""
+    documents: int = 0
+    outcome: SyncOutcome | None = None
+    exists: bool = True
+
+
+class Sources(Struct, frozen=True):
+    sources: list[Source]
+
+
+class AddedSource(Struct, frozen=True):
+    """The outcome of adding a source. `covers` are sources inside it, which are no longer listed."""
+
+    uri: str
+    status: Literal["added", "known", "covered", "refused"]
+    covered_by: str = ""
+    covers: list[str] = []
+    reason: str = ""
+
+
+class AddedSources(Struct, frozen=True):
+    sources: list[AddedSource]
+
+
+class RemovedSource(Struct, frozen=True):
+    """`documents` counts those that stay in memory, or that were `forgotten`."""
+
+    uri: str
+    documents: int
+    forgotten: bool
+
+
 class IngestionStatus(Struct, frozen=True):
     job: Ingestion
     outcomes: list[FileOutcome]

@@ -46,6 +46,7 @@ from ragmemory.files.formats.reader import Parser
 from ragmemory.files.parsing import WORKERS, parse
 from ragmemory.files.reading import read_file
 from ragmemory.files.walking import (
+    MISSING,
     File,
     Found,
     Part,
@@ -105,6 +106,8 @@ SILENT_SECONDS = 5.0
 # about 40 MB. The newest is always kept.
 KEPT_RUNS = 10
 KEPT_OUTCOMES = 100_000
+# After the reason why a job that prunes keeps the documents of a folder.
+NOTHING_REMOVED = ", so nothing is removed. Is the disk mounted?"
 # Failures that a job keeps after its end.
 MOST_FAILURES = 100
 # Errors that every other file would meet as well.
@@ -365,6 +368,8 @@ class Ingestions:
         part = Part(map(path_of, job.within))
         found = await _find_files([_path(source) for source in job.sources], self._store.path, part)
         for refusal in found.refusals:
+            if job.prune and refusal.reason == MISSING:
+                refusal = Refusal(refusal.path, MISSING + NOTHING_REMOVED)
             run.add(_refused(refusal))
         job.files = len(found.files)
         job.bytes = _size(found.files)
@@ -389,8 +394,7 @@ class Ingestions:
         prune = run.job.prune
         if prune and not await to_thread.run_sync(has_files, folder):
             prune = False
-            reason = "holds no files, so nothing is removed. Is the disk mounted?"
-            run.add(_refused(Refusal(folder, reason, failed=False)))
+            run.add(_refused(Refusal(folder, "holds no files" + NOTHING_REMOVED, failed=False)))
         if prune:
             await self._documents.forget_all(missing, run.origin)
         for uri in missing:
@@ -585,7 +589,7 @@ def _sync_outcome(run: Run, uris: set[str]) -> SyncOutcome:
     error = job.error.message if job.error else ""
     for one in mine:
         if one.uri in uris and one.status == "failed":
-            error = error or one.error or f"{path_of(one.uri)} {one.reason}."
+            error = error or one.error or f"{path_of(one.uri)} {one.reason}"
     status = "failed" if error else job.status
     assert status != "running"
     return SyncOutcome(status, Counter(one.status for one in mine), error)

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from ragconfig.files.uris import path_of
 from ragmemory.errors import NoSources, SourceNotFound
-from ragmemory.files.walking import is_missing, is_walked, reason_of
+from ragmemory.files.walking import MISSING, is_missing, is_walked, reason_of
 from ragmemory.types import AddedSource, Ingestion, Origin, RemovedSource, Source
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Sources:
         try:
             path = await to_thread.run_sync(_existing, uri)
         except FileNotFoundError:
-            return AddedSource(uri, "refused", reason="does not exist")
+            return AddedSource(uri, "refused", reason=MISSING)
         except (OSError, RuntimeError) as error:
             return AddedSource(uri, "refused", reason=reason_of(error))
         uri = path.as_uri()
@@ -74,7 +74,8 @@ class Sources:
         sources = [one.uri for one in await self._store.sources()]
         if uri not in sources:
             covering = (one for one in sources if path.is_relative_to(path_of(one)))
-            raise SourceNotFound(uri, next(covering, ""))
+            outer = next(covering, None)
+            raise SourceNotFound(str(path), str(path_of(outer)) if outer else "")
         others = [path_of(other) for other in sources if other != uri]
         inner = [other for other in others if other.is_relative_to(path)]
         documents = [

@@ -52,6 +52,10 @@ class File:
         return self.path.as_uri()
 
 
+# The reason of a path that does not exist.
+MISSING = "does not exist"
+
+
 @dataclass(frozen=True)
 class Refusal:
     """A path that is not loaded. `failed`: it counts as a failure, else as skipped."""
@@ -117,7 +121,7 @@ def find_files(
     seen: set[Path] = set()
     for word in paths:
         if not os.fspath(word):
-            found.refusals.append(Refusal(None, "does not exist"))
+            found.refusals.append(Refusal(None, MISSING))
             continue
         path = Path(word)
         try:
@@ -128,7 +132,7 @@ def find_files(
             else:
                 walked = iter([_look(resolved, named=True)])
         except FileNotFoundError:
-            walked = iter([Refusal(path, "does not exist")])
+            walked = iter([Refusal(path, MISSING)])
         except (OSError, RuntimeError) as error:
             walked = iter([Refusal(path, reason_of(error))])
         for item in walked:

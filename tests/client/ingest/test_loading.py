@@ -163,5 +163,7 @@ async def test_an_empty_folder_prunes_nothing(tmp_path: Path, docs: Path) -> Non
             (docs / f"{name}.md").unlink()
         report = await load_files(memory, [docs], prune=True)
         assert (len(report.missing), report.pruned) == (3, [])
-        assert report.notes == ["The folders hold no files, so nothing is removed. Is the disk mounted?"]
+        assert [(one.path, one.reason) for one in report.skipped] == [
+            (str(docs), "holds no files, so nothing is removed. Is the disk mounted?")
+        ]
         assert (await memory.stats()).documents == 3

@@ -82,7 +82,8 @@ async def test_a_missing_source_fails_and_loses_nothing(tmp_path: Path, memory: 
     [source] = await sources.listed()
     assert source.outcome is not None
     assert (job.failed, source.exists, source.documents) == (1, False, 1)
-    assert (source.outcome.status, source.outcome.error) == ("failed", f"{disk} does not exist.")
+    reason = "does not exist, so nothing is removed. Is the disk mounted?"
+    assert (source.outcome.status, source.outcome.error) == ("failed", f"{disk} {reason}")
     (tmp_path / "unmounted").rename(disk)
     assert (await synced(memory)).unchanged == 1
 

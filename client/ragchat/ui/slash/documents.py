@@ -1,15 +1,18 @@
-"""/inject, /query, /memory, /forget, /undo: the documents in memory."""
+"""/inject, /sync, /query, /memory, /forget, /undo: the documents in memory."""
 
 from __future__ import annotations
 
 import os
 import shlex
+from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ragchat.formatting import counted, local
 
 if TYPE_CHECKING:
+    from ragchat.ingest.loading import OnProgress
     from ragchat.ingest.report import InjectReport
     from ragchat.ui.context import ChatContext
 
@@ -23,8 +26,6 @@ async def inject(context: ChatContext, argument: str) -> None:
 
     from ragchat.errors import ArgumentMissing
     from ragchat.ingest.loading import load_files
-    from ragchat.ingest.report import InjectReport
-    from ragchat.ui.render.progress import loading_bar
     from ragchat.ui.welcome import load_readme
 
     if not argument:
@@ -33,10 +34,28 @@ async def inject(context: ChatContext, argument: str) -> None:
     if argument == "readme" and not await anyio.Path(argument).exists():
         await load_readme(context)
         return
+    await _load(context, partial(load_files, context.memory, paths))
+
+
+async def sync(context: ChatContext, argument: str) -> None:
+    """Bring memory in step with the sources, or with files and folders. After Ctrl-C like `inject`."""
+    from ragchat.ingest.loading import sync_files
+
+    paths = split_paths(argument) if argument else []
+    await _load(context, partial(sync_files, context.memory, paths))
+
+
+async def _load(
+    context: ChatContext, load: Callable[[OnProgress | None, InjectReport], Awaitable[object]]
+) -> None:
+    """Run `load` with a bar, and report on it, even if it was stopped."""
+    from ragchat.ingest.report import InjectReport
+    from ragchat.ui.render.progress import loading_bar
+
     report = InjectReport()
     try:
         with loading_bar(context.screen.err.file) as on_progress:
-            await load_files(context.memory, paths, on_progress, report)
+            await load(on_progress, report)
     except BaseException as error:
         if report.begun:
             _show_report(context, report, str(error))

@@ -41,6 +41,13 @@ COMMANDS = (
     SlashCommand(
         "inject", "PATH…|readme", "load files and folders", documents.inject, complete=completions.paths
     ),
+    SlashCommand(
+        "sync",
+        "[PATH…]",
+        "bring memory in step with the folders of `ragchat source`",
+        documents.sync,
+        complete=completions.paths,
+    ),
     SlashCommand("query", "TEXT", "search memory without asking a question", documents.query),
     SlashCommand(
         "in",

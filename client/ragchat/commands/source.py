@@ -1,0 +1,134 @@
+"""`ragchat source` and `ragchat sync`: folders that memory is kept in step with."""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from ragchat.commands import Run, ask_user
+from ragchat.commands.inject import load_with_report
+from ragchat.commands.removal import remove_each
+from ragchat.errors import MemoryRefused
+from ragchat.formatting import counted, local
+from ragchat.ingest.loading import source_uri, sync_files
+from ragchat.ingest.report import Document, InjectReport
+from ragchat.memory.history import can_restore, new_group
+from ragchat.ui.context import YES
+from ragchat.ui.render.progress import loading_bar
+from ragchat.uris import references, short_uri
+
+if TYPE_CHECKING:
+    from ragchat.memory.client import MemoryClient
+    from ragchat.memory.types import AddedSource, RemovedSource, Source
+
+# The command that removes documents.
+REMOVE = "`ragchat memory rm`"
+
+
+async def add(run: Run) -> int:
+    """Register files and folders, and load them. Exit code 1 if a path or a file failed."""
+    document: dict[str, Any] = {}
+    return await load_with_report(run, partial(_add, document), REMOVE, document)
+
+
+async def _add(document: dict[str, Any], run: Run, memory: MemoryClient, report: InjectReport) -> None:
+    added = await memory.add_sources([source_uri(path) for path in run.arguments.paths])
+    document["sources"] = added
+    for source in added:
+        if source.status == "refused":
+            name = short_uri(source.uri) if source.uri else '""'
+            report.texts.append(Document(source.uri, None, "failed", error=f"{name} {source.reason}."))
+        elif not run.console.json:
+            run.console.print(_sentence(source))
+    if found := [source.uri for source in added if source.status != "refused"]:
+        await _sync(found, run, memory, report)
+
+
+def _sentence(source: AddedSource) -> str:
+    name = short_uri(source.uri)
+    if source.status == "known":
+        return f"{name} is a source already."
+    if source.status == "covered":
+        return f"{name} is in {short_uri(source.covered_by)}, which is a source already."
+    if source.covers:
+        return f"Added {name}, in place of {', '.join(map(short_uri, source.covers))} in it."
+    return f"Added {name}."
+
+
+async def sync_sources(run: Run) -> int:
+    """Exit code 1 if a source or a file failed."""
+    return await load_with_report(run, partial(_sync, run.arguments.paths), REMOVE)
+
+
+async def _sync(paths: list[str], run: Run, memory: MemoryClient, report: InjectReport) -> None:
+    with loading_bar(run.console.stderr, shown=not run.console.json) as on_progress:
+        await sync_files(memory, paths, on_progress, report)
+
+
+async def ls(run: Run) -> int:
+    async with run.memory() as memory:
+        sources = await memory.sources()
+    if run.console.json:
+        run.console.document({"sources": sources})
+    elif not sources:
+        run.console.note("There are no sources yet. `ragchat source add PATH` adds a folder.")
+    else:
+        rows = [
+            (
+                short_uri(source.uri),
+                source.documents,
+                local(source.synced_at) if source.synced_at else "never",
+                _outcome(source),
+            )
+            for source in sources
+        ]
+        run.console.table(("source", "documents", "last sync", "outcome"), rows)
+    return 0
+
+
+def _outcome(source: Source) -> str:
+    if not source.exists:
+        return "does not exist now"
+    outcome = source.outcome
+    if outcome is None:
+        return ""
+    if outcome.error:
+        return outcome.error
+    counts = ", ".join(f"{number:,} {status}" for status, number in outcome.files.items())
+    return "cancelled" if outcome.status == "cancelled" else counts
+
+
+async def rm(run: Run) -> int:
+    """Take paths off the list. What happens to their documents is asked, if there is a terminal."""
+    async with run.memory() as memory:
+        return await remove_each(
+            run,
+            run.arguments.paths,
+            partial(_remove, run, memory, new_group()),
+            kind="source",
+            expected=(MemoryRefused,),
+            sentence=_removed,
+            hint="`ragchat memory undo` restores the documents."
+            if run.arguments.forget and can_restore(run.settings)
+            else "",
+        )
+
+
+async def _remove(run: Run, memory: MemoryClient, group: str, path: str) -> RemovedSource:
+    forget = run.arguments.forget
+    if not (forget or run.console.json) and sys.stdin.isatty() and run.console.stderr.isatty():
+        sources = {source.uri: source for source in await memory.sources()}
+        source = next((sources[uri] for uri in references(path) if uri in sources), None)
+        if source and source.documents:
+            documents = counted(source.documents, "document")
+            forget = ask_user(f"Remove its {documents} from memory, too? [y/N] ").lower() in YES
+    return await memory.remove_source(source_uri(path), forget=forget, group=group)
+
+
+def _removed(source: RemovedSource) -> str:
+    name, documents = short_uri(source.uri), counted(source.documents, "document")
+    if source.forgotten:
+        return f"{name} is no longer a source; its {documents} were removed from memory."
+    stay = "stays" if source.documents == 1 else "stay"
+    return f"{name} is no longer a source; its {documents} {stay} in memory."

@@ -1,0 +1,193 @@
+"""`ragchat watch`: keep memory in step with folders while their files change.
+
+The operating system reports changes. A burst of them becomes one sync of the changed files. A folder that
+disappears keeps its documents, and is synced when it is back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import aclosing
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import anyio
+
+from ragchat.commands import Run
+from ragchat.console import describe
+from ragchat.errors import NotWatched, PathNotFound, RagChatError
+from ragchat.formatting import counted, utc_now
+from ragchat.ingest.loading import sync_files
+from ragchat.ingest.report import InjectReport
+from ragchat.uris import short_uri
+from ragconfig.files.uris import path_of
+from ragconfig.home import user_path
+
+if TYPE_CHECKING:
+    from ragchat.memory.client import MemoryClient
+
+# A burst of changes ends when nothing has changed for `QUIET_MS`, or after `LONGEST_MS`.
+QUIET_MS, LONGEST_MS = 200, 2_000
+# How often to look whether the folders still exist: a disk that is mounted again reports no change.
+LOOK_MS = 500
+# More changes than these are synced as a whole.
+MOST_CHANGES = 1_000
+SHOWN = ("added", "updated", "removed", "failed")
+
+# What tells a folder from another in its place.
+Identity = tuple[int, int]
+
+
+async def watch(run: Run) -> int:
+    """Runs until a signal ends it, which is its success."""
+    run.console.lines = True
+    try:
+        async with run.memory() as memory:
+            await Watch(run, memory, await _roots(run, memory)).run()
+    except anyio.get_cancelled_exc_class():
+        return 0
+
+
+async def _roots(run: Run, memory: MemoryClient) -> list[Path]:
+    """The resolved paths that the user names, or else the sources. Raises PathNotFound."""
+    if not run.arguments.paths:
+        sources = await memory.sources()
+        if not sources:
+            await sync_files(memory)  # raises the error that says what to do
+        return [path_of(source.uri) for source in sources]
+    roots = []
+    for word in run.arguments.paths:
+        try:
+            roots.append(user_path(word).resolve(strict=True))
+        except (OSError, RuntimeError):
+            raise PathNotFound(word) from None
+    return roots
+
+
+class Watch:
+    """Watches files and folders, which are resolved, and prints a line for each change of memory."""
+
+    def __init__(self, run: Run, memory: MemoryClient, roots: Sequence[Path]) -> None:
+        self._run = run
+        self._memory = memory
+        self._roots = roots
+        self._memory_file = run.settings.memory_path.resolve()
+
+    async def run(self) -> NoReturn:
+        """Runs until cancelled. Raises NotWatched, and RagChatError if the first sync fails."""
+        before: dict[Path, Identity | None] = {}
+        while True:
+            now = self._identities()
+            present = [root for root in self._roots if now[root] is not None]
+            for root in self._roots:
+                if now[root] is None and before.get(root, ()) is not None:
+                    self._show("missing", root.as_uri())
+            try:
+                await self._follow(present, now, before)
+            except FileNotFoundError:  # It has disappeared since it was looked at.
+                await anyio.sleep(LOOK_MS / 1000)
+                continue
+            except BrokenPipeError:  # The reader of the lines has ended.
+                raise
+            except OSError as error:
+                raise NotWatched(error.strerror or str(error)) from error
+            before = now
+
+    async def _follow(
+        self, roots: Sequence[Path], now: dict[Path, Identity | None], before: dict[Path, Identity | None]
+    ) -> None:
+        """Sync `roots` and then every change, until other files or folders are in their places."""
+        from watchfiles import awatch
+
+        rounds = awatch(
+            *roots,
+            watch_filter=None,
+            debounce=LONGEST_MS,
+            step=QUIET_MS,
+            rust_timeout=LOOK_MS,
+            yield_on_timeout=True,
+            ignore_permission_denied=True,
+        )
+        is_synced = False
+        async with aclosing(rounds):
+            # The first round comes after LOOK_MS at the latest. The watch has begun then: no change is lost.
+            async for changes in rounds:
+                if not is_synced:
+                    await self._sync(roots, (), may_fail=bool(before))
+                    for root in roots:
+                        if before.get(root) != now[root]:
+                            self._show("watching", root.as_uri())
+                    is_synced = True
+                elif self._identities() != now:
+                    return
+                elif within := self._relevant(Path(path) for _, path in changes):
+                    is_whole = len(within) > MOST_CHANGES or any(one.name == ".gitignore" for one in within)
+                    await self._sync(roots, () if is_whole else within, may_fail=True)
+
+    async def _sync(self, roots: Sequence[Path], within: Sequence[Path], *, may_fail: bool) -> None:
+        """Sync the roots, or what is `within` them, and print what has changed."""
+        if not roots:
+            return
+        report, failure = InjectReport(), None
+        try:
+            await sync_files(self._memory, roots, report=report, within=within)
+        except RagChatError as error:
+            if not may_fail:
+                raise
+            self._run.log(error)
+            failure = describe(error).message
+        errors = {document.uri: document.error for document in report.documents}
+        for one in report.outcomes:
+            if one.status in SHOWN:
+                self._show(one.status, one.uri, one.document_id, one.chunks, errors.get(one.uri))
+        for skipped in report.skipped:
+            if Path(skipped.path) in roots:  # such as one without files
+                self._show("skipped", Path(skipped.path).as_uri(), error=skipped.reason)
+        if failure:
+            self._show("failed", "", error=failure)
+
+    def _relevant(self, paths: Iterable[Path]) -> list[Path]:
+        """The changed paths without those that no walk reaches. The memory server knows the other rules."""
+        return [path for path in dict.fromkeys(paths) if not self._is_left_out(path)]
+
+    def _is_left_out(self, path: Path) -> bool:
+        memory = self._memory_file
+        if path.is_relative_to(memory.parent):
+            name = path.relative_to(memory.parent).parts[:1]
+            if name and name[0].startswith(memory.name):
+                return True
+        for root in self._roots:
+            if path.is_relative_to(root):
+                names = path.relative_to(root).parts
+                if not any(name.startswith(".") and name != ".gitignore" for name in names):
+                    return False
+        return True
+
+    def _identities(self) -> dict[Path, Identity | None]:
+        """What is at the place of each root now; None if nothing is."""
+        return {root: _identity(root) for root in self._roots}
+
+    def _show(
+        self, status: str, uri: str, document_id: str | None = None, chunks: int = 0, error: str | None = None
+    ) -> None:
+        if self._run.console.json:
+            line: dict[str, Any] = {"at": utc_now(), "status": status, "uri": uri}
+            line |= {"document_id": document_id, "chunks": chunks, "error": error}
+            self._run.console.document(line)
+            return
+        time = datetime.now().strftime("%H:%M:%S")
+        text = error if error and status == "failed" else short_uri(uri)
+        if error and status != "failed":
+            text += f" {error}"
+        if chunks:
+            text += f" ({counted(chunks, 'chunk')})"
+        self._run.console.print(f"{time}  {status:<8}  {text}")
+
+
+def _identity(path: Path) -> Identity | None:
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino

@@ -1,0 +1,157 @@
+"""`ragchat source`, `sync` and `watch` as a user runs them.
+
+Covers `ragchat.commands.source` and `ragchat.commands.watch`.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.processes import LONGEST_SECONDS, Held
+from tests.support.program import Program, program_in
+
+
+@pytest.fixture
+def ragchat(tmp_path: Path) -> Program:
+    program = program_in(tmp_path)
+    for name in ("tea.md", "sub/coffee.md"):
+        file = program.folder / "notes" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"# {file.stem}\n\nHow {file.stem} is made.\n", encoding="utf-8")
+    return program
+
+
+def names(uris: list[str]) -> list[str]:
+    return [Path(uri).name for uri in uris]
+
+
+def test_a_source_is_loaded_listed_kept_in_step_and_removed(ragchat: Program) -> None:
+    added = ragchat("source", "add", "notes", "notes/sub", "none", "--json")
+    assert [(Path(one["uri"]).name, one["status"]) for one in added.json["sources"]] == [
+        ("notes", "added"),
+        ("sub", "covered"),
+        ("none", "refused"),
+    ]
+    assert (added.code, added.json["added"], added.json["failed"]) == (1, 2, 1)
+    assert added.json["error"]["message"] == "none does not exist."
+    (ragchat.folder / "notes" / "tea.md").unlink()
+    (ragchat.folder / "notes" / "milk.md").write_text("How milk is made.", encoding="utf-8")
+    synced = ragchat("sync", "--json").json
+    assert (synced["added"], synced["unchanged"], names(synced["pruned"])) == (1, 1, ["tea.md"])
+    [source] = ragchat("source", "ls", "--json").json["sources"]
+    assert (source["documents"], source["exists"], source["outcome"]["files"]["removed"]) == (2, True, 1)
+    assert "notes   2" in ragchat("source", "ls").out
+    inner = ragchat("source", "rm", "notes/sub")
+    assert (inner.code, inner.out) == (1, "")
+    assert "is not a source, but inside" in inner.err
+    removed = ragchat("source", "rm", "notes", "--forget")
+    assert removed.out == "notes is no longer a source; its 2 documents were removed from memory.\n"
+    assert "`ragchat memory undo`" in removed.err
+    assert ragchat("memory", "ls", "--json").json["total"] == 0
+    nothing = ragchat("sync", "--json")
+    assert (nothing.code, nothing.json["error"]["code"]) == (1, "NO_SOURCES")
+
+
+def test_a_missing_folder_loses_nothing_and_the_doctor_names_it(ragchat: Program) -> None:
+    assert ragchat("source", "add", "notes").code == 0
+    (ragchat.folder / "notes").rename(ragchat.folder / "elsewhere")
+    missing = ragchat("sync")
+    assert (missing.code, missing.out) == (1, "1 failed.\n")
+    assert missing.err == ("failed: notes does not exist, so nothing is removed. Is the disk mounted?\n")
+    checks = {check["name"]: check for check in ragchat("doctor", "--json").json["checks"]}
+    assert (checks["sources"]["status"], checks["sources"]["detail"]) == ("warning", "missing: notes")
+    (ragchat.folder / "notes").mkdir()
+    empty = ragchat("sync")
+    assert (empty.code, empty.out) == (0, "1 skipped.\n")
+    assert (
+        ragchat("source", "rm", "notes").out
+        == "notes is no longer a source; its 2 documents stay in memory.\n"
+    )
+    assert ragchat("memory", "ls", "--json").json["total"] == 2
+
+
+def test_a_folder_that_is_no_source_can_be_synced(ragchat: Program) -> None:
+    assert ragchat("sync", "notes").out == "2 added (2 chunks).\n"
+    (ragchat.folder / "notes" / "tea.md").unlink()
+    assert ragchat("sync", "notes").out == "1 unchanged, 1 removed (1 chunk).\n"
+
+
+def test_the_chat_syncs(ragchat: Program) -> None:
+    ragchat("source", "add", "notes")
+    (ragchat.folder / "notes" / "tea.md").unlink()
+    chat = ragchat(stdin="/sync\n")
+    assert "1 unchanged, 1 removed (1 chunk)." in chat.out + chat.err
+
+
+# Watching
+
+
+def event(watch: Held, status: str, name: str) -> dict[str, Any]:
+    """The next line that says this; fails on a line about another change."""
+    line: dict[str, Any] = json.loads(watch.line())
+    assert (line["status"], Path(line["uri"]).name) == (status, name)
+    return line
+
+
+@pytest.fixture
+def watchable(ragchat: Program) -> Program:
+    pytest.importorskip("watchfiles", reason="the environment was set up before watchfiles was needed")
+    return ragchat
+
+
+def test_changes_are_synced_as_they_happen(watchable: Program) -> None:
+    notes = watchable.folder / "notes"
+    with watchable.started("watch", "notes", "--json") as watch:
+        event(watch, "added", "tea.md")
+        event(watch, "added", "coffee.md")
+        event(watch, "watching", "notes")
+        (notes / "tea.md").write_text("# Tea\n\nTea is made with water.\n", encoding="utf-8")
+        assert event(watch, "updated", "tea.md")["chunks"] == 1
+        (notes / ".hidden.md").write_text("Not loaded.", encoding="utf-8")
+        (notes / ".gitignore").write_text("ignored.md\n", encoding="utf-8")
+        (notes / "ignored.md").write_text("Not loaded.", encoding="utf-8")
+        (notes / "sub" / "coffee.md").unlink()
+        event(watch, "removed", "coffee.md")
+        (notes / "new").mkdir()
+        (notes / "new" / "milk.md").write_text("Milk.", encoding="utf-8")
+        event(watch, "added", "milk.md")
+
+
+def test_a_watched_folder_may_disappear_and_come_back(watchable: Program) -> None:
+    watchable("source", "add", "notes")
+    with watchable.started("watch", "--json") as watch:
+        event(watch, "watching", "notes")
+        (watchable.folder / "notes").rename(watchable.folder / "elsewhere")
+        event(watch, "missing", "notes")
+        (watchable.folder / "elsewhere" / "tea.md").unlink()
+        (watchable.folder / "elsewhere").rename(watchable.folder / "notes")
+        event(watch, "removed", "tea.md")
+        event(watch, "watching", "notes")
+        (watchable.folder / "notes" / "milk.md").write_text("Milk.", encoding="utf-8")
+        event(watch, "added", "milk.md")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
+def test_ctrl_c_ends_watching_quietly(watchable: Program) -> None:
+    # The memory is in the watched folder: its own writes are no changes.
+    with watchable.started("watch", ".", "--memory", "memory.db") as watch:
+        while b"watching" not in (line := watch.line()):
+            assert b"added" in line
+        watch.send_signal(signal.SIGINT)
+        try:
+            out, err = watch.communicate(timeout=LONGEST_SECONDS)
+        except subprocess.TimeoutExpired:
+            pytest.fail("it goes on")
+        assert (watch.returncode, out, err) == (0, b"", b"")
+
+
+def test_watching_a_path_that_does_not_exist_fails(watchable: Program) -> None:
+    refused = watchable("watch", "none")
+    assert (refused.code, refused.err) == (1, "ragchat: none does not exist.\n")
