@@ -13,7 +13,7 @@ import msgspec
 from msgspec import UnsetType
 
 from ragmcp.errors import ResourceNotFound
-from ragmcp.http.access import Access, guarded
+from ragmcp.http.access import Access, Guard
 from ragmcp.http.asgi import Endpoint
 from ragmcp.protocol.pagination import page
 from ragmcp.protocol.schema.completion import Reference
@@ -124,7 +124,7 @@ async def serving() -> AsyncIterator[str]:
     async with (
         anyio.create_task_group() as tasks,
         Endpoint(server, LIMITS) as endpoint,
-        served(guarded(endpoint.mcp, Access())) as url,
+        served(Guard(endpoint.mcp, Access())) as url,
     ):
         server.allow_tasks(tasks)
         yield f"{url}/mcp"

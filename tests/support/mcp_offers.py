@@ -14,7 +14,7 @@ from ragmcp.protocol.schema.completion import Reference
 from ragmcp.protocol.schema.content import ResourceContents
 from ragmcp.protocol.schema.input import Elicit, ListRoots, Sample
 from ragmcp.protocol.schema.resources import ResourceInfo, ResourceTemplate
-from ragmcp.protocol.schema.subscriptions import resource_updated
+from ragmcp.protocol.schema.subscriptions import list_changed, resource_updated
 from ragmcp.server.call import Call
 from ragmcp.server.prompts import prompt
 from ragmcp.server.server import Server
@@ -121,7 +121,8 @@ def growing(server: Server) -> Tool:
     @tool()
     async def Grow(call: Call) -> str:
         """Offers one more tool, and says that a note has changed."""
-        server.add_tool(Grown)
+        server.tools[Grown.name] = Grown
+        server.announce(list_changed("tools"))
         server.announce(resource_updated(WELCOME))
         return "grown"
 

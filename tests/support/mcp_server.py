@@ -176,7 +176,7 @@ def make_whole_server() -> Server:
     )
     asking = (offers.Ask, offers.Think, offers.Where)
     for more in (*asking, offers.Log, offers.Mirror, offers.Interrupted, offers.growing(server)):
-        server.add_tool(more)
+        server.tools[more.name] = more
     return server
 
 

@@ -13,7 +13,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from ragmcp.http.access import Access, guarded
+from ragmcp.http.access import Access, Guard
 from ragmcp.http.asgi import Endpoint
 from ragmcp.protocol.eras import LEGACY_REVISIONS, MODERN_REVISIONS
 from ragmcp.server.server import Server
@@ -35,7 +35,7 @@ def make_app(
     has a token. All other paths need it, even paths that do not exist.
     """
     views = _Views(endpoint, server, metrics, command, needs_token=access.token is not None)
-    private = guarded(
+    private = Guard(
         _by_path(
             {MCP: endpoint.mcp, SSE: endpoint.sse, MESSAGES: endpoint.messages},
             Starlette(
@@ -45,7 +45,7 @@ def make_app(
         access,
         on_refused=metrics.count_refused,
     )
-    public = guarded(
+    public = Guard(
         Starlette(routes=[Route("/", views.home), Route("/health", views.health)]),
         replace(access, token=None),
         on_refused=metrics.count_refused,

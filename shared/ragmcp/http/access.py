@@ -70,16 +70,6 @@ class Access(Struct, frozen=True, kw_only=True):
         return f"Access(token={'set' if self.token else None})"  # The repr may be logged.
 
 
-def guarded(
-    app: App,
-    access: Access,
-    clock: Callable[[], float] = monotonic,
-    on_refused: Callable[[errors.HttpError], None] = lambda _: None,
-) -> App:
-    """`app` behind these rules; `on_refused` is called with the reason for each refusal."""
-    return _Guard(app, access, clock, on_refused)
-
-
 class Buckets:
     """Token buckets by address: `rate` tokens a second, up to `burst` of them. Pure."""
 
@@ -103,14 +93,17 @@ class Buckets:
         return 0 if tokens >= 1 else (1 - tokens) / self._rate
 
 
-class _Guard:
+class Guard:
+    """`app` behind these rules, as an ASGI application."""
+
     def __init__(
         self,
         app: App,
         access: Access,
-        clock: Callable[[], float],
-        on_refused: Callable[[errors.HttpError], None],
+        clock: Callable[[], float] = monotonic,
+        on_refused: Callable[[errors.HttpError], None] = lambda _: None,
     ) -> None:
+        """`clock` is in seconds; `on_refused` is called with the reason for each refusal."""
         self._app = app
         self._on_refused = on_refused
         self._access = access

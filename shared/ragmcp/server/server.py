@@ -111,13 +111,6 @@ class Server:
         """Send a change to the clients that subscribe to it. Never waits."""
         self.broadcast.publish(change)
 
-    def add_tool(self, tool: Tool) -> None:
-        """Offer another tool, or replace the tool of that name."""
-        from ragmcp.protocol.schema.subscriptions import list_changed
-
-        self.tools[tool.name] = tool
-        self.announce(list_changed("tools"))
-
     # Calls
 
     def find_method(self, name: str) -> Method | None:

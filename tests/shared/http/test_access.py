@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragmcp.http.access import Access, Buckets, guarded
+from ragmcp.http.access import Access, Buckets, Guard
 from ragmcp.http.exchange import Receive, Scope, Send, client_address, respond
 from tests.support.http_server import served
 
@@ -40,7 +40,7 @@ class Door:
 @asynccontextmanager
 async def door(now: list[float] | None = None, **rules: Any) -> AsyncIterator[Door]:
     clock = time.monotonic if now is None else lambda: now[0]
-    app = guarded(hello, Access(**rules), clock)
+    app = Guard(hello, Access(**rules), clock)
     async with served(app) as url, httpx2.AsyncClient(timeout=10, trust_env=False) as http:
         yield Door(http, url)
 
@@ -132,7 +132,7 @@ async def status(**headers: str) -> int:
     async def receive() -> Any:
         raise AssertionError("nothing of it is read here")
 
-    await guarded(hello, Access())({"type": "http", "method": "POST", "headers": written}, receive, send)
+    await Guard(hello, Access())({"type": "http", "method": "POST", "headers": written}, receive, send)
     return codes[0]
 
 
@@ -267,7 +267,7 @@ async def test_the_token_opens_and_nothing_else_does(caplog: pytest.LogCaptureFi
 
 
 async def test_a_header_that_decides_must_not_be_there_twice() -> None:
-    async with served(guarded(hello, Access())) as url, httpx2.AsyncClient(trust_env=False) as http:
+    async with served(Guard(hello, Access())) as url, httpx2.AsyncClient(trust_env=False) as http:
         twice = [("origin", "http://evil.example"), ("origin", "http://localhost")]
         response = await http.post(url, headers=twice)
     assert response.status_code == 400

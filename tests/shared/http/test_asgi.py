@@ -14,6 +14,7 @@ import pytest
 from msgspec import Meta
 
 from ragmcp.http.asgi import Endpoint, RequestRecord
+from ragmcp.protocol.schema.subscriptions import list_changed
 from ragmcp.server.call import Call
 from ragmcp.server.server import Server
 from ragmcp.server.tools import tool
@@ -178,7 +179,7 @@ async def test_news_are_streamed_to_a_listener_until_the_server_leaves() -> None
         async with client.stream(message, modern_headers(message)) as events:
             assert (await events.message())["method"] == "notifications/subscriptions/acknowledged"
             assert client.endpoint.stream_count == 1
-            server.add_tool(server.tools["Echo"])
+            server.announce(list_changed("tools"))
             assert (await events.message())["method"] == "notifications/tools/list_changed"
             client.endpoint.leave()
             assert (await events.message())["id"] == 7

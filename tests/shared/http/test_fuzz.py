@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ragmcp.http.access import Access, guarded
+from ragmcp.http.access import Access, Guard
 from ragmcp.http.asgi import Endpoint
 from ragmcp.http.exchange import App, Message, Scope
 from ragmcp.server.server import Server
@@ -194,7 +194,7 @@ async def test_any_request_gets_a_response(
                 "headers": [*given_headers.items()],
                 "client": ("127.0.0.1", 1),
             }
-            app = guarded(getattr(here, where), Access(token=None))
+            app = Guard(getattr(here, where), Access(token=None))
             await Client(pieces, ends=ends and where == "mcp").ask(app, scope, plain=plain)
 
 
@@ -229,7 +229,7 @@ raw = (
 @settings(max_examples=8, deadline=None, suppress_health_check=SLOW)
 @given(pieces=st.lists(raw, min_size=30, max_size=30))
 async def test_any_bytes_on_a_socket_are_survived(pieces: list[bytes]) -> None:
-    async with endpoint() as here, served(guarded(here.mcp, Access())) as url:
+    async with endpoint() as here, served(Guard(here.mcp, Access())) as url:
         port = int(url.rpartition(":")[2])
         async with anyio.create_task_group() as tasks:
             for piece in pieces:

@@ -23,7 +23,7 @@ from tests.support.http_server import (
     modern_request,
     request,
 )
-from tests.support.mcp_server import TOOLS, Echo, make_whole_server
+from tests.support.mcp_server import TOOLS, make_whole_server
 
 # More than a session remembers streams.
 CALLS = 120
@@ -389,11 +389,11 @@ async def test_news_go_to_one_of_the_streams_the_client_has_opened() -> None:
         async with await listen(client, headers) as first, await listen(client, headers) as second:
             assert (await first.next())["data"] == ""
             assert (await second.next())["data"] == ""
-            server.add_tool(Echo)
+            server.announce(list_changed("tools"))
             assert (await second.message())["method"] == "notifications/tools/list_changed"
             await second.response.aclose()
             await client.until(lambda: client.endpoint.stream_count == 1)
-            server.add_tool(Echo)
+            server.announce(list_changed("tools"))
             assert (await first.message())["method"] == "notifications/tools/list_changed"
 
 
@@ -403,7 +403,7 @@ async def test_news_that_came_while_nobody_listened_are_replayed() -> None:
         headers = await client.session()
         async with await listen(client, headers) as events:
             seen = await events.next()
-        server.add_tool(Echo)
+        server.announce(list_changed("tools"))
         async with await listen(client, headers | {"last-event-id": seen["id"]}) as events:
             assert (await events.message())["method"] == "notifications/tools/list_changed"
 
@@ -621,7 +621,7 @@ async def test_updates_of_resources_come_to_those_who_subscribed() -> None:
         async with await listen(client, headers) as events:
             await events.next()
             server.announce(resource_updated("memory://x"))
-            server.add_tool(Echo)
+            server.announce(list_changed("tools"))
             assert (await events.message())["method"] == "notifications/tools/list_changed"
 
 

@@ -13,9 +13,10 @@ import pytest
 
 from ragmcp.http.asgi import Endpoint
 from ragmcp.http.exchange import Receive, Scope, Send
+from ragmcp.protocol.schema.subscriptions import list_changed
 from ragmcp.server.server import Server
 from tests.support.http_server import EventSource, ObservedApp, limits, request, served
-from tests.support.mcp_server import TOOLS, Echo, make_server
+from tests.support.mcp_server import TOOLS, make_server
 
 
 class OldClient:
@@ -107,7 +108,7 @@ async def test_news_come_unasked() -> None:
     async with site(server) as (_, _, url), old_client(url) as client:
         await client.initialize()
         await client.ask("ping")
-        server.add_tool(Echo)
+        server.announce(list_changed("tools"))
         assert (await client.events.message())["method"] == "notifications/tools/list_changed"
 
 

@@ -48,7 +48,8 @@ async def test_a_listener_hears_what_it_chose_and_whose_news_it_is() -> None:
         assert await listen(client, id=7, toolsListChanged=True) == {"toolsListChanged": True}
         news.announce(list_changed("prompts"))
         news.announce(resource_updated("test://book/1"))
-        news.add_tool(new_tool)
+        news.tools[new_tool.name] = new_tool
+        news.announce(list_changed("tools"))
         message = await client.receive()
         assert message["method"] == "notifications/tools/list_changed"
         assert message["params"] == {"_meta": {SUBSCRIPTION_ID: 7}}
