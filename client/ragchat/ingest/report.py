@@ -158,10 +158,12 @@ def _path(outcome: FileOutcome) -> str:
 
 
 def _document(outcome: FileOutcome) -> Document:
+    error = _error(outcome) if outcome.status == "failed" else None
     status = cast("Status", outcome.status)
+    return Document(outcome.uri, outcome.document_id, status, outcome.chunks, error)
+
+
+def _error(outcome: FileOutcome) -> str:
     name = short_path(Path(_path(outcome))) if outcome.uri else '""'
     end = "" if outcome.reason.endswith("?") else "."
-    error = outcome.error or f"{name} {outcome.reason}{end}"
-    return Document(
-        outcome.uri, outcome.document_id, status, outcome.chunks, error if status == "failed" else None
-    )
+    return outcome.error or f"{name} {outcome.reason}{end}"
