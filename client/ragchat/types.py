@@ -5,7 +5,7 @@ msgspec encodes all of them as JSON.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -23,6 +23,11 @@ NOT_GROUNDED = (
 )
 
 Message = dict[str, Any]  # one message of the chat-completions API
+
+
+def format_uri(uri: str, metadata: Mapping[str, Any]) -> str:
+    """The URI whose suffix names the format of a text; "" for a document that was converted to Markdown."""
+    return "" if "media_type" in metadata else uri
 
 
 class Hit(Struct, frozen=True):
@@ -43,6 +48,11 @@ class Hit(Struct, frozen=True):
     location: str = ""  # such as "thesis.pdf p. 12" or "notes.md:3–5"
     places: list[Place] = field(default_factory=list)  # those of its lines
     rerank_score: float | UnsetType = UNSET  # in [0, 1]; by it hits are ordered, if there is a reranker
+
+    @property
+    def format_uri(self) -> str:
+        """The URI whose suffix names the format of the text: see `format_uri`."""
+        return format_uri(self.uri, self.metadata)
 
     @property
     def full_text(self) -> str:

@@ -41,7 +41,7 @@ class FoundList:
 
     def whole(self, document: str) -> WholeList | None:
         """All of it; None if the text has no list at that line."""
-        every = units(document, self.hit.uri)
+        every = units(document, self.hit.format_uri)
         for _, block in _blocks(every):
             first, last = _line(document, block[0].start), _line(document, block[-1].end)
             if first <= self.line <= last:
@@ -65,7 +65,7 @@ class FoundRows:
         passage = replace(
             self.hit, text=document, context="", start_line=1, end_line=_line(document, len(document))
         )
-        every = units(document, self.hit.uri)
+        every = units(document, self.hit.format_uri)
         return [
             Window(passage, every, place, place)
             for place, unit in enumerate(every)
@@ -156,7 +156,7 @@ def find_list(request: ListRequest, subject: Question, hits: Sequence[Hit]) -> F
     head = frozenset(index_terms(request.head)[-1:])
     best: tuple[float, float, FoundList] | None = None
     for hit in hits:
-        every = units(hit.full_text, hit.uri)
+        every = units(hit.full_text, hit.format_uri)
         for _, block in _blocks(every):
             first = block[0]
             columns = first.lead if first.kind is Kind.ROW else ""
@@ -178,7 +178,7 @@ def find_rows(subject: Question, hits: Sequence[Hit]) -> FoundRows | None:
     """The rows or records that hold the words of a question which do not name their table."""
     best: FoundRows | None = None
     for hit in hits:
-        rows = [unit for unit in units(hit.full_text, hit.uri) if unit.kind in (Kind.ROW, Kind.RECORD)]
+        rows = [unit for unit in units(hit.full_text, hit.format_uri) if unit.kind in (Kind.ROW, Kind.RECORD)]
         named = _terms(f"{names_of(hit)} {rows[0].context}") if rows else frozenset()
         said = frozenset[str]().union(*(_terms(row.reading) for row in rows))
         words = [word for word in subject.words if word.is_in(said) and not word.is_in(named)]

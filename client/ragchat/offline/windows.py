@@ -176,7 +176,7 @@ def passage_terms(hit: Hit) -> frozenset[str]:
 def _units(hit: Hit) -> list[Unit]:
     """The units of a passage, in places of its text; rows of a table that it continues have its header."""
     context = len(hit.context)
-    found = units(hit.full_text, hit.uri, has_header=hit.start_line == 1 or context > 0)
+    found = units(hit.full_text, hit.format_uri, has_header=hit.start_line == 1 or context > 0)
     return [replace(unit, start=unit.start - context) for unit in found if unit.start >= context]
 
 
@@ -214,7 +214,7 @@ def _scored(question: Question, hit: Hit, standing: float) -> Iterator[Window]:
             + W_PASSAGE * standing
             + W_EXPECTED * (question.type is not None and _has_value(question, window))
             + W_EMPTY * (not _says_something(terms - question.terms))
-            + W_EXAMPLE * (window.kind is Kind.CODE and not is_code_file(hit.uri))
+            + W_EXAMPLE * (window.kind is Kind.CODE and not is_code_file(hit.format_uri))
             + W_LENGTH * word_count(window.text)
         )
         yield replace(window, score=score)

@@ -22,7 +22,7 @@ from ragchat.offline.windows import Window, best_windows
 from ragchat.offline.words import content_words
 from ragchat.turn.limits import RetrievalLimits
 from ragchat.turn.retrieval import Memory, Retrieval
-from ragchat.types import Answer, Hit
+from ragchat.types import Answer, Hit, format_uri
 from ragchat.uris import exact_glob
 from ragconfig.text_rules import with_words_replaced
 
@@ -114,7 +114,7 @@ async def _outline(question: str, retrieval: Retrieval, memory: Memory) -> Answe
         document = await memory.show(document_id)
         if len(document.text) > MOST_CHARACTERS:
             continue
-        if found := section(document.text, document.uri, request.name):
+        if found := section(document.text, format_uri(document.uri, document.metadata), request.name):
             return await _of_document(document, found, retrieval, memory)
     return None
 
@@ -156,7 +156,7 @@ async def _of_document(
         # Two spaces: a line break in Markdown.
         lines = [f"> {line}  " if line.strip() else ">" for line in place.quote.splitlines()]
         return answer_of(["\n".join(lines), "[1]"], [place], retrieval.candidates, grounded=True)
-    found = outline(document.text, document.uri, part)
+    found = outline(document.text, format_uri(document.uri, document.metadata), part)
     if found is None:
         return None
     lines, places = [], []
@@ -251,7 +251,7 @@ async def _differences(
     parts: list[str] = []
     places: list[Place] = []
     for one, other in ((first, second), (second, first)):
-        changed = only_in(one.text, other.text, one.uri)
+        changed = only_in(one.text, other.text, format_uri(one.uri, one.metadata))
         chunks = await _chunks(one, memory)
         parts.append(f"**{one.title}**")
         for run in changed[:MOST_DIFFERENCES]:

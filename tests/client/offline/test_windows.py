@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from ragchat.offline.evidence import Question
+from ragchat.offline.structure import Kind
 from ragchat.offline.windows import (
     MAX_NEAREST,
     NEAREST_UNITS,
@@ -23,6 +24,15 @@ def quotes(question: str, *hits: Hit) -> list[str]:
 def test_the_sentence_beside_the_one_with_the_words_is_quoted_with_it() -> None:
     passage = hit("The council has refused the mast. It would disturb the radio beacon.")
     assert quotes("Why was the mast refused by the council?", passage) == [passage.text]
+
+
+def test_a_page_that_was_converted_to_markdown_is_prose_whatever_its_suffix() -> None:
+    passage = replace(hit("The ferry leaves at eight."), uri="file:///ferry.html")
+    converted = replace(passage, metadata={"media_type": "text/markdown"})
+    kinds = [
+        best_windows(Question.of("When does the ferry leave?"), [one])[0].kind for one in (passage, converted)
+    ]
+    assert kinds == [Kind.CODE, Kind.SENTENCE]
 
 
 def test_titles_headings_and_mail_headers_are_never_quoted_alone() -> None:
