@@ -46,6 +46,12 @@ TABLE: list[tuple[RagChatError, str, str]] = [
         "1,204 documents match *.md. They are not removed without confirmation.",
         "`ragchat memory rm --yes` removes them.",
     ),
+    (errors.PathNotFound("notes"), "notes does not exist.", ""),
+    (
+        errors.NotWatched("too many files"),
+        "The folders cannot be watched: too many files.",
+        "Watch fewer folders, or raise the system's limit (on Linux fs.inotify.max_user_watches).",
+    ),
     (errors.NothingToAskAbout("a.md is empty."), "There is no text to ask about: a.md is empty.", ""),
     (errors.ScriptInvalid("a.toml", "it is empty"), "The script a.toml cannot be used: it is empty.", ""),
     (

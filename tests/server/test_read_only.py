@@ -8,7 +8,10 @@ import pytest
 from ragmcp.errors import WireError
 from tests.support.processes import attempt, called, memory_process, uris
 
-READING = ["Query", "ListDocuments", "ShowDocument", "ListJournal", "MemoryStats", "VerifyMemory"]
+READING = [
+    *("Query", "ListDocuments", "ShowDocument", "ListJournal", "MemoryStats", "VerifyMemory"),
+    *("list_versions", "get_version", "diff_versions"),
+]
 
 
 @pytest.mark.parametrize(

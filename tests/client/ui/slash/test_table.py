@@ -46,6 +46,7 @@ NAMES = (
     *(
         "help",
         "inject",
+        "sync",
         "query",
         "in",
         "prompt",
