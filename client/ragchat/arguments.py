@@ -315,6 +315,27 @@ COMMANDS = (
         ),
     ),
     Command(
+        "memory export",
+        "transfer:export",
+        "write all documents as lines of JSON",
+        (
+            _argument(
+                "file",
+                metavar="FILE",
+                nargs="?",
+                type=_text,
+                default="-",
+                help="a new file (default: stdout)",
+            ),
+        ),
+    ),
+    Command(
+        "memory import",
+        "transfer:import_",
+        "load the documents of an export",
+        (_argument("file", metavar="FILE", type=_text, help="an export, or - to read it from stdin"),),
+    ),
+    Command(
         "memory backup",
         "memory:backup",
         "write a consistent copy of memory to a file",
@@ -483,6 +504,8 @@ def usage_error(arguments: argparse.Namespace) -> str:
             return "--origin and --since choose the writes: they cannot be combined with numbers"
         if LAST in arguments.writes and len(arguments.writes) > 1:
             return "last cannot be combined with numbers"
+    if arguments.target == "transfer:export" and arguments.file == "-" and arguments.json:
+        return "--json needs a FILE: without it, the documents themselves go to stdout"
     if arguments.target == "memory:ls" and arguments.uri and arguments.documents:
         return "--uri and the names of documents cannot be combined"
     if arguments.target == "session:inject" and arguments.all == bool(arguments.session_ids):

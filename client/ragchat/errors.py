@@ -111,6 +111,16 @@ class MemoryRefused(RagChatError):
     sentence = "{reason}"
 
 
+class NotAnExport(RagChatError):
+    """A file to import."""
+
+    path: str
+    reason: str
+    code = "NOT_AN_EXPORT"
+    sentence = "{path} is not an export of a memory: {reason}."
+    hint = "`ragchat memory export FILE` writes one."
+
+
 class NoDocumentMatches(RagChatError):
     words: str
     code = "DOCUMENT_NOT_FOUND"

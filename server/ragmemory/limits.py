@@ -32,3 +32,5 @@ RESULT_BYTES = 32_768
 MOST_NEIGHBOURS = 50
 # Writes that one undo names.
 MOST_NUMBERS = 10_000
+# Documents in one call of import_documents.
+MOST_IMPORTED = 1_000

@@ -27,7 +27,7 @@ from ragmemory.errors import (
 )
 from ragmemory.files.ingestions import Ingestions, is_under
 from ragmemory.files.sources import Sources
-from ragmemory.ingest import undoing, versions
+from ragmemory.ingest import transfer, undoing, versions
 from ragmemory.ingest.documents import make_document
 from ragmemory.ingest.preparation import Preparation
 from ragmemory.ingest.reembedding import OnProgress, reembed
@@ -47,12 +47,15 @@ from ragmemory.types import (
     Document,
     DocumentInfo,
     Entry,
+    ExportPage,
     Forgotten,
     Hit,
+    ImportOutcome,
     Injected,
     Metadata,
     Origin,
     Passage,
+    PortableDocument,
     QueryResult,
     Reembedded,
     Restored,
@@ -385,6 +388,18 @@ class MemoryService:
         await self._open()
         size = await self._store.backup(target, force=force, on_progress=on_progress)
         return Backup(str(target), size, (await self._store.stats()).documents)
+
+    async def export(self, after: int = 0) -> ExportPage:
+        """A page of the documents with their texts: see `ingest.transfer`."""
+        await self._open()
+        return await transfer.export_page(self._store, after)
+
+    async def import_documents(
+        self, documents: Sequence[PortableDocument], origin: Origin
+    ) -> list[ImportOutcome]:
+        """Store exported documents; the outcomes are in the same order."""
+        await self._open()
+        return await transfer.import_documents(self._queue.submit, documents, origin)
 
     async def verify(self, on_progress: verifying.OnProgress) -> Verified:
         """Check the whole file, even if it cannot be opened."""

@@ -69,6 +69,7 @@ class Write(Struct, frozen=True):
     staged: StagedDocument | None = None  # instead of chunks and embeddings
     undoes: int | None = None  # the journal entry that this write undoes
     added_at: str = ""  # ISO 8601, UTC; "": now, unless the document exists
+    updated_at: str = ""  # ISO 8601, UTC; "": now
 
 
 class Injected(Struct, frozen=True):
@@ -331,6 +332,30 @@ class Forgotten(Struct, frozen=True):
     document_id: str
     uri: str
     chunks: int
+
+
+class PortableDocument(Struct, frozen=True):
+    """A document as it is exported. Its uri and title follow from the text and the metadata."""
+
+    text: str
+    metadata: Metadata = {}
+    added_at: str = ""  # ISO 8601, UTC; "": now
+    updated_at: str = ""  # ISO 8601, UTC; "": now
+    places: list[Place] = []  # in the order of their lines
+
+
+class ExportPage(Struct, frozen=True):
+    documents: list[PortableDocument]
+    total: int  # documents in memory
+    next_cursor: str | UnsetType = UNSET  # there are more
+
+
+class ImportOutcome(Struct, frozen=True):
+    """What became of one imported document."""
+
+    status: Literal["added", "updated", "unchanged", "failed"]
+    uri: str = ""  # of the stored document
+    error: str = ""  # why it was not stored: a sentence
 
 
 class Backup(Struct, frozen=True):

@@ -60,7 +60,7 @@ def test_flags_of_a_conversation_stand_on_both_sides_too() -> None:
         ["nonsense"],
         ["serve", "--port", "many"],
         ["memory"],
-        ["memory", "export"],
+        ["memory", "nonsense"],
         ["ask"],
         ["query", "x", "-k", "0"],
         ["query", "x", "-k", "101"],

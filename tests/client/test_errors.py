@@ -32,6 +32,11 @@ TABLE: list[tuple[RagChatError, str, str]] = [
     (errors.MemoryTimedOut("Query", 2.0), "Memory did not answer Query within 2 s.", ""),
     (errors.MemoryRefused("NOT_STORED", "No room.", "Make some."), "No room.", "Make some."),
     (
+        errors.NotAnExport("x.jsonl", "it is empty"),
+        "x.jsonl is not an export of a memory: it is empty.",
+        "`ragchat memory export FILE` writes one.",
+    ),
+    (
         errors.NoDocumentMatches("tea"),
         "No document in memory matches tea.",
         "`ragchat memory ls` lists them; a folder, a glob, a tag or a part of a name will do.",

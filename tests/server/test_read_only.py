@@ -10,7 +10,7 @@ from tests.support.processes import attempt, called, memory_process, uris
 
 READING = [
     *("Query", "ListDocuments", "ShowDocument", "ListJournal", "MemoryStats", "VerifyMemory"),
-    *("list_versions", "get_version", "diff_versions"),
+    *("list_versions", "get_version", "diff_versions", "export_documents"),
 ]
 
 

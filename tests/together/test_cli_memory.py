@@ -1,8 +1,8 @@
 """`inject`, `query`, `ask`, `memory …` and `session …` as a user types them, against a real server.
 
 Covers `ragchat.commands.ask`, `ragchat.commands.history`, `ragchat.commands.inject`,
-`ragchat.commands.memory`, `ragchat.commands.query`, `ragchat.commands.removal` and
-`ragchat.commands.session`.
+`ragchat.commands.memory`, `ragchat.commands.query`, `ragchat.commands.removal`,
+`ragchat.commands.session`, `ragchat.commands.transfer` and `ragchat.memory.transfer`.
 """
 
 from __future__ import annotations
@@ -424,3 +424,37 @@ def test_a_backup_is_a_memory_of_its_own(ragchat: Program) -> None:
     listed = ragchat("memory", "ls", "--json").json
     assert ragchat("--memory", "copy.db", "memory", "ls", "--json").json == listed
     assert ragchat("--memory", "copy.db", "memory", "verify").code == 0
+
+
+def test_an_export_is_imported_elsewhere_and_undone_as_one(ragchat: Program) -> None:
+    ragchat("inject", "tea.md", "coffee.md")
+    exported = ragchat("memory", "export", "all.jsonl", "--json")
+    assert (exported.code, exported.json["documents"]) == (0, 2)
+    lines = (ragchat.folder / "all.jsonl").read_text(encoding="utf-8")
+    assert lines.startswith('{"format":"ragchat-memory","version":1}\n')
+    assert ragchat("memory", "export").out == lines
+    assert ragchat("memory", "export", "--json").code == 2
+    refused = ragchat("memory", "export", "all.jsonl")
+    assert (refused.code, "all.jsonl already exists." in refused.err) == (1, True)
+
+    other = "--memory", "other.db"
+    done = ragchat(*other, "memory", "import", "-", stdin=lines + "{nonsense\n\n" + '{"text": 5}\n')
+    assert (done.code, done.out) == (1, "Imported 2 documents: 2 added, 0 updated, 0 unchanged.\n")
+    assert "Line 4 was refused:" in done.err
+    assert "Line 6 was refused:" in done.err
+    query = "query", "How long does tea steep?", "--json"
+    for command in (("memory", "ls", "--json"), query):
+        assert ragchat(*other, *command).json == ragchat(*command).json
+    again = ragchat(*other, "memory", "import", "all.jsonl", "--json")
+    assert (again.code, again.json) == (0, {"added": 0, "updated": 0, "unchanged": 2, "failed": []})
+    assert ragchat(*other, "memory", "undo", "--json").json["writes"] == {"added": 2}
+
+
+def test_a_file_that_is_no_export_is_not_imported(ragchat: Program) -> None:
+    wrong = ragchat("memory", "import", "tea.md", "--json")
+    assert (wrong.code, wrong.json["error"]["code"]) == (1, "NOT_AN_EXPORT")
+    later = ragchat("memory", "import", "-", stdin='{"format": "ragchat-memory", "version": 2}\n')
+    assert (later.code, "in version 2 of the format" in later.err) == (1, True)
+    assert ragchat("memory", "import", "absent.jsonl").code == 1
+    refused = ragchat("memory", "export", "absent/all.jsonl")
+    assert (refused.code, "absent." in refused.err) == (1, True)

@@ -16,13 +16,17 @@ from ragchat.memory.types import (
     Documents,
     DocumentText,
     Entry,
+    ExportPage,
     FilledPrompt,
     Forgotten,
+    Imported,
+    ImportOutcome,
     Ingestion,
     IngestionStatus,
     Injected,
     Journal,
     Passages,
+    PortableDocument,
     QueryResult,
     Reembedded,
     RemovedSource,
@@ -201,6 +205,17 @@ class MemoryClient:
         """Copy the memory to a file, without timeout. Progress is counted in pages."""
         arguments = {"path": path, "force": force}
         return await self._typed("backup_memory", arguments, Backup, timeout=None, on_progress=on_progress)
+
+    async def export(self, cursor: str = "") -> ExportPage:
+        """A page of the documents with their texts."""
+        return await self._typed("export_documents", {"cursor": cursor}, ExportPage)
+
+    async def import_documents(
+        self, documents: Sequence[PortableDocument], group: str
+    ) -> list[ImportOutcome]:
+        """Store exported documents, without timeout; the outcomes are in the same order."""
+        arguments = {"documents": documents, "group": group}
+        return (await self._typed("import_documents", arguments, Imported, timeout=None)).outcomes
 
     async def stats(self) -> Stats:
         return await self._typed("MemoryStats", {}, Stats)

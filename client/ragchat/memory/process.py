@@ -23,7 +23,7 @@ TOOLSETS = "memory,documents,search,ingestion"
 REPEATABLE = frozenset(
     {
         *("Query", "Inject", "ListDocuments", "ShowDocument", "ListJournal", "MemoryStats", "VerifyMemory"),
-        *("list_versions", "diff_versions"),
+        *("list_versions", "diff_versions", "export_documents", "import_documents"),
         *("start_ingestion", "get_ingestion_status", "cancel_ingestion"),
         *("add_sources", "list_sources", "sync_sources"),
     }

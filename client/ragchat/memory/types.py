@@ -231,6 +231,31 @@ class Undone(Struct, frozen=True):
     kept: list[str] = field(default_factory=list)
 
 
+class PortableDocument(Struct, frozen=True):
+    """A document as it is exported."""
+
+    text: str
+    metadata: dict[str, Any] = field(default_factory=dict)
+    added_at: str = ""  # ISO 8601, UTC
+    updated_at: str = ""
+    places: list[tuple[int, str]] = field(default_factory=list)  # first lines of pages and the like, labels
+
+
+class ExportPage(Struct, frozen=True):
+    documents: list[PortableDocument]
+    total: int  # documents in memory
+    next_cursor: str = ""  # "": this is the last page
+
+
+class ImportOutcome(Struct, frozen=True):
+    status: Literal["added", "updated", "unchanged", "failed"]
+    error: str = ""  # why it was not stored: a sentence
+
+
+class Imported(Struct, frozen=True):
+    outcomes: list[ImportOutcome]
+
+
 class Backup(Struct, frozen=True):
     path: str
     bytes: int

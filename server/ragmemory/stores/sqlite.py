@@ -51,6 +51,7 @@ from ragmemory.types import (
     Metadata,
     Origin,
     Passage,
+    PortableDocument,
     Previous,
     Selection,
     Source,
@@ -439,6 +440,20 @@ class Store(MemoryFile):
             text, places, digest = texts.get(seq, (before.text, places, None))
             documents[seq] = Previous(text, metadata, before.added_at, digest, places)
         return documents
+
+    async def document_after(self, number: int) -> tuple[int, PortableDocument] | None:
+        """The document with the next higher number, and that number; None if there is none."""
+        async with self._reading() as connection:
+            rows = await connection.execute_fetchall(
+                "SELECT number, uri, added_at, updated_at, metadata FROM documents"
+                " WHERE number > ? AND hidden = 0 ORDER BY number LIMIT 1",
+                [number],
+            )
+            for found, uri, added_at, updated_at, metadata in rows:
+                text, places = await chunks.text_of(connection, found)
+                decoded = self._metadata(metadata, f"the metadata of {uri}")
+                return found, PortableDocument(text, decoded, added_at, updated_at, places)
+        return None
 
     async def uri_of(self, document: str) -> str:
         """The uri of a document that was ever written, by its id or uri. Raises DocumentNotFound."""

@@ -238,6 +238,7 @@ def _journal_entry(step: _Step, texts: chunks.Texts) -> journal.NewEntry:
 def _document_row(step: _Step, at: datetime) -> tuple[object, ...]:
     document = step.write.document
     added_at = step.stored.added_at if step.stored else step.write.added_at or journal.iso(at)
+    updated_at = step.write.updated_at or journal.iso(at)
     created = document.created
     if created is None:
         created = datetime.fromisoformat(added_at).timestamp()
@@ -250,7 +251,7 @@ def _document_row(step: _Step, at: datetime) -> tuple[object, ...]:
             document.digest,
             document.metadata,
         ),
-        *(step.chunks, len(document.text), created, added_at, journal.iso(at), document.stamp),
+        *(step.chunks, len(document.text), created, added_at, updated_at, document.stamp),
     )
 
 

@@ -67,6 +67,7 @@ async def test_the_tools_have_the_promised_names_and_hints(client: Client) -> No
         *("ListDocuments", "ShowDocument", "ForgetDocument", "ListJournal", "MemoryStats"),
         *("VerifyMemory", "ReembedAll"),
         *("list_versions", "get_version", "diff_versions", "restore_version", "undo_writes", "backup_memory"),
+        *("export_documents", "import_documents"),
         *("start_ingestion", "get_ingestion_status", "cancel_ingestion", "list_ingestions"),
         *("add_sources", "list_sources", "remove_source", "sync_sources"),
     ]
@@ -75,7 +76,7 @@ async def test_the_tools_have_the_promised_names_and_hints(client: Client) -> No
         *("Query", "Compare", "ListDocuments", "ShowDocument", "ListJournal", "MemoryStats", "VerifyMemory"),
         *("semantic_search", "get_source_by_id", "get_metadata_by_id", "get_neighbours"),
         *("get_ingestion_status", "list_ingestions", "list_sources"),
-        *("list_versions", "get_version", "diff_versions"),
+        *("list_versions", "get_version", "diff_versions", "export_documents"),
     }
     assert {name for name, hint in hints.items() if hint["destructiveHint"]} == {
         *(

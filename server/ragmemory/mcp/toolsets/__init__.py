@@ -14,11 +14,12 @@ from ragmemory.mcp.toolsets.history import history_tools
 from ragmemory.mcp.toolsets.ingestion import ingestion_tools
 from ragmemory.mcp.toolsets.memory import memory_tools
 from ragmemory.mcp.toolsets.search import search_tools
+from ragmemory.mcp.toolsets.transfer import transfer_tools
 
 _TOOLSETS: dict[str, Callable[[Memory], list[Tool]]] = {
     "memory": memory_tools,
     "search": search_tools,
-    "documents": lambda memory: [*document_tools(memory), *history_tools(memory)],
+    "documents": lambda memory: [*document_tools(memory), *history_tools(memory), *transfer_tools(memory)],
     "ingestion": ingestion_tools,
 }
 

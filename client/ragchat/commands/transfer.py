@@ -1,0 +1,114 @@
+"""`ragchat memory export` and `import`: documents from one memory to another."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from contextlib import ExitStack
+from typing import IO, TYPE_CHECKING
+
+from anyio import to_thread
+
+from ragchat.commands import Run
+from ragchat.console import Failure
+from ragchat.formatting import counted
+from ragchat.memory.history import new_group
+from ragchat.memory.transfer import FORMAT, VERSION, Header, batches, line_of, new_file
+from ragchat.ui.render.progress import counting_bar
+
+if TYPE_CHECKING:
+    from ragchat.memory.client import MemoryClient
+    from ragmcp.client.client import OnProgress
+
+# Refused lines beyond this number are only counted; --json lists them all.
+LISTED = 20
+
+
+async def export(run: Run) -> int:
+    from ragconfig.home import user_path
+
+    console, name = run.console, run.arguments.file
+    to_stdout = name == "-"
+    path = user_path(name)
+    with ExitStack() as stack:
+        file = sys.stdout.buffer if to_stdout else stack.enter_context(new_file(path))
+        shown = not (console.json or to_stdout)
+        async with run.memory() as memory:
+            with counting_bar(console.stderr, "Exporting", shown=shown) as on_progress:
+                documents = await _write(memory, file, on_progress)
+    if console.json:
+        console.document({"path": str(path), "documents": documents})
+    elif not to_stdout:
+        console.print(f"Exported {counted(documents, 'document')} to {path}.")
+    return 0
+
+
+async def _write(memory: MemoryClient, file: IO[bytes], on_progress: OnProgress | None) -> int:
+    """Write the lines of an export; return the number of documents."""
+    file.write(line_of(Header(FORMAT, VERSION)))
+    cursor, documents = "", 0
+    while True:
+        page = await memory.export(cursor)
+        file.writelines(map(line_of, page.documents))
+        documents, cursor = documents + len(page.documents), page.next_cursor
+        if on_progress:
+            on_progress(documents, max(documents, page.total), None)
+        if not cursor:
+            file.flush()
+            return documents
+
+
+async def import_(run: Run) -> int:
+    """Exit code 1 if a line was refused; the others are stored."""
+    from ragconfig.home import user_path
+
+    console, name = run.console, run.arguments.file
+    with ExitStack() as stack:
+        file: IO[bytes] = sys.stdin.buffer
+        size = None
+        if name != "-":
+            path = user_path(name)
+            file = stack.enter_context(path.open("rb"))
+            size = path.stat().st_size
+        async with run.memory() as memory:
+            with counting_bar(console.stderr, "Importing", shown=not console.json) as on_progress:
+                statuses, errors = await _read(memory, name, file, size, on_progress)
+    _show(run, statuses, errors)
+    return 1 if errors else 0
+
+
+async def _read(
+    memory: MemoryClient, name: str, file: IO[bytes], size: int | None, on_progress: OnProgress | None
+) -> tuple[Counter[str], dict[int, str]]:
+    """Import the lines of an export; return how often each status occurred, and the errors by line."""
+    statuses: Counter[str] = Counter()
+    errors: dict[int, str] = {}
+    group = new_group()
+    rest = batches("stdin" if name == "-" else name, file)
+    while batch := await to_thread.run_sync(next, rest, None, abandon_on_cancel=True):
+        errors |= batch.errors
+        outcomes = await memory.import_documents(list(batch.documents.values()), group)
+        for number, outcome in zip(batch.documents, outcomes, strict=True):
+            statuses[outcome.status] += 1
+            if outcome.status == "failed":
+                errors[number] = outcome.error
+        if on_progress:
+            on_progress(batch.bytes, size, None)
+    return statuses, dict(sorted(errors.items()))
+
+
+def _show(run: Run, statuses: Counter[str], errors: dict[int, str]) -> None:
+    console = run.console
+    counts = {status: statuses[status] for status in ("added", "updated", "unchanged")}
+    refused = [f"Line {number} was refused: {error}" for number, error in errors.items()]
+    if console.json:
+        failed = [{"line": number, "error": error} for number, error in errors.items()]
+        failure = Failure("IMPORT_FAILED", refused[0]) if refused else None
+        console.document({**counts, "failed": failed}, failure)
+        return
+    for sentence in refused[:LISTED]:
+        console.note(sentence)
+    if len(refused) > LISTED:
+        console.note(f"{counted(len(refused) - LISTED, 'more line')} refused; --json lists them all.")
+    parts = ", ".join(f"{count:,} {status}" for status, count in counts.items())
+    console.print(f"Imported {counted(sum(counts.values()), 'document')}: {parts}.")

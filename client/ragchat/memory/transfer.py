@@ -1,0 +1,95 @@
+"""Exports: files of JSON lines, a header and then one document a line."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, NamedTuple
+
+import msgspec
+from msgspec import Struct
+
+from ragchat.errors import FileAlreadyExists, NotAnExport
+from ragchat.memory.types import PortableDocument
+
+FORMAT, VERSION = "ragchat-memory", 1
+
+# Documents that are imported in one call: until so many bytes of lines, or so many of them.
+_BATCH_BYTES, _BATCH = 1_000_000, 200
+
+
+class Header(Struct, frozen=True):
+    """The first line."""
+
+    format: str
+    version: int
+
+
+class Batch(NamedTuple):
+    """The next documents of an export and the errors of refused lines, both by line number from 1."""
+
+    documents: dict[int, PortableDocument]
+    errors: dict[int, str]
+    bytes: int  # read so far
+
+
+def line_of(value: Header | PortableDocument) -> bytes:
+    return msgspec.json.encode(value) + b"\n"
+
+
+def batches(path: str, file: IO[bytes]) -> Iterator[Batch]:
+    """The documents of an export. Blocking. Raises NotAnExport, OSError."""
+    line = file.readline()
+    _check_header(path, line)
+    number, read = 1, len(line)
+    while line:
+        documents: dict[int, PortableDocument] = {}
+        errors: dict[int, str] = {}
+        end = read + _BATCH_BYTES
+        while len(documents) < _BATCH and read < end and (line := file.readline()):
+            number, read = number + 1, read + len(line)
+            if line.isspace():
+                continue
+            try:
+                documents[number] = msgspec.json.decode(line, type=PortableDocument)
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+                errors[number] = str(error)
+        yield Batch(documents, errors, read)
+
+
+def _check_header(path: str, line: bytes) -> None:
+    try:
+        header = msgspec.json.decode(line, type=Header)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        header = Header("", 0)
+    if header.format != FORMAT:
+        raise NotAnExport(path, "its first line is not the header of one")
+    if header.version > VERSION:
+        raise NotAnExport(path, f"a later release wrote it, in version {header.version} of the format")
+
+
+@contextmanager
+def new_file(path: Path) -> Iterator[IO[bytes]]:
+    """A file that appears at `path` when the block ends without an error; only the owner can read it.
+
+    Raises FileAlreadyExists, OSError.
+    """
+    if path.exists():
+        raise FileAlreadyExists(str(path))
+    try:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+    except OSError as error:
+        error.filename = str(path.parent)
+        raise
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        Path(name).replace(path)
+    finally:
+        with suppress(FileNotFoundError):
+            Path(name).unlink()

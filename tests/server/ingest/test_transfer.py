@@ -1,0 +1,129 @@
+"""Export and import: a round trip gives an equal memory.
+
+Covers `ragmemory.mcp.toolsets.transfer`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import anyio
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec import UNSET
+
+from ragmemory.service import MemoryService
+from ragmemory.types import DocumentInfo, Metadata, PortableDocument
+from tests.server.test_model import metadata, odd_texts
+from tests.support.memories import ORIGIN, service_for
+
+
+async def exported(memory: MemoryService) -> list[PortableDocument]:
+    documents: list[PortableDocument] = []
+    after = 0
+    while True:
+        page = await memory.export(after)
+        documents += page.documents
+        if page.next_cursor is UNSET:
+            return documents
+        after = int(page.next_cursor)
+
+
+async def content(memory: MemoryService) -> list[tuple[DocumentInfo, str]]:
+    """All documents with their metadata, times and texts."""
+    listed, _ = await memory.documents(1000)
+    return [await memory.document(info.uri) for info in listed]
+
+
+async def found(memory: MemoryService, query: str) -> list[tuple[str, str, str, str, float]]:
+    """All hits in a fixed order: those of equal score have none."""
+    hits = (await memory.query(query, 100)).hits
+    return sorted((hit.uri, hit.location, hit.heading, hit.text, round(hit.score, 6)) for hit in hits)
+
+
+async def check_round_trip(one: MemoryService, two: MemoryService) -> None:
+    documents = await exported(one)
+    outcomes = await two.import_documents(documents, ORIGIN)
+    assert {outcome.status for outcome in outcomes} <= {"added"}
+    assert await content(two) == await content(one)
+    assert await exported(two) == documents
+    assert {one.status for one in await two.import_documents(documents, ORIGIN)} <= {"unchanged"}
+
+
+# Texts that differ: two equal ones without a uri would be one document.
+documents = st.lists(
+    st.tuples(st.booleans(), odd_texts.filter(lambda text: bool(text.strip())), metadata),
+    max_size=4,
+    unique_by=lambda document: document[1],
+)
+
+
+@settings(deadline=None, max_examples=max(5, settings().max_examples // 10))
+@given(documents)
+def test_a_round_trip_gives_an_equal_memory(documents: Sequence[tuple[bool, str, Metadata]]) -> None:
+    async def play(folder: Path) -> None:
+        for name in ("one", "two"):
+            (folder / name).mkdir()
+        with anyio.fail_after(30):
+            async with service_for(folder / "one") as one, service_for(folder / "two") as two:
+                for number, (has_uri, text, details) in enumerate(documents):
+                    uri = {"uri": f"{number}.txt"} if has_uri else {}
+                    await one.inject(text, {**details, **uri}, ORIGIN)
+                await check_round_trip(one, two)
+                # Without removed documents, which count in the statistics of an index until it is rebuilt.
+                assert await found(two, "some words") == await found(one, "some words")
+
+    with TemporaryDirectory() as folder:
+        anyio.run(play, Path(folder))
+
+
+async def test_times_and_places_survive_a_round_trip(tmp_path: Path) -> None:
+    folders = [tmp_path / "one", tmp_path / "two"]
+    for folder in folders:
+        folder.mkdir()
+    async with service_for(folders[0]) as one, service_for(folders[1]) as two:
+        pages, places = "The kettle boils.\nTea is poured.\n", [(1, "p. 1"), (2, "p. 2")]
+        old = PortableDocument("Old words.", {"uri": "tea.pdf"}, "2026-01-31", "2026-02-01T10:00:00+02:00")
+        await one.import_documents([old], ORIGIN)
+        info, _ = await one.document("tea.pdf")
+        times = "2026-01-31T00:00:00.000+00:00", "2026-02-01T08:00:00.000+00:00"
+        assert (info.added_at, info.updated_at) == times
+        await one.inject("Coffee is ground.", {"uri": "coffee.md"}, ORIGIN)
+        await one.inject(pages, {"uri": "tea.pdf"}, ORIGIN, places=places)
+        await check_round_trip(one, two)
+        [tea] = [document for document in await exported(two) if document.text == pages]
+        assert tea.places == places
+        assert tea.added_at < tea.updated_at
+        assert [place for _, place, *_ in await found(two, "tea")] == [
+            place for _, place, *_ in await found(one, "tea")
+        ]
+
+
+async def test_an_export_comes_in_pages(tmp_path: Path) -> None:
+    async with service_for(tmp_path) as memory:
+        for number in range(3):
+            await memory.inject(f"{number} " * 300_000, {"uri": f"{number}"}, ORIGIN)
+        page = await memory.export()
+        assert (len(page.documents), page.total) == (2, 3)
+        assert [document.metadata["uri"] for document in await exported(memory)] == ["0", "1", "2"]
+
+
+async def test_a_refused_document_does_not_keep_the_others_out(tmp_path: Path) -> None:
+    async with service_for(tmp_path) as memory:
+        documents = [
+            PortableDocument(" "),
+            PortableDocument("Pie.", added_at="yesterday"),
+            PortableDocument("Cats sleep.", {"uri": "fox"}),
+            PortableDocument("Foxes jump.", {"uri": "fox"}, added_at="2026-01-31"),
+        ]
+        done = await memory.import_documents(documents, ORIGIN)
+        assert [(one.status, one.error) for one in done] == [
+            ("failed", "text is empty."),
+            ("failed", "added_at must be a time in ISO 8601."),
+            ("added", ""),
+            ("updated", ""),
+        ]
+        _, text = await memory.document("fox")
+        assert text == "Foxes jump."
