@@ -19,7 +19,8 @@ from ragmemory.files.walking import MISSING, is_missing, is_walked, reason_of
 from ragmemory.types import AddedSource, Ingestion, Origin, RemovedSource, Source
 
 if TYPE_CHECKING:
-    from ragmemory.files.ingestions import Documents, Ingestions
+    from ragmemory.files.ingestions import Ingestions
+    from ragmemory.files.loading import Documents
     from ragmemory.stores.sqlite import Store
 
 

@@ -1,6 +1,6 @@
 """Jobs that load files: what they store, how they end, and who resumes them.
 
-Covers `ragmemory.stores.ingestions` too.
+Covers `loading` and `ragmemory.stores.ingestions` too.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ from ragmemory.errors import (
     PathNotAllowed,
 )
 from ragmemory.files import ingestions as module
-from ragmemory.files.ingestions import IN_FLIGHT, Ingestions
+from ragmemory.files import loading
+from ragmemory.files.ingestions import Ingestions
+from ragmemory.files.loading import IN_FLIGHT
 from ragmemory.files.walking import Found, Part
 from ragmemory.service import MemoryService
 from ragmemory.stores.sqlite import Store
@@ -183,7 +185,7 @@ async def test_many_files_are_in_flight_but_not_all(tmp_path: Path) -> None:
 async def test_large_files_are_not_all_in_flight_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "MOST_BYTES", 1000)
+    monkeypatch.setattr(loading, "MOST_BYTES", 1000)
     for number in range(20):
         write(tmp_path / "docs" / f"{number}.txt", "x" * (3000 if number == 5 else 300))
 
@@ -228,7 +230,7 @@ async def test_a_refused_file_fails_alone(tmp_path: Path) -> None:
 async def test_an_error_that_every_file_would_get_ends_the_job_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "MOST_BYTES", 100)
+    monkeypatch.setattr(loading, "MOST_BYTES", 100)
     error = MemoryFull("memory.db")
     folder, documents = notes(tmp_path / "docs", 50), Scripted(error)
     documents.go.set()

@@ -1,0 +1,275 @@
+"""Loading the files of one job: read them in threads, and inject many at a time."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+
+import anyio
+from anyio import to_thread
+from msgspec.structs import replace
+
+from ragconfig.files.decoding import EmptyText, NotText
+from ragconfig.places import Place
+from ragmemory.errors import (
+    EmbedderMismatch,
+    EmbedderUnavailable,
+    MemoryDamaged,
+    MemoryFull,
+    MemoryReadOnly,
+    MemoryTooNew,
+    MemoryUnusable,
+    NotAMemory,
+    RagMemoryError,
+)
+from ragmemory.files.formats.read import Read
+from ragmemory.files.formats.reader import Parser
+from ragmemory.files.parsing import WORKERS, parse
+from ragmemory.files.reading import read_file
+from ragmemory.files.walking import File, Refusal, reason_of
+from ragmemory.stores.journal import iso
+from ragmemory.types import (
+    FileOutcome,
+    Forgotten,
+    Ingestion,
+    IngestionError,
+    Injected,
+    Metadata,
+    Origin,
+)
+
+if TYPE_CHECKING:
+    from anyio.abc import ObjectReceiveStream, ObjectSendStream
+
+    from ragmemory.stores.sqlite import Store
+
+# Enough to fill batches: one is embedded while another is committed. With 64, batches are so small that
+# loading takes a third longer; a larger number only holds more text in memory.
+IN_FLIGHT = 256
+# Bytes of files that are read but not yet stored; a larger file is loaded alone.
+MOST_BYTES = 16 << 20
+# Files read in one go: a hop to a thread costs more than reading a file.
+READ_AT_ONCE = 16
+# Files whose stored states are looked up together.
+LOOKED_UP_AT_ONCE = 500
+# Failures that a job keeps after its end.
+MOST_FAILURES = 100
+# Errors that every other file would meet as well.
+FATAL = (
+    *(EmbedderMismatch, EmbedderUnavailable, NotAMemory),
+    *(MemoryDamaged, MemoryFull, MemoryReadOnly, MemoryTooNew, MemoryUnusable),
+)
+
+# A file that was read, or what became of one that was not.
+Content: TypeAlias = Read | FileOutcome
+
+
+class Documents(Protocol):
+    """What a job needs of the memory service."""
+
+    async def inject(
+        self,
+        text: str,
+        metadata: Metadata,
+        origin: Origin,
+        stamp: str = "",
+        places: Sequence[Place] = (),
+    ) -> Injected: ...
+    async def forget_all(self, uris: Sequence[str], origin: Origin) -> list[Forgotten]: ...
+
+
+class Run:
+    """One job while this process works on it, and its outcomes afterwards."""
+
+    def __init__(self, job: Ingestion, origin: Origin) -> None:
+        self.job = job
+        self.origin = origin
+        self.outcomes: list[FileOutcome] = []
+        self.scope = anyio.CancelScope()
+        self.ended = anyio.Event()
+        self._began = time.monotonic()
+
+    def add(self, outcome: FileOutcome) -> None:
+        """Record what became of a file."""
+        self.outcomes.append(outcome)
+        job = self.job
+        setattr(job, outcome.status, getattr(job, outcome.status) + 1)
+        if outcome.status == "failed" and len(job.failures) < MOST_FAILURES:
+            job.failures.append(outcome)
+
+    def update(self) -> None:
+        """Bring the times of the job up to date."""
+        job = self.job
+        if job.ended_at:
+            return
+        job.seconds = time.monotonic() - self._began
+        left = job.bytes - job.done_bytes
+        job.seconds_left = job.seconds * left / job.done_bytes if job.done_bytes else None
+
+    def end(
+        self, status: Literal["completed", "failed", "cancelled"], error: RagMemoryError | None = None
+    ) -> None:
+        """Set the outcome of the job."""
+        self.update()
+        self.job.status = status
+        self.job.seconds_left = 0.0
+        self.job.ended_at = now()
+        if error is not None:
+            self.job.error = IngestionError(error.code, str(error), error.hint)
+
+
+class Loading:
+    """One task reads files, at most IN_FLIGHT tasks inject them and record the outcomes."""
+
+    def __init__(self, store: Store, documents: Documents, files: Sequence[File], run: Run) -> None:
+        self._store = store
+        self._documents = documents
+        self._files = files
+        self._run = run
+        self._numbers = {file.uri: number for number, file in enumerate(files, 1)}
+        self._fatal: RagMemoryError | None = None
+        self._stamps: dict[str, tuple[str, bytes]] = {}
+        self._bytes = 0  # read but not yet stored
+        self._freed = anyio.Event()
+        self._parsers = anyio.CapacityLimiter(WORKERS)
+
+    async def run(self) -> None:
+        """Raises the first error that every other file would meet as well."""
+        send, receive = anyio.create_memory_object_stream[tuple[File, Content | Parser]]()
+        with send, receive:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._read_files, send)
+                for _ in range(min(IN_FLIGHT, len(self._files))):
+                    tasks.start_soon(self._store_files, receive)
+        if self._stamps:
+            await self._store.set_stamps(self._stamps)
+        if self._fatal is not None:
+            raise self._fatal
+
+    async def _read_files(self, send: ObjectSendStream[tuple[File, Content | Parser]]) -> None:
+        async with send:
+            for start in range(0, len(self._files), LOOKED_UP_AT_ONCE):
+                changed = await self._changed(self._files[start : start + LOOKED_UP_AT_ONCE])
+                for batch in _batches(changed):
+                    await self._reserve(size_of(batch))
+                    if self._fatal is not None:
+                        return
+                    for file in zip(batch, await to_thread.run_sync(_read, batch), strict=True):
+                        await send.send(file)
+
+    async def _changed(self, files: Sequence[File]) -> list[File]:
+        """The files whose state is not stored; the others are unchanged."""
+        stored = await self._store.files([file.uri for file in files])
+        changed = []
+        for file in files:
+            known = stored.get(file.uri)
+            if known is not None and known.stamp and known.stamp == file.stamp:
+                self._run.job.begun += 1
+                self._done(file, _outcome(file, "unchanged", known.document_id, known.chunks))
+            else:
+                changed.append(file)
+        return changed
+
+    async def _reserve(self, size: int) -> None:
+        """Wait until `size` more bytes may be held in memory."""
+        while self._bytes and self._bytes + size > MOST_BYTES:
+            self._freed = anyio.Event()
+            await self._freed.wait()
+        self._bytes += size
+
+    async def _store_files(self, receive: ObjectReceiveStream[tuple[File, Content | Parser]]) -> None:
+        async for file, content in receive:
+            if self._fatal is None:
+                self._run.job.begun += 1
+                if isinstance(content, Parser):
+                    content = await _parse(content, file, self._parsers)
+                self._done(file, await self._outcome(file, content))
+            self._bytes -= file.size
+            self._freed.set()
+
+    async def _outcome(self, file: File, content: Content) -> FileOutcome:
+        if isinstance(content, FileOutcome):
+            return content
+        metadata = {"uri": file.uri, "title": content.title}
+        if content.media_type:
+            metadata["media_type"] = content.media_type
+        try:
+            injected = await self._documents.inject(
+                content.text, metadata, self._run.origin, file.stamp, content.places
+            )
+        except RagMemoryError as error:
+            if isinstance(error, FATAL):
+                self._fatal = self._fatal or error
+            return FileOutcome(file.uri, "failed", error=str(error))
+        if injected.status == "unchanged":
+            self._stamps[file.uri] = file.stamp, hashlib.sha256(content.text.encode()).digest()
+        outcome = _outcome(file, injected.status, injected.document_id, injected.chunks)
+        return replace(outcome, note=content.note)
+
+    def _done(self, file: File, outcome: FileOutcome) -> None:
+        self._run.add(replace(outcome, number=self._numbers[file.uri]))
+        self._run.job.done += 1
+        self._run.job.done_bytes += file.size
+
+
+def _batches(files: Sequence[File]) -> Iterator[list[File]]:
+    """READ_AT_ONCE files, or fewer where they are large."""
+    batch: list[File] = []
+    for file in files:
+        if batch and (len(batch) == READ_AT_ONCE or size_of([*batch, file]) > MOST_BYTES / 4):
+            yield batch
+            batch = []
+        batch.append(file)
+    if batch:
+        yield batch
+
+
+def size_of(files: Sequence[File]) -> int:
+    return sum(file.size for file in files)
+
+
+def _read(batch: Sequence[File]) -> list[Content | Parser]:
+    return [_read_one(file) for file in batch]
+
+
+def _read_one(file: File) -> Content | Parser:
+    try:
+        return read_file(file.path)
+    except (NotText, OSError) as error:
+        return _unread(file, error)
+
+
+async def _parse(parser: Parser, file: File, limiter: anyio.CapacityLimiter) -> Content:
+    try:
+        return await parse(parser, file.path, limiter)
+    except (NotText, OSError) as error:
+        return _unread(file, error)
+
+
+def _unread(file: File, error: NotText | OSError) -> FileOutcome:
+    if isinstance(error, EmptyText):
+        return refused(Refusal(file.path, str(error), failed=False))
+    if isinstance(error, NotText):
+        return refused(Refusal(file.path, str(error), file.named))
+    if isinstance(error, FileNotFoundError):
+        return refused(Refusal(file.path, "no longer exists", file.named))
+    return refused(Refusal(file.path, reason_of(error)))
+
+
+def refused(refusal: Refusal) -> FileOutcome:
+    status: Literal["failed", "skipped"] = "failed" if refusal.failed else "skipped"
+    return FileOutcome(refusal.uri, status, reason=refusal.reason)
+
+
+def _outcome(
+    file: File, status: Literal["added", "updated", "unchanged"], document_id: str, chunks: int
+) -> FileOutcome:
+    return FileOutcome(file.uri, status, document_id, chunks)
+
+
+def now() -> str:
+    """The time, as jobs state it: ISO 8601, UTC."""
+    return iso(datetime.now(UTC))
