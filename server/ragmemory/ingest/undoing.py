@@ -23,6 +23,7 @@ from ragmemory.errors import (
     NothingToUndo,
     NotUndoable,
     RagMemoryError,
+    UndoConflict,
     WrittenLater,
 )
 from ragmemory.ingest.documents import complete
@@ -107,11 +108,13 @@ def _batches(entries: Sequence[Entry]) -> Iterator[list[Entry]]:
 
 
 async def _restorations(store: Store, batch: Sequence[Entry], origin: Origin) -> list[Write]:
-    """The writes that bring back earlier documents. Raises NotUndoable, MemoryDamaged."""
+    """The writes that bring back earlier documents. Raises NotUndoable, UndoConflict, MemoryDamaged."""
     entries = [entry for entry in batch if entry.action != "added"]
     before = await store.documents_before([entry.seq for entry in entries])
     for entry in entries:
         if entry.seq not in before:
+            if await store.is_undone(entry.seq):  # By another process, in the meantime.
+                raise UndoConflict(entry.seq)
             raise NotUndoable(entry.seq, entry.action, entry.uri)
     return await to_thread.run_sync(
         lambda: [_restoration(store.path, entry, before[entry.seq], origin) for entry in entries]

@@ -121,6 +121,13 @@ async def undoable(connection: aiosqlite.Connection, seqs: Sequence[int]) -> set
     return {row[0] for row in rows}
 
 
+async def is_undone(connection: aiosqlite.Connection, seq: int) -> bool:
+    """Whether a write is undone."""
+    return bool(
+        await connection.execute_fetchall("SELECT 1 FROM journal WHERE seq = ? AND undone <> 0", [seq])
+    )
+
+
 async def entries(connection: aiosqlite.Connection, limit: int) -> list[Entry]:
     """The newest entries, newest first."""
     rows = await connection.execute_fetchall(

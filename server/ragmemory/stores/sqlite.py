@@ -418,6 +418,11 @@ class Store(MemoryFile):
         async with self._reading() as connection:
             return await journal.not_writes(connection, seqs)
 
+    async def is_undone(self, seq: int) -> bool:
+        """Whether the write with this number is undone."""
+        async with self._reading() as connection:
+            return await journal.is_undone(connection, seq)
+
     async def documents_before(self, seqs: Sequence[int]) -> dict[int, Previous]:
         """The documents before some writes, by the entry of the write.
 
