@@ -111,8 +111,15 @@ class Ingestions:
             await anyio.sleep(max(BEAT_SECONDS, beat + SILENT_SECONDS - time.time()))
             for job in await self._store.take_over_ingestions(self._run_id, SILENT_SECONDS):
                 logger.info("Resuming the ingestion %s", job.job_id)
-                fresh = Ingestion(job.job_id, job.sources, job.prune, self._run_id, job.group, job.started_at)
-                fresh.within = job.within
+                fresh = Ingestion(
+                    job.job_id,
+                    job.sources,
+                    job.prune,
+                    self._run_id,
+                    job.group,
+                    job.started_at,
+                    within=job.within,
+                )
                 self._start(Run(fresh, Origin("ingestion", job.job_id, job.group)))
 
     async def start(
@@ -126,8 +133,8 @@ class Ingestions:
         uris = [self.allowed(source) for source in dict.fromkeys(sources)]
         job_id = os.urandom(8).hex()
         group = origin.group or job_id
-        job = Ingestion(job_id, uris, prune, self._run_id, group, now())
-        job.within = [_resolved(self.allowed(source)) for source in dict.fromkeys(within)]
+        places = [_resolved(self.allowed(source)) for source in dict.fromkeys(within)]
+        job = Ingestion(job_id, uris, prune, self._run_id, group, now(), within=places)
         try:
             running = await self._begin(job)
         except (MemoryFull, MemoryReadOnly) as error:

@@ -65,10 +65,6 @@ class Refusal:
     failed: bool = True
 
     @property
-    def name(self) -> str:
-        return str(self.path) if self.path else '""'
-
-    @property
     def uri(self) -> str:
         return self.path.absolute().as_uri() if self.path else ""
 

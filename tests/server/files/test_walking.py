@@ -27,7 +27,7 @@ def names(found: Found, root: Path) -> list[str]:
 
 
 def reasons(found: Found) -> dict[str, tuple[str, bool]]:
-    return {Path(refusal.name).name: (refusal.reason, refusal.failed) for refusal in found.refusals}
+    return {Path(refusal.uri).name: (refusal.reason, refusal.failed) for refusal in found.refusals}
 
 
 def test_a_folder_gives_its_files_in_the_order_of_their_names(tmp_path: Path) -> None:
@@ -112,7 +112,7 @@ def test_an_empty_path_names_nothing_and_never_the_working_folder(
     found = find_files([""])
     assert (found.files, found.folders) == ([], [])
     [refusal] = found.refusals
-    assert (refusal.name, refusal.reason, refusal.uri) == ('""', "does not exist", "")
+    assert (refusal.path, refusal.reason, refusal.uri) == (None, "does not exist", "")
 
 
 def test_a_file_that_is_meant_twice_is_taken_once(tmp_path: Path) -> None:
@@ -127,7 +127,7 @@ def test_links_in_a_circle_end(tmp_path: Path) -> None:
     (tmp_path / "self").symlink_to(tmp_path / "self")
     found = find_files([tmp_path])
     assert names(found, tmp_path) == ["sub/a.md"]
-    assert [Path(refusal.name).name for refusal in found.refusals] == ["self"]
+    assert [Path(refusal.uri).name for refusal in found.refusals] == ["self"]
 
 
 @posix
