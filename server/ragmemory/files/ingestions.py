@@ -21,7 +21,7 @@ from anyio import to_thread
 from msgspec.structs import replace
 
 from ragconfig.files.uris import path_of
-from ragconfig.home import user_path
+from ragconfig.home import UnknownHome, user_path
 from ragmemory.errors import (
     BadArgument,
     IngestionFailed,
@@ -40,7 +40,9 @@ from ragmemory.files.walking import (
     find_files,
     has_files,
     is_missing,
+    resolved,
 )
+from ragmemory.stores.ingestions import is_same
 from ragmemory.types import (
     FileOutcome,
     Ingestion,
@@ -133,14 +135,15 @@ class Ingestions:
         uris = [self.allowed(source) for source in dict.fromkeys(sources)]
         job_id = os.urandom(8).hex()
         group = origin.group or job_id
-        places = [_resolved(self.allowed(source)) for source in dict.fromkeys(within)]
+        places = [self._place(source) for source in dict.fromkeys(within)]
         job = Ingestion(job_id, uris, prune, self._run_id, group, now(), within=places)
         try:
             running = await self._begin(job)
         except (MemoryFull, MemoryReadOnly) as error:
-            # The job runs unsaved: unchanged files need no writing, and the others say what they lack.
+            # The job runs, and is saved once it can be: unchanged files need no writing, and the others say
+            # what they lack.
             logger.warning("The ingestion %s was not saved: %s", job_id, error)
-            running = job
+            running = self._running_here(job) or job
         if running.job_id == job_id:
             self._start(Run(job, replace(origin, group=group)))
             return job
@@ -157,6 +160,11 @@ class Ingestions:
             await self._store.save_ingestion(run.job)
             running = await self._store.begin_ingestion(job)
         return running
+
+    def _running_here(self, job: Ingestion) -> Ingestion | None:
+        """The job of this process that runs for the same request."""
+        same = (run.job for run in self._runs.values() if not run.ended.is_set() and is_same(run.job, job))
+        return next(same, None)
 
     def _start(self, run: Run) -> None:
         ended = [other for other in self._runs.values() if other.ended.is_set()]
@@ -209,7 +217,8 @@ class Ingestions:
 
     async def cancel_group(self, group: str) -> None:
         """End the jobs whose writes belong to a group."""
-        for job in await self._store.running_ingestions():
+        unsaved = [run.job for run in self._runs.values() if not run.ended.is_set()]
+        for job in [*unsaved, *await self._store.running_ingestions()]:
             if job.group == group:
                 await self.cancel(job.job_id)
 
@@ -219,19 +228,27 @@ class Ingestions:
         return [self._runs[job.job_id].job if job.job_id in self._runs else job for job in jobs]
 
     def allowed(self, source: str) -> str:
-        """The URI of a path. Raises BadArgument, PathNotAllowed."""
-        if "\0" in source:
-            raise BadArgument("paths", "must hold no NUL characters")
+        """The URI of a path, which is not resolved; "" for "". Raises BadArgument, PathNotAllowed."""
         try:
             path = user_path(_path(source) or ".")
-            resolved = path.resolve()
-        except (OSError, RuntimeError, ValueError):
+        except ValueError:
+            raise BadArgument("paths", f"must be paths or URIs of files, not {source}") from None
+        except UnknownHome:
             if ANY_ROOT in self._roots:
                 return source  # The walk meets the same error, and reports it.
             raise PathNotAllowed(source) from None
-        if not is_under(self._roots, resolved):
+        if "\0" in str(path):
+            raise BadArgument("paths", "must hold no NUL characters")
+        if not is_under(self._roots, path):
             raise PathNotAllowed(path.as_uri())
         return path.as_uri() if source else source
+
+    def _place(self, source: str) -> str:
+        """The URI of the resolved path. Raises BadArgument, PathNotAllowed."""
+        uri = self.allowed(source)
+        if not uri.startswith("file:"):
+            raise BadArgument("within", f"must name files and folders, not {source!r}")
+        return resolved(path_of(uri)).as_uri()
 
     # One job
 
@@ -318,11 +335,6 @@ def _path(source: str) -> str:
     return str(path_of(source)) if source.startswith("file:") else source
 
 
-def _resolved(uri: str) -> str:
-    """The URI of the resolved path. Raises OSError, RuntimeError."""
-    return path_of(uri).resolve().as_uri()
-
-
 async def _find_files(paths: Sequence[str], memory: Path, part: Part) -> Found:
     """Find the files in a thread, which stops when this task is cancelled."""
     cancelled = threading.Event()
@@ -338,9 +350,8 @@ def _sync_outcomes(run: Run) -> dict[str, SyncOutcome]:
     """The outcome of each source of a job, by the uri of the resolved path."""
     outcomes = {}
     for source in filter(None, run.job.sources):
-        with suppress(OSError, RuntimeError):  # such as a circle of links
-            uri = _resolved(source)
-            outcomes[uri] = _sync_outcome(run, {source, uri})
+        uri = resolved(path_of(source)).as_uri()
+        outcomes[uri] = _sync_outcome(run, {source, uri})
     return outcomes
 
 

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from ragconfig.files.uris import path_of
 from ragmemory.errors import NoSources, SourceNotFound
-from ragmemory.files.walking import MISSING, is_missing, is_walked, reason_of
+from ragmemory.files.walking import MISSING, is_missing, is_walked, reason_of, resolved
 from ragmemory.types import AddedSource, Ingestion, Origin, RemovedSource, Source
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class Sources:
         Raises SourceNotFound, BadArgument, PathNotAllowed.
         """
         uri = self._ingestions.allowed(source)
-        path = await to_thread.run_sync(lambda: path_of(uri).resolve())
+        path = await to_thread.run_sync(resolved, path_of(uri))
         uri = path.as_uri()
         sources = [one.uri for one in await self._store.sources()]
         if uri not in sources:

@@ -233,6 +233,14 @@ def has_files(folder: Path) -> bool:
     return False
 
 
+def resolved(path: Path) -> Path:
+    """The absolute path without links; with them if it cannot be resolved, as in a circle of links."""
+    try:
+        return path.resolve()
+    except (OSError, RuntimeError):
+        return path.absolute()
+
+
 def is_missing(uri: str) -> bool:
     """Whether a file certainly does not exist; one that cannot be examined may exist."""
     try:

@@ -18,20 +18,17 @@ if TYPE_CHECKING:
 
 # Ended jobs that are kept.
 KEPT = 100
+_INSERT = "INSERT INTO ingestions(job_id, request, status, run_id, beat, job) VALUES(?, ?, ?, ?, ?, ?)"
 
 
 async def begin(connection: aiosqlite.Connection, job: Ingestion, now: float) -> Ingestion:
     """Store a new job, unless one for the same request runs already; return the one that runs."""
-    request = _request(job)
     rows = await connection.execute_fetchall(
-        "SELECT job FROM ingestions WHERE request = ? AND status = 'running'", [request]
+        "SELECT job FROM ingestions WHERE request = ? AND status = 'running'", [_request(job)]
     )
     for (running,) in rows:
         return msgspec.json.decode(running, type=Ingestion)
-    await connection.execute(
-        "INSERT INTO ingestions(job_id, request, status, run_id, beat, job) VALUES(?, ?, ?, ?, ?, ?)",
-        [job.job_id, request, job.status, job.run_id, now, _encoded(job)],
-    )
+    await connection.execute(_INSERT, _row(job, now))
     await connection.execute(
         "DELETE FROM ingestions WHERE status <> 'running'"
         " AND number <= (SELECT number FROM ingestions ORDER BY number DESC LIMIT 1 OFFSET ?)",
@@ -41,11 +38,14 @@ async def begin(connection: aiosqlite.Connection, job: Ingestion, now: float) ->
 
 
 async def save(connection: aiosqlite.Connection, job: Ingestion, now: float) -> bool:
-    """Store the progress of a job, which is a beat. False if it was cancelled or taken over."""
+    """Store the progress of a job, which is a beat. False if it was cancelled or taken over.
+
+    A job that is not stored yet, because the disk was full when it began, is added.
+    """
     cursor = await connection.execute(
-        "UPDATE ingestions SET status = ?, beat = ?, job = ?"
-        " WHERE job_id = ? AND run_id = ? AND status = 'running'",
-        [job.status, now, _encoded(job), job.job_id, job.run_id],
+        f"{_INSERT} ON CONFLICT(job_id) DO UPDATE SET status = excluded.status, beat = excluded.beat,"
+        " job = excluded.job WHERE run_id = excluded.run_id AND status = 'running'",
+        _row(job, now),
     )
     return cursor.rowcount > 0
 
@@ -133,6 +133,15 @@ async def uris_under(connection: aiosqlite.Connection, place: str) -> list[str]:
         f"SELECT uri FROM documents WHERE {UNDER} ORDER BY uri", range_under(place)
     )
     return [row[0] for row in rows]
+
+
+def is_same(job: Ingestion, other: Ingestion) -> bool:
+    """Whether two jobs are for the same request."""
+    return _request(job) == _request(other)
+
+
+def _row(job: Ingestion, now: float) -> list[str | float]:
+    return [job.job_id, _request(job), job.status, job.run_id, now, _encoded(job)]
 
 
 def _request(job: Ingestion) -> str:

@@ -66,6 +66,8 @@ class Call:
         """Set for tasks and legacy calls; the client repeats other calls with the answers."""
         self.go_to_background: Callable[[], Awaitable[None]] | None = None
         """Set if the call may become a task."""
+        self.is_cancelled = False
+        """Whether the client has cancelled the task; a task also ends, to be continued, with its server."""
         self.era = terms.era
         """Modern (stateless) or legacy (after a handshake)."""
         self.revision = terms.revision

@@ -84,6 +84,11 @@ class Task:
             else:
                 self._answer_call(outcome or self.answer)
 
+    def cancel(self) -> None:
+        """End the work, as the client asks."""
+        self._call.is_cancelled = True
+        self.scope.cancel()
+
     async def _go_to_background(self) -> None:
         if self._registered or not self._register(self):
             return
@@ -243,7 +248,7 @@ class Tasks:
         return EmptyResult()
 
     async def _cancel(self, call: Call, params: TaskParams) -> Result:
-        self._find(call, params).scope.cancel()
+        self._find(call, params).cancel()
         return EmptyResult()
 
     def _find(self, call: Call, params: TaskParams) -> Task:

@@ -486,3 +486,80 @@ async def test_outcomes_of_old_jobs_are_forgotten(tmp_path: Path, monkeypatch: p
             await ended(jobs, started[-1])
         counts = [len((await jobs.status(job.job_id))[1]) for job in started]
     assert counts == [0, 2, 2]
+
+
+async def test_a_job_begun_on_a_full_disk_is_saved_when_there_is_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "BEAT_SECONDS", 0.02)
+    folder, documents = notes(tmp_path / "docs", 3), Scripted()
+    begin, save, saved = Store.begin_ingestion, Store.save_ingestion, anyio.Event()
+
+    async def full(store: Store, _: Ingestion) -> Ingestion:
+        raise MemoryFull(str(store.path))
+
+    async def noted(store: Store, job: Ingestion) -> bool:
+        is_saved = await save(store, job)
+        saved.set()
+        return is_saved
+
+    async with jobs_of(tmp_path, documents) as jobs:
+        monkeypatch.setattr(Store, "begin_ingestion", full)
+        monkeypatch.setattr(Store, "save_ingestion", noted)
+        job = await jobs.start([str(folder)], prune=False, origin=ORIGIN)
+        again = await jobs.start([str(folder)], prune=False, origin=ORIGIN)
+        monkeypatch.setattr(Store, "begin_ingestion", begin)
+        with anyio.fail_after(60):
+            await saved.wait()
+        assert [one.status for one in await jobs.newest(9)] == ["running"]
+        documents.go.set()
+        assert (await ended(jobs, job)).status == "completed"
+        assert again.job_id == job.job_id
+
+
+async def test_a_job_that_could_not_be_saved_ends_when_its_writes_are_undone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def full(store: Store, _: Ingestion) -> Ingestion:
+        raise MemoryFull(str(store.path))
+
+    monkeypatch.setattr(Store, "begin_ingestion", full)
+    async with jobs_of(tmp_path, Scripted()) as jobs:
+        job = await jobs.start([str(notes(tmp_path / "docs", 3))], prune=False, origin=ORIGIN)
+        with anyio.fail_after(60):
+            await jobs.cancel_group(job.group)
+            assert (await jobs.status(job.job_id))[0].status == "cancelled"
+
+
+@pytest.mark.parametrize("source", ["file://[", "file:///notes%00.txt", "notes\0.txt"])
+async def test_words_that_name_no_file_are_refused(tmp_path: Path, source: str) -> None:
+    async with memory_in(tmp_path) as memory:
+        sources = await memory.sources()
+        jobs = await memory.ingestions()
+        with pytest.raises(BadArgument):
+            await jobs.start([source], prune=False, origin=ORIGIN)
+        with pytest.raises(BadArgument):
+            await sources.sync([str(tmp_path)], ORIGIN, within=[source])
+        with pytest.raises(BadArgument):
+            await sources.add([source])
+        with pytest.raises(BadArgument):
+            await sources.remove(source, ORIGIN, forget=False)
+
+
+async def test_a_part_of_a_folder_must_name_something(tmp_path: Path) -> None:
+    folder = notes(tmp_path / "docs", 2)
+    async with memory_in(tmp_path) as memory:
+        sources = await memory.sources()
+        for within in ("~no-such-user/a.txt", ""):
+            with pytest.raises(BadArgument):
+                await sources.sync([str(folder)], ORIGIN, within=[within])
+
+
+async def test_a_circle_of_links_in_a_part_of_a_folder_is_reported(tmp_path: Path) -> None:
+    folder = notes(tmp_path / "docs", 2)
+    (folder / "a").symlink_to(folder / "b")
+    (folder / "b").symlink_to(folder / "a")
+    async with memory_in(tmp_path) as memory:
+        sources, jobs = await memory.sources(), await memory.ingestions()
+        job = await sources.sync([str(folder)], ORIGIN, within=[str(folder / "a"), str(folder / "0.txt")])
+        assert await statuses(jobs, job) == {"a": "skipped", "0.txt": "added"}

@@ -433,16 +433,54 @@ async def test_an_ingestion_is_a_task_for_clients_that_know_tasks(
     tmp_path: Path, embedder: SwitchableEmbedder
 ) -> None:
     (tmp_path / "a.md").write_text("# Tea", encoding="utf-8")
+    arguments: dict[str, dict[str, Any]] = {
+        "start_ingestion": {"path": str(tmp_path)},
+        "sync_sources": {"paths": [str(tmp_path)]},
+    }
     with anyio.fail_after(60):
         async with (
-            service_for(tmp_path, embedder, roots=["*"]) as service,
+            service_for(tmp_path / "memory", embedder, roots=["*"]) as service,
             anyio.create_task_group() as tasks,
         ):
             server = Server("ragmemory", "1", make_tools(on_demand(service), ["ingestion"]))
             server.allow_tasks(tasks)
             async with open_memory(server, handlers=Handlers(tasks=True)) as client:
-                path = str(tmp_path / "a.md")
-                done = await client.call_tool("start_ingestion", {"path": path}, timeout=20)
-                job = done.structured(dict)
-                assert (job["status"], job["added"]) == ("completed", 1)
+                for tool, counted in (("start_ingestion", "added"), ("sync_sources", "unchanged")):
+                    done = await client.call_tool(tool, arguments[tool], timeout=20)
+                    job = done.structured(dict)
+                    assert (job["status"], job[counted]) == ("completed", 1)
             tasks.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize("ends_by", ["tasks/cancel", "the end of the server"])
+async def test_only_a_client_that_cancels_the_task_cancels_the_job(
+    tmp_path: Path, embedder: SwitchableEmbedder, monkeypatch: pytest.MonkeyPatch, ends_by: str
+) -> None:
+    (tmp_path / "a.md").write_text("# Tea", encoding="utf-8")
+    is_embedding = anyio.Event()
+
+    async def wait(*_: Any) -> Any:
+        is_embedding.set()
+        await anyio.sleep_forever()
+
+    monkeypatch.setattr(embedder, "embed_documents", wait)
+    capabilities: dict[str, Any] = {"extensions": {"io.modelcontextprotocol/tasks": {}}}
+    meta = {"_meta": {"io.modelcontextprotocol/clientCapabilities": capabilities}}
+    params = {"name": "start_ingestion", "arguments": {"path": str(tmp_path)}} | meta
+    with anyio.fail_after(60):
+        async with service_for(tmp_path / "memory", embedder, roots=["*"]) as service:
+            async with anyio.create_task_group() as tasks:
+                server = Server("ragmemory", "1", make_tools(on_demand(service), ["ingestion"]))
+                server.allow_tasks(tasks)
+                async with raw_client(server) as raw:
+                    task = (await raw.request("tools/call", params, modern=True))["result"]
+                    await is_embedding.wait()
+                    jobs = await service.ingestions()
+                    [job] = await jobs.newest(9)
+                    if ends_by == "tasks/cancel":
+                        await raw.request("tasks/cancel", {"taskId": task["taskId"]} | meta, modern=True)
+                        job, _ = await jobs.status(job.job_id, wait_seconds=20)
+                        assert job.status == "cancelled"
+                tasks.cancel_scope.cancel()
+            if ends_by != "tasks/cancel":
+                assert (await jobs.status(job.job_id))[0].status == "running"

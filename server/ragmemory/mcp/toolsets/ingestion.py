@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
+import anyio
 from msgspec import Meta, Struct
 
 from ragmcp.errors import InvalidArguments
@@ -14,6 +15,9 @@ from ragmemory.limits import LAST_OFFSET, LONGEST_URI, MOST_PATHS
 from ragmemory.mcp.errors import Memory, origin_of, wire_errors
 from ragmemory.mcp.toolsets.memory import Group
 from ragmemory.types import AddedSource, FileOutcome, Ingestion, RemovedSource
+
+if TYPE_CHECKING:
+    from ragmemory.files.ingestions import Ingestions
 
 Path = Annotated[str, Meta(description="A file or folder on this machine.", max_length=LONGEST_URI)]
 Uri = Annotated[str, Meta(description="The same as a file:// URI.", max_length=LONGEST_URI)]
@@ -39,6 +43,8 @@ Limit = Annotated[int, Meta(description="How many at most.", ge=1, le=1000)]
 
 # The longest time, in seconds, between two progress notifications of a task.
 STEP_SECONDS = 0.5
+# How long a cancelled task waits for the end of its job.
+CANCEL_SECONDS = 5.0
 
 
 class IngestionStatus(Struct, frozen=True):
@@ -56,6 +62,23 @@ class AddedSources(Struct, frozen=True):
 
 class SourceList(Struct, frozen=True):
     sources: list[types.Source]
+
+
+async def _as_task(call: Call, ingestions: Ingestions, job: Ingestion) -> Ingestion:
+    """The job now; for a client with tasks, when it has ended. Cancelling the task cancels the job."""
+    if call.go_to_background is None:
+        return job
+    try:
+        await call.background()
+        while job.status == "running":
+            job, _ = await ingestions.status(job.job_id, wait_seconds=STEP_SECONDS)
+            await call.progress(job.done, job.files, f"{job.done:,} of {job.files:,} files")
+    except anyio.get_cancelled_exc_class():
+        if call.is_cancelled:  # If the server is ending, the next one resumes the job.
+            with anyio.move_on_after(CANCEL_SECONDS, shield=True):
+                await ingestions.cancel(job.job_id)
+        raise
+    return job
 
 
 def ingestion_tools(memory: Memory) -> list[Tool]:
@@ -81,13 +104,7 @@ def ingestion_tools(memory: Memory) -> list[Tool]:
         with wire_errors():
             ingestions = await (await memory()).ingestions()
             job = await ingestions.start(named, prune=prune, origin=origin_of(call, group))
-            if call.go_to_background is None:
-                return job
-            await call.background()
-            while job.status == "running":
-                job, _ = await ingestions.status(job.job_id, wait_seconds=STEP_SECONDS)
-                await call.progress(job.done, job.files, f"{job.done:,} of {job.files:,} files")
-        return job
+            return await _as_task(call, ingestions, job)
 
     @tool(read_only=True)
     async def get_ingestion_status(
@@ -131,7 +148,7 @@ def ingestion_tools(memory: Memory) -> list[Tool]:
             sources = await (await memory()).sources()
             return await sources.remove(source, origin_of(call, group), forget=forget)
 
-    @tool(destructive=True, idempotent=True)
+    @tool(destructive=True, idempotent=True, background=True)
     async def sync_sources(
         call: Call, paths: Paths = None, within: Within = None, group: Group = ""
     ) -> Ingestion:
@@ -141,8 +158,10 @@ def ingestion_tools(memory: Memory) -> list[Tool]:
         is missing or empty. Returns at once with a job_id for get_ingestion_status.
         """
         with wire_errors():
-            sources = await (await memory()).sources()
-            return await sources.sync(paths or [], origin_of(call, group), within or [])
+            service = await memory()
+            sources = await service.sources()
+            job = await sources.sync(paths or [], origin_of(call, group), within or [])
+            return await _as_task(call, await service.ingestions(), job)
 
     return [
         *(start_ingestion, get_ingestion_status, cancel_ingestion, list_ingestions),
