@@ -25,9 +25,9 @@ QUESTIONS = [f"what does part {number} of report d{number * 5} tell" for number 
 WRITES: list[tuple[str, dict[str, Any]]] = [
     ("Inject", {"text": "Something new.", "metadata": {"uri": "new"}}),
     ("Inject", {"text": "Another text.", "metadata": {"uri": "d1"}}),
-    ("ForgetDocument", {"document": "d2"}),
+    ("delete_document", {"document": "d2"}),
     ("undo_writes", {}),
-    ("ReembedAll", {}),
+    ("reembed_memory", {}),
 ]
 
 Damage = Callable[[bytes, Random], bytes]
@@ -177,9 +177,9 @@ def database_pages(folder: Path, count: int, chance: Random) -> Outcome:
 def looked_at(memory: RawMemory) -> dict[str, Any]:
     """What each way to look at a memory brings: an answer or a Refused."""
     looks: dict[str, tuple[str, dict[str, Any]]] = {
-        "ListDocuments": ("ListDocuments", {"limit": 1_000}),
-        "ListJournal": ("ListJournal", {"limit": 1_000}),
-        **{f"ShowDocument {n}": ("ShowDocument", {"document": f"d{n}"}) for n in range(DOCUMENTS)},
+        "list_documents": ("list_documents", {"limit": 1_000}),
+        "list_journal": ("list_journal", {"limit": 1_000}),
+        **{f"get_document {n}": ("get_document", {"document": f"d{n}"}) for n in range(DOCUMENTS)},
         **{f"Query {question}": ("Query", {"query": question, "top_k": 5}) for question in QUESTIONS},
         'Query "phrase"': ("Query", {"query": '"part 3 of report d30 tells"', "top_k": 5}),
         "Query with filter": ("Query", {"query": QUESTIONS[0], "filter": {"uri": "d1*"}}),

@@ -37,7 +37,7 @@ async def test_eight_processes_write_at_once_and_none_loses_anything(tmp_path: P
                 for number, client in enumerate(clients):
                     tasks.start_soon(write, client, number)
             for client in clients:
-                assert (await called(client, "MemoryStats"))["documents"] == PROCESSES * DOCUMENTS
+                assert (await called(client, "get_memory_stats"))["documents"] == PROCESSES * DOCUMENTS
             found = await called(clients[0], "Query", query='"finding of report 7-24"')
             assert found["hits"][0]["uri"] == "7-24"
     assert "locked" not in (tmp_path / "log").read_text(encoding="utf-8")
@@ -56,7 +56,7 @@ async def test_two_processes_fight_over_one_document_and_one_of_them_wins_whole(
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(write, one, "left")
                 tasks.start_soon(write, two, "right")
-            text = (await called(one, "ShowDocument", document="shared"))["text"]
+            text = (await called(one, "get_document", document="shared"))["text"]
             assert text in {f"{name} 19. " * 300 for name in ("left", "right")}
             hits = (await called(two, "Query", query="left right", top_k=100))["hits"]
             assert all(hit["text"] in text for hit in hits)
@@ -69,7 +69,7 @@ async def test_a_second_process_finds_what_the_first_has_just_written(tmp_path: 
             assert uris(await called(two, "Query", query="report")) == []
             await called(one, "Inject", text=text_of("a"), metadata={"uri": "a"})
             assert set(uris(await called(two, "Query", query="report a"))) == {"a"}
-            await called(two, "ForgetDocument", document="a")
+            await called(two, "delete_document", document="a")
             assert uris(await called(one, "Query", query="report a")) == []
 
 
@@ -92,16 +92,16 @@ async def test_what_was_acknowledged_survives_a_kill_and_a_repeat_brings_no_dupl
 
     with anyio.fail_after(60):
         async with memory_process(tmp_path) as client:
-            there = await called(client, "ListDocuments", limit=100)
+            there = await called(client, "list_documents", limit=100)
             assert acknowledged <= {document["uri"] for document in there["documents"]}
             statuses = {}
             for name in names:
                 done = await called(client, "Inject", text=text_of(name), metadata={"uri": name})
                 statuses[name] = done["status"]
             assert {statuses[name] for name in acknowledged} == {"unchanged"}
-            stats = await called(client, "MemoryStats")
+            stats = await called(client, "get_memory_stats")
             assert stats["documents"] == len(names)
-            entries = (await called(client, "ListJournal", limit=100))["entries"]
+            entries = (await called(client, "list_journal", limit=100))["entries"]
             assert [entry["action"] for entry in entries] == ["added"] * len(names)
             for name in ("n0", "n59"):
                 hits = (await called(client, "Query", query=f'"finding of report {name} "'))["hits"]
@@ -117,7 +117,7 @@ def test_a_server_that_waits_for_the_lock_of_another_ends_when_it_is_told_to(tmp
         with closing(sqlite3.connect(tmp_path / "memory.db", isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
             memory.inject("second")
-            memory.send("count", "MemoryStats", {})
+            memory.send("count", "get_memory_stats", {})
             assert next(memory.answers())["id"] == "count"
             memory.process.send_signal(signal.SIGTERM)
             assert memory.process.wait(20) == 0  # busy_seconds are 30
@@ -135,7 +135,7 @@ async def test_a_memory_killed_while_it_is_reembedded_has_all_old_or_all_new_emb
         connection.execute("UPDATE meta SET value = 'old:one' WHERE key = 'embedder'")
         connection.execute("UPDATE embeddings SET vector = zeroblob(512)")
     with raw_memory(tmp_path) as memory:
-        memory.send("all", "ReembedAll", {})
+        memory.send("all", "reembed_memory", {})
         assert next(memory.answers())["method"] == "notifications/progress"
         memory.kill()
     check_integrity(tmp_path)
@@ -144,7 +144,7 @@ async def test_a_memory_killed_while_it_is_reembedded_has_all_old_or_all_new_emb
     assert zeros == ([(1,)] if embedder_of(tmp_path) == "old:one" else [(0,)])
 
     async with memory_process(tmp_path) as client:
-        assert (await called(client, "ReembedAll"))["embedder"] == before
+        assert (await called(client, "reembed_memory"))["embedder"] == before
         assert uris(await called(client, "Query", query='"finding of report n7"'))[0] == "n7"
 
 
@@ -162,15 +162,15 @@ async def test_a_load_whose_server_is_killed_is_finished_by_the_next_one(tmp_pat
     with anyio.fail_after(120):
         with raw_memory(tmp_path) as raw:
             job = raw.call("start_ingestion", path=str(docs))
-            while raw.call("MemoryStats")["documents"] == 0:
+            while raw.call("get_memory_stats")["documents"] == 0:
                 continue
             raw.process.kill()
-        async with memory_process(tmp_path, "--root=*", toolsets="memory,documents,ingestion") as client:
+        async with memory_process(tmp_path, "--root=*", toolsets="history,ingestion,maintenance") as client:
             status: dict[str, Any] = {"job": {"status": "running"}}
             while status["job"]["status"] == "running":
                 status = await called(client, "get_ingestion_status", job_id=job["job_id"], wait_seconds=60)
             assert (status["job"]["status"], status["job"]["files"]) == ("completed", 400)
-            assert (await called(client, "MemoryStats"))["documents"] == 400
-            journal = (await called(client, "ListJournal", limit=1000))["entries"]
+            assert (await called(client, "get_memory_stats"))["documents"] == 400
+            journal = (await called(client, "list_journal", limit=1000))["entries"]
     assert sorted(entry["uri"] for entry in journal) == sorted(path.as_uri() for path in docs.iterdir())
     check_integrity(tmp_path)

@@ -121,7 +121,7 @@ def bad_writes(folder: Path, count: int, _: Random) -> Outcome:
     What was accepted of those can be looked at, forgotten and undone.
     """
     outcome = Outcome("bad writes among good ones")
-    with http_memory(folder, "--toolsets", "memory,documents") as memory:
+    with http_memory(folder, "--toolsets", "memory,documents,history,maintenance") as memory:
 
         def good(client: int) -> None:
             with host(memory.url) as speaker:
@@ -146,7 +146,7 @@ def bad_writes(folder: Path, count: int, _: Random) -> Outcome:
         for writer in writers:
             writer.result()
         with host(memory.url) as speaker:
-            accepted = speaker.call("ListDocuments", limit=10_000)["structuredContent"]["documents"]
+            accepted = speaker.call("list_documents", limit=10_000)["structuredContent"]["documents"]
             for document in accepted:
                 if not document["uri"].startswith("good"):
                     _check_can_be_forgotten(speaker, document, outcome)
@@ -156,7 +156,7 @@ def bad_writes(folder: Path, count: int, _: Random) -> Outcome:
 
 
 def _check_can_be_forgotten(speaker: Host, document: dict[str, Any], outcome: Outcome) -> None:
-    for tool in ("ShowDocument", "ForgetDocument"):
+    for tool in ("get_document", "delete_document"):
         if said := _said(speaker, tool, document=document["document_id"]):
             outcome.lost.append(f"{tool} of {document['uri']!r}, which was accepted: {said}")
 

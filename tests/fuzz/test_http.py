@@ -82,7 +82,7 @@ heads = st.fixed_dictionaries({}, optional={name: odd | values for name, odd in 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpMemory]:
     folder: Path = tmp_path_factory.mktemp("memory")
-    with http_memory(folder, "--toolsets", "memory,documents", **SETTINGS) as server:
+    with http_memory(folder, "--toolsets", "memory,documents,history,maintenance", **SETTINGS) as server:
         yield server
         check(server)
     assert server.process.returncode == 0

@@ -39,7 +39,7 @@ metadata = st.dictionaries(
     | st.sampled_from(["2026-01-31", "0001-01-01", "9999-12-31T23:59+00:01"]),
     max_size=4,
 )
-# What a client may send for the arguments of each tool. ReembedAll is left out: it has none.
+# What a client may send for the arguments of each tool. reembed_memory is left out: it has none.
 arguments: dict[str, st.SearchStrategy[dict[str, Any]]] = {
     "Inject": st.fixed_dictionaries(
         {"text": texts | json_values}, optional={"metadata": metadata | json_values}
@@ -48,23 +48,23 @@ arguments: dict[str, st.SearchStrategy[dict[str, Any]]] = {
         {"query": queries | json_values},
         optional={"top_k": numbers | json_values, "filter": filters | json_values, "min_score": json_values},
     ),
-    "ListDocuments": st.fixed_dictionaries(
+    "list_documents": st.fixed_dictionaries(
         {}, optional={"limit": numbers, "offset": numbers, "uri_glob": queries | json_values}
     ),
-    "ShowDocument": st.fixed_dictionaries({"document": words | json_values}),
-    "ForgetDocument": st.fixed_dictionaries({"document": words | json_values}),
-    "ListJournal": st.fixed_dictionaries({}, optional={"limit": numbers | json_values}),
+    "get_document": st.fixed_dictionaries({"document": words | json_values}),
+    "delete_document": st.fixed_dictionaries({"document": words | json_values}),
+    "list_journal": st.fixed_dictionaries({}, optional={"limit": numbers | json_values}),
     "undo_writes": st.just({}),
 }
 # At the edge of what the schemas state, or beyond what SQLite holds.
 EDGES: list[tuple[str, dict[str, Any]]] = [
-    ("ListDocuments", {"offset": 2**63}),
-    ("ListDocuments", {"offset": 2**63 - 1}),
-    ("ListDocuments", {"limit": 10_000, "offset": 2**64}),
-    ("ListDocuments", {"uri_glob": "*a" * 30_000}),
-    ("ListDocuments", {"uri_glob": "[" * 60_000}),
-    ("ListDocuments", {"uri_glob": "\x00"}),
-    ("ListJournal", {"limit": 2**63}),
+    ("list_documents", {"offset": 2**63}),
+    ("list_documents", {"offset": 2**63 - 1}),
+    ("list_documents", {"limit": 10_000, "offset": 2**64}),
+    ("list_documents", {"uri_glob": "*a" * 30_000}),
+    ("list_documents", {"uri_glob": "[" * 60_000}),
+    ("list_documents", {"uri_glob": "\x00"}),
+    ("list_journal", {"limit": 2**63}),
     ("Query", {"query": "fox", "top_k": 2**63}),
     ("Query", {"query": "fox", "filter": {"uri": "*a" * 30_000}}),
     ("Query", {"query": "fox", "filter": {"tags": ["t"] * 900}}),
@@ -74,7 +74,7 @@ EDGES: list[tuple[str, dict[str, Any]]] = [
     ("Query", {"query": "fox", "filter": {"created_after": "9999-12-31T23:59:59-23:59"}}),
     ("Query", {"query": '"' + "a " * 4_000 + '"'}),
     ("Query", {"query": " ".join(f"w{n}*" for n in range(2_000))}),
-    ("ShowDocument", {"document": "x" * 2_000_000}),
+    ("get_document", {"document": "x" * 2_000_000}),
     ("Inject", {"text": "t", "metadata": {"uri": "a\x00b"}}),
     ("Inject", {"text": "t", "metadata": {"uri": "u" * 1_000_000}}),
     ("Inject", {"text": "t", "metadata": {"tags": ["t"] * 100_000}}),
@@ -153,7 +153,7 @@ def ask(portal: BlockingPortal, memory: MemoryService) -> Iterator[Callable[[str
     async def opened() -> MemoryService:
         return memory
 
-    server = Server("ragmemory", "test", tools=make_tools(opened, ["memory", "documents"]))
+    server = Server("ragmemory", "test", tools=make_tools(opened, ["memory", "documents", "history"]))
     with portal.wrap_async_context_manager(raw_client(server, "2026-07-28")) as client:
 
         async def asked(tool: str, arguments: dict[str, Any]) -> Any:

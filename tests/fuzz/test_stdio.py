@@ -33,7 +33,7 @@ class Server:
         self._asked = 0
         with self.log.open("ab") as stderr:
             self.process = Held(
-                memory_command(folder, "--toolsets", "memory,documents"),
+                memory_command(folder, "--toolsets", "memory,documents,history,maintenance"),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=stderr,

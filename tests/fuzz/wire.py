@@ -35,12 +35,12 @@ CALLS: dict[str, dict[str, Any]] = {
         },
     },
     "Query": {"query": "foxes", "top_k": 3, "min_score": 0.1, "filter": {"tags": "a", "uri": "f*", "n": 1}},
-    "ListDocuments": {"limit": 2, "offset": 0, "uri_glob": "*"},
-    "ShowDocument": {"document": "fox", "offset": 0, "limit": 10},
-    "ForgetDocument": {"document": "fox"},
-    "ListJournal": {"limit": 5},
+    "list_documents": {"limit": 2, "offset": 0, "uri_glob": "*"},
+    "get_document": {"document": "fox", "offset": 0, "limit": 10},
+    "delete_document": {"document": "fox"},
+    "list_journal": {"limit": 5},
     "undo_writes": {},
-    "MemoryStats": {},
+    "get_memory_stats": {},
 }
 PARAMS: dict[str, dict[str, Any]] = {
     "initialize": {

@@ -9,8 +9,8 @@ from ragmcp.errors import WireError
 from tests.support.processes import attempt, called, memory_process, uris
 
 READING = [
-    *("Query", "ListDocuments", "ShowDocument", "ListJournal", "MemoryStats", "VerifyMemory"),
-    *("list_versions", "get_version", "diff_versions", "export_documents"),
+    *("Query", "list_documents", "get_document", "list_journal", "list_versions", "get_version"),
+    *("diff_versions", "get_memory_stats", "verify_memory", "export_documents"),
 ]
 
 
@@ -28,7 +28,7 @@ async def test_a_read_only_memory_offers_no_tool_that_writes(
         async with memory_process(tmp_path, *arguments, variables=variables) as client:
             assert [tool.name for tool in await client.list_tools()] == READING
             assert uris(await called(client, "Query", query="foxes")) == ["fox"]
-            for tool in ("Inject", "ForgetDocument", "undo_writes", "ReembedAll"):
+            for tool in ("Inject", "delete_document", "undo_writes", "reembed_memory"):
                 with pytest.raises(WireError) as caught:
                     await attempt(client, tool, text="x")
                 assert caught.value.error_code == "TOOL_NOT_FOUND"

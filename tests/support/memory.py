@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from ragchat.memory.client import MemoryClient
+from ragchat.memory.process import TOOLSETS
 from ragconfig.settings import load_settings
 from ragmcp.server.server import Server
 from ragmemory.app import make_service
@@ -17,8 +18,6 @@ from ragmemory.mcp.toolsets import make_tools
 from ragmemory.service import MemoryService
 from tests.support.in_memory import open_memory as open_pair
 from tests.support.memories import SwitchableEmbedder
-
-TOOLSETS = ["memory", "documents", "search", "ingestion"]
 
 
 @asynccontextmanager
@@ -36,7 +35,7 @@ async def memory_in(folder: Path, embedder: SwitchableEmbedder | None = None) ->
         server = Server(
             "ragmemory",
             "test",
-            tools=make_tools(opened, TOOLSETS),
+            tools=make_tools(opened, TOOLSETS.split(",")),
             resources=documents,
             prompts=prompts,
             complete=completer(documents, prompts),

@@ -72,7 +72,7 @@ def memory_environment(folder: Path, **variables: str) -> dict[str, str]:
 async def memory_process(
     folder: Path,
     *arguments: str,
-    toolsets: str = "memory,documents",
+    toolsets: str = "memory,documents,history,maintenance",
     variables: dict[str, str] | None = None,
     log: Path | None = None,
 ) -> AsyncIterator[Client]:

@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from ragchat.memory.process import TOOLSETS
 from ragmcp.protocol.eras import LATEST_MODERN
 from ragmcp.protocol.schema.base import Implementation, RequestMeta
 from tests.support.processes import LONGEST_SECONDS, Held, memory_command, memory_environment
@@ -107,7 +108,7 @@ def raw_memory(folder: Path, **variables: str) -> Iterator[RawMemory]:
     """A memory in `folder`/memory.db, killed at the end if it still runs; its log is `folder`/memory.log."""
     with (folder / LOG).open("ab") as log:
         process = Held(
-            memory_command(folder, "--toolsets", "memory,documents,ingestion", "--root=*"),
+            memory_command(folder, "--toolsets", TOOLSETS, "--root=*"),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=log,

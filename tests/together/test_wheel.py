@@ -55,7 +55,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def server(programs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpMemory]:
     folder = tmp_path_factory.mktemp("memory")
     command = [str(programs / "ragmemory"), "--memory", str(folder / "memory.db"), "http"]
-    with http_memory(folder, "--toolsets", "memory,documents", command=command) as server:
+    with http_memory(folder, "--toolsets", "memory,documents,history,maintenance", command=command) as server:
         yield server
 
 
@@ -109,7 +109,7 @@ def test_every_form_of_error_says_what_it_is(server: HttpMemory, revision: str) 
             error = speaker.request(method, params)["error"]
             assert (error["code"], error["data"]["errorCode"]) == (code, word)
             assert error["data"]["requestId"] == speaker.last_id
-        failed = speaker.call("ShowDocument", document="nothing")
+        failed = speaker.call("get_document", document="nothing")
         assert failed["isError"]
         assert failed["content"][0]["text"].startswith("There is no document nothing in memory.")
 

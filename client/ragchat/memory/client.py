@@ -98,7 +98,7 @@ class MemoryClient:
 
     async def similarities(self, query: str, texts: Sequence[str]) -> list[float]:
         """How similar each text is to a query by meaning, in [-1, 1]."""
-        compared = await self._typed("Compare", {"query": query, "texts": texts}, Similarities)
+        compared = await self._typed("compare_texts", {"query": query, "texts": texts}, Similarities)
         return compared.similarities
 
     async def inject(self, text: str, metadata: dict[str, Any] | None = None, group: str = "") -> Injected:
@@ -156,15 +156,15 @@ class MemoryClient:
             arguments["uri_glob"] = uri_glob
         if tags is not None:
             arguments["tags"] = tags
-        return await self._typed("ListDocuments", arguments, Documents)
+        return await self._typed("list_documents", arguments, Documents)
 
     async def show(self, document: str) -> DocumentText:
         """A document by its id, its URI or its file's path."""
-        return await self._about("ShowDocument", document, DocumentText)
+        return await self._about("get_document", document, DocumentText)
 
     async def forget(self, document: str, group: str = "") -> Forgotten:
         """Remove a document, named as for `show`. Writes with the same `group` are undone as one."""
-        return await self._about("ForgetDocument", document, Forgotten, group=group)
+        return await self._about("delete_document", document, Forgotten, group=group)
 
     async def versions(self, document: str, limit: int = 100) -> Versions:
         """The newest versions of a document, named as for `show`; it may have been removed."""
@@ -181,7 +181,7 @@ class MemoryClient:
 
     async def journal(self, limit: int = 100) -> list[Entry]:
         """The last writes, the newest first."""
-        return (await self._typed("ListJournal", {"limit": limit}, Journal)).entries
+        return (await self._typed("list_journal", {"limit": limit}, Journal)).entries
 
     async def undo(
         self,
@@ -218,15 +218,15 @@ class MemoryClient:
         return (await self._typed("import_documents", arguments, Imported, timeout=None)).outcomes
 
     async def stats(self) -> Stats:
-        return await self._typed("MemoryStats", {}, Stats)
+        return await self._typed("get_memory_stats", {}, Stats)
 
     async def reembed(self, on_progress: OnProgress | None = None) -> Reembedded:
         """Embed all documents again, without timeout. Progress is counted in chunks."""
-        return await self._typed("ReembedAll", {}, Reembedded, timeout=None, on_progress=on_progress)
+        return await self._typed("reembed_memory", {}, Reembedded, timeout=None, on_progress=on_progress)
 
     async def verify(self, on_progress: OnProgress | None = None) -> Verified:
         """Check the whole file for damage, without timeout."""
-        return await self._typed("VerifyMemory", {}, Verified, timeout=None, on_progress=on_progress)
+        return await self._typed("verify_memory", {}, Verified, timeout=None, on_progress=on_progress)
 
     async def tools(self) -> list[ToolInfo]:
         with _mapped("tools/list"):

@@ -18,11 +18,19 @@ if TYPE_CHECKING:
 
 CLIENT_NAME = "ragchat"
 STDERR_FILE = "ragmemory.log"
-TOOLSETS = "memory,documents,search,ingestion"
+TOOLSETS = "memory,search,documents,history,ingestion,maintenance"
 # Calls that are sent again when the server dies: reading changes nothing, and Inject is an upsert.
 REPEATABLE = frozenset(
     {
-        *("Query", "Inject", "ListDocuments", "ShowDocument", "ListJournal", "MemoryStats", "VerifyMemory"),
+        *(
+            "Query",
+            "Inject",
+            "list_documents",
+            "get_document",
+            "list_journal",
+            "get_memory_stats",
+            "verify_memory",
+        ),
         *("list_versions", "diff_versions", "export_documents", "import_documents"),
         *("start_ingestion", "get_ingestion_status", "cancel_ingestion"),
         *("add_sources", "list_sources", "sync_sources"),

@@ -111,8 +111,8 @@ async def test_a_tool_that_a_model_calls_answers_with_text_and_passages(tmp_path
         found = await memory.call("Query", {"query": "tea"})
         assert (found.ok, [hit.text for hit in found.hits]) == (True, ["Tea is hot."])
         assert "> Tea is hot." in found.text
-        assert (await memory.call("MemoryStats", {})).hits == []
-        failed = await memory.call("ShowDocument", {"document": "none"})
+        assert (await memory.call("get_memory_stats", {})).hits == []
+        failed = await memory.call("get_document", {"document": "none"})
         assert (failed.ok, failed.hits) == (False, [])
         assert failed.text == (
             "There is no document none in memory.\n`ragchat memory ls` lists the documents."

@@ -155,13 +155,13 @@ def test_a_cancelled_modern_request_ends_at_the_server_and_others_go_on(tmp_path
 
 def test_a_server_is_started_where_none_answers_and_ends_with_the_bridge(tmp_path: Path) -> None:
     url = f"http://127.0.0.1:{free_port()}"
-    with bridge(tmp_path, url, "--spawn", "--toolsets", "memory,documents") as first:
+    with bridge(tmp_path, url, "--spawn", "--toolsets", "memory,documents,history,maintenance") as first:
         first.call("Inject", text="Foxes jump.")
         with bridge(tmp_path, url, "--spawn") as second:
             assert len(second.request("tools/list")["result"]["tools"]) > 2
             assert second.call("Query", query="foxes")["structuredContent"]["hits"]
         # It was not the second's, so it is still there.
-        assert first.call("MemoryStats")["structuredContent"]["documents"] == 1
+        assert first.call("get_memory_stats")["structuredContent"]["documents"] == 1
     with bridge(tmp_path, url, "--spawn") as third:
         assert len(third.request("tools/list")["result"]["tools"]) == 2
         assert third.call("Query", query="foxes")["structuredContent"]["hits"]

@@ -489,7 +489,7 @@ async def test_hosts_on_http_and_on_stdio_share_one_memory_without_losing_a_writ
                     tasks.start_soon(over_http, server.url, prefix)
                 for client, prefix in ((one, "pipe"), (other, "tube")):
                     tasks.start_soon(over_stdio, client, prefix)
-            assert (await called(one, "MemoryStats"))["documents"] == 40
+            assert (await called(one, "get_memory_stats"))["documents"] == 40
             assert uris(await called(other, "Query", query="web7", top_k=1)) == ["web7"]
             with host(server.url) as speaker:
                 found = speaker.call("Query", query="tube3", top_k=1)["structuredContent"]

@@ -1,7 +1,4 @@
-"""Export and import: a round trip gives an equal memory.
-
-Covers `ragmemory.mcp.toolsets.transfer`.
-"""
+"""Export and import: a round trip gives an equal memory."""
 
 from __future__ import annotations
 

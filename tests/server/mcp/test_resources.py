@@ -131,7 +131,7 @@ async def test_every_write_is_announced(client: Client) -> None:
         assert await hear(1) == [resource_updated(uri)]
         await injected(client, "note:other")
         assert await hear(1) == [list_changed("resources")]
-        await called(client, "ForgetDocument", document="note:fox")
+        await called(client, "delete_document", document="note:fox")
         assert await hear(2) == both
         await called(client, "undo_writes")
         assert await hear(2) == both

@@ -71,7 +71,7 @@ async def found(call: Call, number: int) -> Any:
 
 async def test_every_tool_only_reads_and_describes_itself(client: Client) -> None:
     tools = {tool.name: msgspec.to_builtins(tool) for tool in await client.list_tools()}
-    names = ["semantic_search", "get_source_by_id", "get_metadata_by_id", "get_neighbours", "Compare"]
+    names = ["semantic_search", "get_source_by_id", "get_metadata_by_id", "get_neighbours", "compare_texts"]
     assert list(tools)[2:] == names
     for name in names:
         hints = tools[name]["annotations"]

@@ -42,7 +42,7 @@ async def test_calls_at_once_are_all_answered(tmp_path: Path) -> None:
                 tasks.start_soon(client.list_tools)
             assert len(set(answers)) == 64
             assert uris(await called(client, "Query", query="word17", top_k=1)) == ["word17"]
-            assert len((await called(client, "ListJournal", limit=100))["entries"]) == 64
+            assert len((await called(client, "list_journal", limit=100))["entries"]) == 64
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ async def test_an_openai_embedder_that_is_down_fails_injects_and_stores_nothing(
             failed = await attempt(client, "Inject", text="Foxes jump.")
             assert failed.structured(dict)["errorCode"] == "EMBEDDER_UNAVAILABLE"
             assert "127.0.0.1:9" in failed.text
-            assert (await called(client, "MemoryStats"))["documents"] == 0
+            assert (await called(client, "get_memory_stats"))["documents"] == 0
         async with memory_process(tmp_path) as client:
             await called(client, "Inject", text="Foxes jump.", metadata={"uri": "fox"})
         async with memory_process(tmp_path, variables=variables) as client:

@@ -1,7 +1,7 @@
 """The tools, called by a client.
 
 Covers `errors`, `ragmemory.mcp.toolsets.documents`, `ragmemory.mcp.toolsets.history`,
-`ragmemory.mcp.toolsets.ingestion` and `ragmemory.mcp.toolsets.memory`.
+`ragmemory.mcp.toolsets.ingestion`, `ragmemory.mcp.toolsets.maintenance` and `ragmemory.mcp.toolsets.memory`.
 """
 
 from __future__ import annotations
@@ -63,24 +63,32 @@ async def test_the_tools_have_the_promised_names_and_hints(client: Client) -> No
     tools = {tool.name: msgspec.to_builtins(tool) for tool in await client.list_tools()}
     assert list(tools) == [
         *("Inject", "Query"),
-        *("semantic_search", "get_source_by_id", "get_metadata_by_id", "get_neighbours", "Compare"),
-        *("ListDocuments", "ShowDocument", "ForgetDocument", "ListJournal", "MemoryStats"),
-        *("VerifyMemory", "ReembedAll"),
-        *("list_versions", "get_version", "diff_versions", "restore_version", "undo_writes", "backup_memory"),
-        *("export_documents", "import_documents"),
+        *("semantic_search", "get_source_by_id", "get_metadata_by_id", "get_neighbours", "compare_texts"),
+        *("list_documents", "get_document", "delete_document"),
+        *("list_journal", "list_versions", "get_version", "diff_versions", "restore_version", "undo_writes"),
         *("start_ingestion", "get_ingestion_status", "cancel_ingestion", "list_ingestions"),
         *("add_sources", "list_sources", "remove_source", "sync_sources"),
+        *("get_memory_stats", "verify_memory", "reembed_memory"),
+        *("backup_memory", "export_documents", "import_documents"),
     ]
     hints = {name: tool["annotations"] for name, tool in tools.items()}
     assert {name for name, hint in hints.items() if hint["readOnlyHint"]} == {
-        *("Query", "Compare", "ListDocuments", "ShowDocument", "ListJournal", "MemoryStats", "VerifyMemory"),
+        *(
+            "Query",
+            "compare_texts",
+            "list_documents",
+            "get_document",
+            "list_journal",
+            "get_memory_stats",
+            "verify_memory",
+        ),
         *("semantic_search", "get_source_by_id", "get_metadata_by_id", "get_neighbours"),
         *("get_ingestion_status", "list_ingestions", "list_sources"),
         *("list_versions", "get_version", "diff_versions", "export_documents"),
     }
     assert {name for name, hint in hints.items() if hint["destructiveHint"]} == {
         *(
-            "ForgetDocument",
+            "delete_document",
             "undo_writes",
             "restore_version",
             "backup_memory",
@@ -143,7 +151,7 @@ async def test_hits_below_min_score_are_left_out(client: Client) -> None:
 
 async def test_compare_gives_one_similarity_for_each_text(client: Client) -> None:
     texts = ["Tea and coffee are served.", "The lawn is mowed on Fridays."]
-    found = await attempt(client, "Compare", query="hot drinks", texts=texts)
+    found = await attempt(client, "compare_texts", query="hot drinks", texts=texts)
     alike, other = found.structured(dict)["similarities"]
     assert alike > other
 
@@ -221,14 +229,14 @@ def test_a_heading_is_not_written_twice() -> None:
         ("Query", {"query": "x", "top_k": 0}, "$.top_k"),
         ("Query", {"query": "x", "top_k": 101}, "$.top_k"),
         ("Query", {"query": "x", "filter": {"uri": 1}}, "$.filter.uri"),
-        ("ListDocuments", {"offset": -1}, "$.offset"),
-        ("ListDocuments", {"offset": 2**63}, "$.offset"),
-        ("ListDocuments", {"limit": 2**64}, "$.limit"),
-        ("ListDocuments", {"uri_glob": "*" * 60_000}, "$.uri_glob"),
-        ("ListDocuments", {"uri_glob": "a\0*"}, "$.uri_glob"),
-        ("ListJournal", {"limit": 2**63}, "$.limit"),
-        ("ShowDocument", {"document": "x" * 60_000}, "$.document"),
-        ("ForgetDocument", {"document": "x" * 60_000}, "$.document"),
+        ("list_documents", {"offset": -1}, "$.offset"),
+        ("list_documents", {"offset": 2**63}, "$.offset"),
+        ("list_documents", {"limit": 2**64}, "$.limit"),
+        ("list_documents", {"uri_glob": "*" * 60_000}, "$.uri_glob"),
+        ("list_documents", {"uri_glob": "a\0*"}, "$.uri_glob"),
+        ("list_journal", {"limit": 2**63}, "$.limit"),
+        ("get_document", {"document": "x" * 60_000}, "$.document"),
+        ("delete_document", {"document": "x" * 60_000}, "$.document"),
         ("Query", {"query": "x", "top_k": 10**40}, "$.top_k"),
         ("Query", {"query": "x", "filter": {"tags": ["t"] * 900}}, "$.filter.tags"),
         ("Query", {"query": "x", "filter": {"uri": "*" * 60_000}}, "$.filter.uri"),
@@ -253,11 +261,11 @@ async def test_a_bad_argument_is_an_error_that_names_the_field(
 
 async def test_the_schemas_state_the_limits(client: Client) -> None:
     schemas = {tool.name: msgspec.to_builtins(tool)["inputSchema"] for tool in await client.list_tools()}
-    listing = schemas["ListDocuments"]["properties"]
+    listing = schemas["list_documents"]["properties"]
     assert listing["offset"]["maximum"] == 10**12
     assert listing["limit"]["maximum"] == 10_000
     assert listing["uri_glob"]["maxLength"] == 4096
-    assert schemas["ShowDocument"]["properties"]["document"]["maxLength"] == 4096
+    assert schemas["get_document"]["properties"]["document"]["maxLength"] == 4096
     metadata = schemas["Inject"]["properties"]["metadata"]
     assert metadata["properties"]["uri"]["maxLength"] == 4096
     assert "At most 65,536 bytes of JSON, 64 levels deep" in metadata["description"]
@@ -297,11 +305,11 @@ async def test_an_optional_argument_may_still_be_null(client: Client) -> None:
 
 async def test_what_lies_at_the_limits_is_answered(client: Client) -> None:
     await called(client, "Inject", text="Foxes jump.", metadata={"uri": "u" * 4096, "n": 10**400})
-    listed = await called(client, "ListDocuments", limit=10_000, offset=10**12, uri_glob="*" * 4096)
+    listed = await called(client, "list_documents", limit=10_000, offset=10**12, uri_glob="*" * 4096)
     assert (listed["documents"], listed["total"]) == ([], 1)
     found = await called(client, "Query", query="foxes", top_k=100, filter={"uri": "u" * 4096, "n": 10**400})
     assert len(found["hits"]) == 1
-    assert (await called(client, "ShowDocument", document="u" * 4096))["text"] == "Foxes jump."
+    assert (await called(client, "get_document", document="u" * 4096))["text"] == "Foxes jump."
 
 
 async def test_of_a_client_with_an_endless_name_the_journal_keeps_the_beginning(
@@ -331,7 +339,7 @@ async def test_a_tool_that_failed_says_why_and_what_to_do(
         "hint": hint,
     }
     assert failed.text.endswith(hint)
-    missing = await attempt(client, "ShowDocument", document="nothing")
+    missing = await attempt(client, "get_document", document="nothing")
     assert missing.structured(dict)["errorCode"] == "RESOURCE_NOT_FOUND"
     assert [item.text for item in missing.content if isinstance(item, TextContent)] == [
         "There is no document nothing in memory.",
@@ -342,26 +350,26 @@ async def test_a_tool_that_failed_says_why_and_what_to_do(
 async def test_documents_are_listed_shown_forgotten_and_brought_back(client: Client) -> None:
     for name in "ab":
         await called(client, "Inject", text=f"Text of {name}.", metadata={"uri": name, "title": name.upper()})
-    listed = await called(client, "ListDocuments", limit=1)
+    listed = await called(client, "list_documents", limit=1)
     assert ([document["uri"] for document in listed["documents"]], listed["total"]) == (["a"], 2)
-    assert (await called(client, "ListDocuments", uri_glob="b*"))["total"] == 1
+    assert (await called(client, "list_documents", uri_glob="b*"))["total"] == 1
 
-    shown = await called(client, "ShowDocument", document="b")
+    shown = await called(client, "get_document", document="b")
     assert (shown["text"], shown["title"], shown["chunks"]) == ("Text of b.", "B", 1)
-    forgotten = await called(client, "ForgetDocument", document=shown["document_id"])
+    forgotten = await called(client, "delete_document", document=shown["document_id"])
     assert forgotten == {"document_id": shown["document_id"], "uri": "b", "chunks": 1}
     undone = await called(client, "undo_writes")
     assert (undone["entry"]["action"], undone["entry"]["undone"]) == ("removed", True)
-    assert (await called(client, "ShowDocument", document="b"))["text"] == "Text of b."
+    assert (await called(client, "get_document", document="b"))["text"] == "Text of b."
 
-    stats = await called(client, "MemoryStats")
+    stats = await called(client, "get_memory_stats")
     assert (stats["documents"], stats["chunks"], stats["dimensions"]) == (2, 2, 256)
 
 
 async def test_the_journal_names_the_client_and_one_session_for_the_process(client: Client) -> None:
     for name in "ab":
         await called(client, "Inject", text=name, metadata={"uri": name})
-    entries = (await called(client, "ListJournal"))["entries"]
+    entries = (await called(client, "list_journal"))["entries"]
     assert [entry["uri"] for entry in entries] == ["b", "a"]
     [origin] = {tuple(entry["origin"].values()) for entry in entries}
     assert origin[0] == "ragmcp"

@@ -12,15 +12,17 @@ from ragmemory.mcp.errors import Memory
 from ragmemory.mcp.toolsets.documents import document_tools
 from ragmemory.mcp.toolsets.history import history_tools
 from ragmemory.mcp.toolsets.ingestion import ingestion_tools
+from ragmemory.mcp.toolsets.maintenance import maintenance_tools
 from ragmemory.mcp.toolsets.memory import memory_tools
 from ragmemory.mcp.toolsets.search import search_tools
-from ragmemory.mcp.toolsets.transfer import transfer_tools
 
 _TOOLSETS: dict[str, Callable[[Memory], list[Tool]]] = {
     "memory": memory_tools,
     "search": search_tools,
-    "documents": lambda memory: [*document_tools(memory), *history_tools(memory), *transfer_tools(memory)],
+    "documents": document_tools,
+    "history": history_tools,
     "ingestion": ingestion_tools,
+    "maintenance": maintenance_tools,
 }
 
 

@@ -1,4 +1,4 @@
-"""The toolset `documents`: list, show, forget, journal, statistics, verification, reembedding."""
+"""The toolset `documents`: list, read and delete documents."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ragmcp.server.tools import Tool, tool
 from ragmemory.limits import LAST_OFFSET, LONGEST_URI, MOST_TAGS
 from ragmemory.mcp.errors import Memory, origin_of, wire_errors
 from ragmemory.mcp.toolsets.memory import Group
-from ragmemory.types import DocumentInfo, Entry, Forgotten, Reembedded, Stats, Verified
+from ragmemory.types import DocumentInfo, Forgotten
 
 Name = Annotated[str, Meta(description="A document's id or uri.", max_length=LONGEST_URI)]
 Limit = Annotated[int, Meta(description="How many at most.", ge=1, le=10_000)]
@@ -35,15 +35,11 @@ class ShownDocument(DocumentInfo, frozen=True, kw_only=True):
     text: str
 
 
-class JournalPage(Struct, frozen=True):
-    entries: list[Entry]
-
-
 def document_tools(memory: Memory) -> list[Tool]:
     """The toolset `documents`."""
 
     @tool(read_only=True)
-    async def ListDocuments(
+    async def list_documents(
         call: Call, limit: Limit = 100, offset: Offset = 0, uri_glob: Glob = "*", tags: Tags = None
     ) -> DocumentList:
         """List the documents in memory by uri, without their texts."""
@@ -51,44 +47,16 @@ def document_tools(memory: Memory) -> list[Tool]:
             return DocumentList(*await (await memory()).documents(limit, offset, uri_glob, tags or []))
 
     @tool(read_only=True)
-    async def ShowDocument(call: Call, document: Name) -> ShownDocument:
+    async def get_document(call: Call, document: Name) -> ShownDocument:
         """Show one document with its whole text."""
         with wire_errors():
             info, text = await (await memory()).document(document)
         return ShownDocument(**asdict(info), text=text)
 
     @tool(destructive=True, idempotent=True)
-    async def ForgetDocument(call: Call, document: Name, group: Group = "") -> Forgotten:
+    async def delete_document(call: Call, document: Name, group: Group = "") -> Forgotten:
         """Remove a document from memory. undo_writes brings it back."""
         with wire_errors():
             return await (await memory()).forget(document, origin_of(call, group))
 
-    @tool(read_only=True)
-    async def ListJournal(call: Call, limit: Limit = 20) -> JournalPage:
-        """List the last writes to memory, newest first: the action, its time, and the client."""
-        with wire_errors():
-            return JournalPage(await (await memory()).journal(limit))
-
-    @tool(read_only=True)
-    async def MemoryStats(call: Call) -> Stats:
-        """Return the size of memory, its path, and the embedder that filled it."""
-        with wire_errors():
-            return await (await memory()).stats()
-
-    @tool(read_only=True)
-    async def VerifyMemory(call: Call) -> Verified:
-        """Check the memory's file for damage; report each problem and its remedy."""
-        with wire_errors():
-            return await (await memory()).verify(call.progress)
-
-    @tool(idempotent=True, background=True)
-    async def ReembedAll(call: Call) -> Reembedded:
-        """Recompute all embeddings with the configured embedder, which may differ from the previous one."""
-        await call.background()
-        with wire_errors():
-            return await (await memory()).reembed(call.progress)
-
-    return [
-        *(ListDocuments, ShowDocument, ForgetDocument, ListJournal),
-        *(MemoryStats, VerifyMemory, ReembedAll),
-    ]
+    return [list_documents, get_document, delete_document]

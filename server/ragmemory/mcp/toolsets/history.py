@@ -1,17 +1,17 @@
-"""The part of the toolset `documents` that goes back in time: versions, undo, backups."""
+"""The toolset `history`: the journal of writes, versions of documents, undo."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
-from msgspec import Meta
+from msgspec import Meta, Struct
 
 from ragmcp.errors import InvalidArguments
 from ragmcp.server.call import Call
 from ragmcp.server.tools import Tool, tool
 from ragmemory.limits import LONGEST_CLIENT, LONGEST_URI, MOST_NUMBERS, MOST_VERSIONS
 from ragmemory.mcp.errors import Memory, origin_of, wire_errors
-from ragmemory.types import Backup, Difference, Restored, Selection, Undone, Versions, VersionText
+from ragmemory.types import Difference, Entry, Restored, Selection, Undone, Versions, VersionText
 
 Name = Annotated[
     str, Meta(description="A document's id or uri; it may have been removed.", max_length=LONGEST_URI)
@@ -20,7 +20,7 @@ Limit = Annotated[int, Meta(description="How many at most.", ge=1, le=MOST_VERSI
 _Number = Annotated[int, Meta(ge=1)]
 Number = Annotated[_Number | None, Meta(description="A version's number, as list_versions names it.")]
 _Numbers = Annotated[list[_Number], Meta(min_length=1, max_length=MOST_NUMBERS)]
-Numbers = Annotated[_Numbers | None, Meta(description="Numbers of writes, as ListJournal names them.")]
+Numbers = Annotated[_Numbers | None, Meta(description="Numbers of writes, as list_journal names them.")]
 Client = Annotated[str, Meta(description="All writes of this client or session.", max_length=LONGEST_CLIENT)]
 Since = Annotated[
     str,
@@ -30,15 +30,20 @@ Since = Annotated[
         max_length=100,
     ),
 ]
-File = Annotated[
-    str,
-    Meta(description="A file on the server's machine, in a folder of memory.roots.", max_length=LONGEST_URI),
-]
-Force = Annotated[bool, Meta(description="Replace the file if it is a memory that no program has open.")]
+
+
+class JournalPage(Struct, frozen=True):
+    entries: list[Entry]
 
 
 def history_tools(memory: Memory) -> list[Tool]:
-    """The tools for versions, undo and backups."""
+    """The toolset `history`."""
+
+    @tool(read_only=True)
+    async def list_journal(call: Call, limit: Limit = 20) -> JournalPage:
+        """List the last writes to memory, newest first: the action, its time, and the client."""
+        with wire_errors():
+            return JournalPage(await (await memory()).journal(limit))
 
     @tool(read_only=True)
     async def list_versions(call: Call, document: Name, limit: Limit = 100) -> Versions:
@@ -92,11 +97,4 @@ def history_tools(memory: Memory) -> list[Tool]:
         with wire_errors():
             return await (await memory()).undo(origin_of(call), call.progress, selection)
 
-    @tool(destructive=True, background=True)
-    async def backup_memory(call: Call, path: File, force: Force = False) -> Backup:
-        """Write a consistent copy of the whole memory to a file, also while others write to the memory."""
-        await call.background()
-        with wire_errors():
-            return await (await memory()).backup(path, call.progress, force=force)
-
-    return [list_versions, get_version, diff_versions, restore_version, undo_writes, backup_memory]
+    return [list_journal, list_versions, get_version, diff_versions, restore_version, undo_writes]

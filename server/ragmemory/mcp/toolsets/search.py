@@ -113,12 +113,12 @@ def search_tools(memory: Memory) -> list[Tool]:
         return PassagePage(passages=passages, next_cursor=next_cursor)
 
     @tool(read_only=True)
-    async def Compare(call: Call, query: Query, texts: Texts) -> Similarities:
+    async def compare_texts(call: Call, query: Query, texts: Texts) -> Similarities:
         """Compare texts with a query by meaning. Nothing is stored."""
         with wire_errors():
             return Similarities(await (await memory()).similarities(query, texts))
 
-    return [semantic_search, get_source_by_id, get_metadata_by_id, get_neighbours, Compare]
+    return [semantic_search, get_source_by_id, get_metadata_by_id, get_neighbours, compare_texts]
 
 
 def _found(hit: Hit) -> Found:

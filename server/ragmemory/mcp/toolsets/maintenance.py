@@ -1,0 +1,89 @@
+"""The toolset `maintenance`: statistics, verification, reembedding, backups, export and import."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from ragmcp.server.call import Call
+from ragmcp.server.tools import Tool, tool
+from ragmemory.limits import LONGEST_URI, MOST_IMPORTED
+from ragmemory.mcp.errors import Memory, origin_of, wire_errors
+from ragmemory.mcp.toolsets.memory import Group
+from ragmemory.types import (
+    Backup,
+    ExportPage,
+    ImportOutcome,
+    PortableDocument,
+    Reembedded,
+    Stats,
+    Verified,
+)
+
+File = Annotated[
+    str,
+    Meta(description="A file on the server's machine, in a folder of memory.roots.", max_length=LONGEST_URI),
+]
+Force = Annotated[bool, Meta(description="Replace the file if it is a memory that no program has open.")]
+# At most 18 digits: SQLite's integers have 64 bits.
+Cursor = Annotated[str, Meta(description="The next_cursor of the page before.", pattern="^[0-9]{0,18}$")]
+Documents = Annotated[
+    list[PortableDocument],
+    Meta(
+        description="Documents as export_documents returns them; only `text` is needed.",
+        max_length=MOST_IMPORTED,
+    ),
+]
+
+
+class Imported(Struct, frozen=True):
+    outcomes: list[ImportOutcome]  # in the order of the documents
+
+
+def maintenance_tools(memory: Memory) -> list[Tool]:
+    """The toolset `maintenance`."""
+
+    @tool(read_only=True)
+    async def get_memory_stats(call: Call) -> Stats:
+        """Return the size of memory, its path, and the embedder that filled it."""
+        with wire_errors():
+            return await (await memory()).stats()
+
+    @tool(read_only=True)
+    async def verify_memory(call: Call) -> Verified:
+        """Check the memory's file for damage; report each problem and its remedy."""
+        with wire_errors():
+            return await (await memory()).verify(call.progress)
+
+    @tool(idempotent=True, background=True)
+    async def reembed_memory(call: Call) -> Reembedded:
+        """Recompute all embeddings with the configured embedder, which may differ from the previous one."""
+        await call.background()
+        with wire_errors():
+            return await (await memory()).reembed(call.progress)
+
+    @tool(destructive=True, background=True)
+    async def backup_memory(call: Call, path: File, force: Force = False) -> Backup:
+        """Write a consistent copy of the whole memory to a file, also while others write to the memory."""
+        await call.background()
+        with wire_errors():
+            return await (await memory()).backup(path, call.progress, force=force)
+
+    @tool(read_only=True)
+    async def export_documents(call: Call, cursor: Cursor = "") -> ExportPage:
+        """Return whole documents with metadata and times: about 1 MB of text, and a cursor for the next."""
+        with wire_errors():
+            return await (await memory()).export(int(cursor or 0))
+
+    @tool(idempotent=True, background=True)
+    async def import_documents(call: Call, documents: Documents, group: Group = "") -> Imported:
+        """Store exported documents with metadata and times; a document with the same uri is replaced."""
+        await call.background()
+        with wire_errors():
+            return Imported(await (await memory()).import_documents(documents, origin_of(call, group)))
+
+    return [
+        *(get_memory_stats, verify_memory, reembed_memory),
+        *(backup_memory, export_documents, import_documents),
+    ]
