@@ -66,6 +66,7 @@ class Write(Struct, frozen=True):
     origin: Origin
     chunks: list[Chunk] | None = None
     embeddings: list[Embedding] = []
+    inputs: list[bytes] = []  # digests of what was embedded, to find the embeddings again; []: not stored
     staged: StagedDocument | None = None  # instead of chunks and embeddings
     undoes: int | None = None  # the journal entry that this write undoes
     added_at: str = ""  # ISO 8601, UTC; "": now, unless the document exists

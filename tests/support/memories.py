@@ -33,6 +33,7 @@ class SwitchableEmbedder:
         self.identity = identity
         self.dimensions = LOCAL.dimensions
         self.scale = LOCAL.scale
+        self.is_costly = LOCAL.is_costly
         self.is_down = False
         self.calls = 0
 

@@ -49,6 +49,10 @@ class Embedder(Protocol):
         """The dimensions of every vector; 0 until a service has answered for the first time."""
 
     @property
+    def is_costly(self) -> bool:
+        """Whether embedding a text takes far longer than finding its embedding among the stored ones."""
+
+    @property
     def scale(self) -> CosineScale:
         """Where the cosines of unrelated texts lie."""
 

@@ -113,6 +113,8 @@ class FastEmbedder:
     After a failure, calls fail with the same error for a while. `cache` is the folder of downloaded models.
     """
 
+    is_costly = True
+
     def __init__(self, settings: EmbedderSettings, cache: Path) -> None:
         self.model_name = SHORT_NAMES.get(settings.model.lower(), settings.model)
         self.identity = f"fastembed:{identity_of(self.model_name)}"

@@ -50,6 +50,7 @@ class LocalEmbedder:
     identity = IDENTITY
     dimensions = DIMENSIONS
     scale = LOCAL
+    is_costly = False
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -48,6 +48,7 @@ class OpenAIEmbedder:
 
     # Not measured: that would take a request at each start.
     scale = LOCAL
+    is_costly = True
 
     def __init__(self, settings: EmbedderSettings) -> None:
         self.settings = settings

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+import hashlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import islice
+from typing import NamedTuple
 
 import anyio
 from anyio import to_thread
@@ -15,6 +18,7 @@ from ragmemory.errors import EmbedderMismatch, RagMemoryError, TextRefused
 from ragmemory.ingest.chunking import Source, split
 from ragmemory.ingest.documents import is_csv, is_prose
 from ragmemory.ingest.write_queue import LONG, Prepared
+from ragmemory.stores.reuse import Embedded
 from ragmemory.stores.sqlite import Store
 from ragmemory.stores.writing import PAGE, difference
 from ragmemory.types import Chunk, Embedding, Injected, StagedDocument, Write
@@ -24,7 +28,16 @@ _BATCH = 1_000
 # A longer text almost certainly has more chunks than a batch.
 _LONG_CHARACTERS = 1_000_000
 
-Page = tuple[list[Chunk], list[Embedding]]
+# Embeddings by the digests of what was embedded: see `digest_of`.
+Known = Mapping[bytes, Embedding]
+
+
+class Page(NamedTuple):
+    """Some chunks of a long document."""
+
+    chunks: list[Chunk]
+    embeddings: list[Embedding]
+    inputs: list[bytes]
 
 
 class Preparation:
@@ -83,14 +96,12 @@ class Preparation:
         max_tokens = await self._longest_chunk()
         staged = await self._store.begin(write.document)
         try:
-            async for chunks, embeddings in self._pages(write, max_tokens):
-                added = await self._store.add(
-                    staged, write.document, chunks, embeddings, self._embedder.identity
-                )
+            async for page in self._pages(write, max_tokens):
+                added = await self._store.add(staged, write.document, *page, self._embedder.identity)
                 if added is None:
                     return None
                 staged = added
-                await self._on_page(len(chunks))
+                await self._on_page(len(page.chunks))
         except BaseException:
             await self.abandon(staged)
             raise
@@ -106,6 +117,7 @@ class Preparation:
     async def _pages(self, write: Write, max_tokens: int) -> AsyncIterator[Page]:
         """All chunks of a text, in pages that fit into one transaction."""
         rest = self._split([write], max_tokens)
+        known = await self._known([write])
         while True:
             async with self._turn:
                 group = await to_thread.run_sync(next, rest, None)
@@ -114,8 +126,8 @@ class Preparation:
             for start in range(0, len(group), PAGE):
                 chunks = [chunk for _, chunk in group[start : start + PAGE]]
                 async with self._turn:
-                    embeddings = await self._embed([(write, chunk) for chunk in chunks])
-                yield chunks, embeddings
+                    embedded = await self._embed([(write, chunk) for chunk in chunks], known)
+                yield Page(chunks, *embedded)
 
     async def _prepare(self, writes: Sequence[Write]) -> Sequence[Prepared]:
         try:
@@ -138,29 +150,66 @@ class Preparation:
         if outcomes[0] is None:
             outcomes[0] = LONG
         whole = [write for write in outcomes if isinstance(write, Write)]
-        embedded = iter(await self._with_embeddings(whole) if whole else ())
+        embedded = iter(await self._with_embeddings(whole, await self._known(whole)) if whole else ())
         return [next(embedded) if isinstance(one, Write) else one for one in outcomes]
 
-    async def _with_embeddings(self, writes: Sequence[Write]) -> list[Write | Exception]:
+    async def _with_embeddings(self, writes: Sequence[Write], known: Known) -> list[Write | Exception]:
         """A text that the embedder refuses fails alone; any other error fails all writes."""
         try:
             pairs = [(write, chunk) for write in writes for chunk in write.chunks or ()]
-            embeddings = iter(await self._embed(pairs))
+            embeddings, inputs = map(iter, await self._embed(pairs, known))
         except TextRefused as error:
             if len(writes) == 1:
                 return [error]
             middle = len(writes) // 2
-            first = await self._with_embeddings(writes[:middle])
-            return first + await self._with_embeddings(writes[middle:])
+            first = await self._with_embeddings(writes[:middle], known)
+            return first + await self._with_embeddings(writes[middle:], known)
         except RagMemoryError as error:
             return [error] * len(writes)
-        return [replace(write, embeddings=[next(embeddings) for _ in write.chunks or ()]) for write in writes]
+        return [
+            replace(write, embeddings=list(islice(embeddings, count)), inputs=list(islice(inputs, count)))
+            for write in writes
+            for count in [len(write.chunks or ())]
+        ]
 
-    async def _embed(self, chunks: Sequence[tuple[Write, Chunk]]) -> list[Embedding]:
-        return await self._embedder.embed_documents(
-            [chunk.context + write.document.text[chunk.start : chunk.end] for write, chunk in chunks],
-            [context(write.document.title, chunk.heading, chunk.surroundings) for write, chunk in chunks],
-        )
+    async def _known(self, writes: Sequence[Write]) -> Known:
+        """The embeddings of the stored versions of documents."""
+        if self._embedder.is_costly:  # `_embed` finds these and more.
+            return {}
+        rows = await self._store.embedded([write.document.uri for write in writes])
+        return await to_thread.run_sync(self._by_input, rows) if rows else {}
+
+    def _by_input(self, rows: Sequence[Embedded]) -> Known:
+        identity = self._embedder.identity
+        return {digest_of(identity, text, context(*above)): vector for *above, text, vector in rows}
+
+    async def _embed(
+        self, chunks: Sequence[tuple[Write, Chunk]], known: Known
+    ) -> tuple[list[Embedding], list[bytes]]:
+        """The embeddings of chunks, of which only those that are not known are computed; and their digests.
+
+        There are no digests if they need not be stored.
+        """
+        texts = [chunk.context + write.document.text[chunk.start : chunk.end] for write, chunk in chunks]
+        above = [context(write.document.title, chunk.heading, chunk.surroundings) for write, chunk in chunks]
+        is_costly = self._embedder.is_costly
+        if not (known or is_costly):
+            return await self._embedder.embed_documents(texts, above), []
+        inputs = [digest_of(self._embedder.identity, *one) for one in zip(texts, above, strict=True)]
+        if is_costly:
+            # Digests cost a new chunk 15 µs in a memory of 300,000, the embedder `local` 60 µs: loading would
+            # be slower by a tenth.
+            known = {**known, **await self._store.embeddings_of(inputs)}
+        _, dimensions = await self._store.embedder() or ("", 0)
+        # An embedding that was cut off on the disk is not used. A float16 has two bytes.
+        found = {one: known[one] for one in inputs if len(known.get(one, b"")) == 2 * dimensions > 0}
+        numbers = {one: number for number, one in enumerate(inputs) if one not in found}
+        if numbers:
+            fresh = await self._embedder.embed_documents(
+                [texts[number] for number in numbers.values()], [above[number] for number in numbers.values()]
+            )
+            found |= zip(numbers, fresh, strict=True)
+        return [found[one] for one in inputs], inputs if is_costly else []
 
     async def _longest_chunk(self) -> int:
         """In tokens. Raises EmbedderMismatch, and EmbedderUnavailable if the model cannot be loaded."""
@@ -184,6 +233,12 @@ class Preparation:
             for one in documents
         )
         return split(sources, max_tokens=max_tokens, count=self._embedder.count_tokens)
+
+
+def digest_of(identity: str, text: str, above: str) -> bytes:
+    """Identifies what an embedder embeds: 16 bytes. `above` is the `context` of the text."""
+    embedded = f"{identity}\n{len(above)}\n{above}{text}".encode()
+    return hashlib.blake2b(embedded, digest_size=16).digest()
 
 
 def context(title: str, heading: str, surroundings: str) -> str:

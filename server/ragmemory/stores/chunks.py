@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate
+from itertools import accumulate, zip_longest
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
 from ragconfig.places import Place, within
 from ragconfig.text_rules import searchable
+from ragmemory.stores import reuse
 from ragmemory.types import Chunk, Document, Embedding, Passage
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ class DocumentChunks(NamedTuple):
     document: Document
     chunks: Sequence[Chunk]
     embeddings: Sequence[Embedding]
+    inputs: Sequence[bytes]  # the digests of what was embedded; empty: not stored
 
 
 async def insert(connection: aiosqlite.Connection, parts: Sequence[DocumentChunks]) -> int:
@@ -53,15 +55,17 @@ async def insert(connection: aiosqlite.Connection, parts: Sequence[DocumentChunk
             for chunk_id, chunk in enumerate(part.chunks, first):
                 yield chunk_id, title, searchable(chunk.heading), searchable(text[chunk.start : chunk.end])
 
-    embeddings = (embedding for part in parts for embedding in part.embeddings)
+    embeddings = (
+        pair for part in parts for pair in zip_longest(part.embeddings, part.inputs, fillvalue=None)
+    )
     await connection.executemany(
         "INSERT INTO chunks(chunk_id, document, heading, start_line, end_line, text, context, surroundings,"
         " places) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)",
         chunk_rows(),
     )
     await connection.executemany(
-        "INSERT INTO embeddings VALUES(?, ?)",
-        enumerate(embeddings, last_id + 1),
+        "INSERT INTO embeddings(chunk_id, vector, input) VALUES(?, ?, ?)",
+        ((chunk_id, *pair) for chunk_id, pair in enumerate(embeddings, last_id + 1)),
     )
     await connection.executemany(_FULLTEXT_INSERT, fulltext_rows())
     return last_id + 1
@@ -94,6 +98,7 @@ async def delete(connection: aiosqlite.Connection, titles: dict[int, str], texts
             for chunk_id, heading, text, _ in texts[number]
         ),
     )
+    await reuse.keep(connection, list(titles))
     await connection.executemany("DELETE FROM chunks WHERE document = ?", [[number] for number in titles])
 
 

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from ragconfig.text_rules import searchable
 from ragmemory.stores import chunks as chunk_rows
-from ragmemory.stores import journal, meta
+from ragmemory.stores import journal, meta, reuse
 from ragmemory.stores.chunks import FULLTEXT_DELETE, DocumentChunks
 from ragmemory.stores.writing import PAGE, REMOVED, STAGED, hidden_name
 from ragmemory.types import Chunk, Document, Embedding, StagedDocument
@@ -55,6 +55,7 @@ async def add(
     document: Document,
     chunks: Sequence[Chunk],
     embeddings: Sequence[Embedding],
+    inputs: Sequence[bytes],
     embedder: str,
     at: datetime,
 ) -> StagedDocument | None:
@@ -67,7 +68,9 @@ async def add(
         return None
     # A float16 has two bytes.
     await meta.require_embedder(connection, embedder, len(embeddings[0]) // 2)
-    first = await chunk_rows.insert(connection, [DocumentChunks(staged.number, document, chunks, embeddings)])
+    first = await chunk_rows.insert(
+        connection, [DocumentChunks(staged.number, document, chunks, embeddings, inputs)]
+    )
     await connection.execute(
         "INSERT INTO pages VALUES(?, ?, ?)", [first, first + len(chunks) - 1, staged.number]
     )
@@ -148,6 +151,7 @@ async def _delete_page(connection: aiosqlite.Connection, title: str, first: int,
         FULLTEXT_DELETE,
         ((row[0], searchable(title), searchable(row[1]), searchable(row[2])) for row in rows),
     )
+    await reuse.keep_page(connection, first, last)
     await connection.execute("DELETE FROM embeddings WHERE chunk_id BETWEEN ? AND ?", [first, last])
     await connection.execute(
         "INSERT INTO removals(chunk_id) SELECT chunk_id FROM chunks WHERE chunk_id BETWEEN ? AND ?",

@@ -47,7 +47,7 @@ async def switch(
     await connection.execute("DELETE FROM embeddings")
     # Some of the chunks may have been removed meanwhile.
     await connection.execute(
-        "INSERT INTO embeddings SELECT fresh.* FROM temp.fresh JOIN chunks USING(chunk_id)"
+        "INSERT INTO embeddings(chunk_id, vector) SELECT fresh.* FROM temp.fresh JOIN chunks USING(chunk_id)"
     )
     [(count, size)] = await connection.execute_fetchall(
         "SELECT count(*), max(length(vector)) FROM embeddings"

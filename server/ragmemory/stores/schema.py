@@ -147,6 +147,21 @@ _PLACES = (
     "ALTER TABLE journal ADD COLUMN before_places TEXT",
 )
 
+# So that nothing is embedded twice: see `stores.reuse`.
+_REUSE = (
+    # A digest of the embedder and what it embedded; NULL if embedding it again is cheap.
+    "ALTER TABLE embeddings ADD COLUMN input BLOB",
+    "CREATE INDEX embeddings_inputs ON embeddings(input) WHERE input IS NOT NULL",
+    # Of chunks that no longer exist, the last ones.
+    """
+    CREATE TABLE removed_embeddings(
+        number INTEGER PRIMARY KEY,
+        input BLOB NOT NULL UNIQUE,
+        vector BLOB NOT NULL
+    ) STRICT
+    """,
+)
+
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _FIRST,
     _HIDDEN,
@@ -157,4 +172,5 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _VERSIONS,
     _SURROUNDINGS,
     _PLACES,
+    _REUSE,
 )

@@ -29,6 +29,7 @@ from ragmemory.stores import (
     journal,
     meta,
     reembedding,
+    reuse,
     sources,
     verifying,
     versions,
@@ -122,6 +123,7 @@ class Store(MemoryFile):
         document: Document,
         chunks: Sequence[Chunk],
         embeddings: Sequence[Embedding],
+        inputs: Sequence[bytes],
         embedder: str,
     ) -> StagedDocument | None:
         """Add the next chunks, at most a page; `embedder` is the identity of the embeddings.
@@ -130,7 +132,7 @@ class Store(MemoryFile):
         """
         async with self._transaction() as connection:
             return await hidden.add(
-                connection, staged, document, chunks, embeddings, embedder, datetime.now(UTC)
+                connection, staged, document, chunks, embeddings, inputs, embedder, datetime.now(UTC)
             )
 
     async def abandon(self, staged: StagedDocument) -> None:
@@ -280,6 +282,16 @@ class Store(MemoryFile):
         """The documents stored under these uris."""
         async with self._reading() as connection:
             return await writing.find(connection, uris)
+
+    async def embedded(self, uris: Sequence[str]) -> list[reuse.Embedded]:
+        """What was embedded of some documents, with the embeddings."""
+        async with self._reading() as connection:
+            return await reuse.embedded(connection, uris)
+
+    async def embeddings_of(self, inputs: Sequence[bytes]) -> dict[bytes, Embedding]:
+        """The embeddings that are stored for these digests of what was embedded."""
+        async with self._reading() as connection:
+            return await reuse.find(connection, inputs)
 
     async def allowed(self, filter: Condition) -> list[int]:
         """The ids, ascending, of the chunks whose documents match the filter."""

@@ -218,9 +218,9 @@ async def _write(connection: aiosqlite.Connection, steps: list[_Step], at: datet
     await chunks.insert(
         connection,
         [
-            DocumentChunks(step.number, step.write.document, step.write.chunks, step.write.embeddings)
+            DocumentChunks(step.number, write.document, write.chunks, write.embeddings, write.inputs)
             for step in steps
-            if step.rewritten and step.write.chunks
+            if (write := step.write).chunks and step.rewritten
         ],
     )
 

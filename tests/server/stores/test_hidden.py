@@ -36,7 +36,7 @@ async def staged(store: Store, text: str, uri: str = "doc") -> Write:
     one = await store.begin(write.document)
     for start in range(0, len(write.chunks), PAGE):
         part = write.chunks[start : start + PAGE]
-        added = await store.add(one, write.document, part, write.embeddings[: len(part)], EMBEDDER[0])
+        added = await store.add(one, write.document, part, write.embeddings[: len(part)], [], EMBEDDER[0])
         assert added is not None
         one = added
     return replace(write, chunks=None, embeddings=[], staged=one)
@@ -168,7 +168,7 @@ async def test_an_abandoned_document_is_swept_and_a_visible_one_cannot_be_abando
     write = await staged(store, OLD)
     assert write.staged is not None
     await store.abandon(write.staged)
-    assert await store.add(write.staged, write.document, [], [], EMBEDDER[0]) is None
+    assert await store.add(write.staged, write.document, [], [], [], EMBEDDER[0]) is None
     assert await store.write([write], EMBEDDER) == [None]
     await sweep(store)
     assert counts(store) == (0, 0, 0)
@@ -194,7 +194,7 @@ async def test_what_a_killed_process_left_is_swept_after_an_hour_and_no_sooner(t
     assert counts(store) == (0, 0, 0)
     # It was only asleep: it notices, and begins again.
     assert isinstance(write.staged, StagedDocument)
-    assert await killed.add(write.staged, write.document, [], [], EMBEDDER[0]) is None
+    assert await killed.add(write.staged, write.document, [], [], [], EMBEDDER[0]) is None
     await killed.close()
     await store.close()
 
@@ -204,9 +204,9 @@ async def test_pages_of_two_embedders_are_not_mixed(store: Store) -> None:
     one = await store.begin(write.document)
     assert write.chunks is not None
     page = write.chunks[:PAGE], write.embeddings[:PAGE]
-    assert await store.add(one, write.document, *page, EMBEDDER[0])
+    assert await store.add(one, write.document, *page, [], EMBEDDER[0])
     with pytest.raises(EmbedderMismatch):
-        await store.add(one, write.document, *page, "other")
+        await store.add(one, write.document, *page, [], "other")
 
 
 async def test_reembedding_passes_over_the_texts_that_are_kept_for_undo(store: Store) -> None:

@@ -1,0 +1,76 @@
+"""Embeddings by the digest of what was embedded, also those of chunks that no longer exist.
+
+An edit, another branch, a renamed file and an undo bring back chunks that were embedded before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from ragmemory.types import Embedding
+
+if TYPE_CHECKING:
+    import aiosqlite
+
+# Embeddings of removed chunks that are kept: 60 MB with 1536 dimensions.
+MOST_REMOVED = 20_000
+# Older releases of SQLite take 999 parameters.
+_PARAMETERS = 900
+
+# Title, heading, surroundings, text after its context, embedding: of one stored chunk.
+Embedded = tuple[str, str, str, str, Embedding]
+
+
+async def embedded(connection: aiosqlite.Connection, uris: Sequence[str]) -> list[Embedded]:
+    """What was embedded of some documents."""
+    rows = await connection.execute_fetchall(
+        "SELECT title, heading, surroundings, context || text, vector"
+        " FROM documents CROSS JOIN chunks ON document = number JOIN embeddings USING(chunk_id)"
+        f" WHERE uri IN ({', '.join('?' * len(uris))}) AND hidden = 0",
+        uris,
+    )
+    return [(row[0], row[1], row[2], row[3], row[4]) for row in rows]
+
+
+async def find(connection: aiosqlite.Connection, inputs: Sequence[bytes]) -> dict[bytes, Embedding]:
+    """The embeddings that are stored for these digests."""
+    found: dict[bytes, Embedding] = {}
+    for start in range(0, len(inputs), _PARAMETERS):
+        some = inputs[start : start + _PARAMETERS]
+        for table in ("removed_embeddings", "embeddings"):
+            rows = await connection.execute_fetchall(
+                f"SELECT input, vector FROM {table} WHERE input IN ({', '.join('?' * len(some))})", some
+            )
+            found |= {row[0]: row[1] for row in rows}
+    return found
+
+
+async def keep(connection: aiosqlite.Connection, documents: Sequence[int]) -> None:
+    """Keep the embeddings of documents whose chunks are about to be deleted. With the write lock held."""
+    await _keep(
+        connection,
+        "chunks CROSS JOIN embeddings USING(chunk_id) WHERE document IN (SELECT value FROM json_each(?))",
+        [msgspec.json.encode(documents).decode()],
+    )
+
+
+async def keep_page(connection: aiosqlite.Connection, first: int, last: int) -> None:
+    """Keep the embeddings of a range of chunks that are about to be deleted. With the write lock held."""
+    await _keep(connection, "embeddings WHERE chunk_id BETWEEN ? AND ?", [first, last])
+
+
+async def _keep(connection: aiosqlite.Connection, rows: str, parameters: Sequence[str | int]) -> None:
+    # The unary plus keeps SQLite from reading the index of all digests.
+    kept = await connection.execute(
+        "INSERT OR REPLACE INTO removed_embeddings(input, vector)"
+        f" SELECT input, vector FROM {rows} AND +input IS NOT NULL",
+        parameters,
+    )
+    if kept.rowcount > 0:
+        await connection.execute(
+            "DELETE FROM removed_embeddings WHERE number <= (SELECT max(number) FROM removed_embeddings) - ?",
+            [MOST_REMOVED],
+        )
