@@ -13,27 +13,33 @@ from dataclasses import replace
 from enum import Enum
 from importlib import import_module
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 import anyio
 
-from ragchat.errors import EmptyQuestion, NothingToRetry, SessionError
+from ragchat.errors import EmptyQuestion, NothingToRetry, RagChatError, SessionError
 from ragchat.formatting import utc_now
 from ragchat.llm import tokens
 from ragchat.llm.discovery import with_near_names
 from ragchat.llm.errors import UnknownModel
 from ragchat.llm.selection import ModelSelection
 from ragchat.memory.types import DocumentText
+from ragchat.servers.permissions import Permissions
 from ragchat.sessions.store import SessionStore, session_title, sessions_path
 from ragchat.settings import ModelSettings, RetrievalSettings, ToolSettings
 from ragchat.turn.conversation import newest_that_fit, turn_tokens
 from ragchat.turn.limits import Budget, RetrievalLimits, TurnLimits
 from ragchat.turn.passages import ATTACHED, attached
+from ragchat.turn.permission import Approve
 from ragchat.turn.prompt import load_prompts
 from ragchat.turn.retrieval import Memory
 from ragchat.turn.scope import Scope
-from ragchat.turn.tools import Approve, Toolbox
+from ragchat.turn.tools import Toolbox
 from ragchat.types import Candidate, Emit, Notice, Session, Turn, ignore
 from ragconfig.settings import Settings
+
+if TYPE_CHECKING:
+    from ragchat.servers.manager import ServerManager
 
 
 class Keeps(Enum):
@@ -49,10 +55,17 @@ class App:
 
     `scope` is the part of `memory` that is asked, `keeps` how turns are saved.
 
-    The caller opens and closes `memory`. Raises SettingsError and PromptUnreadable for bad settings.
+    The caller opens and closes `memory` and `servers`, which are started once there is a model.
+    Raises SettingsError and PromptUnreadable for bad settings.
     """
 
-    def __init__(self, settings: Settings, memory: Memory, environ: Mapping[str, str] = os.environ) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        memory: Memory,
+        environ: Mapping[str, str] = os.environ,
+        servers: ServerManager | None = None,
+    ) -> None:
         self.settings = settings
         self.memory = memory
         self.scope = Scope(memory)
@@ -63,7 +76,9 @@ class App:
         self.model = ModelSelection(model, environ)
         self._limits = _limits(model, settings.table("retrieval", RetrievalSettings), tools)
         self._prompts = load_prompts(settings)
-        self._toolbox = Toolbox(self.scope, tools.offered, tools.timeout_seconds)
+        self.servers = servers
+        self.permissions = servers.permissions if servers else Permissions(settings.home.config)
+        self._toolbox = Toolbox(self.scope, tools.offered, tools.timeout_seconds, self.permissions, servers)
         # The last question and what was attached to it, when its turn failed or was stopped.
         self._unanswered: tuple[str, Sequence[Candidate]] = ("", ())
 
@@ -83,7 +98,17 @@ class App:
         """
         await anyio.to_thread.run_sync(import_module, "ragchat.turn.turn")
         if model := await self.model.find():
+            self._start_servers(ignore)
             await model.load()
+
+    def _start_servers(self, emit: Emit) -> None:
+        """Start the other servers in the background; only a model can call their tools."""
+        if self.servers is None or self.servers.connections:
+            return
+        try:
+            self.servers.start()
+        except RagChatError as error:
+            emit(Notice(f"{error} {error.hint}".rstrip()))
 
     # The prompt
 
@@ -177,7 +202,8 @@ class App:
         self._unanswered = (question, about)
         session = self.session
         history = [turn for turn in session.turns if turn is not replaced]
-        model = await self.model.find()
+        if model := await self.model.find():
+            self._start_servers(emit)
         try:
             turn = await take_turn(
                 question,

@@ -156,6 +156,64 @@ class NothingToAskAbout(RagChatError):
     sentence = "There is no text to ask about: {reason}"
 
 
+# Other servers
+
+
+class ServerFileUnreadable(RagChatError):
+    path: str
+    reason: str
+    code = "SERVER_FILE_UNREADABLE"
+    sentence = "The file of servers {path} cannot be read: {reason}."
+
+
+class ServerConfigInvalid(RagChatError):
+    path: str
+    name: str
+    reason: str
+    code = "SERVER_CONFIG_INVALID"
+    sentence = "{path} cannot be used: {name}: {reason}."
+    hint = "Correct it; `ragchat mcp list` reads it again."
+
+
+class VariableMissing(RagChatError):
+    server: str
+    variable: str
+    path: str
+    code = "VARIABLE_MISSING"
+    sentence = "The server {server} needs the environment variable {variable}, which is not set."
+    hint = "Set it, or write ${{{variable}:-default}} in {path}."
+
+
+class UnknownServer(RagChatError):
+    name: str
+    near: Sequence[str]
+    code = "SERVER_UNKNOWN"
+    sentence = "There is no server {name}."
+    hint = "{guess}`ragchat mcp list` shows them."
+
+    @property
+    def guess(self) -> str:
+        return f"Did you mean {self.near[0]}? " if self.near else ""
+
+
+class ServerNotReady(RagChatError):
+    """A server cannot be called now; `reason` is the end of a sentence about it."""
+
+    name: str
+    reason: str
+    hint: str = ""
+    code = "SERVER_NOT_READY"
+    sentence = "The server {name} cannot be used: {reason}."
+
+
+class PermissionsUnusable(RagChatError):
+    path: str
+    reason: str
+    code = "PERMISSIONS_UNUSABLE"
+    sentence = "The file of permissions {path} cannot be used: {reason}."
+    hint = "Correct or remove it; then you are asked again."
+
+
 # Scripts
 
 

@@ -46,3 +46,13 @@ class ToolSettings(Struct):
     offered: list[str]
     rounds: int
     timeout_seconds: float
+
+
+class ServerSettings(Struct):
+    """The table [servers]."""
+
+    start_seconds: float
+    wait_seconds: float
+    timeout_seconds: float
+    calls: int
+    message_bytes: int

@@ -191,6 +191,7 @@ class Answer(Struct, frozen=True):
     messages: list[Message] = field(default_factory=list)
     wordings: list[str] = field(default_factory=list)  # other ones of the query, by the model
     unsupported: list[Unsupported] = field(default_factory=list)
+    foreign: list[str] = field(default_factory=list)  # see `Trace`
 
 
 class Trace(Struct, frozen=True):
@@ -206,6 +207,7 @@ class Trace(Struct, frozen=True):
     notices: list[str] = field(default_factory=list)
     messages: list[Message] = field(default_factory=list)  # as sent, tool rounds included; empty offline
     wordings: list[str] = field(default_factory=list)  # other ones of the query, by the model
+    foreign: list[str] = field(default_factory=list)  # what the model read that is not the user's own
 
 
 class Turn(Struct, frozen=True):

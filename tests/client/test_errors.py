@@ -58,6 +58,32 @@ TABLE: list[tuple[RagChatError, str, str]] = [
         "Watch fewer folders, or raise the system's limit (on Linux fs.inotify.max_user_watches).",
     ),
     (errors.NothingToAskAbout("a.md is empty."), "There is no text to ask about: a.md is empty.", ""),
+    (
+        errors.ServerFileUnreadable("mcp.json", "permission denied"),
+        "The file of servers mcp.json cannot be read: permission denied.",
+        "",
+    ),
+    (
+        errors.ServerConfigInvalid("mcp.json", "git", "it needs either a command or a url"),
+        "mcp.json cannot be used: git: it needs either a command or a url.",
+        "Correct it; `ragchat mcp list` reads it again.",
+    ),
+    (
+        errors.VariableMissing("git", "TOKEN", "mcp.json"),
+        "The server git needs the environment variable TOKEN, which is not set.",
+        "Set it, or write ${TOKEN:-default} in mcp.json.",
+    ),
+    (
+        errors.UnknownServer("gti", ["git"]),
+        "There is no server gti.",
+        "Did you mean git? `ragchat mcp list` shows them.",
+    ),
+    (errors.ServerNotReady("git", "it is disabled"), "The server git cannot be used: it is disabled.", ""),
+    (
+        errors.PermissionsUnusable("permissions.json", "permission denied"),
+        "The file of permissions permissions.json cannot be used: permission denied.",
+        "Correct or remove it; then you are asked again.",
+    ),
     (errors.ScriptInvalid("a.toml", "it is empty"), "The script a.toml cannot be used: it is empty.", ""),
     (
         errors.UnknownCommand("hepl", ["help"]),

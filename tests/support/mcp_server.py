@@ -88,6 +88,12 @@ async def Pid(call: Call) -> str:
     return str(os.getpid())
 
 
+@tool(read_only=True)
+async def Environment(call: Call) -> str:
+    """The names of the server's environment variables."""
+    return " ".join(os.environ)
+
+
 waiting: set[anyio.Event] = set()
 
 
@@ -150,6 +156,7 @@ TOOLS = [
     Crash,
     Die,
     Pid,
+    Environment,
     Wait,
     Quiet,
     Shout,

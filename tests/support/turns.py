@@ -10,6 +10,7 @@ import anyio
 
 from ragchat.errors import RagChatError
 from ragchat.memory.types import Documents, DocumentText, QueryResult, ToolResult
+from ragchat.servers.permissions import Permissions
 from ragchat.types import Citation, Event, Hit, Notice, Trace, Turn, Usage
 from ragconfig.settings import Settings, load_settings
 from ragmcp.protocol.schema.tools import ToolAnnotations, ToolInfo
@@ -23,6 +24,7 @@ QUERY_TOOL = ToolInfo(
     input_schema=SCHEMA,
     annotations=ToolAnnotations(read_only_hint=True),
 )
+NO_PERMISSIONS = Permissions(Path("/nonexistent"))
 FORGET_TOOL = ToolInfo(name="Forget", description="Forget.", input_schema={"type": "object"})
 
 

@@ -107,10 +107,15 @@ class Run:
 
     @asynccontextmanager
     async def app(self) -> AsyncIterator[App]:
-        """The conversation, with memory and a new session."""
+        """The conversation, with memory, the other servers and a new session."""
         from ragchat.app import App
+        from ragchat.servers.manager import ServerManager
 
-        async with self.memory() as memory, App(self.settings, memory=memory) as app:
+        async with (
+            self.memory() as memory,
+            ServerManager(self.settings) as servers,
+            App(self.settings, memory=memory, servers=servers) as app,
+        ):
             if self.arguments.scope:
                 await app.scope.narrow(self.arguments.scope)
             yield app

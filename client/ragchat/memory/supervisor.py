@@ -61,10 +61,15 @@ class Supervised:
         self,
         open: Callable[[], AbstractAsyncContextManager[Client]],
         repeatable: Collection[str] = (),
+        longest_pause: float = LONGEST_PAUSE_SECONDS,
     ) -> None:
-        """`repeatable` names the tools that may be called again if the server dies during the first call."""
+        """`repeatable` names the tools that may be called again if the server dies during the first call.
+
+        `longest_pause` is in seconds, between two starts of a server that keeps dying.
+        """
         self._open = open
-        self._repeatable = frozenset(repeatable)
+        self._repeatable = repeatable
+        self._longest_pause = longest_pause
         self._life = _Life()
         self._wanted = anyio.Event()
         self._stack = AsyncExitStack()
@@ -167,7 +172,7 @@ class Supervised:
             self._life.replaced.set()
 
     async def _restart_forever(self) -> None:
-        backoff = Backoff(FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS)
+        backoff = Backoff(FIRST_PAUSE_SECONDS, self._longest_pause)
         while True:
             started = anyio.current_time()
             await self._live(self._life)

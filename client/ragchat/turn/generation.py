@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,8 +17,9 @@ from ragchat.turn.facts import unsupported
 from ragchat.turn.grounding import Grounding
 from ragchat.turn.limits import TurnLimits
 from ragchat.turn.passages import ATTACHED, Passages, judge, quote
+from ragchat.turn.permission import Approve, foreign_texts
 from ragchat.turn.prompt import Prompt, Prompts, build
-from ragchat.turn.tools import Approve, Toolbox
+from ragchat.turn.tools import CANNOT_ASK, MEMORY, Toolbox, ToolCall
 from ragchat.types import (
     NOT_GROUNDED,
     Answer,
@@ -79,7 +80,8 @@ async def generate(
             emit(Notice(f"{short_uri(candidate.hit.uri, candidate.hit.title)} is {candidate.reason}."))
     if text := _dropped(prompt.dropped_turns, history):
         emit(Notice(text))
-    exchange = await _converse(answerer, tools, prompt, limits, emit)
+    earlier = [name for turn in history[prompt.dropped_turns :] for name in turn.trace.foreign]
+    exchange = await _converse(answerer, tools, prompt, limits, emit, earlier)
     hits = exchange.passages.numbered()
     checked = check(exchange.text, hits)
     cited = [hits[n] for n in dict.fromkeys(c.n for c in checked.citations if c.verified is not False)]
@@ -110,6 +112,7 @@ async def generate(
         unknown_citations=checked.unknown,
         unsupported=wrong,
         messages=exchange.messages,
+        foreign=exchange.foreign,
     )
 
 
@@ -138,12 +141,16 @@ def _markers(numbers: Sequence[int]) -> str:
 
 @dataclass(frozen=True)
 class _Exchange:
-    """All rounds with the model: its text, the messages both ways, and the passages it has."""
+    """All rounds with the model: its text, the messages both ways, and the passages it has.
+
+    `foreign` are the texts among them that are not the user's own.
+    """
 
     text: str
     messages: list[Message]
     passages: Passages
     usage: Usage
+    foreign: list[str]
 
 
 async def _converse(
@@ -152,9 +159,14 @@ async def _converse(
     prompt: Prompt,
     limits: TurnLimits,
     emit: Emit,
+    foreign: Iterable[str],
 ) -> _Exchange:
-    """Ask the model, and again with the results of its tool calls until it calls none. Raises ModelError."""
+    """Ask the model, and again with the results of its tool calls until it calls none.
+
+    `foreign` are the texts in the history that are not the user's own. Raises ModelError.
+    """
     messages, passages = list(prompt.messages), prompt.passages
+    read = dict.fromkeys([*foreign, *foreign_texts(passages.numbered().values())])
     texts: list[str] = []
     usage = Usage()
     for rounds_left in range(limits.rounds, -1, -1):
@@ -170,8 +182,13 @@ async def _converse(
         texts += [completion.text] if completion.text else []
         if not completion.requests or not rounds_left:
             break
-        results = await _call_tools(answerer, completion.requests, emit)
-        for request, result in zip(completion.requests, results, strict=True):
+        calls = await _permitted(answerer, completion.requests, emit, [*read])
+        results = await answerer.toolbox.run(calls)
+        for call, result in zip(calls, results, strict=True):
+            request = call.request
+            if call.tool is not None and call.tool.server != MEMORY and not call.refusal:
+                read[f"the result of {request.name}"] = None
+            read |= dict.fromkeys(foreign_texts(result.hits))
             judged = [judge(hit, limits.retrieval.min_score) for hit in result.hits]
             passages = passages.extended(judged, limits.budget.passages)
             text, summary = _readable(result, passages, limits.budget.passages)
@@ -184,7 +201,7 @@ async def _converse(
         raise ToolRoundsUsedUp(name, limits.rounds) if used_up else EmptyAnswer(name)
     if completion.requests:
         emit(Notice(ROUNDS_USED_UP))
-    return _Exchange(text, messages, passages, usage)
+    return _Exchange(text, messages, passages, usage, [*read])
 
 
 async def _complete(
@@ -244,19 +261,25 @@ def _truncated(usage: Usage, messages: Sequence[Message], model: str) -> str:
     )
 
 
-async def _call_tools(answerer: Answerer, requests: Sequence[ToolRequest], emit: Emit) -> list[ToolResult]:
-    """Carry out the calls of one round, at the same time, once all of them are decided on."""
-    calls = [await answerer.toolbox.permit(request, answerer.approve) for request in requests]
+async def _permitted(
+    answerer: Answerer, requests: Sequence[ToolRequest], emit: Emit, foreign: Sequence[str]
+) -> list[ToolCall]:
+    """The calls of one round, once all of them are decided on. Refused ones are shown to the user."""
+    calls = [await answerer.toolbox.permit(request, answerer.approve, foreign) for request in requests]
     for call in calls:
+        if call.refusal == CANNOT_ASK:
+            name = call.request.name
+            emit(Notice(f"{name} was not called: it needs your permission. Allow it in the chat."))
         emit(ToolStarted(call.request.name, call.arguments))
-    return await answerer.toolbox.run(calls)
+    return calls
 
 
 def _readable(result: ToolResult, passages: Passages, budget: int) -> tuple[str, str]:
     """The result of a tool for the model, and as one line for the user."""
     if not result.hits:
-        text = result.text[: budget * 3]  # about as many tokens as passages may have
-        return text, one_line(text, SUMMARY_CHARACTERS)
+        most = budget * 3  # about as many tokens as passages may have
+        cut = f"\n[Cut here: {len(result.text):,} characters in all.]" if len(result.text) > most else ""
+        return result.text[:most] + cut, one_line(result.text, SUMMARY_CHARACTERS)
     found = {hit.chunk_id for hit in result.hits}
     shown = {n: hit for n, hit in passages.numbered().items() if hit.chunk_id in found}
     return quote(shown) or "Memory holds nothing relevant to this.", f"{len(shown)} passages"

@@ -1,24 +1,29 @@
-"""The tools of memory that a model may call: read-only ones at once, others with the user's approval."""
+"""The tools that a model may call: those of memory and of other servers, as far as the user allows them."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import anyio
 import msgspec
-from msgspec import UnsetType
 
 from ragchat.errors import RagChatError
 from ragchat.memory.types import ToolResult
+from ragchat.servers.permissions import Permissions
+from ragchat.turn.permission import Approve, OfferedTool, Question, Verdict, decide
 from ragchat.turn.retrieval import Memory
 from ragchat.types import ToolRequest
 
 if TYPE_CHECKING:
-    from ragmcp.protocol.schema.tools import ToolInfo
+    from ragchat.servers.manager import ServerManager
 
-Approve = Callable[[str, dict[str, Any]], Awaitable[bool]]
+MEMORY = "memory"
+FORBIDDEN = "The user has forbidden this tool."
+NOT_ALLOWED = "The user did not allow this call."
+CANNOT_ASK = "This call needs the user's permission, and nobody can be asked here."
 
 
 @dataclass(frozen=True)
@@ -28,27 +33,64 @@ class ToolCall:
     request: ToolRequest
     arguments: dict[str, Any] = field(default_factory=dict)
     refusal: str = ""
+    tool: OfferedTool | None = None
 
 
 class Toolbox:
-    """The tools named in `offered`, as far as memory has them. `seconds` is the deadline of each request."""
+    """The tools of memory that are `offered`, as far as memory has them, and those of `servers`.
 
-    def __init__(self, memory: Memory, offered: Sequence[str], seconds: float) -> None:
+    `seconds` is the deadline of a request to memory; `believe_all` as for `decide`.
+    """
+
+    def __init__(
+        self,
+        memory: Memory,
+        offered: Sequence[str],
+        seconds: float,
+        permissions: Permissions,
+        servers: ServerManager | None = None,
+        *,
+        believe_all: bool = False,
+    ) -> None:
         self._memory = memory
         self._offered = offered
         self._seconds = seconds
-        self._tools: dict[str, ToolInfo] | None = None
+        self._permissions = permissions
+        self._servers = servers
+        self._believe_all = believe_all
+        self._of_memory: list[OfferedTool] | None = None
 
-    async def tools(self) -> dict[str, ToolInfo]:
-        """The offered tools by name. Listed once; none while memory is down."""
-        if self._tools is None and self._offered:
+    async def tools(self) -> dict[str, OfferedTool]:
+        """The tools by name. Memory's are listed once, and missing while it is down."""
+        if self._servers is not None:
+            await self._servers.ready()
+        return {tool.name: tool for tool in (*await self._memory_tools(), *self._server_tools())}
+
+    async def _memory_tools(self) -> list[OfferedTool]:
+        if self._of_memory is None and self._offered:
             try:
                 with anyio.fail_after(self._seconds):
                     listed = await self._memory.tools()
             except (TimeoutError, RagChatError):
-                return {}
-            self._tools = {tool.name: tool for tool in listed if tool.name in self._offered}
-        return self._tools or {}
+                return []
+            self._of_memory = [
+                OfferedTool(tool.name, MEMORY, tool, True, partial(self._call_memory, tool.name))
+                for tool in listed
+                if tool.name in self._offered
+            ]
+        return self._of_memory or []
+
+    async def _call_memory(self, name: str, arguments: dict[str, Any]) -> ToolResult:
+        try:
+            with anyio.fail_after(self._seconds):
+                return await self._memory.call(name, arguments)
+        except TimeoutError:
+            return ToolResult(False, f"The tool did not answer within {self._seconds:g} s.")
+
+    def _server_tools(self) -> Iterator[OfferedTool]:
+        for tool in self._servers.tools() if self._servers is not None else ():
+            config = tool.connection.config
+            yield OfferedTool(tool.name, config.name, tool.info, config.trusted, tool.call)
 
     async def descriptions(self) -> list[dict[str, Any]]:
         """The tools in the form of the chat-completions API."""
@@ -57,15 +99,20 @@ class Toolbox:
                 "type": "function",
                 "function": {
                     "name": tool.name,
-                    "description": tool.description or "",
-                    "parameters": tool.input_schema,
+                    "description": tool.info.description or "",
+                    "parameters": tool.info.input_schema,
                 },
             }
             for tool in (await self.tools()).values()
         ]
 
-    async def permit(self, request: ToolRequest, approve: Approve | None) -> ToolCall:
-        """Decode the arguments of a request and decide whether to carry it out; this may ask the user."""
+    async def permit(
+        self, request: ToolRequest, approve: Approve | None, foreign: Sequence[str] = ()
+    ) -> ToolCall:
+        """Decode the arguments of a request and decide whether to carry it out; this may ask the user.
+
+        `foreign` as for `decide`. Raises PermissionsUnusable.
+        """
         tool = (await self.tools()).get(request.name)
         if tool is None:
             return ToolCall(request, refusal=f"There is no tool {request.name}.")
@@ -73,9 +120,17 @@ class Toolbox:
             arguments = msgspec.json.decode(request.arguments or "{}", type=dict[str, Any])
         except msgspec.MsgspecError as error:
             return ToolCall(request, refusal=f"The arguments are not a JSON object: {error}.")
-        if not _reads_only(tool) and not (approve and await approve(request.name, arguments)):
-            return ToolCall(request, arguments, refusal="The user did not allow this call.")
-        return ToolCall(request, arguments)
+        call = ToolCall(request, arguments, tool=tool)
+        verdict = decide(tool, self._permissions, foreign, believe_all=self._believe_all)
+        if verdict is Verdict.RUN:
+            return call
+        if verdict is Verdict.REFUSE:
+            return replace(call, refusal=FORBIDDEN)
+        if approve is None:
+            return replace(call, refusal=CANNOT_ASK)
+        changes = self._permissions.changes(tool.server, tool.info)
+        allowed = await approve(Question(tool, arguments, foreign, changes))
+        return replace(call, refusal=NOT_ALLOWED) if allowed is None else replace(call, arguments=allowed)
 
     async def run(self, calls: Sequence[ToolCall]) -> list[ToolResult]:
         """Carry out calls at the same time. Returns the results in the order of the calls."""
@@ -90,17 +145,9 @@ class Toolbox:
         return [results[index] for index in range(len(calls))]
 
     async def _run(self, call: ToolCall) -> ToolResult:
-        if call.refusal:
+        if call.refusal or call.tool is None:
             return ToolResult(False, call.refusal)
         try:
-            with anyio.fail_after(self._seconds):
-                return await self._memory.call(call.request.name, call.arguments)
-        except TimeoutError:
-            return ToolResult(False, f"The tool did not answer within {self._seconds:g} s.")
+            return await call.tool.call(call.arguments)
         except RagChatError as error:
             return ToolResult(False, str(error))
-
-
-def _reads_only(tool: ToolInfo) -> bool:
-    hints = tool.annotations
-    return not isinstance(hints, UnsetType) and hints.read_only_hint is True

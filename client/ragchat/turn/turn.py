@@ -92,6 +92,7 @@ async def take_turn(
             unknown_citations=answer.unknown_citations,
             notices=record.notices,
             messages=answer.messages,
+            foreign=answer.foreign,
         ),
     )
 

@@ -1,49 +1,77 @@
-"""Ask the user whether the model may call a tool that changes things; remember the answer "always"."""
+"""Ask the user whether the model may call a tool, and remember what they say for longer than once."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
-from ragchat.sanitize import one_line
-from ragchat.ui.context import YES
-from ragconfig.files.regular import read_regular
-from ragconfig.home import private_folder
+import msgspec
 
-APPROVED_FILE = "approved-tools"
-LARGEST_BYTES = 1 << 16
-ALWAYS = frozenset({"a", "always"})
+from ragchat.sanitize import one_line
+from ragchat.servers.permissions import Permissions, Rule
+from ragchat.turn.permission import Question
+
 _SHOWN = 200
+CHOICES = "[y]es, [s]ession, [a]lways, [e]dit, ne[v]er, [N]o"
 
 
 class Approvals:
-    """`ask` shows a question and returns the user's reply. A turn calls `approve` before each such tool."""
+    """`ask` shows a question and returns the user's reply, `show` shows text."""
 
-    def __init__(self, state: Path, ask: Callable[[str], Awaitable[str]]) -> None:
-        self._path = state / APPROVED_FILE
+    def __init__(
+        self,
+        permissions: Permissions,
+        ask: Callable[[str], Awaitable[str]],
+        show: Callable[[str], None],
+    ) -> None:
+        self._permissions = permissions
         self._ask = ask
+        self._show = show
+        # The tools that the user allowed until the chat ends, by server and name.
+        self._session: set[tuple[str, str]] = set()
 
-    async def approve(self, name: str, arguments: dict[str, Any]) -> bool:
-        if name in self._always():
-            return True
-        shown = one_line(", ".join(f"{key}={value!r}" for key, value in arguments.items()), _SHOWN)
-        answer = (
-            (await self._ask(f"Allow the model to call {one_line(name)}({shown})? [y/N/a] ")).strip().lower()
-        )
-        if answer in ALWAYS:
-            self._remember(name)
-        return answer in YES | ALWAYS
+    async def approve(self, question: Question) -> dict[str, Any] | None:
+        """The arguments to call the tool with; None if the user does not allow it."""
+        tool, arguments = question.tool, question.arguments
+        key = (tool.server, tool.info.name)
+        if key in self._session and not question.foreign and not question.changes:
+            return arguments
+        self._explain(question)
+        while True:
+            reply = (await self._ask(f"Allow {_call(tool.name, arguments)}? {CHOICES} ")).strip().lower()
+            match reply[:1]:
+                case "y":
+                    return arguments
+                case "s":
+                    self._session.add(key)
+                    return arguments
+                case "a":
+                    self._permissions.remember(tool.server, [tool.info], Rule.ALWAYS)
+                    return arguments
+                case "v" | "n" if reply.startswith(("v", "nev")):
+                    self._permissions.remember(tool.server, [tool.info], Rule.NEVER)
+                    return None
+                case "e":
+                    arguments = await self._edited(arguments)
+                case _:
+                    return None
 
-    def _always(self) -> frozenset[str]:
+    def _explain(self, question: Question) -> None:
+        if question.changes:
+            self._show(f"{question.tool.name} has changed since you allowed it:\n{question.changes}")
+        if question.foreign:
+            self._show(f"The model has read text that is not yours: {one_line(', '.join(question.foreign))}.")
+
+    async def _edited(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        """The arguments that the user types as JSON; the same ones for anything else."""
+        text = await self._ask("Arguments as JSON: ")
         try:
-            return frozenset(read_regular(self._path, LARGEST_BYTES).decode("utf-8", "replace").splitlines())
-        except OSError:
-            return frozenset()
+            return msgspec.json.decode(text, type=dict[str, Any])
+        except msgspec.MsgspecError as error:
+            self._show(f"These are not the arguments of a tool: {error}.")
+            return arguments
 
-    def _remember(self, name: str) -> None:
-        with suppress(OSError):
-            private_folder(self._path.parent)
-            with self._path.open("a", encoding="utf-8") as file:
-                file.write(f"{name}\n")
+
+def _call(name: str, arguments: dict[str, Any]) -> str:
+    shown = one_line(", ".join(f"{key}={value!r}" for key, value in arguments.items()), _SHOWN)
+    return f"{one_line(name)}({shown})"

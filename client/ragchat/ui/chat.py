@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 async def run(state: Path, open_app: OpenApp, *, session_id: str | None = None, resume: bool = False) -> int:
     """Chat at the terminal until the user leaves; returns the exit code.
 
-    `state` is the folder of the history and the approved tools. `open_app` is entered after the prompt is
-    drawn. `session_id` is the past session to continue; `resume` continues the last one.
+    `state` is the folder of the history. `open_app` is entered after the prompt is drawn. `session_id` is the
+    past session to continue; `resume` continues the last one.
     Raises what entering `open_app` raises, and SessionError.
     """
     with _session_of_terminal():
@@ -124,7 +124,7 @@ class Chat:
             return await read(question) or ""
 
         context.ask, context.read = ask, read
-        context.approve = Approvals(self._state, ask).approve
+        context.approve = Approvals(app.permissions, ask, context.screen.note).approve
         return context
 
     def _end_prompt(self, _: asyncio.Task[None]) -> None:

@@ -315,7 +315,11 @@ def _reason(error: Exception) -> str:
 
 @asynccontextmanager
 async def open_client(
-    url: str, message_bytes: int, token: str | None, silence_seconds: float | None
+    url: str,
+    message_bytes: int,
+    token: str | None,
+    silence_seconds: float | None,
+    headers: Mapping[str, str] = {},
 ) -> AsyncIterator[Http]:
     """An endpoint and its connections. Raises ServerUnreachable for an invalid address."""
     try:
@@ -324,11 +328,11 @@ async def open_client(
         # An address that cannot be parsed may hold secrets too.
         safe = re.sub(r"//[^/?#]*@", "//", url).partition("?")[0]
         raise ServerUnreachable(safe, _reason(error), ADDRESS_HINT) from None
-    headers = {"accept": ACCEPT, "accept-encoding": "identity", "cache-control": "no-store"}
+    own = {"accept": ACCEPT, "accept-encoding": "identity", "cache-control": "no-store"}
     if token is not None:
-        headers["authorization"] = f"Bearer {token}"
+        own["authorization"] = f"Bearer {token}"
     client = httpx2.AsyncClient(
-        headers=headers,
+        headers={**headers, **own},
         verify=address.scheme == "https",  # Reading the certificates takes time.
         trust_env=not is_loopback(address.host),
         timeout=httpx2.Timeout(silence_seconds, connect=CONNECT_SECONDS, pool=None),

@@ -6,7 +6,7 @@ Source: basic/transports/streamable-http#backward-compatibility.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from enum import Enum, auto
 from typing import Protocol
@@ -58,19 +58,23 @@ async def open_http(
     message_bytes: int,
     era: EraName | None = None,
     token: str | None = None,
+    headers: Mapping[str, str] = {},
     handlers: Handlers = NO_HANDLERS,
     silence_seconds: float | None = SILENCE_SECONDS,
 ) -> AsyncIterator[Client]:
     """A client of the server at `url`; it can still be used after the server was away.
 
     `message_bytes` is the longest message read; `era` None: probe the server, "modern": no probe, "legacy":
-    handshake only; `token` is sent to this server only, as a bearer token; `silence_seconds` is how long the
-    server may send nothing during a request (None: no limit).
+    handshake only; `token` is sent to this server only, as a bearer token, and so are further `headers`;
+    `silence_seconds` is how long the server may send nothing during a request (None: no limit).
     Raises ServerUnreachable, HttpRefused, ConnectionClosed, RequestTimedOut, WireError, UnsupportedRevision,
     UnreadableAnswer.
     """
     identity = Implementation(name=client_name, version=client_version)
-    async with open_client(url, message_bytes, token, silence_seconds) as http, AsyncExitStack() as stack:
+    async with (
+        open_client(url, message_bytes, token, silence_seconds, headers) as http,
+        AsyncExitStack() as stack,
+    ):
         opening = _Opening(http, identity, handlers, stack)
         if era == "modern":
             yield opening.modern()

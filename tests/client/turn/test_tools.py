@@ -5,16 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from ragchat.errors import MemoryUnavailable
+from ragchat.turn.permission import Question
 from ragchat.turn.tools import Toolbox
 from ragchat.types import ToolRequest
-from tests.support.turns import FORGET_TOOL, QUERY_TOOL, ListMemory, hit
+from tests.support.turns import FORGET_TOOL, NO_PERMISSIONS, QUERY_TOOL, ListMemory, hit
 
 QUERY = ToolRequest("1", "Query", '{"query": "x"}')
 FORGET = ToolRequest("2", "Forget", "{}")
 
 
 def toolbox(memory: ListMemory, offered: tuple[str, ...] = ("Query", "Forget")) -> Toolbox:
-    return Toolbox(memory, offered, 5.0)
+    return Toolbox(memory, offered, 5.0, NO_PERMISSIONS)
 
 
 async def test_only_offered_tools_are_described_to_the_model() -> None:
@@ -33,14 +34,15 @@ async def test_a_read_only_tool_is_called_without_asking() -> None:
 async def test_another_tool_needs_the_users_approval() -> None:
     asked: list[tuple[str, dict[str, Any]]] = []
 
-    async def approve(name: str, arguments: dict[str, Any]) -> bool:
-        asked.append((name, arguments))
-        return len(asked) == 1
+    async def approve(question: Question) -> dict[str, Any] | None:
+        asked.append((question.tool.name, question.arguments))
+        return {"edited": True} if len(asked) == 1 else None
 
     tools = toolbox(ListMemory(tools=[FORGET_TOOL]))
-    assert not (await tools.permit(FORGET, approve)).refusal
+    allowed = await tools.permit(FORGET, approve)
+    assert (allowed.refusal, allowed.arguments) == ("", {"edited": True})
     assert "not allow" in (await tools.permit(FORGET, approve)).refusal
-    assert "not allow" in (await tools.permit(FORGET, None)).refusal
+    assert "nobody can be asked" in (await tools.permit(FORGET, None)).refusal
     assert asked == [("Forget", {}), ("Forget", {})]
 
 
@@ -55,8 +57,8 @@ async def test_the_calls_of_a_round_run_at_the_same_time_and_answer_in_order() -
     memory = ListMemory(tools=[QUERY_TOOL, FORGET_TOOL], answers=[hit("a")])
     tools = toolbox(memory)
 
-    async def approve(*_: object) -> bool:
-        return True
+    async def approve(question: Question) -> dict[str, Any]:
+        return question.arguments
 
     calls = [await tools.permit(request, approve) for request in (QUERY, FORGET, QUERY)]
     results = await tools.run(calls)

@@ -5,8 +5,6 @@ Covers `approval`, `background` and `style`.
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
@@ -19,7 +17,6 @@ from prompt_toolkit.output import DummyOutput
 
 from ragchat.app import App
 from ragchat.errors import MemoryUnavailable
-from ragchat.ui.approval import APPROVED_FILE, Approvals
 from ragchat.ui.background import NO_PAST, Past
 from ragchat.ui.chat import Chat
 from tests.support.memory import memory_in
@@ -96,44 +93,3 @@ async def test_what_cannot_be_opened_ends_the_chat_with_its_error(tmp_path: Path
     with create_pipe_input(), create_app_session(output=DummyOutput()), pytest.raises(MemoryUnavailable):
         with anyio.fail_after(LONGEST_SECONDS):
             await Chat(tmp_path / "state", broken, stdout=PyteFile(80, 24)).run()
-
-
-@pytest.mark.parametrize(
-    ("said", "allowed"), [("y", True), ("Yes ", True), ("", False), ("n", False), ("x", False)]
-)
-async def test_a_tool_is_called_only_with_leave(tmp_path: Path, said: str, allowed: bool) -> None:
-    asked: list[str] = []
-
-    async def ask(question: str) -> str:
-        asked.append(question)
-        return said
-
-    approvals = Approvals(tmp_path, ask)
-    assert await approvals.approve("Forget\x1b[2J", {"document": "x" * 500}) is allowed
-    assert await approvals.approve("Forget\x1b[2J", {}) is allowed
-    assert len(asked) == 2
-    assert "\x1b" not in asked[0]
-    assert len(asked[0]) < 300
-
-
-async def test_always_is_remembered_across_runs_for_that_tool_alone(tmp_path: Path) -> None:
-    async def always(_: str) -> str:
-        return "a"
-
-    async def never(_: str) -> str:
-        return "n"
-
-    assert await Approvals(tmp_path / "state", always).approve("Inject", {})
-    assert await Approvals(tmp_path / "state", never).approve("Inject", {})
-    assert not await Approvals(tmp_path / "state", never).approve("Forget", {})
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no FIFOs")
-async def test_a_file_of_approvals_that_cannot_be_read_approves_nothing(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / APPROVED_FILE)
-
-    async def never(_: str) -> str:
-        return "n"
-
-    with anyio.fail_after(LONGEST_SECONDS):
-        assert not await Approvals(tmp_path, never).approve("Inject", {})

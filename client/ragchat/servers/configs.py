@@ -1,0 +1,184 @@
+"""The files that name servers: the user's own and a project's, in the form that all hosts share.
+
+That form is `{"mcpServers": {NAME: {"command": …, "args": […], "env": {…}} or {"url": …, "headers": {…}}}}`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Raw, Struct, field
+from msgspec.structs import replace
+
+from ragchat.errors import ServerConfigInvalid, ServerFileUnreadable, VariableMissing
+from ragconfig.files.regular import read_regular
+from ragconfig.redaction import add_secret
+
+USER_FILE = "mcp.json"
+PROJECT_FILE = ".mcp.json"
+# The size limit of such a file.
+LARGEST_BYTES = 1 << 20
+# The keys under which hosts keep their servers: most of them, VS Code, Zed.
+KEYS = ("mcpServers", "servers", "context_servers")
+
+_VARIABLE = re.compile(r"\$\{([^}]*)\}")
+
+
+class Scope(StrEnum):
+    """Who named a server."""
+
+    USER = "user"
+    PROJECT = "project"
+
+
+class ServerConfig(Struct, frozen=True, kw_only=True):
+    """How to start a server, or where it runs. Variables are not expanded yet."""
+
+    name: str
+    scope: Scope
+    file: str
+    command: tuple[str, ...] = ()
+    env: Mapping[str, str] = {}
+    cwd: str = ""
+    url: str = ""
+    headers: Mapping[str, str] = {}
+    disabled: bool = False
+    trusted: bool = False  # its word that a tool only reads is believed; only the user may say so
+
+    @property
+    def shown(self) -> str:
+        """The command or the address on one line."""
+        return " ".join(self.command) or self.url.partition("?")[0]
+
+    @property
+    def fingerprint(self) -> str:
+        """Identifies exactly what would be started: any change of it needs a new consent."""
+        parts = [self.file, self.name, self.command, dict(self.env), self.cwd, self.url, dict(self.headers)]
+        return hashlib.sha256(msgspec.json.encode(parts, order="deterministic")).hexdigest()
+
+    def expanded(self, environ: Mapping[str, str] = os.environ) -> ServerConfig:
+        """The same with the values of its variables. Raises VariableMissing.
+
+        `${NAME}`, `${NAME:-default}`, `${env:NAME}`, `${userHome}`, and `${workspaceFolder}` for the file's
+        folder.
+        """
+        values = {"userHome": str(Path.home()), "workspaceFolder": str(Path(self.file).parent)}
+
+        def value(found: re.Match[str]) -> str:
+            name, has_default, default = found[1].removeprefix("env:").partition(":-")
+            if name in values and not has_default:
+                return values[name]
+            if (text := environ.get(name)) or not has_default:
+                if text is None:
+                    raise VariableMissing(self.name, name, self.file)
+                return text
+            return default
+
+        def expand(text: str) -> str:
+            return _VARIABLE.sub(value, text)
+
+        expanded = replace(
+            self,
+            command=tuple(expand(word) for word in self.command),
+            env={name: expand(text) for name, text in self.env.items()},
+            cwd=expand(self.cwd),
+            url=expand(self.url),
+            headers={name: expand(text) for name, text in self.headers.items()},
+        )
+        for text in (*expanded.env.values(), *expanded.headers.values()):
+            add_secret(text.removeprefix("Bearer "))
+        return expanded
+
+
+class _Entry(Struct):
+    """A server as any of these files describes it; each host has its own name for the address."""
+
+    command: str = ""
+    args: list[str] = []
+    env: dict[str, str] = {}
+    cwd: str = ""
+    url: str = ""
+    server_url: str = field(name="serverUrl", default="")
+    http_url: str = field(name="httpUrl", default="")
+    headers: dict[str, str] = {}
+    disabled: bool = False
+    trusted: bool = False
+
+
+def read_configs(user_file: Path, folder: Path | None = None) -> dict[str, ServerConfig]:
+    """The servers of the user's file and of the project that `folder` (default: the working one) is in.
+
+    Where both name the same server, the user's counts: a repository must not replace a server that the user
+    trusts. Raises ServerFileUnreadable, ServerConfigInvalid.
+    """
+    project_file = find_project_file(folder or Path())
+    project = read_file(project_file, Scope.PROJECT) if project_file else {}
+    return {**project, **read_file(user_file, Scope.USER)}
+
+
+def find_project_file(folder: Path) -> Path | None:
+    """The nearest project file from `folder` up to the root of its repository; None if there is none."""
+    try:
+        folder = folder.resolve()
+    except OSError:  # The working folder has been deleted.
+        return None
+    for place in (folder, *folder.parents):
+        if (place / PROJECT_FILE).is_file():
+            return place / PROJECT_FILE
+        if (place / ".git").exists():
+            break
+    return None
+
+
+def read_file(file: Path, scope: Scope) -> dict[str, ServerConfig]:
+    """The servers of one file; none if it does not exist. Raises as `read_configs`."""
+    return {
+        name: _config(name, entry, file, scope)
+        for key, entries in read_tables(file).items()
+        if key in KEYS
+        for name, entry in _decoded(entries, dict[str, Raw], file, key).items()
+    }
+
+
+def read_tables(file: Path) -> dict[str, Raw]:
+    """The members of a file, undecoded; none if it does not exist. Raises as `read_configs`."""
+    try:
+        tables: dict[str, Raw] = _decoded(Raw(read_regular(file, LARGEST_BYTES)), dict[str, Raw], file, "it")
+        return tables
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise ServerFileUnreadable(str(file), error.strerror or str(error)) from None
+
+
+def _config(name: str, raw: Raw, file: Path, scope: Scope) -> ServerConfig:
+    entry = _decoded(raw, _Entry, file, name)
+    url = entry.url or entry.server_url or entry.http_url
+    if bool(entry.command) == bool(url):
+        raise ServerConfigInvalid(str(file), name, "it needs either a command or a url")
+    return ServerConfig(
+        name=name,
+        scope=scope,
+        file=str(file),
+        command=(entry.command, *entry.args) if entry.command else (),
+        env=entry.env,
+        cwd=entry.cwd,
+        url=url,
+        headers=entry.headers,
+        disabled=entry.disabled,
+        trusted=entry.trusted and scope is Scope.USER,
+    )
+
+
+def _decoded(raw: Raw, type: Any, file: Path, what: str) -> Any:
+    try:
+        return msgspec.json.decode(raw, type=type)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ServerConfigInvalid(str(file), what, str(error)) from None

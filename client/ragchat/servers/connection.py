@@ -1,0 +1,190 @@
+"""One server: its connection, which outlives the server's restarts, its tools, and its state."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import anyio
+from msgspec import UNSET
+
+from ragchat import __version__
+from ragchat.errors import RagChatError, ServerNotReady
+from ragchat.log import server_log, shorten
+from ragchat.memory.supervisor import Supervised
+from ragchat.servers.configs import ServerConfig
+from ragchat.servers.environment import inherited
+from ragchat.settings import ServerSettings
+from ragmcp.client.client import Client, OnProgress
+from ragmcp.client.handlers import Handlers
+from ragmcp.concurrency import beside
+from ragmcp.errors import RagMcpError, RequestTimedOut
+from ragmcp.protocol.schema.subscriptions import Filter
+from ragmcp.protocol.schema.tools import ToolCallResult, ToolInfo
+
+log = logging.getLogger(__name__)
+
+CLIENT_NAME = "ragchat"
+# How often the length of a server's log is checked: a server must not fill the disk.
+LOG_SECONDS = 1.0
+# A server that keeps failing is started ever less often; a call or `/mcp reload` starts it at once.
+LONGEST_PAUSE_SECONDS = 300.0
+
+
+class State(StrEnum):
+    """What a server does, in the words that `/mcp` shows."""
+
+    DISABLED = "disabled"
+    UNASKED = "waits for your consent"
+    STARTING = "starting"
+    READY = "ready"
+    FAILED = "failed"
+
+
+class Connection:
+    """A server. `run` keeps it connected; calls wait for the start."""
+
+    def __init__(
+        self, config: ServerConfig, handlers: Handlers, settings: ServerSettings, logs: Path
+    ) -> None:
+        """`logs` is the folder of the servers' logs."""
+        self.config = config
+        self.tools: list[ToolInfo] = []
+        """The tools that it listed last."""
+        self.state = State.STARTING
+        self.failure: RagChatError | RagMcpError | None = None
+        """Why it failed or ended last."""
+        self.settled = anyio.Event()
+        """Set once the first start has succeeded or failed."""
+        self.log = logs / f"{config.name}.log"
+        self._handlers = handlers
+        self._settings = settings
+        self._slots = anyio.Semaphore(settings.calls)
+        self._repeatable: set[str] = set()
+        self._config = config
+        self._supervised = Supervised(self._open, self._repeatable, LONGEST_PAUSE_SECONDS)
+
+    async def run(self) -> None:
+        """Stay connected until cancelled; a server whose settings cannot be used is not started."""
+        try:
+            self._config = self.config.expanded()
+        except RagChatError as error:
+            self._fail(error)
+            return
+        async with self._supervised:
+            await anyio.sleep_forever()
+
+    def refuse(self, state: State) -> None:
+        """It is not started; `state` says why."""
+        self.state = state
+        self.settled.set()
+
+    async def call(
+        self, tool: str, arguments: Mapping[str, Any], on_progress: OnProgress | None = None
+    ) -> ToolCallResult:
+        """Call a tool. Waits while too many calls are in progress, and repeats only what may be repeated.
+
+        Raises ServerNotReady, RagMcpError.
+        """
+        seconds = self._settings.timeout_seconds
+        if self.state in (State.DISABLED, State.UNASKED):
+            raise ServerNotReady(self.config.name, f"it is {self.state}")
+        with anyio.move_on_after(seconds):
+            async with self._slots:
+                return await self._supervised.call_tool(
+                    tool, arguments, timeout=seconds, on_progress=on_progress
+                )
+        raise RequestTimedOut(tool, seconds)
+
+    # One start
+
+    @asynccontextmanager
+    async def _open(self) -> AsyncIterator[Client]:
+        """Start the server or connect to it, list its tools, and follow their changes."""
+        if self.failure is None:  # Else it shows why it is being started again.
+            self.state = State.STARTING
+        try:
+            with anyio.CancelScope(deadline=anyio.current_time() + self._settings.start_seconds) as start:
+                async with self._connect() as client:
+                    await self._list_tools(client)
+                    start.deadline = math.inf
+                    self.state, self.failure = State.READY, None
+                    self.settled.set()
+                    async with beside(lambda: self._follow(client)):
+                        yield client
+            if start.cancelled_caught:
+                raise RequestTimedOut("its start", self._settings.start_seconds)
+        except RagMcpError as error:
+            self._fail(error)
+            raise
+
+    def _fail(self, error: RagChatError | RagMcpError) -> None:
+        self.state, self.failure = State.FAILED, error
+        self.settled.set()
+
+    def _connect(self) -> AbstractAsyncContextManager[Client]:
+        if not self._config.url:
+            return self._connect_process()
+        from ragmcp.http.connect import open_http
+
+        return open_http(
+            self._config.url,
+            client_name=CLIENT_NAME,
+            client_version=__version__,
+            message_bytes=self._settings.message_bytes,
+            headers=self._config.headers,
+            handlers=self._handlers,
+        )
+
+    @asynccontextmanager
+    async def _connect_process(self) -> AsyncIterator[Client]:
+        from ragmcp.stdio.stdio import open_stdio
+
+        opened = open_stdio(
+            self._config.command,
+            client_name=CLIENT_NAME,
+            client_version=__version__,
+            message_bytes=self._settings.message_bytes,
+            stderr=server_log(self.log),
+            env={**inherited(), **self._config.env},
+            cwd=Path(self._config.cwd) if self._config.cwd else None,
+            handlers=self._handlers,
+        )
+        async with beside(self._shorten_log), opened as client:
+            yield client
+
+    async def _shorten_log(self) -> None:
+        while True:
+            await anyio.sleep(LOG_SECONDS)
+            shorten(self.log)
+
+    # Its tools
+
+    async def _list_tools(self, client: Client) -> None:
+        tools = await client.list_tools() if client.capabilities.tools is not UNSET else []
+        self._repeatable.clear()
+        self._repeatable.update(tool.name for tool in tools if _may_be_repeated(tool))
+        self.tools = tools
+
+    async def _follow(self, client: Client) -> None:
+        """List the tools again whenever the server says that they have changed."""
+        announces = client.capabilities.tools
+        if announces is UNSET or not announces.get("listChanged"):
+            return
+        try:
+            async with client.subscribe(Filter(tools_list_changed=True)) as changes:
+                async for _ in changes:
+                    await self._list_tools(client)
+        except RagMcpError as error:  # The tools listed so far can still be called.
+            log.info("The changes of %s are not followed: %s", self.config.name, error)
+
+
+def _may_be_repeated(tool: ToolInfo) -> bool:
+    """Whether a call may be sent again if the server died before it answered."""
+    hints = tool.annotations
+    return hints is not UNSET and True in (hints.read_only_hint, hints.idempotent_hint)

@@ -1,0 +1,120 @@
+"""All servers beside memory: which ones run, and the tools that they offer together."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import anyio
+from anyio.abc import TaskGroup
+
+from ragchat.errors import UnknownServer
+from ragchat.servers.configs import USER_FILE, ServerConfig, read_configs
+from ragchat.servers.connection import Connection, State
+from ragchat.servers.permissions import Permissions
+from ragchat.servers.tools import ServerTool, offered_tools
+from ragchat.settings import ServerSettings
+from ragconfig.settings import Settings
+from ragmcp.client.handlers import NO_HANDLERS, Handlers
+
+LOGS = "servers"
+
+
+class ServerManager:
+    """Owns every connection; an async context manager. Nothing is started before `start`."""
+
+    def __init__(self, settings: Settings, handlers: Handlers = NO_HANDLERS) -> None:
+        self.permissions = Permissions(settings.home.config)
+        self._settings = settings.table("servers", ServerSettings)
+        self._file = settings.home.config / USER_FILE
+        self._logs: Path = settings.home.state / LOGS
+        self._handlers = handlers
+        self._connections: dict[str, Connection] = {}
+        self._scopes: dict[str, anyio.CancelScope] = {}
+        self._tasks: TaskGroup
+
+    async def __aenter__(self) -> Self:
+        self._tasks = await anyio.create_task_group().__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        self._tasks.cancel_scope.cancel()
+        # The body's own error must not be wrapped in a group.
+        if isinstance(error, (Exception, KeyboardInterrupt, SystemExit)):
+            kind, error, trace = None, None, None
+        return await self._tasks.__aexit__(kind, error, trace)
+
+    @property
+    def connections(self) -> Mapping[str, Connection]:
+        """The servers by name."""
+        return self._connections
+
+    def connection(self, name: str) -> Connection:
+        """Raises UnknownServer."""
+        if name not in self._connections:
+            raise UnknownServer(name, difflib.get_close_matches(name, self._connections, n=1))
+        return self._connections[name]
+
+    def start(self) -> None:
+        """Start all servers in the background that are new or changed; end those that are gone.
+
+        Also after the files were edited. Raises ServerFileUnreadable, ServerConfigInvalid,
+        PermissionsUnusable.
+        """
+        configs = read_configs(self._file)
+        for name in [*self._connections]:
+            if configs.get(name) != self._connections[name].config:
+                self._stop(name)
+        for name, config in configs.items():
+            if name not in self._connections:
+                self._start(config)
+
+    def restart(self, name: str) -> None:
+        """Start one server again, such as one that the user has now agreed to. Raises as `connection`."""
+        config = self.connection(name).config
+        self._stop(name)
+        self._start(config)
+
+    def agree(self, name: str) -> None:
+        """The user agrees to a project's server; it is started. Raises UnknownServer, PermissionsUnusable."""
+        self.permissions.allow_start(self.connection(name).config)
+        self.restart(name)
+
+    def unasked(self) -> list[ServerConfig]:
+        """The servers of the project that wait for the user's consent."""
+        return [one.config for one in self._connections.values() if one.state is State.UNASKED]
+
+    async def ready(self) -> None:
+        """Wait until every server has started or failed, but only a little: a turn goes on without them."""
+        with anyio.move_on_after(self._settings.wait_seconds):
+            for connection in [*self._connections.values()]:
+                await connection.settled.wait()
+
+    def tools(self) -> list[ServerTool]:
+        """The tools of all servers that are ready, under names that are unique."""
+        ready = [one for one in self._connections.values() if one.state is State.READY]
+        return offered_tools(ready)
+
+    def _start(self, config: ServerConfig) -> None:
+        connection = Connection(config, self._handlers, self._settings, self._logs)
+        self._connections[config.name] = connection
+        if config.disabled:
+            connection.refuse(State.DISABLED)
+        elif not self.permissions.may_start(config):
+            connection.refuse(State.UNASKED)
+        else:
+            self._tasks.start_soon(self._run, connection)
+
+    async def _run(self, connection: Connection) -> None:
+        with anyio.CancelScope() as self._scopes[connection.config.name]:
+            await connection.run()
+
+    def _stop(self, name: str) -> None:
+        self._connections.pop(name)
+        if (scope := self._scopes.pop(name, None)) is not None:
+            scope.cancel()

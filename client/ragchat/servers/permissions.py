@@ -1,0 +1,117 @@
+"""What the user has allowed: commands of projects, and tools. Remembered in the user's own file only."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, Struct
+
+from ragchat.errors import PermissionsUnusable
+from ragchat.servers.configs import LARGEST_BYTES, Scope, ServerConfig
+from ragconfig.files.regular import read_regular
+from ragconfig.files.writing import replace_file
+from ragconfig.home import private_folder
+from ragmcp.protocol.schema.tools import ToolInfo
+
+FILE = "permissions.json"
+
+
+class Rule(StrEnum):
+    """What the user said about a tool for all time."""
+
+    ALWAYS = "always"
+    NEVER = "never"
+
+
+class _Remembered(Struct, frozen=True):
+    """A rule, and the tool as it was then."""
+
+    rule: Rule
+    description: str
+    input_schema: dict[str, Any]
+
+
+class _File(Struct):
+    # The fingerprints of the servers of projects that may be started.
+    servers: list[str] = []
+    tools: dict[str, dict[str, _Remembered]] = {}
+
+
+class Permissions:
+    """The file; it is read at first use. Every method raises PermissionsUnusable."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / FILE
+        self._read: _File | None = None
+
+    def may_start(self, config: ServerConfig) -> bool:
+        """Whether the user named this server, or has agreed to exactly this command or address."""
+        return config.scope is Scope.USER or config.fingerprint in self._file.servers
+
+    def allow_start(self, config: ServerConfig) -> None:
+        """The user agrees to a project's server."""
+        if config.fingerprint not in self._file.servers:
+            self._file.servers.append(config.fingerprint)
+            self._write()
+
+    def rule(self, server: str, tool: ToolInfo) -> Rule | None:
+        """The rule for a tool; None if there is none, or if an allowed tool has changed since."""
+        remembered = self._file.tools.get(server, {}).get(tool.name)
+        if remembered is None or (remembered.rule is Rule.ALWAYS and remembered != _remember(tool)):
+            return None
+        return remembered.rule
+
+    def changes(self, server: str, tool: ToolInfo) -> str:
+        """How a tool differs from the one that was allowed, as a unified diff; "" if it does not."""
+        remembered = self._file.tools.get(server, {}).get(tool.name)
+        if remembered is None or remembered.rule is not Rule.ALWAYS:
+            return ""
+        lines = difflib.unified_diff(
+            _lines(remembered), _lines(_remember(tool)), "when you allowed it", "now", lineterm=""
+        )
+        return "\n".join(lines)
+
+    def remember(self, server: str, tools: Iterable[ToolInfo], rule: Rule) -> None:
+        """The user's rule for these tools."""
+        for tool in tools:
+            self._file.tools.setdefault(server, {})[tool.name] = _remember(tool, rule)
+        self._write()
+
+    def forget(self, server: str) -> None:
+        """Drop the rules for a server that was removed: another one may get its name."""
+        if self._file.tools.pop(server, None) is not None:
+            self._write()
+
+    @property
+    def _file(self) -> _File:
+        if self._read is None:
+            try:
+                self._read = msgspec.json.decode(read_regular(self._path, LARGEST_BYTES), type=_File)
+            except FileNotFoundError:
+                self._read = _File()
+            except OSError as error:
+                raise PermissionsUnusable(str(self._path), error.strerror or str(error)) from None
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+                raise PermissionsUnusable(str(self._path), str(error)) from None
+        return self._read
+
+    def _write(self) -> None:
+        try:
+            private_folder(self._path.parent)
+            replace_file(self._path, msgspec.json.format(msgspec.json.encode(self._file)) + b"\n")
+        except OSError as error:
+            raise PermissionsUnusable(str(self._path), error.strerror or str(error)) from None
+
+
+def _remember(tool: ToolInfo, rule: Rule = Rule.ALWAYS) -> _Remembered:
+    return _Remembered(rule, "" if tool.description is UNSET else tool.description, tool.input_schema)
+
+
+def _lines(tool: _Remembered) -> list[str]:
+    schema = msgspec.json.format(msgspec.json.encode(tool.input_schema, order="sorted")).decode()
+    return [*tool.description.splitlines(), *schema.splitlines()]

@@ -1,0 +1,30 @@
+"""Replace a file as a whole: at any moment, other programs see the old content or the new one."""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    """Write `data` to `path`; a new file can be read by its owner only, another one keeps its mode.
+
+    A link is followed. After a crash the file has its old content. Raises OSError.
+    """
+    path = path.resolve()
+    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    temporary = Path(name)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        with suppress(FileNotFoundError):
+            temporary.chmod(stat.S_IMODE(path.stat().st_mode))
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise

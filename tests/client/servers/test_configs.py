@@ -1,0 +1,119 @@
+"""The files that name servers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ragchat.errors import ServerConfigInvalid, ServerFileUnreadable, VariableMissing
+from ragchat.servers.configs import PROJECT_FILE, Scope, ServerConfig, read_configs, read_file
+
+
+def write(file: Path, servers: dict[str, Any], key: str = "mcpServers") -> Path:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps({key: servers}))
+    return file
+
+
+def test_a_command_and_an_address_are_read(tmp_path: Path) -> None:
+    file = write(
+        tmp_path / "mcp.json",
+        {
+            "files": {"command": "npx", "args": ["-y", "files"], "env": {"A": "1"}, "trusted": True},
+            "web": {"type": "http", "url": "https://example.org/mcp", "headers": {"X": "y"}},
+        },
+    )
+    found = read_file(file, Scope.USER)
+    assert found["files"].command == ("npx", "-y", "files")
+    assert (found["files"].env, found["files"].trusted) == ({"A": "1"}, True)
+    assert (found["web"].url, found["web"].headers) == ("https://example.org/mcp", {"X": "y"})
+    assert found["web"].shown == "https://example.org/mcp"
+
+
+@pytest.mark.parametrize(
+    ("key", "entry"),
+    [
+        ("servers", {"type": "http", "url": "https://a.org/mcp"}),
+        ("context_servers", {"url": "https://a.org/mcp"}),
+        ("mcpServers", {"serverUrl": "https://a.org/mcp"}),
+        ("mcpServers", {"httpUrl": "https://a.org/mcp"}),
+    ],
+)
+def test_the_forms_of_other_hosts_are_read(tmp_path: Path, key: str, entry: dict[str, Any]) -> None:
+    file = write(tmp_path / "mcp.json", {"a": entry}, key)
+    assert read_file(file, Scope.USER)["a"].url == "https://a.org/mcp"
+
+
+def test_the_project_file_is_found_up_to_the_root_of_the_repository(tmp_path: Path) -> None:
+    inner = tmp_path / "repo" / "src" / "deep"
+    inner.mkdir(parents=True)
+    write(tmp_path / PROJECT_FILE, {"outside": {"command": "x"}})
+    (tmp_path / "repo" / ".git").mkdir()
+    assert read_configs(tmp_path / "none.json", inner) == {}
+    write(tmp_path / "repo" / PROJECT_FILE, {"a": {"command": "x", "trusted": True}})
+    [config] = read_configs(tmp_path / "none.json", inner).values()
+    assert (config.name, config.scope, config.trusted) == ("a", Scope.PROJECT, False)
+
+
+def test_a_project_cannot_replace_a_server_of_the_user(tmp_path: Path) -> None:
+    user = write(tmp_path / "mcp.json", {"a": {"command": "mine"}})
+    write(tmp_path / "repo" / PROJECT_FILE, {"a": {"command": "theirs"}})
+    assert read_configs(user, tmp_path / "repo")["a"].command == ("mine",)
+
+
+def test_variables_are_expanded(tmp_path: Path) -> None:
+    config = ServerConfig(
+        name="a",
+        scope=Scope.USER,
+        file=str(tmp_path / "mcp.json"),
+        command=("${HERE}/run", "${GONE:-there}", "${workspaceFolder}"),
+        env={"TOKEN": "${env:TOKEN}"},
+    )
+    expanded = config.expanded({"HERE": "/opt", "TOKEN": "s3cret-token"})
+    assert expanded.command == ("/opt/run", "there", str(tmp_path))
+    assert expanded.env == {"TOKEN": "s3cret-token"}
+
+
+def test_a_missing_variable_is_named() -> None:
+    config = ServerConfig(
+        name="a", scope=Scope.USER, file="mcp.json", url="https://a.org", headers={"X": "${KEY}"}
+    )
+    with pytest.raises(VariableMissing) as caught:
+        config.expanded({})
+    assert str(caught.value) == "The server a needs the environment variable KEY, which is not set."
+    assert caught.value.hint == "Set it, or write ${KEY:-default} in mcp.json."
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("{", "it"),
+        ('{"mcpServers": []}', "mcpServers"),
+        ('{"mcpServers": {"a": {}}}', "a: it needs either a command or a url"),
+        ('{"mcpServers": {"a": {"command": "x", "url": "y"}}}', "a: it needs either"),
+        ('{"mcpServers": {"a": {"command": 1}}}', "a: Expected `str`"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_named_with_the_reason(tmp_path: Path, text: str, reason: str) -> None:
+    file = tmp_path / "mcp.json"
+    file.write_text(text)
+    with pytest.raises(ServerConfigInvalid, match=reason):
+        read_file(file, Scope.USER)
+
+
+def test_a_folder_instead_of_a_file_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ServerFileUnreadable):
+        read_file(tmp_path, Scope.USER)
+
+
+def test_the_fingerprint_changes_with_everything_that_would_be_started() -> None:
+    config = ServerConfig(name="a", scope=Scope.PROJECT, file="f", command=("x",))
+    others = [
+        ServerConfig(name="a", scope=Scope.PROJECT, file="f", command=("x", "y")),
+        ServerConfig(name="a", scope=Scope.PROJECT, file="f", command=("x",), env={"A": "1"}),
+        ServerConfig(name="a", scope=Scope.PROJECT, file="g", command=("x",)),
+    ]
+    assert len({one.fingerprint for one in (config, *others)}) == 4

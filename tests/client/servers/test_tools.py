@@ -1,0 +1,78 @@
+"""The names of tools as a model calls them, and their results as it reads them (`results`)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import cast
+
+import pytest
+from msgspec import Raw
+
+from ragchat.servers.configs import Scope, ServerConfig
+from ragchat.servers.connection import Connection
+from ragchat.servers.results import readable
+from ragchat.servers.tools import LONGEST_NAME, offered_tools
+from ragmcp.protocol.schema.content import (
+    Content,
+    EmbeddedResource,
+    ImageContent,
+    ResourceContents,
+    ResourceLink,
+    TextContent,
+)
+from ragmcp.protocol.schema.tools import ToolCallResult, ToolInfo
+
+
+@dataclass
+class Listing:
+    """The part of a connection that has a name and tools."""
+
+    config: ServerConfig
+    tools: list[ToolInfo]
+
+
+def listing(server: str, *tools: str) -> Connection:
+    config = ServerConfig(name=server, scope=Scope.USER, file="mcp.json", command=("x",))
+    infos = [ToolInfo(name=name, input_schema={"type": "object"}) for name in tools]
+    return cast("Connection", Listing(config, infos))
+
+
+def names(*connections: Connection) -> list[str]:
+    return [tool.name for tool in offered_tools(connections)]
+
+
+def test_a_tool_has_the_name_of_its_server_before_its_own() -> None:
+    assert names(listing("git", "log"), listing("files", "log")) == ["git__log", "files__log"]
+
+
+def test_names_are_legal_unique_and_always_the_same() -> None:
+    servers = (
+        listing("my files", "read.text", "read text", "x" * 100, "x" * 101, "größe"),
+        listing("my.files", "read text"),
+    )
+    found = names(*servers)
+    assert len({*found}) == len(found) == 6
+    assert all(re.fullmatch(r"[A-Za-z0-9_-]{1,64}", name) for name in found)
+    assert max(map(len, found)) == LONGEST_NAME
+    assert names(*servers) == found
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ([TextContent(text="one"), TextContent(text="two")], "one\ntwo"),
+        ([ImageContent(data="QUJD", mime_type="image/png")], "[image/png, 3 bytes]"),
+        ([ResourceLink(uri="file:///a.md", name="a")], "[a: file:///a.md]"),
+        ([EmbeddedResource(resource=ResourceContents(uri="file:///a.md", text="inside"))], "inside"),
+        ([EmbeddedResource(resource=ResourceContents(uri="file:///a.png", blob="QUJD"))], "[file:///a.png]"),
+        ([], '{"total":3}'),
+    ],
+)
+def test_every_kind_of_content_is_shown_to_the_model_as_text(content: list[Content], text: str) -> None:
+    result = ToolCallResult(content=content, structured_content=Raw(b'{"total":3}'))
+    assert readable(result).text == text
+
+
+def test_a_result_without_anything_is_an_empty_text() -> None:
+    assert readable(ToolCallResult(content=[])).text == ""

@@ -1,0 +1,56 @@
+"""Which tool calls run at once, which ask, and which are refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from ragchat.servers.permissions import Permissions, Rule
+from ragchat.turn.permission import OfferedTool, Verdict, decide, foreign_texts
+from tests.client.ui.test_approval import nothing
+from tests.support.turns import FORGET_TOOL, QUERY_TOOL, hit
+
+PAGE = ["https://example.org/page"]
+
+
+def offered(*, reads: bool, trusted: bool = False) -> OfferedTool:
+    tool = QUERY_TOOL if reads else FORGET_TOOL
+    return OfferedTool(f"files__{tool.name}", "files", tool, trusted, nothing)
+
+
+@pytest.mark.parametrize("foreign", [[], PAGE])
+def test_a_tool_that_only_reads_runs_if_its_server_is_trusted(tmp_path: Path, foreign: list[str]) -> None:
+    permissions = Permissions(tmp_path)
+    assert decide(offered(reads=True, trusted=True), permissions, foreign) is Verdict.RUN
+    assert decide(offered(reads=True), permissions, foreign) is Verdict.ASK
+    assert decide(offered(reads=True), permissions, foreign, believe_all=True) is Verdict.RUN
+    assert decide(offered(reads=False, trusted=True), permissions, foreign) is Verdict.ASK
+    assert decide(offered(reads=False), permissions, foreign, believe_all=True) is Verdict.ASK
+
+
+def test_an_allowed_tool_asks_nevertheless_once_foreign_text_was_read(tmp_path: Path) -> None:
+    permissions = Permissions(tmp_path)
+    permissions.remember("files", [FORGET_TOOL], Rule.ALWAYS)
+    assert decide(offered(reads=False), permissions, []) is Verdict.RUN
+    assert decide(offered(reads=False), permissions, PAGE) is Verdict.ASK
+
+
+def test_a_forbidden_tool_is_refused_even_if_it_only_reads(tmp_path: Path) -> None:
+    permissions = Permissions(tmp_path)
+    permissions.remember("files", [QUERY_TOOL, FORGET_TOOL], Rule.NEVER)
+    assert decide(offered(reads=True, trusted=True), permissions, []) is Verdict.REFUSE
+    assert decide(offered(reads=False), permissions, []) is Verdict.REFUSE
+
+
+def test_a_tool_that_changed_since_it_was_allowed_asks_again(tmp_path: Path) -> None:
+    permissions = Permissions(tmp_path)
+    permissions.remember("files", [replace(QUERY_TOOL, description="Another.")], Rule.ALWAYS)
+    assert decide(offered(reads=True, trusted=True), permissions, []) is Verdict.ASK
+
+
+def test_only_the_users_own_files_and_texts_are_not_foreign() -> None:
+    uris = ("file:///notes/a.md", "sha256:0123", "stdin", "https://example.org/page", "mailto:x")
+    hits = [replace(hit("text"), uri=uri) for uri in uris]
+    assert foreign_texts(hits) == ["https://example.org/page", "mailto:x"]

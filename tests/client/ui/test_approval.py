@@ -1,0 +1,91 @@
+"""Asking the user about a tool call, and what is remembered of the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from ragchat.memory.types import ToolResult
+from ragchat.servers.permissions import Permissions, Rule
+from ragchat.turn.permission import OfferedTool, Question
+from ragchat.ui.approval import Approvals
+from tests.support.turns import FORGET_TOOL
+
+
+async def nothing(_: dict[str, Any]) -> ToolResult:
+    return ToolResult(True, "")
+
+
+TOOL = OfferedTool("files__Forget", "files", FORGET_TOOL, False, nothing)
+
+
+class User:
+    """Replies in turn, and records what is asked and shown."""
+
+    def __init__(self, replies: Iterable[str]) -> None:
+        self._replies = iter(replies)
+        self.asked: list[str] = []
+        self.shown: list[str] = []
+
+    async def ask(self, question: str) -> str:
+        self.asked.append(question)
+        return next(self._replies)
+
+    def approvals(self, folder: Path) -> Approvals:
+        return Approvals(Permissions(folder), self.ask, self.shown.append)
+
+
+@pytest.mark.parametrize(
+    ("said", "allowed"), [("y", True), ("Yes ", True), ("", False), ("n", False), ("x", False)]
+)
+async def test_a_tool_is_called_only_with_leave(tmp_path: Path, said: str, allowed: bool) -> None:
+    user = User([said, said])
+    approvals = user.approvals(tmp_path)
+    long = Question(
+        OfferedTool("Forget\x1b[2J", "files", FORGET_TOOL, False, nothing), {"document": "x" * 500}
+    )
+    assert (await approvals.approve(long) is not None) is allowed
+    assert (await approvals.approve(long) is not None) is allowed
+    assert len(user.asked) == 2
+    assert "\x1b" not in user.asked[0]
+    assert len(user.asked[0]) < 350
+
+
+async def test_always_and_never_are_remembered_for_that_tool_alone(tmp_path: Path) -> None:
+    permissions = Permissions(tmp_path)
+    assert await User(["a"]).approvals(tmp_path).approve(Question(TOOL, {"x": 1})) == {"x": 1}
+    assert permissions.rule("files", FORGET_TOOL) is Rule.ALWAYS
+    assert permissions.rule("other", FORGET_TOOL) is None
+    other = replace(FORGET_TOOL, name="Other")
+    assert permissions.rule("files", other) is None
+    assert await User(["v"]).approvals(tmp_path).approve(Question(TOOL, {})) is None
+    assert Permissions(tmp_path).rule("files", FORGET_TOOL) is Rule.NEVER
+
+
+async def test_session_lasts_until_the_chat_ends_and_not_when_foreign_text_was_read(tmp_path: Path) -> None:
+    user = User(["s", "n"])
+    approvals = user.approvals(tmp_path)
+    assert await approvals.approve(Question(TOOL, {})) == {}
+    assert await approvals.approve(Question(TOOL, {})) == {}
+    assert await approvals.approve(Question(TOOL, {}, foreign=["https://example.org/page"])) is None
+    assert len(user.asked) == 2
+    assert "https://example.org/page" in user.shown[0]
+    assert Permissions(tmp_path).rule("files", FORGET_TOOL) is None
+
+
+async def test_the_arguments_can_be_edited_before_the_call(tmp_path: Path) -> None:
+    user = User(["e", "{oops", "e", '{"path": "b.txt"}', "y"])
+    assert await user.approvals(tmp_path).approve(Question(TOOL, {"path": "a.txt"})) == {"path": "b.txt"}
+    assert "not the arguments" in user.shown[0]
+    assert "'b.txt'" in user.asked[-1]
+
+
+async def test_how_a_tool_has_changed_is_shown(tmp_path: Path) -> None:
+    user = User(["n"])
+    assert await user.approvals(tmp_path).approve(Question(TOOL, {}, changes="-Read\n+Delete")) is None
+    assert "has changed since you allowed it" in user.shown[0]
+    assert "+Delete" in user.shown[0]
