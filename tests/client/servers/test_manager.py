@@ -23,7 +23,7 @@ from tests.support.processes import LONGEST_SECONDS
 
 GOOD: dict[str, Any] = {"command": SERVER[0], "args": SERVER[1:], "env": {"PYTHONPATH": ENV["PYTHONPATH"]}}
 GONE = {"command": "there-is-no-such-program"}
-SILENT = {"command": sys.executable, "args": ["-c", "import time; time.sleep(600)"]}
+SILENT = {"command": sys.executable, "args": ["-c", "import sys; sys.stdin.read()"]}
 CHATTY = {
     "command": sys.executable,
     "args": ["-c", "while True: print('this is not JSON-RPC', flush=True)"],
