@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import codecs
+import re
+from collections import Counter
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -16,9 +18,20 @@ BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-# Encodings that are tried when a file is not UTF-8; every byte is valid in Latin-1.
-GUESSED = ("cp1252", "latin-1")
 SNIFFED_BYTES = 8192
+# A text with at least so many bytes that are not ASCII, and no more letters that are, is in no western language.
+FOREIGN_BYTES = 8
+# The encodings of such texts that are told apart; with more of them, more texts are taken for the wrong one.
+ENCODINGS = [
+    *("gb18030", "big5", "cp949", "euc_jp", "cp932", "cp1251", "koi8_r", "cp866", "cp1253", "cp1255"),
+    *("cp1256", "cp874"),
+]
+# Half of a Japanese text are these. A text in another encoding that is read as Japanese has hardly any.
+KANA = re.compile("[\u3041-\u3096\u30a1-\u30fa]")
+# The share of the upper bytes in a text in UTF-16 that are NUL, as those of spaces, or that of its alphabet.
+UTF_16_SHARE = 0.9
+NOT_ASCII = bytes(range(128, 256))
+LETTERS = re.compile(rb"[A-Za-z]")
 CONTROL_CHARACTERS = bytes(set(range(32)) - set(b"\t\n\f\r\x1b"))
 
 
@@ -31,32 +44,71 @@ class EmptyText(NotText):
 
 
 class Text(NamedTuple):
-    """A text with \n at line ends, and the encoding it was in."""
+    """A text with \n at line ends, the encoding it was in, and whether that was guessed."""
 
     text: str
     encoding: str
+    is_guessed: bool = False
 
 
 def decode(data: bytes) -> Text:
-    """UTF-8 and, with a byte order mark, UTF-16 and UTF-32; else Windows-1252; else Latin-1.
+    """UTF-8; UTF-16 and UTF-32; else the usual encoding of its language; else Windows-1252, or Latin-1.
 
     Raises NotText, and EmptyText if there is only white space.
     """
-    text, encoding = _decode(data)
+    text, encoding, is_guessed = _decode(data)
     if not text.strip():
         raise EmptyText("is empty")
-    return Text(text.replace("\r\n", "\n").replace("\r", "\n"), encoding)
+    return Text(text.replace("\r\n", "\n").replace("\r", "\n"), encoding, is_guessed)
 
 
-def _decode(data: bytes) -> tuple[str, str]:
+def _decode(data: bytes) -> Text:
     for mark, encoding in BYTE_ORDER_MARKS:
         if data.startswith(mark):
-            return data[len(mark) :].decode(encoding, errors="replace"), encoding
+            return Text(data[len(mark) :].decode(encoding, errors="replace"), encoding)
     head = data[:SNIFFED_BYTES]
+    if b"\0" in head and (encoding := _utf_16(head)):
+        with suppress(UnicodeDecodeError):
+            return Text(data.decode(encoding), encoding, True)
     # Compressed and compiled data have more than one control character in ten bytes.
     if b"\0" in head or len(head) - len(head.translate(None, CONTROL_CHARACTERS)) > len(head) / 10:
         raise NotText("is not text")
-    for encoding in ("utf-8", "cp1252"):
+    with suppress(UnicodeDecodeError):
+        return Text(data.decode("utf-8"), "utf-8")
+    for encoding in (_foreign(head), "cp1252"):
         with suppress(UnicodeDecodeError):
-            return data.decode(encoding), encoding
-    return data.decode("latin-1"), "latin-1"
+            return Text(data.decode(encoding), encoding, True)
+    return Text(data.decode("latin-1"), "latin-1", True)
+
+
+def _utf_16(head: bytes) -> str:
+    """UTF-16 without a byte order mark, in an alphabet, by its upper bytes; "" for other data."""
+    head = head[: len(head) // 2 * 2]
+    for encoding, upper in (("utf-16-le", Counter(head[1::2])), ("utf-16-be", Counter(head[::2]))):
+        usual = dict(upper.most_common(2))
+        if 0 in usual and sum(usual.values()) >= UTF_16_SHARE * len(head) / 2:
+            text = head.decode(encoding, errors="ignore")
+            return encoding if all(map(_is_usual, text)) else ""
+    return ""
+
+
+def _is_usual(char: str) -> bool:
+    return char.isprintable() or char.isspace()
+
+
+def _foreign(head: bytes) -> str:
+    """The encoding of a text that is not UTF-8, by its beginning; cp1252 for western languages."""
+    foreign = len(head) - len(head.translate(None, NOT_ASCII))
+    if foreign < max(FOREIGN_BYTES, len(LETTERS.findall(head))):
+        return "cp1252"
+    for encoding in ("cp932", "euc_jp"):
+        with suppress(UnicodeDecodeError):
+            text = codecs.getincrementaldecoder(encoding)().decode(head)
+            if len(KANA.findall(text)) > len(text) / 5:
+                return encoding
+    from charset_normalizer import from_bytes
+
+    # Without a part of a character at the end.
+    whole = head[: head.rfind(b"\n") + 1] if len(head) == SNIFFED_BYTES else head
+    best = from_bytes(whole or head, cp_isolation=ENCODINGS).best()
+    return best.encoding if best is not None else "cp1252"

@@ -6,14 +6,14 @@ import re
 import time
 from pathlib import Path
 
-from ragconfig.files.decoding import GUESSED, LARGEST_BYTES, decode
+from ragconfig.files.decoding import LARGEST_BYTES, decode
 from ragconfig.files.regular import read_regular
 from ragconfig.text_rules import atx_heading
 from ragmemory.files.formats.read import Read
 from ragmemory.files.formats.reader import Parser, parser_for, parser_of_text
 
 # Counted up when files of any format are read differently: then unchanged files are read again.
-READER_VERSION = 2
+READER_VERSION = 3
 # A file that changed less than this before it was read may change again without another time of change.
 RACY_SECONDS = 2.0
 
@@ -25,10 +25,10 @@ def read_file(path: Path) -> Read | Parser:
     """The text in a file, or the parser that finds it. Raises NotText, EmptyText, OSError."""
     if parser := parser_for(path):
         return parser
-    text, encoding = decode(read_regular(path, LARGEST_BYTES))
+    text, encoding, is_guessed = decode(read_regular(path, LARGEST_BYTES))
     if parser := parser_of_text(path, text):
         return parser
-    note = f"is not UTF-8; it was read as {encoding}" if encoding in GUESSED else ""
+    note = f"is not UTF-8; it was read as {encoding}" if is_guessed else ""
     return Read(text, title_of(path, text), note)
 
 

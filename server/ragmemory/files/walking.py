@@ -26,7 +26,6 @@ from ragmemory.files.reading import stamp_of
 UNSUPPORTED = {
     extension: kind
     for kind, extensions in {
-        "office": "doc rtf xls ods ppt odp",
         "image": "png jpg jpeg gif webp bmp ico tif tiff svg heic",
         "sound or film": "mp3 wav flac ogg m4a mp4 mkv mov avi webm",
         "archive": "zip gz bz2 xz zst tar tgz 7z rar jar whl",
@@ -35,6 +34,19 @@ UNSUPPORTED = {
         "font": "ttf otf woff woff2",
     }.items()
     for extension in (f".{name}" for name in extensions.split())
+}
+# Documents in formats that are not read, and the ones to which the programs that write them can convert.
+SAVE_AS = {
+    f".{name}": f".{target}"
+    for target, names in {
+        "docx": "doc dot pages wpd wps",
+        "xlsx": "xls xlt xlsb ods numbers",
+        "pptx": "ppt pps odp",
+        "eml": "msg",
+        "epub": "mobi azw azw3",
+        "pdf": "djvu xps",
+    }.items()
+    for name in names.split()
 }
 
 
@@ -150,6 +162,8 @@ def _look(path: Path, *, named: bool = False) -> File | Refusal:
         return Refusal(path, "is not a regular file", named)
     if status.st_size > LARGEST_BYTES:
         return Refusal(path, f"cannot be read: {too_large(status.st_size, LARGEST_BYTES)}", named)
+    if target := SAVE_AS.get(path.suffix.lower()):
+        return Refusal(path, f"is in a format that is not read: save it as {target}", named)
     if kind := UNSUPPORTED.get(path.suffix.lower()):
         return Refusal(path, f"is not text or Markdown ({kind})", named)
     return File(path, status.st_size, stamp_of(status.st_size, status.st_mtime_ns), named)

@@ -42,15 +42,17 @@ _NO_SPEAKERS = frozenset((
 @cache  # Compiled when a text first needs it, not at start-up.
 def _label() -> re.Pattern[str]:
     """A line that begins a turn. Groups: `stamp` or `time`, `bold`, `name`."""
-    time = r"\d{1,2}[:.]\d\d(?:[:.]\d\d)?(?:\s?[AaPp]\.?[Mm]\.?)?"
+    half = r"[AaPp]\.?\s?[Mm]\.?|[صم]"  # of the day
+    time = rf"(?:(?:上午|下午|오전|오후|午前|午後)\s?)?\d{{1,2}}[:.]\d\d(?:[:.]\d\d)?(?:\s?(?:{half}))?"
+    date = r"\d{1,4}[-./]\s?\d{1,2}[-./]\s?\d{1,4}\.?"
     stamp = (
         rf"\[[^\]\n]{{0,30}}{time}[^\]\n]{{0,20}}\]\s*(?:[-–—]\s+)?"
-        rf"|(?:\d{{1,4}}[-./]\d{{1,2}}[-./]\d{{1,4}},?\s+)?{time}\s+(?:[-–—]\s+)?"
+        rf"|(?:{date}[,،]?\s+(?:(?:à|um|klo|kl\.|les|alle)\s+)?)?{time}\s+(?:[-–—]\s+)?"
     )
     name = r"[^\W\d_][\w.'’-]*+(?: [\w.'’&-]++){0,3}+|[+~][\w ()-]{3,30}"
     after = rf"(?:\s?\((?P<%s>[^)\n]{{0,30}}{time}[^)\n]{{0,20}})\))?:"
     return re.compile(
-        rf"^\u200e?(?P<stamp>{stamp})?(?P<bold>\*\*|__)?(?P<name>{name})"
+        rf"^[\u200e\u200f]?(?P<stamp>{stamp})?(?P<bold>\*\*|__)?(?P<name>{name})"
         rf"(?(bold)(?::(?P=bold)|(?P=bold){after % 'bold_time'})|{after % 'time'})(?=\s)",
         re.MULTILINE,
     )

@@ -6,6 +6,20 @@ import pytest
 
 from ragconfig.files.decoding import EmptyText, NotText, decode
 
+FOREIGN = [
+    ("買い物リスト：牛乳、パン、卵", "cp932"),
+    ("会議は木曜日の午前十時に始まります。場所は三階です。", "euc_jp"),
+    ("会议将于星期四上午十点开始。地点是三楼的大会议室。", "gb18030"),
+    ("會議將於星期四上午十點開始。地點是三樓的大會議室。", "big5"),
+    ("회의는 목요일 오전 열 시에 시작합니다. 장소는 삼 층입니다.", "cp949"),
+    ("Совещание начнётся в четверг в десять часов утра.", "cp1251"),
+    ("Совещание начнётся в четверг в десять часов утра.", "koi8_r"),
+    ("Η συνάντηση αρχίζει την Πέμπτη στις δέκα το πρωί.", "cp1253"),
+    ("Die Prüfung beginnt um zehn Uhr.\n", "utf-16-le"),
+    ("Die Prüfung beginnt um zehn Uhr.\n", "utf-16-be"),
+    ("Совещание начнётся в четверг в десять часов утра.\n", "utf-16-le"),
+]
+
 
 @pytest.mark.parametrize(
     ("data", "expected"),
@@ -17,11 +31,26 @@ from ragconfig.files.decoding import EmptyText, NotText, decode
         ("Zürich".encode("utf-32"), ("Zürich", "utf-32-le")),
         ("“Zürich”".encode("cp1252"), ("“Zürich”", "cp1252")),
         (b"caf\xe9 \x81", ("café \x81", "latin-1")),
+        *((text.encode(encoding), (text, encoding)) for text, encoding in FOREIGN),
         (b"a\r\nb\rc\n", ("a\nb\nc\n", "utf-8")),
     ],
 )
 def test_text_is_read_in_the_encoding_it_has(data: bytes, expected: tuple[str, str]) -> None:
-    assert decode(data) == expected
+    assert decode(data)[:2] == expected
+
+
+@pytest.mark.parametrize(("text", "encoding"), [*FOREIGN, ("Zürich ist schön.", "cp1252")])
+def test_only_an_encoding_that_the_file_does_not_state_is_guessed(text: str, encoding: str) -> None:
+    assert decode(text.encode(encoding)).is_guessed
+    assert not decode(text.encode()).is_guessed
+    assert not decode(text.encode("utf-16")).is_guessed
+
+
+def test_a_long_text_is_read_whole_in_the_encoding_of_its_beginning() -> None:
+    text = "会議は木曜日の午前十時に始まります。" * 2_000
+    assert decode(text.encode("cp932")).text == text
+    text = "会议将于星期四上午十点开始。" * 2_000
+    assert decode(text.encode("gb18030")).text == text
 
 
 @pytest.mark.parametrize(

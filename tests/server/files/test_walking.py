@@ -90,11 +90,14 @@ def test_a_named_folder_is_loaded_although_the_repository_ignores_it(tmp_path: P
 
 
 def test_an_unsupported_file_has_failed_when_named_and_is_left_out_of_a_folder(tmp_path: Path) -> None:
-    write(tmp_path, {"paper.doc": b"%DOC", "a.md": "x"})
-    assert reasons(find_files([tmp_path])) == {"paper.doc": ("is not text or Markdown (office)", False)}
-    assert reasons(find_files([tmp_path / "paper.doc"])) == {
-        "paper.doc": ("is not text or Markdown (office)", True)
+    write(tmp_path, {"paper.doc": b"%DOC", "song.mp3": b"ID3", "a.md": "x"})
+    why = {
+        "paper.doc": "is in a format that is not read: save it as .docx",
+        "song.mp3": "is not text or Markdown (sound or film)",
     }
+    assert reasons(find_files([tmp_path])) == {name: (reason, False) for name, reason in why.items()}
+    for name, reason in why.items():
+        assert reasons(find_files([tmp_path / name])) == {name: (reason, True)}
 
 
 def test_a_path_that_is_not_there_has_failed_and_the_others_are_found(tmp_path: Path) -> None:

@@ -25,7 +25,9 @@ OLE = bytes.fromhex("d0cf11e0a1b11ae1")
 def open_archive(data: bytes, kind: str) -> ZipFile:
     """An archive within the limits. `kind` is the format, for the reason. Raises NotText."""
     if data.startswith(OLE):
-        raise NotText("is encrypted with a password, or in the format of an older program")
+        raise NotText(
+            "is encrypted with a password, or in the format of an older program: save it again without one"
+        )
     try:
         archive = ZipFile(BytesIO(data))
     except (BadZipFile, ValueError, NotImplementedError):

@@ -1,9 +1,12 @@
-"""Exports of chats in JSON: ChatGPT, Claude, Slack. They are recognised by their content."""
+"""Exports of chats in JSON: ChatGPT, Claude, Slack. They are recognised by their content.
+
+`signal` reads those of Signal, which have several forms.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -109,7 +112,7 @@ def read(path: Path, data: bytes) -> Read:
             messages = msgspec.json.decode(data, type=list[SlackMessage])
             turns = (Turn(one.user_profile.real_name or one.user, one.ts, one.text) for one in messages)
             channel = f"{path.parent.name} {path.stem}"  # a folder a channel, a file a day
-            _write(writer, channel, turns, "")
+            write(writer, channel, turns)
             return writer.read(channel)
         conversations: Sequence[ChatGPT | Claude]
         if CLAUDE.search(beginning):
@@ -119,11 +122,12 @@ def read(path: Path, data: bytes) -> Read:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise Damaged("chat export") from None
     for number, conversation in enumerate(conversations, 1):
-        _write(writer, conversation.title or "", conversation.turns(), f"conversation {number} ")
+        write(writer, conversation.title or "", conversation.turns(), f"conversation {number} ")
     return writer.read(path.name)
 
 
-def _write(writer: Writer, title: str, turns: Iterator[Turn], where: str) -> None:
+def write(writer: Writer, title: str, turns: Iterable[Turn], where: str = "") -> None:
+    """Append a conversation: a paragraph for each turn that is not empty. `where` begins its places."""
     is_begun = False
     for number, turn in enumerate((turn for turn in turns if turn.text.strip()), 1):
         place = f"{where}message {number}"

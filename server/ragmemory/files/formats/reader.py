@@ -7,7 +7,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from ragmemory.files.formats import chats
+from ragmemory.files.formats import chats, signal
 from ragmemory.files.formats.read import Read
 
 # Extensions by module.
@@ -22,11 +22,16 @@ _MODULES = {
         "odt": "odt",
         "pdf": "pdf",
         "pptx": "pptx pptm",
+        "rst": "rst rest",
+        "rtf": "rtf",
         "subtitles": "srt vtt",
         "xlsx": "xlsx xlsm",
     }.items()
     for extension in (f".{name}" for name in extensions.split())
 }
+
+
+JSON = frozenset((".json", ".jsonl", ".ndjson"))
 
 
 class Parser(Struct, frozen=True):
@@ -42,8 +47,11 @@ class Parser(Struct, frozen=True):
 
 def parser_of_text(path: Path, text: str) -> Parser | None:
     """The parser of a text that is recognised by its content; None for plain text."""
-    is_chat = path.suffix.lower() == ".json" and chats.is_export(text[: chats.BEGINNING])
-    return Parser("chats") if is_chat else None
+    if path.suffix.lower() not in JSON:
+        return None
+    beginning = text[: chats.BEGINNING]
+    exports = {"chats": chats.is_export, "signal": signal.is_export}
+    return next((Parser(name) for name, is_export in exports.items() if is_export(beginning)), None)
 
 
 def parser_for(path: Path) -> Parser | None:

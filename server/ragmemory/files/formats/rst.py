@@ -1,0 +1,57 @@
+"""reStructuredText: its headings become those of Markdown; the rest, and the numbers of lines, stay."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from ragconfig.files.decoding import decode
+from ragmemory.files.formats.read import MARKDOWN, Read, one_line
+
+# A line of one punctuation character, repeated.
+ADORNMENT = re.compile(r"([!-/:-@[-`{-~])\1+$")
+# What Markdown would read as a heading.
+NUMBER_SIGN = re.compile(r"^( {0,3})(?=#{1,6}\s)")
+MOST_LEVELS = 6
+
+
+def read(path: Path, data: bytes) -> Read:
+    """The text with Markdown's headings. Raises NotText."""
+    text, encoding, is_guessed = decode(data)
+    lines = text.split("\n")
+    levels: list[str] = []  # the adornments in the order of their first use, which is that of the levels
+    title = ""
+    at = 0
+    while at < len(lines):
+        found = _heading(lines, at)
+        if found is None:
+            lines[at] = NUMBER_SIGN.sub(r"\1\\", lines[at])
+            at += 1
+            continue
+        style, name, count = found
+        if style not in levels:
+            levels.append(style)
+        level = min(levels.index(style) + 1, MOST_LEVELS)
+        # As many lines as before: a citation names the line in the file.
+        lines[at : at + count] = ["" if row != count - 2 else f"{'#' * level} {name}" for row in range(count)]
+        title = title or name
+        at += count
+    note = f"is not UTF-8; it was read as {encoding}" if is_guessed else ""
+    return Read("\n".join(lines), title or path.name, note, media_type=MARKDOWN)
+
+
+def _heading(lines: list[str], at: int) -> tuple[str, str, int] | None:
+    """The style, the text and the number of lines of the heading that begins here, if one does.
+
+    A title is between two equal adornments; or it is below an empty line, and above a line as long as itself.
+    """
+    above, *rest = lines[at : at + 3]
+    if len(rest) == 2 and ADORNMENT.match(above.rstrip()) and rest[1].rstrip() == above.rstrip():
+        if rest[0].strip() and not ADORNMENT.match(rest[0].rstrip()):
+            return f"{above[0]} above", one_line(rest[0]), 3
+        return None
+    if not rest or not above.strip() or above[0].isspace() or (at and lines[at - 1].strip()):
+        return None
+    below = rest[0].rstrip()
+    is_adorned = ADORNMENT.match(below) and not ADORNMENT.match(above.rstrip())
+    return (below[0], one_line(above), 2) if is_adorned and len(below) >= len(above.rstrip()) else None

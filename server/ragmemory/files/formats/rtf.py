@@ -1,0 +1,44 @@
+"""RTF: headings, paragraphs and tables."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from ragmemory.files.formats.read import Damaged, Read, Writer, one_line
+
+BEGINNING = b"{\\rtf"
+# The paragraph is a heading of this level, from 0.
+LEVEL = re.compile(r"(\\outlinelevel([0-8]))(?!\d) ?")
+# It stands for the level in the text until the paragraphs are known; no text holds it.
+MARK = "\x01"
+# Pictures: reading them one digit after another takes long.
+PICTURE = re.compile(r"[0-9a-fA-F\r\n]{1000,}")
+
+
+def read(path: Path, data: bytes) -> Read:
+    """The text of a document, without its headers, footers and notes. Raises NotText."""
+    if not data.lstrip().startswith(BEGINNING):
+        raise Damaged("RTF")
+    from striprtf.striprtf import rtf_to_text
+
+    source = PICTURE.sub("", data.decode("cp1252", errors="replace"))
+    text = rtf_to_text(LEVEL.sub(rf"\1 {MARK}\2", source), errors="replace")
+    # Characters beyond U+FFFF come in halves.
+    text = text.encode("utf-16", "surrogatepass").decode("utf-16", errors="replace")
+    writer, title, rows = Writer(), "", list[list[str]]()
+    for line in text.split("\n"):
+        if line.endswith("|"):
+            rows.append([one_line(cell) for cell in line.replace(MARK, "").split("|")[:-1]])
+            continue
+        writer.add_rows(rows)
+        rows = []
+        if MARK in line:
+            level = int(line.partition(MARK)[2][0]) + 1
+            name = one_line(re.sub(rf"{MARK}\d", "", line))
+            title = title or name
+            writer.add(f"{'#' * min(level, 6)} {name}" if name else "")
+        else:
+            writer.add(line.strip())
+    writer.add_rows(rows)
+    return writer.read(title or path.name)

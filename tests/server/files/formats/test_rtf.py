@@ -1,0 +1,46 @@
+"""RTF."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ragconfig.files.decoding import NotText
+from ragmemory.files.formats.rtf import read
+
+pytest.importorskip("striprtf", reason="striprtf is not installed")
+
+FILE = Path("a.rtf")
+# As Word writes it: a table of fonts, styles with outline levels, a picture, a heading, text, a table.
+WORD = rb"""{\rtf1\ansi\ansicpg1252\deff0
+{\fonttbl{\f0\fswiss\fcharset0 Arial;}{\f1\fnil\fcharset204 Arial Cyr;}}
+{\stylesheet{\s0 Normal;}{\s1\outlinelevel0 heading 1;}}{\info{\title Hidden}{\author Eve}}
+\pard\plain\s1\outlinelevel0\b The boiler\par
+\pard\plain\f0 The pressure is 1.5\~bar; see the caf\'e9\u8217\'92s sign
+{\*\shppict{\pict\pngblip 89504e47}}.\par
+\pard\plain\s2\outlinelevel1 Valve \u-10179?\u-8704?\par
+\pard\plain It is {\b blue}.\line Turn it left.\par
+{\header Page 3\par}\trowd\cellx1\cellx2\intbl Part\cell Price\cell\row
+\trowd\cellx1\cellx2\intbl Valve\cell 12\cell\row
+\pard\plain\f1 \'cf\'f0\'e8\'e2\'e5\'f2\par}"""
+
+
+def test_headings_paragraphs_and_tables_are_read() -> None:
+    found = read(FILE, WORD)
+    assert found.text == (
+        "# The boiler\n\nThe pressure is 1.5 bar; see the café’s sign.\n\n## Valve 😀\n\nIt is blue.\n\n"
+        "Turn it left.\n\n| Part | Price |\n| --- | --- |\n| Valve | 12 |\n\nПривет\n"
+    ).replace("1.5 bar", "1.5\xa0bar")
+    assert found.title == "The boiler"
+
+
+def test_a_large_picture_takes_no_time() -> None:
+    picture = rb"{\pict\pngblip " + b"89504e47\n" * 500_000 + b"}"
+    assert read(FILE, rb"{\rtf1\ansi Before. " + picture + rb"After.\par}").text == "Before. After.\n"
+
+
+@pytest.mark.parametrize("data", [b"no RTF", b"{\\rt", rb"{\rtf1\ansi}"])
+def test_what_holds_no_text_is_refused(data: bytes) -> None:
+    with pytest.raises(NotText):
+        read(FILE, data)
