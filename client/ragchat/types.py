@@ -12,7 +12,7 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType, field
 
 from ragchat.quotes import quoted_lines
-from ragconfig.places import Place, file_name, location
+from ragconfig.places import Place, file_name, location, with_cell
 
 OFFLINE = "offline"
 
@@ -83,6 +83,13 @@ class Citation(Struct, frozen=True):
     location: str = ""
     places: list[Place] = field(default_factory=list)
 
+    @property
+    def cited_lines(self) -> tuple[int, int]:
+        """The lines of the quotation, else those of the passage."""
+        if self.quote_start_line is not None and self.quote_end_line is not None:
+            return self.quote_start_line, self.quote_end_line
+        return self.start_line, self.end_line
+
     @classmethod
     def of(
         cls, n: int, hit: Hit, quote: str, verified: bool = True, lines: tuple[int, int] | None = None
@@ -91,6 +98,10 @@ class Citation(Struct, frozen=True):
         if quote and lines is None:
             lines = quoted_lines(quote, hit.text, hit.start_line)
         first, last = lines or (None, None)
+        places = hit.places
+        if first is not None and first == last:
+            row = hit.text.split("\n")[first - hit.start_line : first - hit.start_line + 1]
+            places = with_cell(places, first, "".join(row), quote.strip())
         return cls(
             n=n,
             chunk_id=hit.chunk_id,
@@ -105,9 +116,9 @@ class Citation(Struct, frozen=True):
             quote_start_line=first,
             quote_end_line=last,
             location=location(
-                file_name(hit.uri, hit.title), [lines or (hit.start_line, hit.end_line)], hit.places
+                file_name(hit.uri, hit.title), [lines or (hit.start_line, hit.end_line)], places
             ),
-            places=hit.places,
+            places=places,
         )
 
 

@@ -5,6 +5,7 @@ Both programs name them: a hit is cited by its place.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from operator import itemgetter
@@ -16,6 +17,9 @@ from urllib.parse import unquote
 Place: TypeAlias = tuple[int, str]
 
 _line = itemgetter(0)
+ROW = re.compile(r"sheet (.*) row (\d+)")
+# Between the cells of a row in Markdown.
+DIVIDER = re.compile(r"(?<!\\)\|")
 
 
 def within(places: Sequence[Place], start: int, end: int) -> Sequence[Place]:
@@ -34,6 +38,35 @@ def label(places: Sequence[Place], start: int, end: int) -> str:
         return first
     kind = first.rpartition(" ")[0]
     return f"{first}–{last[len(kind) + 1 :] if kind and last.startswith(f'{kind} ') else last}"
+
+
+def row_label(sheet: str, row: int) -> str:
+    """The label of a row of a sheet, from 1: "sheet Costs row 3"."""
+    return f"sheet {sheet} row {row}"
+
+
+def cell_label(sheet: str, column: int, row: int) -> str:
+    """The label of a cell of a sheet; columns count from 0, rows from 1: "sheet Costs B3"."""
+    letters = ""
+    column += 1
+    while column:
+        column, letter = divmod(column - 1, 26)
+        letters = chr(ord("A") + letter) + letters
+    return f"sheet {sheet} {letters}{row}"
+
+
+def with_cell(places: Sequence[Place], line: int, row: str, text: str) -> list[Place]:
+    """The places, where that of `line` is the only cell of the table's row there that holds the text."""
+    cells = [" ".join(cell.split()) for cell in DIVIDER.split(row.strip().strip("|"))]
+    holding = [column for column, cell in enumerate(cells) if text and text in cell]
+    if len(holding) != 1:
+        return list(places)
+    return [
+        (first, cell_label(found[1], holding[0], int(found[2])))
+        if first == line and (found := ROW.fullmatch(name))
+        else (first, name)
+        for first, name in places
+    ]
 
 
 def location(name: str, lines: Iterable[tuple[int, int]], places: Sequence[Place]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import msgspec
+from msgspec.structs import replace
 
 from ragchat.types import Candidate, Citation, ModelPlace, Trace, Turn
 from tests.support.turns import hit, turn
@@ -47,6 +48,18 @@ def test_the_public_form_of_a_turn_is_the_contract_of_ask_json() -> None:
     ]
     assert public["model"] == "offline"
     assert {"prompt_tokens", "completion_tokens"} <= public["usage"].keys()
+
+
+def test_a_quotation_of_one_cell_is_cited_by_the_cell() -> None:
+    row = replace(
+        hit("| Item | Price |\n| --- | --- |\n| Tea | 4.5 |"),
+        uri="file:///budget.xlsx",
+        start_line=3,
+        end_line=5,
+        places=[(3, "sheet Q3 row 1"), (5, "sheet Q3 row 2")],
+    )
+    assert Citation.of(1, row, "4.5").location == "budget.xlsx sheet Q3 B2"
+    assert Citation.of(1, row, "| Tea | 4.5 |").location == "budget.xlsx sheet Q3 row 2"
 
 
 def test_a_turn_survives_json_with_its_trace() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ragconfig.places import Place, file_name, label, location, within
+from ragconfig.places import Place, cell_label, file_name, label, location, with_cell, within
 
 PAGES: list[Place] = [(1, "p. 1"), (5, "p. 2"), (9, "p. 3")]
 
@@ -43,3 +43,28 @@ def test_a_file_has_its_name_and_a_hash_its_title() -> None:
     assert file_name("file:///my%20papers/th%C3%A9se.pdf") == "thése.pdf"
     assert file_name("sha256:abc", "Tea") == "Tea"
     assert file_name("note:tea") == "note:tea"
+
+
+@pytest.mark.parametrize(("column", "name"), [(0, "A3"), (25, "Z3"), (26, "AA3"), (702, "AAA3")])
+def test_columns_are_named_as_in_a_spreadsheet(column: int, name: str) -> None:
+    assert cell_label("Net costs", column, 3) == f"sheet Net costs {name}"
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("4.5", "sheet Costs B2"),
+        ("Green tea", "sheet Costs A2"),
+        (r"a\|b", "sheet Costs C2"),
+        ("e", "sheet Costs row 2"),
+        ("| Green tea | 4.5 |", "sheet Costs row 2"),
+        ("", "sheet Costs row 2"),
+    ],
+)
+def test_a_text_in_one_cell_of_a_row_is_in_that_cell(text: str, name: str) -> None:
+    places: list[Place] = [(3, "sheet Costs row 1"), (5, "sheet Costs row 2")]
+    assert with_cell(places, 5, r"| Green tea | 4.5 | free a\|b |", text) == [places[0], (5, name)]
+
+
+def test_a_row_of_another_table_has_no_cells() -> None:
+    assert with_cell(PAGES, 5, "| Tea | 4.5 |", "4.5") == PAGES

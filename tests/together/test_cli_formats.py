@@ -53,6 +53,7 @@ def workbook() -> bytes:
     book.active.title = "Costs"
     for row in (["Item", "Price in euros"], ["Kettle", 41], ["Teapot", 57]):
         book.active.append(row)
+    book.create_sheet("Audit")["B7"] = "The auditor visits on 12 October."
     return saved(book)
 
 
@@ -77,6 +78,16 @@ def library(folder: Path) -> Path:
         + "\nFrom a b\n"
         + MAIL.format("Piano", "The piano tuner is named Osgood."),
         "film.srt": "1\n00:10:05,000 --> 00:10:09,000\nThe treasure is under the mill.\n",
+        "birds.rst": "Birds\n=====\n\nThe heron\n---------\n\nMira feeds the heron.\n",
+        "people.json": json.dumps(
+            [{"name": f"Mr. {n}", "phone": f"555-{n:04}"} for n in range(40)]
+            + [{"name": "Otto Lind", "phone": "555-0192"}]
+        ),
+        "data.json": "".join(
+            json.dumps({"date": "2026-05-03T10:42:00", "sender": sender, "body": body}) + "\n"
+            for sender, body in (("Ben", "Hi Ada!"), ("Ada", "I left the ladder behind the greenhouse."))
+        ),
+        "tide.txt": "The tide turns at 6:40.\n".encode("utf-16"),
         "old.doc": b"\xd0\xcf\x11\xe0",
         "broken.pdf": b"%PDF-1.4 and then nothing",
         "notes.md": "# Notes\n\nThe spare key hangs behind the clock.\n",
@@ -92,10 +103,10 @@ def test_one_file_of_each_format_is_loaded_and_cited_by_its_place(tmp_path: Path
     loaded = ragchat("inject", str(library(tmp_path / "library")), "--json")
     outcomes = {one["uri"].rpartition("/")[2]: one for one in loaded.json["documents"]}
     assert {name: one["status"] for name, one in outcomes.items() if one["status"] != "added"} == {}
-    assert len(outcomes) == 12
+    assert len(outcomes) == 16
     assert {one["path"].rpartition("/")[2]: one["reason"] for one in loaded.json["skipped"]} == {
         "broken.pdf": "is a damaged PDF file, or none at all",
-        "old.doc": "is not text or Markdown (office)",
+        "old.doc": "is in a format that is not read: save it as .docx",
     }
     [note] = loaded.json["notes"]
     assert note.endswith("thesis.pdf has no text on p. 2, which may be scanned.")
@@ -105,6 +116,11 @@ def test_one_file_of_each_format_is_loaded_and_cited_by_its_place(tmp_path: Path
         "What is the lighthouse keeper called?": "lighthouse.docx:3",
         "How often does the tram run?": "transport.pptx slide 2",
         "What is the price of the teapot?": "kitchen.xlsx sheet Costs row 3",
+        "When does the auditor visit?": "kitchen.xlsx sheet Audit B7",
+        "Who feeds the heron?": "birds.rst:7",
+        "Which phone number does Otto Lind have?": "people.json record 41",
+        "Where did Ada leave the ladder?": "data.json message 2",
+        "When does the tide turn?": "tide.txt:1",
         "How many metres did the Vernagt glacier lose?": "glacier.odt:1",
         "When did Captain Morra sail to Lisbon?": "novel.epub chapter 2",
         "When does the bakery in Elm Street open?": "page.html:3",
@@ -127,4 +143,4 @@ def test_the_terminal_and_exports_name_the_page(tmp_path: Path) -> None:
     assert "thesis.pdf p. 2" in ragchat("ask", question, "--offline").out
     assert "thesis.pdf p. 1–2" in ragchat("query", "oak").out
     [session] = ragchat("session", "ls", "--json").json["sessions"]
-    assert "thesis.pdf>, p. 1–2" in ragchat("session", "export", session["session_id"]).out
+    assert "thesis.pdf>, p. 2\n" in ragchat("session", "export", session["session_id"]).out

@@ -37,16 +37,18 @@ def _markdown(session: Session) -> Iterator[str]:
 
 
 def _sources(turn: Turn) -> Iterator[str]:
-    """Each cited passage once."""
-    cited = {citation.n: citation for citation in reversed(turn.sources)}
-    for n, citation in sorted(cited.items()):
-        yield f"- [{n}] {_place(citation)}"
+    """Each cited passage once, with the places of its quotations."""
+    cited: dict[int, list[Citation]] = {}
+    for citation in turn.sources:
+        cited.setdefault(citation.n, []).append(citation)
+    for n, same in sorted(cited.items()):
+        names = map(one_line, passage_names(same[0].title, same[0].heading))
+        places = dict.fromkeys(map(_place, same))
+        yield f"- [{n}] {', '.join([*names, f'<{same[0].uri}>', *places])}"
     if cited:
         yield ""
 
 
 def _place(citation: Citation) -> str:
-    names = map(one_line, passage_names(citation.title, citation.heading))
-    lines = f"lines {citation.start_line} to {citation.end_line}"
-    place = label(citation.places, citation.start_line, citation.end_line)
-    return ", ".join([*names, f"<{citation.uri}>, {one_line(place) or lines}"])
+    start, end = citation.cited_lines
+    return one_line(label(citation.places, start, end)) or f"lines {start} to {end}"

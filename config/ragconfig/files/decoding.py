@@ -19,7 +19,7 @@ BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 SNIFFED_BYTES = 8192
-# A text with at least so many bytes that are not ASCII, and no more letters that are, is in no western language.
+# A text with so many bytes that are not ASCII, and no more letters that are, is in no western language.
 FOREIGN_BYTES = 8
 # The encodings of such texts that are told apart; with more of them, more texts are taken for the wrong one.
 ENCODINGS = [

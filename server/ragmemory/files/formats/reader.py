@@ -7,7 +7,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from ragmemory.files.formats import chats, signal
+from ragmemory.files.formats import chats, minified, signal
 from ragmemory.files.formats.read import Read
 
 # Extensions by module.
@@ -50,8 +50,12 @@ def parser_of_text(path: Path, text: str) -> Parser | None:
     if path.suffix.lower() not in JSON:
         return None
     beginning = text[: chats.BEGINNING]
-    exports = {"chats": chats.is_export, "signal": signal.is_export}
-    return next((Parser(name) for name, is_export in exports.items() if is_export(beginning)), None)
+    if chats.is_export(beginning):
+        return Parser("chats")
+    if signal.is_export(beginning):
+        return Parser("signal")
+    is_minified = path.suffix.lower() == minified.SUFFIX and minified.is_minified(beginning)
+    return Parser("minified") if is_minified else None
 
 
 def parser_for(path: Path) -> Parser | None:

@@ -1,4 +1,4 @@
-"""XLSX: each sheet as a table; the places are its rows."""
+"""XLSX: each sheet as tables, and single cells as paragraphs; the places are the rows and these cells."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from datetime import date, datetime, time
 from pathlib import Path
 
+from ragconfig.places import cell_label, row_label
 from ragmemory.files.formats.archives import open_archive
 from ragmemory.files.formats.read import Damaged, MissingExtra, Read, Writer, one_line
 
@@ -30,6 +31,7 @@ def read(path: Path, data: bytes) -> Read:
     notes: list[str] = []
     for sheet in workbook.worksheets:
         name = one_line(sheet.title)
+        is_begun = False
         rows: list[list[str]] = []
         places: list[str] = []
         for number, cells in _rows(sheet.iter_rows(values_only=True, max_col=MOST_COLUMNS)):
@@ -37,11 +39,18 @@ def read(path: Path, data: bytes) -> Read:
                 notes = [f"only its first {MOST_ROWS:,} rows were read"]
                 break
             left -= 1
-            rows.append(cells)
-            places.append(f"sheet {name} row {number}")
-        if rows:
-            writer.add(f"# {name}", f"sheet {name}")
+            if not is_begun:
+                writer.add(f"# {name}", f"sheet {name}")
+                is_begun = True
+            filled = [column for column, cell in enumerate(cells) if cell]
+            if len(filled) > 1:
+                rows.append(cells)
+                places.append(row_label(name, number))
+                continue
             writer.add_rows(rows, places)
+            rows, places = [], []
+            writer.add(cells[filled[0]], cell_label(name, filled[0], number))
+        writer.add_rows(rows, places)
     return writer.read(path.name, *notes)
 
 
@@ -49,7 +58,7 @@ def _rows(rows: Iterator[tuple[object, ...]]) -> Iterator[tuple[int, list[str]]]
     """The rows that are not empty, with their numbers, without empty cells at their ends."""
     for number, row in enumerate(rows, 1):
         cells = [_shown(value) for value in row]
-        while cells and not cells[-1]:
+        while cells and not cells[-1].strip():
             cells.pop()
         if cells:
             yield number, cells

@@ -45,6 +45,18 @@ def test_the_places_are_the_rows_of_the_sheets() -> None:
     ]
 
 
+def test_a_cell_that_is_alone_in_its_row_is_a_paragraph_with_its_place() -> None:
+    workbook = openpyxl.Workbook()
+    workbook.active.title = "Q3"
+    workbook.active["AB2"] = "All prices in euros"
+    workbook.active.append(["Tea", 4.5])
+    buffer = BytesIO()
+    workbook.save(buffer)
+    found = read(FILE, buffer.getvalue())
+    assert found.text == "# Q3\n\nAll prices in euros\n\n| Tea | 4.5 |\n| --- | --- |\n"
+    assert found.places == [(1, "sheet Q3"), (3, "sheet Q3 AB2"), (5, "sheet Q3 row 3")]
+
+
 def test_only_so_many_rows_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MOST_ROWS", 2)
     found = read(FILE, made())

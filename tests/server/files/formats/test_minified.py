@@ -1,0 +1,49 @@
+"""JSON without line breaks."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from ragmemory.files.formats.minified import LONG_LINE, read
+from ragmemory.files.formats.read import Read
+from ragmemory.files.formats.reader import Parser
+from ragmemory.files.reading import read_file
+
+FILE = Path("people.json")
+
+
+def test_each_element_of_a_list_has_a_line_and_a_place() -> None:
+    found = read(FILE, b'[{"name":"Ada","tags":["a"]},7]')
+    assert found.text == '[\n{"name":"Ada","tags":["a"]},\n7\n]\n'
+    assert found.places == [(2, "record 1"), (3, "record 2")]
+
+
+def test_a_long_element_has_a_line_for_each_of_its_values() -> None:
+    found = read(FILE, json.dumps([{"name": "a" * LONG_LINE, "age": 7}, 8]).encode())
+    assert found.text.splitlines()[3:] == ['  "age": 7', "},", "8", "]"]
+    assert found.places == [(2, "record 1"), (6, "record 2")]
+
+
+@pytest.mark.parametrize("text", ['{"a": 1}', "[]", "7"])
+def test_other_values_have_no_places(text: str) -> None:
+    assert read(FILE, text.encode()).places == []
+
+
+def test_what_is_no_json_stays_as_it_is() -> None:
+    assert read(FILE, b'{"a": 1,}').text == '{"a": 1,}'
+
+
+def test_only_json_without_line_breaks_is_written_anew(tmp_path: Path) -> None:
+    values = ["a value"] * LONG_LINE
+    for name, text, expected in (
+        ("a.json", json.dumps(values), Parser),
+        ("b.json", json.dumps(values, indent=1), Read),
+        ("c.jsonl", json.dumps(values), Read),
+        ("d.json", "[1, 2]", Read),
+    ):
+        file = tmp_path / name
+        file.write_text(text, encoding="utf-8")
+        assert isinstance(read_file(file), expected)
