@@ -78,8 +78,9 @@ _MAIL_FIELD = re.compile(
 _CODE = re.compile(
     r"[{};]\s*$|^\s*(?:def|class|return|import|from|if|for|while|function|const|let|var|fn|pub)\b.*[:;({]?$"
 )
+_SETTINGS_SUFFIXES = (".toml", ".ini", ".cfg", ".conf", ".env", ".yaml", ".yml", ".json")
 _CODE_SUFFIXES = (
-    *(".py", ".sh", ".bash", ".toml", ".ini", ".cfg", ".conf", ".env", ".yaml", ".yml", ".json"),
+    *(*_SETTINGS_SUFFIXES, ".py", ".sh", ".bash"),
     *(".js", ".ts", ".tsx", ".jsx", ".c", ".h", ".cpp", ".hpp", ".cs", ".java", ".kt", ".go", ".rs", ".rb"),
     *(".php", ".pl", ".lua", ".sql", ".r", ".swift", ".scala", ".css", ".xml", ".html", ".log"),
 )
@@ -116,6 +117,11 @@ def blocks(text: str, uri: str = "") -> Iterator[Block]:
 def is_code_file(uri: str) -> bool:
     """Whether a document is code, settings or a log, by the suffix of its URI."""
     return uri.lower().endswith(_CODE_SUFFIXES)
+
+
+def is_settings_file(uri: str) -> bool:
+    """Whether a document consists of keys and their values, by the suffix of its URI."""
+    return uri.lower().endswith(_SETTINGS_SUFFIXES)
 
 
 def _lines(text: str) -> Iterator[Line]:

@@ -84,3 +84,46 @@ def test_a_section_goes_to_the_next_heading_of_its_level() -> None:
 def test_names_are_the_same_whatever_their_signs_case_and_endings(name: str) -> None:
     assert is_name(name, "Boat log")
     assert not is_name(name, "Boat log 2")
+
+
+def test_settings_have_their_outermost_keys_with_what_is_below_them() -> None:
+    text = "name: tern\nmail:\n  sender: a@b.c\n  retries: 3\n\nhosts:\n- one\n- two\n"
+    assert shown(text, "file:///config.yaml") == [
+        "`name: tern`",
+        "`mail:` · `sender: a@b.c` · `retries: 3`",
+        "`hosts:` · `- one` · `- two`",
+    ]
+    text = 'title = "x"\n\n[server]\nport = 80\n\n# Only this machine.\nhost = "::1"\n\n[log]\nlevel = 1\n'
+    assert shown(text, "file:///config.toml") == [
+        '`title = "x"`',
+        '`[server]` · `port = 80` · `# Only this machine.` · `host = "::1"`',
+        "`[log]` · `level = 1`",
+    ]
+    text = '{\n  "port": 1,\n  "mail": {\n    "retries": 3\n  }\n}\n'
+    assert shown(text, "file:///config.json") == ['`"port": 1,`', '`"mail": {` · `"retries": 3`']
+
+
+def test_of_many_lines_below_a_key_the_first_are_shown_and_quoted() -> None:
+    text = "ports:\n" + "".join(f"  p{n}: {n}\n" for n in range(9))
+    found = outline(text, "config.yml")
+    assert found is not None
+    (entry,) = found.entries
+    assert entry.markdown.endswith("`p4: 4` · …")
+    assert entry.quote in text
+
+
+def test_a_csv_file_has_its_records_with_the_names_of_the_columns() -> None:
+    text = "item,count\n" + "".join(f"wick {n},{n}\n" for n in range(1, 31))
+    found = outline(text, "stock.csv")
+    assert found is not None
+    assert found.entries[0].markdown == "item: wick 1 · count: 1"
+    assert found.entries[0].quote == "wick 1,1"
+    assert found.note == "12 of 30 records shown."
+
+
+def test_long_lines_and_wide_records_are_cut() -> None:
+    (line,) = shown('{"a": "' + "x" * 500 + '"}', "one.json")
+    assert len(line) < 200
+    columns = ",".join(f"c{n}" for n in range(20))
+    (record,) = shown(f"{columns}\n{columns}\n", "wide.csv")
+    assert record.endswith("c7: c7 · …")

@@ -42,8 +42,6 @@ def why(turn: Turn) -> Iterator[RenderableType]:
     yield _line("Times", _times(turn))
     if not turn.grounded:
         yield _line("Grounded", f"no: {_lacking(turn)}")
-    for n in trace.unknown_citations:
-        yield _line("Citation", f"[{n}] is not a passage")
     for citation in turn.citations:
         if citation.verified is False:
             yield _line("Quotation", f"[{citation.n}] does not contain “{one_line(citation.quote, 60)}”")

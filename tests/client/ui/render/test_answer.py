@@ -87,7 +87,10 @@ TURN = Turn(
         dropped_turns=1,
         prompt_tokens=1190,
         unknown_citations=[7],
-        notices=["Memory is searched by words alone."],
+        notices=[
+            "Memory is searched by words alone.",
+            "The answer cites [7], but no such passage was given.",
+        ],
         wordings=["green tea temperature", "brewing heat"],
     ),
 )
@@ -244,11 +247,11 @@ def test_why_tells_the_whole_story_of_an_answer() -> None:
         "Model: gpt-x",
         "Tokens: prompt 1,204 (our estimate 1,190), answer 21",
         "Times: retrieval 12 ms, first token 500 ms, total 2.1 s",
-        "Citation: [7] is not a passage",
         "Quotation: [1] does not contain “80 degrees”",
         "Notice: Memory is searched by words alone.",
     ):
         assert piece in shown
+    assert shown.count("[7]") == 1
 
 
 def test_why_shows_by_what_passages_were_reordered() -> None:
