@@ -16,7 +16,7 @@ test: setup
 	@$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal
 
 # All that tests need; its parts are independent, so --jobs=4 sets up faster.
-setup: $(VENV)/.test .peers/mcp1/.done .peers/fastmcp/.done .peers/typescript/.done
+setup: $(VENV)/.test .peers/mcp1/.done .peers/fastmcp/.done .peers/litellm/.done .peers/typescript/.done
 
 lint: $(VENV)/.test
 	@$(BIN)/ruff check
@@ -62,7 +62,8 @@ $(VENV)/.test: pyproject.toml constraints.txt | $(BIN)/python
 .peers/%/.done: tests/peers/%.txt
 	@echo "Setting up the test peer $* (once) ..." >&2
 	@$(PYTHON) -m venv .peers/$*
-	@.peers/$*/bin/python -m pip install --quiet --disable-pip-version-check --requirement $<
+	@# Compiled when imported: most of it never is.
+	@.peers/$*/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --requirement $<
 	@touch $@
 
 .peers/%/.done: tests/peers/%.npm

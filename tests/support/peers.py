@@ -1,4 +1,4 @@
-"""Other libraries that speak MCP, each in an environment of its own, and servers over HTTP as processes."""
+"""Other libraries, each in an environment of its own, and servers over HTTP as processes."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ import pytest
 from tests.support.mcp_process import ENV, ROOT
 from tests.support.processes import LONGEST_SECONDS, Held
 
-PeerName = Literal["mcp1", "mcp2", "fastmcp"]
+PeerName = Literal["mcp1", "mcp2", "fastmcp", "litellm"]
 
 # The SDK 2.x is among our own test dependencies.
-_PYTHONS = {"mcp1": ROOT / ".peers/mcp1", "fastmcp": ROOT / ".peers/fastmcp"}
+_PYTHONS = {name: ROOT / ".peers" / name for name in ("mcp1", "fastmcp", "litellm")}
 
 
 def need(peer: PeerName) -> None:
