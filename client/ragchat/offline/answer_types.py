@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from ragchat.offline.number_words import MAGNITUDES, MONTHS, PARTS, SIMPLE_NUMBERS
+
 # From this weight on, what has no value of the type cannot be the answer. Names and places have weak signs.
 CERTAIN = 0.5
 
@@ -43,11 +45,8 @@ def _words(*alternatives: str) -> str:
 
 
 _NUMBER_WORD = _any(
-    "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|forty|fifty|sixty|seventy",
-    "eighty|ninety|hundred|thousand|million|billion|half|third|quarter|dozen|once|twice",
-    "zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|elf|zwölf|zwanzig|dreißig|hundert|tausend|hälfte",
-    "einmal|zweimal|deux|trois|quatre|cinq|sept|huit|neuf|dix|onze|douze|vingt|trente|cent|mille|moitié",
-    "dos|tres|cuatro|cinco|seis|siete|ocho|nueve|diez|once|doce|veinte|treinta|cien|mil|mitad",
+    *(*SIMPLE_NUMBERS, *MAGNITUDES, *filter(str.isalpha, PARTS)),
+    "one|once|einmal|zweimal|hälfte|moitié|cien|mitad",
 )
 _NUMBER = rf"\d|\b(?:{_NUMBER_WORD})\b|[一二三四五六七八九十百千万亿两]"
 _ARTICLE = "a|an|ein|eine|einen|un|une|una|uno"
@@ -65,11 +64,6 @@ _LENGTHS = _any(
 _WEIGHTS = _any(
     "(?:kilo|milli)?(?:grams?|gramm|grammes?|gramos?)|kilos?|kg|mg|g|lbs?|pounds?|pfund|stones?|oz|ounces?",
     "tonn?e?s?|t",
-)
-_MONTHS = _any(
-    r"(?:jan|feb|mar|apr|may|jun|jul|aug|sept?|oct|nov|dec|januar|februar|märz|mai|juni|juli|oktober|dezember)\w*",
-    "janvier|février|mars|avril|juin|juillet|août|septembre|octobre|novembre|décembre",
-    "enero|febrero|marzo|abril|mayo|junio|julio|agosto|septiembre|octubre|noviembre|diciembre",
 )
 _DAYS = _any(
     r"(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?s?",
@@ -214,7 +208,7 @@ TYPES = (
             r"\b\d{1,2}[./]\d{1,2}\b|[\d一二三四五六七八九十]+\s*[年月日点号]|世纪|周[一二三四五六日]",
             _words("century", "jahrhundert", "siglo", "siècle", "noon", "midnight", "today", "tomorrow"),
             _words("yesterday", "christmas", "easter", "spring", "summer", "autumn", "winter", "mittag"),
-            _words(_MONTHS, _DAYS, _RECURRING),
+            _words(*MONTHS, _DAYS, _RECURRING),
             _HOUR,
             _words("after", "before", "until", "since", "once", "as soon as", "within", "when"),
             _words("nach", "vor", "wenn", "sobald", "après", "avant", "quand", "después", "antes"),

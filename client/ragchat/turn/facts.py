@@ -12,10 +12,10 @@ import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from ragchat.offline.number_words import MAGNITUDES, MONTHS, NUMBER_WORDS, PARTS
 from ragchat.offline.sentences import sentence_spans
 from ragchat.offline.words import content_words, index_terms
 from ragchat.turn.citations import MARKER, marked_numbers, without_quotations
-from ragchat.turn.number_words import MAGNITUDES, MONTHS, NUMBER_WORDS
 from ragchat.types import Hit, Unsupported
 
 _LINE_MARK = re.compile(r"^[\s>#|]*(?:(?:[-*+•]|\d+[.)])\s+)?(?:\*\*[^*\n]+:?\*\*:?\s)?")
@@ -46,13 +46,6 @@ _UNIT = re.compile(
     r"|dias?|semanas?|meses|anos?|grados?)(?![^\W\d_])"
 )
 _COUNTED = re.compile(r"\s+[^\W\d_]")
-# Parts of a whole, of an hour and of a hundred; "third" is 3 as well.
-_PARTS = {
-    **dict.fromkeys(["half", "½", "1/2", "halb"], (0.5, 30.0, 50.0)),
-    **dict.fromkeys(["quarter", "¼", "1/4", "viertel"], (0.25, 15.0, 25.0)),
-    **dict.fromkeys(["three quarters", "¾", "3/4"], (0.75, 45.0, 75.0)),
-    **dict.fromkeys(["third", "⅓", "1/3"], (3.0, 20.0, 33.0)),
-}
 # Spoken times and characters for numbers: the passage may say the same in a form that is not read here.
 _SPOKEN_TIME = re.compile(r"half past|quarter|noon|midnight|o'clock|\buhr\b|\bhalb\b|\bmidi\b")
 _NUMBER_CHARACTERS = re.compile("[二三四五六七八九十百千万两]")
@@ -142,7 +135,7 @@ class _Known:
     def of(cls, text: str) -> _Known:
         folded = _folded(text)
         numbers = {value for found in _NUMBER.finditer(folded) for value in _values(found)}
-        numbers |= {value for sign, values in _PARTS.items() if sign in folded for value in values}
+        numbers |= {value for sign, values in PARTS.items() if sign in folded for value in values}
         months = {MONTHS[word] for word in re.findall(r"[^\W\d_]+", folded) if word in MONTHS}
         parts = {int(part) for date in _DATE.finditer(folded) for part in re.findall(r"[0-9]+", date.group())}
         parts |= {int(part) for part in re.findall(r"(?<![0-9.,])[0-9]+(?![.,]?[0-9])", text)}

@@ -1,6 +1,6 @@
 """Facts of an answer that the cited passages do not contain.
 
-Covers `number_words`.
+Covers `ragchat.offline.number_words`.
 """
 
 from __future__ import annotations
