@@ -429,6 +429,13 @@ def _add_globals(parser: argparse.ArgumentParser, *, top: bool) -> None:
         "--memory", metavar="PATH", type=_text, default=default, help="the SQLite file of memory"
     )
     parser.add_argument(
+        "--server",
+        metavar="URL",
+        type=_text,
+        default=default,
+        help="use the memory of the running `ragchat serve` at this URL",
+    )
+    parser.add_argument(
         "--config",
         metavar="FILE",
         type=_text,
@@ -489,6 +496,12 @@ def _add_command(commands: Any, name: str, command: Command) -> None:
 
 def usage_error(arguments: argparse.Namespace) -> str:
     """What argparse cannot check, because flags may stand on both sides of the command; "" if nothing."""
+    if arguments.memory and arguments.server:
+        return "--memory and --server cannot be combined"
+    if arguments.server and not _is_address(arguments.server):
+        return f"{arguments.server!r} is not the address of a server, such as http://127.0.0.1:8765"
+    if arguments.target == "serve:serve" and arguments.server:
+        return "serve serves a memory of this machine: it cannot be combined with --server"
     if arguments.session and arguments.resume:
         return "--session and -c cannot be combined"
     if arguments.model and arguments.offline:

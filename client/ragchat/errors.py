@@ -111,6 +111,22 @@ class MemoryRefused(RagChatError):
     sentence = "{reason}"
 
 
+class FilesElsewhere(RagChatError):
+    """The memory server of another machine was to read or write files of this one."""
+
+    url: str
+    code = "FILES_ELSEWHERE"
+    sentence = "The memory server at {url} is on another machine and cannot use the files of this one."
+    hint = "Run the command there, or send a text: `ragchat inject - --uri NAME < FILE`."
+
+
+class NotInARepository(RagChatError):
+    folder: str
+    code = "NOT_IN_A_REPOSITORY"
+    sentence = "{folder} is not in a git repository."
+    hint = "Name a folder: /index PATH."
+
+
 class NotAnExport(RagChatError):
     """A file to import."""
 

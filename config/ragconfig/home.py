@@ -32,19 +32,20 @@ def user_path(path: str | Path) -> Path:
 
 
 class Home(NamedTuple):
-    """The four folders; `RAGCHAT_HOME` keeps them together, else the platform's usual places."""
+    """The four folders; `RAGCHAT_HOME` (`root`) keeps them together, else the platform's usual places."""
 
     config: Path
     data: Path
     state: Path
     cache: Path
+    root: Path | None = None
 
     @classmethod
     def find(cls, environ: Mapping[str, str] = os.environ) -> Home:
         """Raises UnknownHome."""
         if root := environ.get(HOME_VARIABLE):
             home = user_path(root)
-            return cls(home / "config", home / "data", home / "state", home / "cache")
+            return cls(home / "config", home / "data", home / "state", home / "cache", home)
         import platformdirs
 
         dirs = platformdirs.PlatformDirs("ragchat", appauthor=False)

@@ -1,6 +1,7 @@
 """Settings in layers: packaged defaults < user file < project file < environment < flags.
 
-No value has its default here: the packaged TOML files hold them.
+No value has its default here: the packaged TOML files hold them. Where no layer names a memory, it is the
+repository's own, if there is one.
 """
 
 from __future__ import annotations
@@ -12,13 +13,14 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 import ragconfig
 from ragconfig.errors import InvalidSetting, NotForProjects, UnknownSetting, UnreadableFile
 from ragconfig.files.regular import ReadableByOthers, read_regular
 from ragconfig.home import HOME_VARIABLE, Home, UnknownHome, user_path
 from ragconfig.redaction import add_secret
+from ragconfig.repository import ORIGIN, find_memory
 
 T = TypeVar("T")
 
@@ -88,6 +90,20 @@ class Settings(Struct):
         """The SQLite file of memory. Raises SettingsError."""
         return self.path("memory.path", "memory.db")
 
+    @property
+    def names_memory(self) -> bool:
+        """Whether the user has named a memory, rather than the repository or nothing."""
+        return bool(self.tables["memory"]["path"]) and self.origins.get("memory.path") != ORIGIN
+
+    def with_memory(self, path: Path, origin: str) -> Settings:
+        """The same settings with another memory, on this machine."""
+        tables = {
+            **self.tables,
+            "memory": {**self.tables["memory"], "path": str(path)},
+            "memory_server": {**self.tables["memory_server"], "url": ""},
+        }
+        return structs.replace(self, tables=tables, origins={**self.origins, "memory.path": origin})
+
 
 def load_settings(
     config_file: Path | None = None,
@@ -124,6 +140,8 @@ def load_settings(
     for key, value in (flags or {}).items():
         if value is not None:
             _set(settings, key, value, "the command line")
+    if not settings.tables["memory"]["path"] and (found := find_memory(folder or Path(), settings.home)):
+        _set(settings, "memory.path", str(found), ORIGIN)
     return settings
 
 

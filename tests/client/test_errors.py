@@ -32,6 +32,16 @@ TABLE: list[tuple[RagChatError, str, str]] = [
     (errors.MemoryTimedOut("Query", 2.0), "Memory did not answer Query within 2 s.", ""),
     (errors.MemoryRefused("NOT_STORED", "No room.", "Make some."), "No room.", "Make some."),
     (
+        errors.FilesElsewhere("http://nas:8765"),
+        "The memory server at http://nas:8765 is on another machine and cannot use the files of this one.",
+        "Run the command there, or send a text: `ragchat inject - --uri NAME < FILE`.",
+    ),
+    (
+        errors.NotInARepository("/notes"),
+        "/notes is not in a git repository.",
+        "Name a folder: /index PATH.",
+    ),
+    (
         errors.NotAnExport("x.jsonl", "it is empty"),
         "x.jsonl is not an export of a memory: it is empty.",
         "`ragchat memory export FILE` writes one.",

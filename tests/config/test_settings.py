@@ -330,7 +330,7 @@ def test_a_named_settings_file_replaces_the_users_and_must_exist(home: Path, tmp
 
 def test_one_variable_moves_everything_under_one_folder(tmp_path: Path) -> None:
     home = Home.find({"RAGCHAT_HOME": str(tmp_path)})
-    assert home == Home(*(tmp_path / name for name in ("config", "data", "state", "cache")))
+    assert home == Home(*(tmp_path / name for name in ("config", "data", "state", "cache", "")))
 
 
 def test_the_home_folder_of_an_unknown_user_is_named_with_its_key(home: Path) -> None:

@@ -12,7 +12,7 @@ import select
 import signal
 import stat
 import sys
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -72,6 +72,7 @@ class Run:
         arguments = self.arguments
         given = {
             "memory.path": arguments.memory,
+            "memory_server.url": "" if arguments.memory else arguments.server,
             "model.name": "offline" if arguments.offline else arguments.model,
             "retrieval.top_k": arguments.top_k,
         }
@@ -97,6 +98,14 @@ class Run:
         if not text.strip():
             raise EmptyQuestion
         return text
+
+    def use_own_memory(self, paths: Sequence[str]) -> None:
+        """Load a whole repository into its own memory, which is made if need be. Raises SettingsError."""
+        from ragchat.memory.repository import with_own_memory
+
+        self.settings, made = with_own_memory(self.settings, paths)
+        if made:
+            self.console.note(made)
 
     @asynccontextmanager
     async def memory(self) -> AsyncIterator[MemoryClient]:

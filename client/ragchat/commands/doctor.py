@@ -17,7 +17,7 @@ from typing import Literal, TypeAlias
 
 import anyio
 from anyio import to_thread
-from msgspec import Struct, structs
+from msgspec import Struct
 
 from ragchat.commands import Run
 from ragchat.console import Failure, is_styled, is_unicode
@@ -96,7 +96,8 @@ async def examine(settings: Settings, config_file: Path | None) -> AsyncIterator
     yield sqlite()
     yield settings_files(settings, config_file)
     yield folders(settings)
-    yield await to_thread.run_sync(database, "memory file", settings.memory_path)
+    if not settings.tables["memory_server"]["url"]:
+        yield await to_thread.run_sync(database, "memory file", settings.memory_path)
     yield await to_thread.run_sync(database, "sessions file", sessions_path(settings))
     async for check in memory_server(settings, config_file):
         yield check
@@ -223,8 +224,9 @@ async def memory_server(settings: Settings, config_file: Path | None) -> AsyncIt
         yield Check("memory server", "fault", str(error), hint)
         return
     size = f"{counted(stats.documents, 'document')}, {counted(stats.chunks, 'chunk')}"
-    times = f"started in {ready:.2f} s, a query took {answered * 1000:.0f} ms"
-    yield Check("memory server", "ok", f"{size}; {times}")
+    way = f"the one that runs at {memory.url}, ready" if memory.url else "a process of our own, started"
+    times = f"in {ready:.2f} s, a query took {answered * 1000:.0f} ms"
+    yield Check("memory server", "ok", f"{size}; {way} {times}")
     yield sources_check(sources)
     if found.notice:
         yield Check("embedder", "fault", found.notice)
@@ -266,8 +268,7 @@ async def embedder(settings: Settings, config_file: Path | None) -> Check:
 async def _stored(settings: Settings, config_file: Path | None) -> Check:
     """Store and find a text in a temporary memory."""
     with TemporaryDirectory(prefix="ragchat-doctor-", ignore_cleanup_errors=True) as folder:
-        table = {**settings.tables["memory"], "path": str(Path(folder) / "memory.db")}
-        apart = structs.replace(settings, tables={**settings.tables, "memory": table})
+        apart = settings.with_memory(Path(folder) / "memory.db", "doctor")
         async with open_memory(apart, config_file) as memory:
             await memory.inject(PROBE)
             found = await memory.query(PROBE)

@@ -31,6 +31,7 @@ Load = Callable[[Run, "MemoryClient", InjectReport], Awaitable[None]]
 
 async def inject(run: Run) -> int:
     """Exit code 1 if a file failed."""
+    run.use_own_memory(run.arguments.paths)
     remove = "`ragchat memory rm`" if run.arguments.prune else "--prune"
     return await load_with_report(run, _inject, remove)
 

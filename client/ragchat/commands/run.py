@@ -38,7 +38,11 @@ async def run(run: Run) -> int:
 def overrides(header: Header, folder: Path, own: Path) -> dict[str, str]:
     """The settings that the script's header makes; `own` is the folder of a fresh memory and the sessions."""
     memory = own / "memory.db" if header.memory == FRESH else folder / header.memory
-    flags = {"sessions.path": str(own / "sessions.db"), "memory.path": str(memory.absolute())}
+    flags = {
+        "sessions.path": str(own / "sessions.db"),
+        "memory.path": str(memory.absolute()),
+        "memory_server.url": "",
+    }
     return {**flags, "model.name": header.model} if header.model else flags
 
 

@@ -52,6 +52,7 @@ from ragmcp.errors import (
     ServerNotStarted,
     WireError,
 )
+from ragmcp.http.errors import HttpRefused
 from ragmcp.protocol.decoding import DECODE_ERRORS
 from ragmcp.protocol.schema.content import EmbeddedResource, TextContent
 from ragmcp.protocol.schema.tools import ToolCallResult, ToolInfo
@@ -65,6 +66,10 @@ T = TypeVar("T")
 DOCUMENT_NOT_FOUND = "RESOURCE_NOT_FOUND"
 # Reading takes milliseconds, but the first query to a large memory builds its index.
 READ_SECONDS = 300.0
+UNAUTHORIZED = 401
+TOKEN_HINT = "Its token is taken from RAGMEMORY_TOKEN, or the file that memory_server.token_file names."
+# A server that runs for other programs may offer less than one of our own.
+TOOLSETS_HINT = 'The settings of that server must offer it: memory.toolsets = ["memory", "documents", …].'
 
 
 class Server(Protocol):
@@ -87,8 +92,10 @@ class Server(Protocol):
 class MemoryClient:
     """Every method raises MemoryUnavailable, MemoryTimedOut, or MemoryRefused with the server's sentence."""
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: Server, url: str = "") -> None:
+        """`url` is the address of the server; "": it is a process of our own."""
         self._server = server
+        self.url = url
 
     async def query(self, text: str, top_k: int = 8, filter: dict[str, Any] | None = None) -> QueryResult:
         arguments: dict[str, Any] = {"query": text, "top_k": top_k}
@@ -309,13 +316,18 @@ def _mapped(tool: str) -> Iterator[None]:
     try:
         yield
     except WireError as error:
-        raise MemoryRefused(error.error_code or str(error.code), str(error)) from error
+        hint = TOOLSETS_HINT if error.error_code == "TOOL_NOT_FOUND" else ""
+        raise MemoryRefused(error.error_code or str(error.code), str(error), hint) from error
     except LocalProtocolError as error:
         raise MemoryRefused(error.code, str(error), error.hint) from error
     except RequestTimedOut as error:
         raise MemoryTimedOut(tool, error.seconds) from error
     except (ServerNotStarted, ConnectionClosed) as error:
         raise MemoryUnavailable(error.reason or str(error)) from error
+    except HttpRefused as error:
+        unavailable = MemoryUnavailable(str(error))
+        unavailable.hint = TOKEN_HINT if error.status == UNAUTHORIZED else error.hint
+        raise unavailable from error
     except RagMcpError as error:
         raise MemoryUnavailable(str(error)) from error
 
@@ -334,8 +346,20 @@ def _refusal(result: ToolCallResult) -> MemoryRefused:
 async def open_memory(
     settings: Settings, config_file: Path | None = None, *, verbose: bool = False
 ) -> AsyncIterator[MemoryClient]:
-    """Memory with its own server, which starts in the background and stops at the end of the block."""
-    from ragchat.memory.process import supervised
+    """The memory of the server that the settings name or that is found running; else of one of our own.
 
-    async with supervised(settings, config_file, verbose=verbose) as server:
-        yield MemoryClient(server)
+    That one starts in the background and stops at the end of the block. Raises SettingsError.
+    """
+    from ragchat.memory.running import Found, Named, find_running
+
+    if settings.tables["memory_server"]["url"]:
+        async with Named(settings) as named:
+            yield MemoryClient(named, named.url)
+    elif note := await find_running(settings):
+        async with Found(note, settings, config_file, verbose=verbose) as found:
+            yield MemoryClient(found, note.url)
+    else:
+        from ragchat.memory.process import supervised
+
+        async with supervised(settings, config_file, verbose=verbose) as server:
+            yield MemoryClient(server)

@@ -93,8 +93,13 @@ def environment(settings: Settings, environ: Mapping[str, str] = os.environ) -> 
     }
 
 
-def supervised(settings: Settings, config_file: Path | None, *, verbose: bool) -> Supervised:
-    """The server. Entering starts it in the background; it is restarted when it dies."""
+def supervised(
+    settings: Settings, config_file: Path | None, *, verbose: bool, lazy: bool = False
+) -> Supervised:
+    """A server of our own. Entering starts it in the background, or with `lazy` the first call does.
+
+    It is restarted when it dies.
+    """
     from ragchat.memory.supervisor import Supervised
     from ragmcp.stdio.stdio import open_stdio
 
@@ -108,4 +113,4 @@ def supervised(settings: Settings, config_file: Path | None, *, verbose: bool) -
         client_name=CLIENT_NAME,
         client_version=__version__,
     )
-    return Supervised(start, repeatable=REPEATABLE)
+    return Supervised(start, REPEATABLE, lazy=lazy)

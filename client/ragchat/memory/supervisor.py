@@ -62,14 +62,18 @@ class Supervised:
         open: Callable[[], AbstractAsyncContextManager[Client]],
         repeatable: Collection[str] = (),
         longest_pause: float = LONGEST_PAUSE_SECONDS,
+        *,
+        lazy: bool = False,
     ) -> None:
         """`repeatable` names the tools that may be called again if the server dies during the first call.
 
-        `longest_pause` is in seconds, between two starts of a server that keeps dying.
+        `longest_pause` is in seconds, between two starts of a server that keeps dying. With `lazy`, the first
+        call starts the server.
         """
         self._open = open
         self._repeatable = repeatable
         self._longest_pause = longest_pause
+        self._lazy = lazy
         self._life = _Life()
         self._wanted = anyio.Event()
         self._stack = AsyncExitStack()
@@ -149,6 +153,8 @@ class Supervised:
             self._wanted.set()
             await life.replaced.wait()
             life = self._life
+        if not life.begun.is_set():
+            self._wanted.set()
         await life.begun.wait()
         if life.client is None or life.failure is not None:
             raise life.failure or ConnectionClosed(what)
@@ -173,6 +179,8 @@ class Supervised:
 
     async def _restart_forever(self) -> None:
         backoff = Backoff(FIRST_PAUSE_SECONDS, self._longest_pause)
+        if self._lazy:
+            await self._wanted.wait()
         while True:
             started = anyio.current_time()
             await self._live(self._life)

@@ -8,13 +8,13 @@ import anyio
 from httpx2 import URL, InvalidURL
 
 from ragconfig.errors import SettingsError
+from ragconfig.running import find_token
 from ragconfig.settings import Settings
 from ragmcp.errors import RagMcpError, ServerUnreachable
 from ragmcp.http.client import is_loopback, open_client
 from ragmcp.stdio.stdio import standard_streams
 from ragmemory.bridge.host import BeforeRetry, Bridge
 from ragmemory.bridge.spawned import Spawned
-from ragmemory.http.bearer import find_token
 from ragmemory.settings import LimitSettings
 from ragmemory.signals import exit_within, stop_signal
 

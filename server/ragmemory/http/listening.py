@@ -63,6 +63,11 @@ def is_loopback(listening: socket.socket) -> bool:
     return ipaddress.ip_address(listening.getsockname()[0]).is_loopback
 
 
+def is_wildcard(listening: socket.socket) -> bool:
+    """Whether it listens on every address of this machine."""
+    return ipaddress.ip_address(listening.getsockname()[0]).is_unspecified
+
+
 def raise_descriptor_limit() -> None:
     """Raise the limit of open descriptors as far as allowed, if there is one."""
     try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -13,6 +13,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from ragconfig.running import CHALLENGE, OWNER_PATH, PROOF, Note
 from ragmcp.http.access import Access, Guard
 from ragmcp.http.asgi import Endpoint
 from ragmcp.protocol.eras import LEGACY_REVISIONS, MODERN_REVISIONS
@@ -27,14 +28,21 @@ Command = Sequence[str]
 
 
 def make_app(
-    endpoint: Endpoint, server: Server, metrics: Metrics, access: Access, command: Command
+    endpoint: Endpoint,
+    server: Server,
+    metrics: Metrics,
+    access: Access,
+    command: Command,
+    owner: Endpoint,
+    note: Note,
 ) -> ASGIApp:
     """The whole application.
 
     The page and `/health` need no token: they contain nothing private, and neither a browser nor a supervisor
-    has a token. All other paths need it, even paths that do not exist.
+    has a token. All other paths need it, even paths that do not exist. `owner` serves the bearer of the key
+    in `note`.
     """
-    views = _Views(endpoint, server, metrics, command, needs_token=access.token is not None)
+    views = _Views(endpoint, server, metrics, command, note.proof, needs_token=access.token is not None)
     private = Guard(
         _by_path(
             {MCP: endpoint.mcp, SSE: endpoint.sse, MESSAGES: endpoint.messages},
@@ -50,7 +58,8 @@ def make_app(
         replace(access, token=None),
         on_refused=metrics.count_refused,
     )
-    return _by_path({"/": public, "/health": public}, private)
+    own = Guard(owner.mcp, replace(access, token=note.key), on_refused=metrics.count_refused)
+    return _by_path({"/": public, "/health": public, OWNER_PATH: own}, private)
 
 
 def _by_path(apps: dict[str, ASGIApp], other: ASGIApp) -> ASGIApp:
@@ -64,12 +73,20 @@ class _Views:
     """The answers to all requests that are not MCP."""
 
     def __init__(
-        self, endpoint: Endpoint, server: Server, metrics: Metrics, command: Command, *, needs_token: bool
+        self,
+        endpoint: Endpoint,
+        server: Server,
+        metrics: Metrics,
+        command: Command,
+        proof: Callable[[str], str],
+        *,
+        needs_token: bool,
     ) -> None:
         self._endpoint = endpoint
         self._server = server
         self._metrics = metrics
         self._command = command
+        self._proof = proof
         self._needs_token = needs_token
 
     async def home(self, request: Request) -> Response:
@@ -106,10 +123,13 @@ class _Views:
             "authorization": "bearer" if self._needs_token else "none",
         }
 
-    async def health(self, _: Request) -> Response:
-        """Whether the server runs."""
+    async def health(self, request: Request) -> Response:
+        """Whether the server runs; with a challenge, which server it is."""
         info = self._server.info
-        return JSONResponse({"status": "ok", "name": info.name, "version": info.version})
+        answer = {"status": "ok", "name": info.name, "version": info.version}
+        if challenge := request.query_params.get(CHALLENGE):
+            answer[PROOF] = self._proof(challenge)
+        return JSONResponse(answer)
 
     async def metrics_text(self, _: Request) -> Response:
         """The metrics."""

@@ -7,24 +7,35 @@ import os
 import socket
 import sys
 from collections.abc import Awaitable, Callable, Iterable
+from contextlib import nullcontext
 from functools import partial
 from math import ceil
 from typing import Any
 
 import anyio
 from anyio.abc import TaskStatus
-from msgspec import Struct
+from msgspec import Struct, structs
 
+from ragconfig import running
 from ragconfig.hosts import SERVER_NAME, server_command
 from ragconfig.settings import Settings
 from ragmcp.http.access import ANY, Access
 from ragmcp.http.asgi import Endpoint, HttpLimits
+from ragmemory import __version__
 from ragmemory.http import plain
-from ragmemory.http.bearer import find_token, stored_token
-from ragmemory.http.listening import ConnectionLimits, Listener, bound, is_loopback, raise_descriptor_limit
+from ragmemory.http.bearer import stored_token
+from ragmemory.http.listening import (
+    ConnectionLimits,
+    Listener,
+    bound,
+    is_loopback,
+    is_wildcard,
+    raise_descriptor_limit,
+)
 from ragmemory.http.metrics import Metrics
 from ragmemory.http.routes import MCP, make_app
 from ragmemory.mcp.server import OnDemand, make_server
+from ragmemory.mcp.toolsets import ALL
 from ragmemory.signals import CLOSE_SECONDS, exit_within, stdin_end, stop_signal
 
 
@@ -53,7 +64,7 @@ def run(settings: Settings, *, as_json: bool, end_with_stdin: bool) -> None:
     with bound(table.host, table.port) as listening:
         exposed = not is_loopback(listening)
         # Before stdout is redirected, so that errors reach it.
-        token = find_token(table.token_file) or (stored_token(settings.home) if exposed else None)
+        token = running.find_token(table.token_file) or (stored_token(settings.home) if exposed else None)
         announce = partial(_announce_as_json, _own_stdout()) if as_json else _announce
         anyio.run(_serve, settings, table, listening, token, announce, end_with_stdin)
 
@@ -74,7 +85,11 @@ async def _serve(
     endpoint = Endpoint(server, limits, parse_other=parse_other, on_answered=metrics.count)
     # The page must not show paths of this machine to others.
     command = server_command() if is_loopback(listening) else [SERVER_NAME]
-    app = make_app(endpoint, server, metrics, _access(table, token), command)
+    # For `ragchat` of the same user, which gets the key from the note.
+    own_server = make_server(_with_all_tools(settings), memory)
+    owner = Endpoint(own_server, limits, on_answered=metrics.count)
+    note = running.make_note(_local_root(listening), settings, __version__)
+    app = make_app(endpoint, server, metrics, _access(table, token), command, owner, note)
     connection_limits = _connection_limits(table, limits)
     listener = Listener(app, connection_limits)
     stop = anyio.Event()
@@ -82,21 +97,37 @@ async def _serve(
     leave = partial(exit_within, connection_limits.finish_seconds + 2 * CLOSE_SECONDS)
     async with anyio.create_task_group() as tasks:
         memory.tasks = tasks
-        server.allow_tasks(tasks)
+        for one in (server, own_server):
+            one.allow_tasks(tasks)
         await tasks.start(_set_after, stop, partial(stop_signal, leave))
         if end_with_stdin:
             await tasks.start(_set_after, stop, stdin_end)
-        async with endpoint:
+        async with endpoint, owner:
             tasks.start_soon(listener.run_on, listening)
             await listener.started_listening.wait()
-            announce(_description(listening, server.tools, token))
-            tasks.start_soon(memory.warm_up)
-            await stop.wait()
+            with running.kept(note, settings.home) if _can_be_found(settings, listening) else nullcontext():
+                announce(_description(listening, server.tools, token))
+                tasks.start_soon(memory.warm_up)
+                await stop.wait()
             leave()
             listener.stop()
         await listener.stopped.wait()
         exit_within()
         tasks.cancel_scope.cancel()
+
+
+def _with_all_tools(settings: Settings) -> Settings:
+    table = {**settings.tables["memory"], "toolsets": list(ALL)}
+    return structs.replace(settings, tables={**settings.tables, "memory": table})
+
+
+def _can_be_found(settings: Settings, listening: socket.socket) -> bool:
+    """Whether `ragchat` may use this server instead of one of its own.
+
+    Not through another address than loopback, where a proxy might see the key.
+    """
+    is_local = is_loopback(listening) or is_wildcard(listening)
+    return is_local and not settings.tables["memory"]["read_only"]
 
 
 def _access(table: HttpSettings, token: str | None) -> Access:
@@ -135,11 +166,22 @@ def _own_stdout() -> int:
     return ours
 
 
+def _local_root(listening: socket.socket) -> str:
+    """The root of the server's addresses, for programs on this machine."""
+    host, port = listening.getsockname()[:2]
+    if is_wildcard(listening):
+        host = "::1" if ":" in host else "127.0.0.1"
+    return _root(host, port)
+
+
+def _root(host: str, port: int) -> str:
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
 def _description(listening: socket.socket, tools: Iterable[str], token: str | None) -> dict[str, Any]:
     host, port = listening.getsockname()[:2]
-    address = f"[{host}]" if ":" in host else host
     return {
-        "url": f"http://{address}:{port}{MCP}",
+        "url": f"{_root(host, port)}{MCP}",
         "host": host,
         "port": port,
         "authorization": "bearer" if token else "none",

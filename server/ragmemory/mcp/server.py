@@ -79,7 +79,7 @@ def make_server(settings: Settings, memory: OnDemand) -> Server:
         prompts=prompts,
         complete=completer(documents, prompts),
     )
-    memory.on_change = partial(announce, server)
+    memory.on_change.append(partial(announce, server))
     return server
 
 
@@ -102,9 +102,9 @@ class OnDemand:
     """The memory, imported and built at first use, in a thread: it needs half of all imports."""
 
     tasks: TaskGroup
-    on_change: Callable[[str, Change], None]
 
     def __init__(self, settings: Settings) -> None:
+        self.on_change: list[Callable[[str, Change], None]] = []
         self._settings = settings
         self._service: MemoryService | None = None
         self._making = anyio.Lock()
@@ -114,10 +114,14 @@ class OnDemand:
         async with self._making:
             if self._service is None:
                 service = await to_thread.run_sync(self._make)
-                service.on_change = self.on_change
+                service.on_change = self._announce
                 await self.tasks.start(_keep, service)
                 self._service = service
             return self._service
+
+    def _announce(self, uri: str, change: Change) -> None:
+        for listener in self.on_change:
+            listener(uri, change)
 
     def _make(self) -> MemoryService:
         from ragmemory.app import make_service

@@ -25,6 +25,8 @@ _TOOLSETS: dict[str, Callable[[Memory], list[Tool]]] = {
     "maintenance": maintenance_tools,
 }
 
+ALL: Sequence[str] = tuple(_TOOLSETS)
+
 
 class UnknownToolset(SettingsError):
     name: str

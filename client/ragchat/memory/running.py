@@ -1,0 +1,221 @@
+"""The memory of a server that runs already: one that the user names, or one found on this machine."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import socket
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+from urllib.parse import urlsplit
+
+import msgspec
+from anyio import to_thread
+
+from ragchat import __version__
+from ragchat.errors import FilesElsewhere
+from ragchat.memory.process import CLIENT_NAME, REPEATABLE, supervised
+from ragchat.memory.supervisor import Supervised
+from ragconfig.errors import InvalidSetting
+from ragconfig.running import CHALLENGE, OWNER_PATH, PROOF, Note, find_note, find_token, note_of
+from ragconfig.settings import Settings
+from ragmcp.errors import ConnectionClosed, ServerUnreachable, WireError
+
+if TYPE_CHECKING:
+    from contextlib import AbstractAsyncContextManager
+
+    from ragmcp.client.client import Client, OnProgress
+    from ragmcp.protocol.schema.completion import Completion, Reference
+    from ragmcp.protocol.schema.prompts import GetPromptResult, PromptInfo
+    from ragmcp.protocol.schema.tools import ToolCallResult, ToolInfo
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+# Tools that read or write the user's files, or follow a job that does. A server of our own may use all files
+# that the user names; one that serves other programs, too, only those in the folders of memory.roots.
+FILE_TOOLS = frozenset(
+    {
+        *("start_ingestion", "get_ingestion_status", "cancel_ingestion"),
+        *("add_sources", "remove_source", "sync_sources", "backup_memory"),
+    }
+)
+MCP_PATH = "/mcp"
+# How long a found server may take to prove which one it is.
+PROOF_SECONDS = 0.25
+LARGEST_ANSWER = 1 << 14
+LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
+SERVER_LEAVING = "SERVER_LEAVING"
+
+
+async def find_running(settings: Settings) -> Note | None:
+    """The note of a running server that has proved to serve this memory."""
+    note = find_note(settings, __version__)
+    return note if note is not None and await to_thread.run_sync(is_proved, note) else None
+
+
+def is_proved(note: Note) -> bool:
+    """Whether the server that answers is the one of the note. Blocks for at most PROOF_SECONDS."""
+    challenge = secrets.token_hex(16)
+    try:
+        answer = _get(note.url, f"/health?{CHALLENGE}={challenge}")
+        proof = msgspec.json.decode(answer, type=dict[str, str]).get(PROOF, "")
+    except (
+        OSError,
+        msgspec.DecodeError,
+    ):  # It has ended without removing its note, or another program answers.
+        return False
+    return note.proves(challenge, proof)
+
+
+def _get(url: str, target: str) -> bytes:
+    """The body of the answer. Without an HTTP client, which takes long to import. Raises OSError."""
+    parts = urlsplit(url)
+    end = time.monotonic() + PROOF_SECONDS
+    with socket.create_connection((parts.hostname or "", parts.port or 80), PROOF_SECONDS) as connection:
+        connection.sendall(f"GET {target} HTTP/1.0\r\nHost: {parts.netloc}\r\n\r\n".encode())
+        answer = b""
+        while len(answer) < LARGEST_ANSWER and (left := end - time.monotonic()) > 0:
+            connection.settimeout(left)
+            if not (part := connection.recv(LARGEST_ANSWER)):
+                break
+            answer += part
+    return answer.partition(b"\r\n\r\n")[2]
+
+
+class Found:
+    """A found server; a server of our own for files, and for everything once the found one is gone."""
+
+    def __init__(self, note: Note, settings: Settings, config_file: Path | None, *, verbose: bool) -> None:
+        self._found = _opened(settings, note.url + OWNER_PATH, note.key)
+        self._own = supervised(settings, config_file, verbose=verbose, lazy=True)
+        self._client: Client | None = None
+        self._stack = AsyncExitStack()
+
+    async def __aenter__(self) -> Self:
+        await self._stack.enter_async_context(self._own)
+        self._client = await self._stack.enter_async_context(self._found)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        return await self._stack.__aexit__(kind, error, trace)
+
+    async def list_tools(self) -> list[ToolInfo]:
+        """As `Supervised.list_tools`."""
+        return await self._call(lambda server: server.list_tools())
+
+    async def list_prompts(self) -> list[PromptInfo]:
+        """As `Supervised.list_prompts`."""
+        return await self._call(lambda server: server.list_prompts())
+
+    async def get_prompt(self, name: str, arguments: Mapping[str, str] | None = None) -> GetPromptResult:
+        """As `Supervised.get_prompt`."""
+        return await self._call(lambda server: server.get_prompt(name, arguments))
+
+    async def complete(self, reference: Reference, argument: str, value: str) -> Completion:
+        """As `Supervised.complete`."""
+        return await self._call(lambda server: server.complete(reference, argument, value))
+
+    async def call_tool(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        timeout: float | None,
+        on_progress: OnProgress | None = None,
+    ) -> ToolCallResult:
+        """As `Supervised.call_tool`."""
+
+        def call(server: Client | Supervised) -> Awaitable[ToolCallResult]:
+            return server.call_tool(name, arguments, timeout=timeout, on_progress=on_progress)
+
+        if name in FILE_TOOLS:
+            return await call(self._own)
+        return await self._call(call, repeatable=name in REPEATABLE)
+
+    async def _call(
+        self, ask: Callable[[Client | Supervised], Awaitable[T]], *, repeatable: bool = True
+    ) -> T:
+        if self._client is None:
+            return await ask(self._own)
+        try:
+            return await ask(self._client)
+        except (ServerUnreachable, ConnectionClosed, WireError) as error:
+            if isinstance(error, WireError) and error.error_code != SERVER_LEAVING:
+                raise
+            log.info("Going on without the found server: %s", error)
+            self._client = None
+            if isinstance(error, ConnectionClosed) and not repeatable:  # It may have been carried out.
+                raise
+        return await ask(self._own)
+
+
+class Named(Supervised):
+    """The server at a URL that the user names. Entering connects in the background."""
+
+    def __init__(self, settings: Settings) -> None:
+        """Raises SettingsError."""
+        self.url = _root(settings)
+        self._is_elsewhere = urlsplit(self.url).hostname not in LOOPBACK
+        token = find_token(settings.tables["memory_server"]["token_file"])
+        super().__init__(partial(self._connected, settings, token), REPEATABLE)
+
+    @asynccontextmanager
+    async def _connected(self, settings: Settings, token: str | None) -> AsyncIterator[Client]:
+        note = note_of(self.url, settings.home)
+        is_own = note is not None and await to_thread.run_sync(is_proved, note)
+        path, secret = (OWNER_PATH, note.key) if note is not None and is_own else (MCP_PATH, token)
+        async with _opened(settings, self.url + path, secret) as client:
+            yield client
+
+    async def call_tool(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        timeout: float | None,
+        on_progress: OnProgress | None = None,
+    ) -> ToolCallResult:
+        """As `Supervised.call_tool`. Raises FilesElsewhere for files if the server is on another machine."""
+        # The same path may name another file there.
+        if self._is_elsewhere and name in FILE_TOOLS:
+            raise FilesElsewhere(self.url)
+        return await super().call_tool(name, arguments, timeout=timeout, on_progress=on_progress)
+
+
+def _root(settings: Settings) -> str:
+    """The root of the addresses of the server that the settings name. Raises InvalidSetting."""
+    url: str = settings.tables["memory_server"]["url"]
+    try:
+        parts = urlsplit(url)
+        is_address = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        is_address = False
+    if not is_address or parts.username or parts.query or parts.fragment:
+        reason = "it must be the address of a server, such as http://127.0.0.1:8765"
+        raise InvalidSetting("memory_server.url", reason, settings.origins.get("memory_server.url", ""))
+    netloc = f"127.0.0.1:{parts.port}" if parts.hostname == "localhost" and parts.port else parts.netloc
+    return parts._replace(netloc=netloc, path=parts.path.rstrip("/").removesuffix(MCP_PATH)).geturl()
+
+
+def _opened(settings: Settings, url: str, token: str | None) -> AbstractAsyncContextManager[Client]:
+    from ragmcp.http.connect import open_http
+
+    return open_http(
+        url,
+        client_name=CLIENT_NAME,
+        client_version=__version__,
+        message_bytes=settings.tables["limits"]["message_bytes"],
+        era="modern",
+        token=token,
+        # Each call has its own limit, as over stdio.
+        silence_seconds=None,
+    )

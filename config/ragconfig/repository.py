@@ -1,0 +1,193 @@
+"""A repository's own memory, `.ragchat/memory.db`: where it is found, and how its folder is made.
+
+A repository may come from other people. Its memory is data: what would lead out of the repository, or belongs
+to another user, is refused.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from ragconfig.errors import SettingsError
+from ragconfig.home import Home
+
+FOLDER = ".ragchat"
+FILE = "memory.db"
+# The origin of the setting memory.path, as `ragchat config show` prints it.
+ORIGIN = "the repository"
+GIT_IGNORE = ".gitignore"
+# A line of .gitignore for the folder, and others that mean the same, for when git itself cannot be asked.
+LINE = b".ragchat/"
+IGNORED = frozenset({b".ragchat", LINE, b"/.ragchat", b"/.ragchat/"})
+GIT_SECONDS = 10.0
+
+
+class RepositoryMemoryRefused(SettingsError):
+    path: str
+    reason: str
+    code = "REPOSITORY_MEMORY_REFUSED"
+    sentence = "The memory of the repository is not used: {path} {reason}."
+    hint = "Remove it, or choose a memory with --memory FILE."
+
+
+class RepositoryMemoryNotMade(SettingsError):
+    path: str
+    reason: str
+    code = "REPOSITORY_MEMORY_NOT_MADE"
+    sentence = "No memory can be made for the repository: {path} {reason}."
+    hint = "Choose another memory with --memory FILE."
+
+
+def find_memory(folder: Path, home: Home) -> Path | None:
+    """The nearest repository's memory, going up from `folder`. Raises RepositoryMemoryRefused."""
+    for place in _upward(folder, home):
+        path = place / FOLDER / FILE
+        if os.path.lexists(path) and not _is_ours(place, home):
+            _check(place)
+            return path
+    return None
+
+
+def find_repository(folder: Path, home: Home) -> Path | None:
+    """The root of the git repository that `folder` is in."""
+    return next((place for place in _upward(folder, home) if is_repository(place)), None)
+
+
+def is_repository(folder: Path) -> bool:
+    """Whether a folder is the root of a git repository; of a worktree or a submodule, .git is a file."""
+    return (folder / ".git").exists()
+
+
+def make_memory(root: Path, home: Home) -> tuple[Path, bool]:
+    """The path of a repository's memory, and whether its folder was made; git is then told to ignore it.
+
+    Raises RepositoryMemoryRefused, RepositoryMemoryNotMade.
+    """
+    folder = root / FOLDER
+    if _is_ours(root, home):
+        raise RepositoryMemoryNotMade(str(folder), "is the folder of this program's own files")
+    _check(root)
+    if os.path.lexists(folder / FILE):
+        return folder / FILE, False
+    try:
+        if not _is_ignored(root):
+            _add_ignored(root / GIT_IGNORE)
+        folder.mkdir(mode=0o700, exist_ok=True)
+    except OSError as error:
+        reason = f"cannot be written: {error.strerror or error}"
+        raise RepositoryMemoryNotMade(str(error.filename or folder), reason) from None
+    return folder / FILE, True
+
+
+def _upward(folder: Path, home: Home) -> Iterator[Path]:
+    """The absolute path of `folder` and of the folders above it.
+
+    Never above the user's home folder or the folder that holds RAGCHAT_HOME, when `folder` is in it.
+    """
+    try:
+        here = folder.resolve()
+    except (OSError, RuntimeError):  # The working folder was deleted, or is in a circle of links.
+        return
+    ends = set()
+    with suppress(OSError, RuntimeError):
+        ends.add(Path.home().resolve())
+    if (root := home.root) is not None:
+        ends.add(root.resolve().parent)
+    for place in (here, *here.parents):
+        yield place
+        if place in ends:
+            return
+
+
+def _is_ours(place: Path, home: Home) -> bool:
+    """Whether `.ragchat` there is, or holds, the data folder of the program."""
+    return home.data.resolve().is_relative_to(place / FOLDER)
+
+
+def _check(root: Path) -> None:
+    """Raise RepositoryMemoryRefused if the memory or what belongs to it leads elsewhere or is another user's.
+
+    SQLite and the index write to files beside the memory, which they find by name.
+    """
+    folder = root / FOLDER
+    index = folder / f"{FILE}-index"
+    for path in (folder, *_children(folder), *_children(index)):
+        try:
+            if path.is_symlink() and not path.resolve().is_relative_to(root.resolve()):
+                raise RepositoryMemoryRefused(str(path), "is a link that leads out of the repository")
+            owner = path.stat().st_uid
+        except FileNotFoundError:  # It is not made yet, or another process has just removed it.
+            continue
+        except (OSError, RuntimeError) as error:
+            raise RepositoryMemoryRefused(str(path), f"cannot be examined: {error}") from None
+        # What is stored in another user's file, that user can read.
+        if sys.platform != "win32" and owner != os.geteuid():
+            raise RepositoryMemoryRefused(str(path), "belongs to another user")
+
+
+def _children(folder: Path) -> list[Path]:
+    try:
+        return list(folder.iterdir())
+    except OSError:
+        return []
+
+
+def _is_ignored(root: Path) -> bool:
+    """Whether git ignores the folder already."""
+    import shutil
+    import subprocess
+
+    git = shutil.which("git")
+    # A program in the repository must not run, not even where the search path names the working folder.
+    if git is not None and not Path(git).resolve().is_relative_to(root.resolve()):
+        # Nor may one that its settings name, or the variables of a git hook lead to another repository.
+        words = [
+            git,
+            "-c",
+            "core.fsmonitor=false",
+            "check-ignore",
+            "--quiet",
+            "--no-index",
+            f"{FOLDER}/{FILE}",
+        ]
+        environ = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+        with suppress(OSError, subprocess.TimeoutExpired):
+            done = subprocess.run(
+                words,
+                cwd=root,
+                env=environ,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=GIT_SECONDS,
+                check=False,
+            )
+            if done.returncode in (0, 1):
+                return done.returncode == 0
+    try:
+        lines = (root / GIT_IGNORE).read_bytes().splitlines()
+    except FileNotFoundError:
+        return False
+    return not IGNORED.isdisjoint(line.strip() for line in lines)
+
+
+def _add_ignored(path: Path) -> None:
+    """Add a line for the folder, with the line ends of the others, atomically. Raises OSError."""
+    if path.is_symlink():
+        raise OSError(0, "it is a link, which git does not follow", str(path))
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        # As git would make it: others may read it.
+        with path.open("xb") as file:
+            file.write(LINE + b"\n")
+        return
+    from ragconfig.files.writing import replace_file
+
+    end = b"\r\n" if b"\r\n" in data else b"\n"
+    if data and not data.endswith(b"\n"):
+        data += end
+    replace_file(path, data + LINE + end)
