@@ -26,8 +26,14 @@ MAX_COMPARED_TEXTS = 5_000
 MOST_PATHS = 10_000
 # Versions of a document that are listed and can be restored.
 MOST_VERSIONS = 10_000
-# Bytes of JSON of the passages in one result of the toolset `search`: about 8,000 tokens of a model.
+# Bytes of JSON, or of a text, in one result: about 8,000 tokens of a model.
 RESULT_BYTES = 32_768
+# Bytes of a token, of English prose and a usual vocabulary.
+TOKEN_BYTES = 4
+# The most tokens that a client may ask for in one result: a program reads a large document in few calls.
+MOST_TOKENS = 1_000_000
+# Documents of one result of search_documents, and passages among which they are sought.
+MOST_FOUND, MOST_SOUGHT = 100, 4_000
 # Chunks before a chunk, and after it.
 MOST_NEIGHBOURS = 50
 # Writes that one undo names.

@@ -33,12 +33,12 @@ from ragmemory.ingest.preparation import Preparation
 from ragmemory.ingest.reembedding import OnProgress, reembed
 from ragmemory.ingest.sweeping import Sweeper
 from ragmemory.ingest.write_queue import WriteQueue
+from ragmemory.limits import MOST_SOUGHT
 from ragmemory.search.queries import parse
 from ragmemory.search.sync import IndexSync
 from ragmemory.stores import backup, verifying
 from ragmemory.stores.filters import compile_filter
 from ragmemory.stores.sqlite import Store
-from ragmemory.stores.values import check_uri
 from ragmemory.text.analysis import content_words
 from ragmemory.types import (
     Backup,
@@ -46,6 +46,8 @@ from ragmemory.types import (
     Difference,
     Document,
     DocumentInfo,
+    DocumentOrder,
+    DocumentPart,
     Entry,
     ExportPage,
     Forgotten,
@@ -287,6 +289,19 @@ class MemoryService:
             corrections=corrections,
         )
 
+    async def query_documents(self, text: str, limit: int) -> QueryResult:
+        """The best documents, each with its best passage alone. Raises what `query` raises."""
+        wanted = 4 * limit
+        while True:
+            result = await self.query(text, wanted)
+            best: dict[str, Hit] = {}
+            for hit in result.hits:
+                best.setdefault(hit.document_id, hit)
+            if len(best) >= limit or len(result.hits) < wanted or wanted >= MOST_SOUGHT:
+                hits = [replace(hit, rank=rank) for rank, hit in enumerate(best.values(), 1)]
+                return replace(result, hits=hits[:limit])
+            wanted *= 4
+
     async def similarities(self, query: str, texts: Sequence[str]) -> list[float]:
         """How similar each text is to a query by meaning: on the scale of the local embedder's cosines.
 
@@ -327,13 +342,28 @@ class MemoryService:
     # Read
 
     async def documents(
-        self, limit: int, offset: int = 0, uri_glob: str = "*", tags: Sequence[str] = ()
+        self,
+        limit: int,
+        offset: int = 0,
+        filter: dict[str, Any] | None = None,
+        order: DocumentOrder = "uri",
+        *,
+        descending: bool = False,
     ) -> tuple[list[DocumentInfo], int]:
-        """A page of the documents, ordered by uri, and how many match in all. Raises BadArgument."""
-        check_uri("uri_glob", uri_glob)
-        condition = compile_filter({"uri": uri_glob, "tags": list(tags)})
+        """A page of the documents that match a filter, and how many match in all. Raises BadArgument."""
+        condition = compile_filter(filter or {})
         await self._open()
-        return await self._store.documents(limit, offset, condition)
+        return await self._store.documents(limit, offset, condition, order, descending=descending)
+
+    async def document_part(
+        self, document: str, lines: tuple[int, int | None], first_chunk: int, size: int
+    ) -> DocumentPart:
+        """Some lines of a document, by its id or uri: see `stores.parts`.
+
+        Raises DocumentNotFound, BadArgument.
+        """
+        await self._open()
+        return await self._store.document_part(document, lines, first_chunk, size)
 
     async def document(self, document: str) -> tuple[DocumentInfo, str]:
         """A document by its id or uri, and its text. Raises DocumentNotFound."""

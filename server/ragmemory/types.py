@@ -240,6 +240,18 @@ class DocumentInfo(Struct, frozen=True):
     metadata: Metadata = field(default_factory=dict)
 
 
+DocumentOrder = Literal["uri", "title", "added_at", "updated_at", "characters"]
+
+
+class DocumentPart(DocumentInfo, frozen=True, kw_only=True):
+    """A document with some of its lines."""
+
+    text: str
+    start_line: int  # of the text, from 1; that line may have begun on the page before
+    end_line: int  # inclusive
+    next_cursor: str | UnsetType = UNSET  # there are more
+
+
 class Entry(Struct, frozen=True):
     """One entry of the journal."""
 

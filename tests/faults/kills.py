@@ -165,8 +165,11 @@ def check_all(folder: Path, acknowledged: list[str], outcome: Outcome) -> None:
     """Whether everything that was acknowledged is there and found, and the file sound."""
     with outcome.attempt("the end"), raw_memory(folder) as memory:
         there: set[str] = set()
-        while page := memory.call("list_documents", limit=10_000, offset=len(there))["documents"]:
-            there |= {document["uri"] for document in page}
+        cursor: str | None = ""
+        while cursor is not None:
+            page = memory.call("list_documents", max_tokens=1_000_000, cursor=cursor)
+            there |= {document["uri"] for document in page["documents"]}
+            cursor = page.get("next_cursor")
         outcome.lost += [f"{name} was acknowledged and is gone" for name in acknowledged if name not in there]
         step = max(1, len(acknowledged) // 500)
         check_found(memory, [name for name in acknowledged[::step] if name in there], outcome)

@@ -161,7 +161,7 @@ async def test_a_disk_that_fills_under_a_running_server_loses_nothing_that_was_a
                 acknowledged.append(last["uri"])
             assert last["errorCode"] == "MEMORY_FULL"
             assert acknowledged
-            listed = await called(client, "list_documents", limit=1000)
+            listed = await called(client, "list_documents", limit=1000, max_tokens=1_000_000)
             assert sorted(document["uri"] for document in listed["documents"]) == sorted(acknowledged)
             assert uris(await called(client, "Query", query="report"))
             disk.remount("size=32m")

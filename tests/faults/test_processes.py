@@ -92,7 +92,7 @@ async def test_what_was_acknowledged_survives_a_kill_and_a_repeat_brings_no_dupl
 
     with anyio.fail_after(60):
         async with memory_process(tmp_path) as client:
-            there = await called(client, "list_documents", limit=100)
+            there = await called(client, "list_documents", max_tokens=1_000_000)
             assert acknowledged <= {document["uri"] for document in there["documents"]}
             statuses = {}
             for name in names:

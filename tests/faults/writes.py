@@ -146,8 +146,8 @@ def bad_writes(folder: Path, count: int, _: Random) -> Outcome:
         for writer in writers:
             writer.result()
         with host(memory.url) as speaker:
-            accepted = speaker.call("list_documents", limit=10_000)["structuredContent"]["documents"]
-            for document in accepted:
+            listed = speaker.call("list_documents", limit=10_000, max_tokens=1_000_000)
+            for document in listed["structuredContent"]["documents"]:
                 if not document["uri"].startswith("good"):
                     _check_can_be_forgotten(speaker, document, outcome)
             if said := _said(speaker, "undo_writes"):

@@ -11,6 +11,7 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ragmcp.protocol.pagination import cursor_to
 from ragmcp.server.server import Server
 from ragmemory.errors import BadArgument
 from ragmemory.mcp.toolsets import make_tools
@@ -49,21 +50,26 @@ arguments: dict[str, st.SearchStrategy[dict[str, Any]]] = {
         optional={"top_k": numbers | json_values, "filter": filters | json_values, "min_score": json_values},
     ),
     "list_documents": st.fixed_dictionaries(
-        {}, optional={"limit": numbers, "offset": numbers, "uri_glob": queries | json_values}
+        {}, optional={"limit": numbers, "cursor": words | json_values, "filter": filters | json_values}
     ),
-    "get_document": st.fixed_dictionaries({"document": words | json_values}),
+    "get_document": st.fixed_dictionaries(
+        {"document": words | json_values},
+        optional={"start_line": numbers, "end_line": numbers, "max_tokens": numbers, "cursor": words},
+    ),
     "delete_document": st.fixed_dictionaries({"document": words | json_values}),
     "list_journal": st.fixed_dictionaries({}, optional={"limit": numbers | json_values}),
     "undo_writes": st.just({}),
 }
 # At the edge of what the schemas state, or beyond what SQLite holds.
 EDGES: list[tuple[str, dict[str, Any]]] = [
-    ("list_documents", {"offset": 2**63}),
-    ("list_documents", {"offset": 2**63 - 1}),
-    ("list_documents", {"limit": 10_000, "offset": 2**64}),
-    ("list_documents", {"uri_glob": "*a" * 30_000}),
-    ("list_documents", {"uri_glob": "[" * 60_000}),
-    ("list_documents", {"uri_glob": "\x00"}),
+    ("list_documents", {"cursor": cursor_to(2**63)}),
+    ("list_documents", {"cursor": cursor_to(2**63 - 1)}),
+    ("list_documents", {"limit": 10_000, "cursor": cursor_to(2**64)}),
+    ("list_documents", {"filter": {"uri": "*a" * 30_000}}),
+    ("list_documents", {"filter": {"uri": "[" * 60_000}}),
+    ("list_documents", {"filter": {"uri": "\x00"}}),
+    ("get_document", {"document": "x", "cursor": "9" * 18}),
+    ("get_document", {"document": "x", "start_line": 2**53, "end_line": 2**53}),
     ("list_journal", {"limit": 2**63}),
     ("Query", {"query": "fox", "top_k": 2**63}),
     ("Query", {"query": "fox", "filter": {"uri": "*a" * 30_000}}),

@@ -479,7 +479,7 @@ async def test_a_write_that_fails_at_the_commit_fails_none_of_the_others(
             tasks.start_soon(write, (memory, other)[index % 2], name)
     good = [name for name in names if name.startswith("good")]
     assert sorted(refused) == sorted(set(names) - set(good))
-    found, _ = await memory.documents(200, 0, "good*")
+    found, _ = await memory.documents(200, 0, {"uri": "good*"})
     assert sorted(document.uri for document in found) == sorted(good)
     assert len(await memory.journal(200)) == 1 + len(good)
     assert await uris(memory, "good 11", {"uri": "good-11"}) == ["good-11"]

@@ -22,7 +22,7 @@ async def ls(run: Run) -> int:
     arguments = run.arguments
     async with run.memory() as memory:
         if arguments.uri is not None:
-            page = await memory.documents(arguments.limit, uri_glob=arguments.uri)
+            page = await memory.documents(arguments.limit, {"uri": arguments.uri})
         else:
             page = await listed(memory, arguments.documents, arguments.limit)
     if run.console.json:

@@ -7,12 +7,18 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+import msgspec
+from msgspec.structs import replace
+
 from ragchat.errors import MemoryRefused, MemoryTimedOut, MemoryUnavailable
 from ragchat.memory.types import (
     AddedSource,
     AddedSources,
     Backup,
     Difference,
+    DocumentInfo,
+    DocumentPage,
+    DocumentPart,
     Documents,
     DocumentText,
     Entry,
@@ -70,6 +76,8 @@ UNAUTHORIZED = 401
 TOKEN_HINT = "Its token is taken from RAGMEMORY_TOKEN, or the file that memory_server.token_file names."
 # A server that runs for other programs may offer less than one of our own.
 TOOLSETS_HINT = 'The settings of that server must offer it: memory.toolsets = ["memory", "documents", …].'
+# The most that one call may return: larger results come in parts.
+MOST_TOKENS, MOST_DOCUMENTS = 1_000_000, 10_000
 
 
 class Server(Protocol):
@@ -151,23 +159,29 @@ class MemoryClient:
         """End a job; what it has stored stays stored."""
         return await self._typed("cancel_ingestion", {"job_id": job_id}, Ingestion)
 
-    async def documents(
-        self,
-        limit: int = 100,
-        offset: int = 0,
-        uri_glob: str | None = None,
-        tags: list[str] | None = None,
-    ) -> Documents:
-        arguments: dict[str, Any] = {"limit": limit, "offset": offset}
-        if uri_glob is not None:
-            arguments["uri_glob"] = uri_glob
-        if tags is not None:
-            arguments["tags"] = tags
-        return await self._typed("list_documents", arguments, Documents)
+    async def documents(self, limit: int | None = 100, filter: dict[str, Any] | None = None) -> Documents:
+        """The first documents by URI, or all, that match a filter, which is one as for `query`."""
+        documents: list[DocumentInfo] = []
+        arguments: dict[str, Any] = {"filter": filter, "max_tokens": MOST_TOKENS}
+        while True:
+            wanted = MOST_DOCUMENTS if limit is None else limit - len(documents)
+            arguments["limit"] = min(wanted, MOST_DOCUMENTS)
+            page = await self._typed("list_documents", arguments, DocumentPage)
+            documents += page.documents
+            if not page.next_cursor or len(documents) == limit:
+                return Documents(documents, page.total)
+            arguments["cursor"] = page.next_cursor
 
     async def show(self, document: str) -> DocumentText:
         """A document by its id, its URI or its file's path."""
-        return await self._about("get_document", document, DocumentText)
+        part = await self._about("get_document", document, DocumentPart, max_tokens=MOST_TOKENS)
+        texts = [part.text]
+        arguments: dict[str, Any] = {"document": part.document_id, "max_tokens": MOST_TOKENS}
+        while part.next_cursor:
+            arguments["cursor"] = part.next_cursor
+            part = await self._typed("get_document", arguments, DocumentPart)
+            texts.append(part.text)
+        return msgspec.convert(replace(part, text="".join(texts)), DocumentText, from_attributes=True)
 
     async def forget(self, document: str, group: str = "") -> Forgotten:
         """Remove a document, named as for `show`. Writes with the same `group` are undone as one."""

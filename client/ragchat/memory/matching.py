@@ -16,15 +16,12 @@ from ragchat.uris import exact_glob, folder_globs, is_glob, part_globs, path_glo
 DOCUMENT_ID = re.compile(r"[0-9a-f]{16}")
 # Documents without a URI of their own. They are shown by their titles; so many of them are looked at.
 UNNAMED, MOST_UNNAMED = "sha256:*", 10_000
-PAGE = 1_000
 
 
 class Catalogue(Protocol):
     """The part of `MemoryClient` that finds documents."""
 
-    async def documents(
-        self, limit: int = ..., offset: int = ..., uri_glob: str | None = ..., tags: list[str] | None = ...
-    ) -> Documents: ...
+    async def documents(self, limit: int | None = ..., filter: dict[str, Any] | None = ...) -> Documents: ...
     async def show(self, document: str) -> DocumentText: ...
 
 
@@ -48,10 +45,10 @@ async def match(memory: Catalogue, words: str, limit: int = 1) -> Match:
     if DOCUMENT_ID.fullmatch(words) and (document := await _by_id(memory, words)):
         return Match([document], 1, {"uri": exact_glob(document.uri)})
     for filter in _meanings(words):
-        page = await memory.documents(limit, uri_glob=filter.get("uri"), tags=filter.get("tags"))
+        page = await memory.documents(limit, filter)
         if page.total:
             return Match(page.documents, page.total, filter)
-    unnamed = await memory.documents(MOST_UNNAMED, uri_glob=UNNAMED)
+    unnamed = await memory.documents(MOST_UNNAMED, {"uri": UNNAMED})
     titled = [document for document in unnamed.documents if words.casefold() in document.title.casefold()]
     if not titled:
         raise NoDocumentMatches(words)
@@ -69,11 +66,8 @@ async def to_remove(memory: Catalogue, words: str) -> list[str]:
     if not is_glob(words):
         return [words]
     for glob in [*map(exact_glob, references(words)), *path_globs(words)]:
-        uris: list[str] = []
-        while page := (await memory.documents(PAGE, len(uris), uri_glob=glob)).documents:
-            uris += [document.uri for document in page]
-        if uris:
-            return uris
+        if found := (await memory.documents(None, {"uri": glob})).documents:
+            return [document.uri for document in found]
     raise NoDocumentMatches(words)
 
 

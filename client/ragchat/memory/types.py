@@ -146,14 +146,24 @@ class DocumentInfo(Struct, frozen=True):
 
 
 class Documents(Struct, frozen=True):
-    """A page of the list. `total` counts all documents that match."""
+    """Some documents. `total` counts all that match."""
 
     documents: list[DocumentInfo]
     total: int
 
 
+class DocumentPage(Documents, frozen=True):
+    next_cursor: str = ""  # "": this is the last page
+
+
 class DocumentText(DocumentInfo, frozen=True, kw_only=True):
     text: str
+
+
+class DocumentPart(DocumentText, frozen=True, kw_only=True):
+    """`text` is a part of the document's text."""
+
+    next_cursor: str = ""  # "": this is the last part
 
 
 class Forgotten(Struct, frozen=True):

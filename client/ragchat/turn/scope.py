@@ -48,18 +48,12 @@ class Scope:
     async def similarities(self, query: str, texts: Sequence[str]) -> list[float]:
         return await self._memory.similarities(query, texts)
 
-    async def documents(
-        self,
-        limit: int = 100,
-        offset: int = 0,
-        uri_glob: str | None = None,
-        tags: list[str] | None = None,
-    ) -> Documents:
+    async def documents(self, limit: int | None = 100, filter: dict[str, Any] | None = None) -> Documents:
         if not self._filter:
-            return await self._memory.documents(limit, offset, uri_glob, tags)
-        page = await self._memory.documents(MOST_UNNAMED, 0, uri_glob, tags)
+            return await self._memory.documents(limit, filter)
+        page = await self._memory.documents(MOST_UNNAMED, filter)
         held = [document for document in page.documents if self._holds(document)]
-        return Documents(held[offset : offset + limit], len(held))
+        return Documents(held[:limit], len(held))
 
     async def show(self, document: str) -> DocumentText:
         return await self._memory.show(document)

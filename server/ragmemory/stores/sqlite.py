@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import msgspec
+from msgspec.structs import asdict
 
 from ragconfig import wal
 from ragconfig.places import file_name, location
@@ -28,6 +29,7 @@ from ragmemory.stores import (
     ingestions,
     journal,
     meta,
+    parts,
     reembedding,
     reuse,
     sources,
@@ -44,6 +46,8 @@ from ragmemory.types import (
     Chunk,
     Document,
     DocumentInfo,
+    DocumentOrder,
+    DocumentPart,
     Embedding,
     Entry,
     Forgotten,
@@ -353,11 +357,21 @@ class Store(MemoryFile):
 
     # Read
 
-    async def documents(self, limit: int, offset: int, filter: Condition) -> tuple[list[DocumentInfo], int]:
-        """A page of the documents that match the filter, ordered by uri, and how many match in all."""
+    async def documents(
+        self,
+        limit: int,
+        offset: int,
+        filter: Condition,
+        order: DocumentOrder = "uri",
+        *,
+        descending: bool = False,
+    ) -> tuple[list[DocumentInfo], int]:
+        """A page of the documents that match the filter, in an order, and how many match in all."""
         condition, parameters = filter
+        direction = "DESC" if descending else "ASC"
         rows = await self._read(
-            f"SELECT {_INFO} FROM documents WHERE hidden = 0 AND {condition} ORDER BY uri LIMIT ? OFFSET ?",
+            f"SELECT {_INFO} FROM documents WHERE hidden = 0 AND {condition}"
+            f" ORDER BY {order} {direction}, uri LIMIT ? OFFSET ?",
             [*parameters, limit, offset],
         )
         [(total,)] = await self._read(
@@ -376,6 +390,15 @@ class Store(MemoryFile):
         if not rows:
             raise DocumentNotFound(document)
         return DocumentInfo(*self._decoded(rows[0]))
+
+    async def document_part(
+        self, document: str, lines: tuple[int, int | None], first_chunk: int, size: int
+    ) -> DocumentPart:
+        """Some lines of a document: see `parts.read`. Raises DocumentNotFound, BadArgument."""
+        info = await self.document(document)
+        async with self._reading() as connection:
+            part = await parts.read(connection, info.document_id, lines, first_chunk, size)
+        return DocumentPart(**asdict(info), **part._asdict())
 
     async def named(self, words: str, limit: int) -> list[DocumentInfo]:
         """The documents whose uri or title contains `words`, in either case of ASCII letters.

@@ -72,7 +72,7 @@ async def test_a_document_goes_in_is_found_shown_and_taken_out_again(tmp_path: P
         assert (injected.uri, injected.status, injected.chunks) == ("note:1", "added", 1)
         [hit] = (await memory.query("capital of France", 3)).hits
         assert (hit.rank, hit.uri, hit.title, hit.start_line) == (1, "note:1", "France", 1)
-        assert (await memory.documents(uri_glob="note:*")).total == 1
+        assert (await memory.documents(filter={"uri": "note:*"})).total == 1
         assert (await memory.show(injected.document_id)).text == "The capital of France is Paris."
         assert (await memory.stats()).documents == 1
         seen: list[tuple[float, float | None]] = []

@@ -1,6 +1,6 @@
 """The tools, called by a client.
 
-Covers `errors`, `ragmemory.mcp.toolsets.documents`, `ragmemory.mcp.toolsets.history`,
+Covers `errors`, `ragmemory.mcp.toolsets.history`,
 `ragmemory.mcp.toolsets.ingestion`, `ragmemory.mcp.toolsets.maintenance` and `ragmemory.mcp.toolsets.memory`.
 """
 
@@ -18,6 +18,7 @@ from ragconfig.errors import SettingsError
 from ragconfig.text_rules import passage_names
 from ragmcp.client.client import Client
 from ragmcp.client.handlers import Handlers
+from ragmcp.protocol.pagination import cursor_to
 from ragmcp.protocol.schema.content import TextContent
 from ragmcp.server.server import Server
 from ragmemory.mcp import toolsets
@@ -64,7 +65,7 @@ async def test_the_tools_have_the_promised_names_and_hints(client: Client) -> No
     assert list(tools) == [
         *("Inject", "Query"),
         *("semantic_search", "get_source_by_id", "get_metadata_by_id", "get_neighbours", "compare_texts"),
-        *("list_documents", "get_document", "delete_document"),
+        *("list_documents", "get_document", "search_documents", "ingest_document", "delete_document"),
         *("list_journal", "list_versions", "get_version", "diff_versions", "restore_version", "undo_writes"),
         *("start_ingestion", "get_ingestion_status", "cancel_ingestion", "list_ingestions"),
         *("add_sources", "list_sources", "remove_source", "sync_sources"),
@@ -73,28 +74,15 @@ async def test_the_tools_have_the_promised_names_and_hints(client: Client) -> No
     ]
     hints = {name: tool["annotations"] for name, tool in tools.items()}
     assert {name for name, hint in hints.items() if hint["readOnlyHint"]} == {
-        *(
-            "Query",
-            "compare_texts",
-            "list_documents",
-            "get_document",
-            "list_journal",
-            "get_memory_stats",
-            "verify_memory",
-        ),
-        *("semantic_search", "get_source_by_id", "get_metadata_by_id", "get_neighbours"),
+        *("Query", "list_documents", "get_document", "search_documents"),
+        *("semantic_search", "get_source_by_id", "get_metadata_by_id", "get_neighbours", "compare_texts"),
+        *("list_journal", "list_versions", "get_version", "diff_versions"),
         *("get_ingestion_status", "list_ingestions", "list_sources"),
-        *("list_versions", "get_version", "diff_versions", "export_documents"),
+        *("get_memory_stats", "verify_memory", "export_documents"),
     }
     assert {name for name, hint in hints.items() if hint["destructiveHint"]} == {
-        *(
-            "delete_document",
-            "undo_writes",
-            "restore_version",
-            "backup_memory",
-            "remove_source",
-            "sync_sources",
-        ),
+        *("delete_document", "undo_writes", "restore_version", "backup_memory"),
+        *("start_ingestion", "remove_source", "sync_sources"),
     }
     assert hints["Inject"]["idempotentHint"]
     assert tools["Query"]["inputSchema"]["required"] == ["query"]
@@ -229,11 +217,14 @@ def test_a_heading_is_not_written_twice() -> None:
         ("Query", {"query": "x", "top_k": 0}, "$.top_k"),
         ("Query", {"query": "x", "top_k": 101}, "$.top_k"),
         ("Query", {"query": "x", "filter": {"uri": 1}}, "$.filter.uri"),
-        ("list_documents", {"offset": -1}, "$.offset"),
-        ("list_documents", {"offset": 2**63}, "$.offset"),
+        ("list_documents", {"cursor": "x"}, "$.cursor"),
+        ("list_documents", {"cursor": cursor_to(2**70)}, "$.cursor"),
         ("list_documents", {"limit": 2**64}, "$.limit"),
-        ("list_documents", {"uri_glob": "*" * 60_000}, "$.uri_glob"),
-        ("list_documents", {"uri_glob": "a\0*"}, "$.uri_glob"),
+        ("list_documents", {"sort": "size"}, "$.sort"),
+        ("list_documents", {"filter": {"uri": "*" * 60_000}}, "$.filter.uri"),
+        ("list_documents", {"filter": {"uri": "a\0*"}}, "$.filter.uri"),
+        ("ingest_document", {"content": " "}, "$.content"),
+        ("ingest_document", {"content": "x", "source_url": "a\0"}, "$.source_url"),
         ("list_journal", {"limit": 2**63}, "$.limit"),
         ("get_document", {"document": "x" * 60_000}, "$.document"),
         ("delete_document", {"document": "x" * 60_000}, "$.document"),
@@ -262,9 +253,8 @@ async def test_a_bad_argument_is_an_error_that_names_the_field(
 async def test_the_schemas_state_the_limits(client: Client) -> None:
     schemas = {tool.name: msgspec.to_builtins(tool)["inputSchema"] for tool in await client.list_tools()}
     listing = schemas["list_documents"]["properties"]
-    assert listing["offset"]["maximum"] == 10**12
     assert listing["limit"]["maximum"] == 10_000
-    assert listing["uri_glob"]["maxLength"] == 4096
+    assert listing["max_tokens"]["maximum"] == 1_000_000
     assert schemas["get_document"]["properties"]["document"]["maxLength"] == 4096
     metadata = schemas["Inject"]["properties"]["metadata"]
     assert metadata["properties"]["uri"]["maxLength"] == 4096
@@ -305,8 +295,8 @@ async def test_an_optional_argument_may_still_be_null(client: Client) -> None:
 
 async def test_what_lies_at_the_limits_is_answered(client: Client) -> None:
     await called(client, "Inject", text="Foxes jump.", metadata={"uri": "u" * 4096, "n": 10**400})
-    listed = await called(client, "list_documents", limit=10_000, offset=10**12, uri_glob="*" * 4096)
-    assert (listed["documents"], listed["total"]) == ([], 1)
+    listed = await called(client, "list_documents", limit=10_000, max_tokens=1, filter={"uri": "*" * 4096})
+    assert (len(listed["documents"]), listed["total"]) == (1, 1)
     found = await called(client, "Query", query="foxes", top_k=100, filter={"uri": "u" * 4096, "n": 10**400})
     assert len(found["hits"]) == 1
     assert (await called(client, "get_document", document="u" * 4096))["text"] == "Foxes jump."
@@ -352,7 +342,7 @@ async def test_documents_are_listed_shown_forgotten_and_brought_back(client: Cli
         await called(client, "Inject", text=f"Text of {name}.", metadata={"uri": name, "title": name.upper()})
     listed = await called(client, "list_documents", limit=1)
     assert ([document["uri"] for document in listed["documents"]], listed["total"]) == (["a"], 2)
-    assert (await called(client, "list_documents", uri_glob="b*"))["total"] == 1
+    assert (await called(client, "list_documents", filter={"uri": "b*"}))["total"] == 1
 
     shown = await called(client, "get_document", document="b")
     assert (shown["text"], shown["title"], shown["chunks"]) == ("Text of b.", "B", 1)

@@ -36,7 +36,7 @@ async def documents(context: ChatContext | None, argument: str) -> AsyncIterator
 
     if context is None:
         return
-    page = await context.memory.documents(limit=_OFFERED, uri_glob=f"*{_plain_glob(argument)}*")
+    page = await context.memory.documents(_OFFERED, {"uri": f"*{_plain_glob(argument)}*"})
     for document in page.documents:
         short = short_uri(document.uri)
         if argument.lower() not in short.lower():

@@ -84,7 +84,7 @@ async def _as_task(call: Call, ingestions: Ingestions, job: Ingestion) -> Ingest
 def ingestion_tools(memory: Memory) -> list[Tool]:
     """The toolset `ingestion`."""
 
-    @tool(idempotent=True, background=True)
+    @tool(destructive=True, idempotent=True, background=True)
     async def start_ingestion(
         call: Call,
         path: Path = "",

@@ -1,0 +1,84 @@
+"""Results of bounded size: pages of a list, and the cursors between them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, TypeVar
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from ragmcp.errors import InvalidArguments, InvalidParams
+from ragmcp.protocol.pagination import cursor_to, offset
+from ragmemory.limits import LAST_OFFSET, MOST_TOKENS, RESULT_BYTES, TOKEN_BYTES
+
+Cursor = Annotated[
+    str,
+    Meta(description="The next_cursor of the page before, with otherwise the same arguments.", max_length=40),
+]
+MaxTokens = Annotated[
+    int,
+    Meta(
+        description=f"About how large the result may be, in tokens of {TOKEN_BYTES} bytes; next_cursor leads "
+        "to the rest.",
+        ge=1,
+        le=MOST_TOKENS,
+    ),
+]
+MAX_TOKENS = RESULT_BYTES // TOKEN_BYTES
+
+T = TypeVar("T")
+
+
+def start_of(cursor: str) -> int:
+    """The number of the first item of a page. Raises InvalidArguments."""
+    try:
+        start = offset(cursor or UNSET)
+    except InvalidParams as error:
+        raise InvalidArguments("$.cursor", error.reason) from None
+    if start > LAST_OFFSET:
+        raise InvalidArguments("$.cursor", "no list returned this cursor")
+    return start
+
+
+def page_of(
+    items: Sequence[T], cursor: str = "", max_tokens: int = MAX_TOKENS
+) -> tuple[list[T], str | UnsetType]:
+    """As many items as a result may hold, but at least one; and the next cursor. Raises InvalidArguments."""
+    start = start_of(cursor)
+    if start and start >= len(items):
+        raise InvalidArguments("$.cursor", "the list no longer reaches this far; begin again without it")
+    end = start + fitting(items[start:], max_tokens)
+    return list(items[start:end]), cursor_after(end, len(items))
+
+
+def cursor_after(end: int, total: int) -> str | UnsetType:
+    """The cursor of the page that begins at `end`, if there are more items."""
+    return cursor_to(end) if end < total else UNSET
+
+
+def fitting(items: Sequence[object], max_tokens: int) -> int:
+    """How many items a result may hold: at least one, if there is one."""
+    size = 0
+    for count, item in enumerate(items):
+        size += len(msgspec.json.encode(item))
+        if size > max_tokens * TOKEN_BYTES and count:
+            return count
+    return len(items)
+
+
+def text_page(text: str, cursor: str, max_tokens: int) -> tuple[str, str | UnsetType]:
+    """As much of a text as a result may hold, and the next cursor; cut after a line if there is one.
+
+    Raises InvalidArguments.
+    """
+    start = start_of(cursor)
+    if start and start >= len(text):
+        raise InvalidArguments("$.cursor", "the text no longer reaches this far; begin again without it")
+    budget = max_tokens * TOKEN_BYTES
+    # A character has at least one byte.
+    part = text[start : start + budget].encode()[:budget].decode(errors="ignore")
+    if start + len(part) < len(text):
+        part = part[: part.rfind("\n") + 1] or part or text[start]
+    end = start + len(part)
+    return part, cursor_after(end, len(text))
