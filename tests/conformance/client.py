@@ -11,14 +11,22 @@ import sys
 from typing import Any
 
 import anyio
+import httpx2
 from msgspec import UNSET
 
 from ragmcp.client.client import Client
 from ragmcp.client.handlers import Handlers
+from ragmcp.client.oauth.authorization import OAuth
+from ragmcp.client.oauth.grants import Assertion, ClientCredentials, Login, TokenSource, Wanted
+from ragmcp.client.oauth.registration import Identity
+from ragmcp.client.oauth.store import Registration
+from ragmcp.client.oauth.web import Web
 from ragmcp.http.connect import open_http
 from ragmcp.protocol.schema.input import Elicit, ElicitResult, Sample, SamplingResult
 
 SECONDS = 20.0
+# The suite's authorization servers know it.
+METADATA_URL = "https://conformance-test.local/client-metadata.json"
 MESSAGE_BYTES = 2**24
 
 # What the tools of the suite's servers take; all others take nothing.
@@ -80,9 +88,64 @@ SCENARIOS = {
 }
 
 
+class Agreeing:
+    """A user who agrees to everything: the suite's pages redirect at once."""
+
+    redirect_uri = "http://127.0.0.1:9876/callback"
+
+    async def visit(self, url: str) -> str:
+        """Where the page redirects to."""
+        async with httpx2.AsyncClient() as client:
+            return (await client.get(url)).headers["location"]
+
+
+def token_source(scenario: str, context: dict[str, str]) -> TokenSource:
+    """How the scenario wants us to get a token."""
+    us = Registration(context.get("client_id", ""), context.get("client_secret", ""))
+    match scenario:
+        case "auth/client-credentials-jwt":
+            return ClientCredentials(us, context["private_key_pem"], context["signing_algorithm"])
+        case "auth/client-credentials-basic":
+            return ClientCredentials(us)
+        case "auth/wif-jwt-bearer":
+            return Assertion(us, lambda *_: given(context["valid_jwt"]))
+        case "auth/enterprise-managed-authorization":
+            return Assertion(us, lambda web, wanted: exchange_identity(web, wanted, context))
+    identity = Identity(
+        name="ragmcp-conformance", registered=us if us.client_id else None, metadata_url=METADATA_URL
+    )
+    return Login(identity, Agreeing())
+
+
+async def given(assertion: str) -> str:
+    """The assertion of a workload, which its platform has given."""
+    return assertion
+
+
+async def exchange_identity(web: Web, wanted: Wanted, context: dict[str, str]) -> str:
+    """The assertion that the company's identity provider gives for the user's login there."""
+    answer = await web.post(
+        context["idp_token_endpoint"],
+        form={
+            "grant_type": "urn:ietf:params:oauth:grant-type:token-exchange",
+            "requested_token_type": "urn:ietf:params:oauth:token-type:id-jag",
+            "audience": wanted.server.issuer,
+            "resource": wanted.resource,
+            "subject_token": context["idp_id_token"],
+            "subject_token_type": "urn:ietf:params:oauth:token-type:id_token",
+            "client_id": context["idp_client_id"],
+        },
+    )
+    assertion: str = json.loads(answer.body)["access_token"]
+    return assertion
+
+
 async def main() -> None:
     """Play the scenario."""
-    play = SCENARIOS.get(os.environ["MCP_CONFORMANCE_SCENARIO"], use)
+    scenario = os.environ["MCP_CONFORMANCE_SCENARIO"]
+    play = SCENARIOS.get(scenario, use)
+    context = json.loads(os.environ.get("MCP_CONFORMANCE_CONTEXT", "{}"))
+    authorization = OAuth(sys.argv[1], token_source(scenario, context)) if "auth/" in scenario else None
     handlers = Handlers(elicit=_accept, sample=_say, list_roots=_no_roots)
     async with open_http(
         sys.argv[1],
@@ -90,6 +153,7 @@ async def main() -> None:
         client_version="1",
         message_bytes=MESSAGE_BYTES,
         handlers=handlers,
+        authorization=authorization,
     ) as client:
         await play(client)
 

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from ragmcp import errors
+from ragmcp.client.oauth import errors as oauth_errors
 from ragmcp.errors import RagMcpError, RemoteProtocolError
 from ragmcp.http import errors as http_errors
 from ragmcp.protocol.jsonrpc import error_object
@@ -105,6 +106,14 @@ SENTENCES: list[tuple[RagMcpError, str]] = [
     (
         http_errors.HttpRefused("http://127.0.0.1:1/mcp", 404, "Not Found"),
         "The server at http://127.0.0.1:1/mcp answered with HTTP status 404: Not Found.",
+    ),
+    (
+        oauth_errors.AuthorizationFailed("https://a.org", "it has no page to log in"),
+        "Access to https://a.org was not granted: it has no page to log in.",
+    ),
+    (
+        oauth_errors.LoginRequired("https://a.org/mcp"),
+        "The server at https://a.org/mcp wants you to log in.",
     ),
 ]
 

@@ -10,7 +10,7 @@ import logging
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 import anyio
 import httpx2
@@ -48,15 +48,35 @@ JSON_HEADERS = {"content-type": "application/json"}
 # Statuses about the client's access, whatever the body says.
 ACCESS_STATUSES = frozenset({401, 403, 407, 429})
 
+# How often one request may be repeated with a renewed authorization.
+MOST_RENEWALS = 2
+
 # Delivers one message of the server, as it was sent and parsed.
 Deliver: TypeAlias = Callable[[Line, Message], Awaitable[None]]
+
+
+class Authorization(Protocol):
+    """Authorizes requests, as `ragmcp.client.oauth` does."""
+
+    async def headers(self, verb: str, url: str) -> Mapping[str, str]:
+        """The headers of one request."""
+
+    async def renew(self, response: httpx2.Response) -> bool:
+        """Take a refusal into account; returns whether the request is worth another attempt."""
 
 
 class Http:
     """The endpoint; `url` follows redirects within its origin."""
 
-    def __init__(self, client: httpx2.AsyncClient, url: httpx2.URL, message_bytes: int) -> None:
+    def __init__(
+        self,
+        client: httpx2.AsyncClient,
+        url: httpx2.URL,
+        message_bytes: int,
+        authorization: Authorization | None = None,
+    ) -> None:
         self.url = url
+        self._authorization = authorization
         self.message_bytes = message_bytes
         self.unreachable = anyio.Event()
         """Set when the last attempt to connect failed; replaced once one succeeds."""
@@ -79,7 +99,7 @@ class Http:
         Raises WireError or HttpRefused for a status that is an error or a redirect to another server,
         ServerUnreachable, ConnectionClosed, RequestTimedOut.
         """
-        response = await self._send(verb, method, headers, body, url or self.url)
+        response = await self._authorized(verb, method, headers, body, url or self.url)
         try:
             for _ in range(MAX_REDIRECTS):
                 if not response.has_redirect_location:
@@ -88,7 +108,7 @@ class Http:
                 if url is None:
                     self.url = target
                 await response.aclose()
-                response = await self._send(verb, method, headers, body, target)
+                response = await self._authorized(verb, method, headers, body, target)
             reader = Response(self, method, response, resumes)
             if response.status_code >= 300:  # The last of too many redirects is an error too.
                 raise await reader.refusal()
@@ -108,6 +128,23 @@ class Http:
         async with self.send("POST", method, {**JSON_HEADERS, **headers}, line) as response:
             if not await response.copy(id, deliver):
                 raise ConnectionClosed(method, "its stream ended without an answer")
+
+    async def _authorized(
+        self, verb: str, method: str, headers: Mapping[str, str], body: bytes | None, url: httpx2.URL
+    ) -> httpx2.Response:
+        """The response; a refused request is repeated if our authorization can be renewed."""
+        authorization = self._authorization
+        if authorization is None:
+            return await self._send(verb, method, headers, body, url)
+        for renewals in range(MOST_RENEWALS + 1):
+            own = await authorization.headers(verb, str(url))
+            response = await self._send(verb, method, {**headers, **own}, body, url)
+            if response.status_code not in (401, 403) or renewals == MOST_RENEWALS:
+                break
+            if not await authorization.renew(response):
+                break
+            await response.aclose()
+        return response
 
     async def _send(
         self, verb: str, method: str, headers: Mapping[str, str], body: bytes | None, url: httpx2.URL
@@ -320,6 +357,7 @@ async def open_client(
     token: str | None,
     silence_seconds: float | None,
     headers: Mapping[str, str] = {},
+    authorization: Authorization | None = None,
 ) -> AsyncIterator[Http]:
     """An endpoint and its connections. Raises ServerUnreachable for an invalid address."""
     try:
@@ -340,4 +378,4 @@ async def open_client(
         limits=httpx2.Limits(max_connections=None, max_keepalive_connections=KEPT_CONNECTIONS),
     )
     async with client:
-        yield Http(client, address, message_bytes)
+        yield Http(client, address, message_bytes, authorization)

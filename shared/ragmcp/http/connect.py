@@ -16,7 +16,7 @@ from ragmcp.client.core import Link
 from ragmcp.client.handlers import NO_HANDLERS, Handlers
 from ragmcp.concurrency import beside
 from ragmcp.errors import WireError
-from ragmcp.http.client import Http, open_client, status_of
+from ragmcp.http.client import Authorization, Http, open_client, status_of
 from ragmcp.http.errors import HttpRefused
 from ragmcp.http.modern_client import ModernHttp
 from ragmcp.older_revisions import require_legacy
@@ -59,6 +59,7 @@ async def open_http(
     era: EraName | None = None,
     token: str | None = None,
     headers: Mapping[str, str] = {},
+    authorization: Authorization | None = None,
     handlers: Handlers = NO_HANDLERS,
     silence_seconds: float | None = SILENCE_SECONDS,
 ) -> AsyncIterator[Client]:
@@ -66,13 +67,14 @@ async def open_http(
 
     `message_bytes` is the longest message read; `era` None: probe the server, "modern": no probe, "legacy":
     handshake only; `token` is sent to this server only, as a bearer token, and so are further `headers`;
-    `silence_seconds` is how long the server may send nothing during a request (None: no limit).
+    `authorization` adds and renews tokens by itself (`ragmcp.client.oauth`); `silence_seconds` is how long
+    the server may send nothing during a request (None: no limit).
     Raises ServerUnreachable, HttpRefused, ConnectionClosed, RequestTimedOut, WireError, UnsupportedRevision,
-    UnreadableAnswer.
+    UnreadableAnswer, AuthorizationFailed.
     """
     identity = Implementation(name=client_name, version=client_version)
     async with (
-        open_client(url, message_bytes, token, silence_seconds, headers) as http,
+        open_client(url, message_bytes, token, silence_seconds, headers, authorization) as http,
         AsyncExitStack() as stack,
     ):
         opening = _Opening(http, identity, handlers, stack)

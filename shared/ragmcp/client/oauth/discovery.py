@@ -1,0 +1,97 @@
+"""Find the authorization server of an MCP server, and what it can do.
+
+Source: basic/authorization/authorization-server-discovery, RFC 9728, RFC 8414, OpenID Connect Discovery.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+
+from ragmcp.client.oauth.errors import AuthorizationFailed
+from ragmcp.client.oauth.web import Web, check_secure
+
+_PARAMETER = re.compile(r'([A-Za-z_]+)\s*=\s*("(?:[^"\\]|\\.)*"|[^\s,"]+)')
+
+
+class ResourceMetadata(Struct, frozen=True):
+    """A protected resource's own description (RFC 9728)."""
+
+    resource: str
+    authorization_servers: list[str] = []
+    scopes_supported: list[str] | None = None
+
+
+class ServerMetadata(Struct, frozen=True):
+    """An authorization server's own description (RFC 8414)."""
+
+    issuer: str
+    token_endpoint: str
+    authorization_endpoint: str = ""
+    registration_endpoint: str = ""
+    scopes_supported: list[str] = []
+    token_endpoint_auth_methods_supported: Sequence[str] = ("client_secret_basic",)
+    code_challenge_methods_supported: list[str] = []
+    client_id_metadata_document_supported: bool = False
+    authorization_response_iss_parameter_supported: bool = False
+    dpop_signing_alg_values_supported: list[str] = []
+
+
+def challenge_of(headers: Iterable[str]) -> dict[str, str]:
+    """The parameters of `WWW-Authenticate`; of a repeated one the first."""
+    found: dict[str, str] = {}
+    for header in headers:
+        for name, value in _PARAMETER.findall(header):
+            text = value[1:-1] if value.startswith('"') else value
+            found.setdefault(name.lower(), re.sub(r"\\(.)", r"\1", text))
+    return found
+
+
+async def find_resource(web: Web, url: str, challenge: Mapping[str, str]) -> ResourceMetadata | None:
+    """The description of the MCP server at `url`; None if it has none.
+
+    Raises AuthorizationFailed for one that describes another server.
+    """
+    parts = urlsplit(url)
+    well_known = f"{parts.scheme}://{parts.netloc}/.well-known/oauth-protected-resource"
+    places = [f"{well_known}{parts.path.rstrip('/')}", well_known]
+    if named := challenge.get("resource_metadata"):
+        places = [named]
+    for place in dict.fromkeys(places):
+        if (found := await web.document(place, ResourceMetadata)) is not None:
+            if not _covers(found.resource, url):
+                raise AuthorizationFailed(url, f"its metadata is about another server, {found.resource}")
+            return found
+    return None
+
+
+async def find_server(web: Web, issuer: str) -> ServerMetadata:
+    """The description of the authorization server `issuer`. Raises AuthorizationFailed."""
+    for place in _places(issuer):
+        if (found := await web.document(place, ServerMetadata)) is not None:
+            # RFC 8414, 3.3: else one server could pass itself off as another.
+            if found.issuer != issuer:
+                raise AuthorizationFailed(issuer, f"its metadata names another issuer, {found.issuer}")
+            for endpoint in (found.token_endpoint, found.authorization_endpoint, found.registration_endpoint):
+                check_secure(endpoint)
+            return found
+    raise AuthorizationFailed(issuer, "it does not describe itself at any of the usual addresses")
+
+
+def _places(issuer: str) -> list[str]:
+    parts = urlsplit(issuer)
+    origin, path = f"{parts.scheme}://{parts.netloc}", parts.path.rstrip("/")
+    oauth, openid = "/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"
+    places = [f"{origin}{oauth}{path}", f"{origin}{openid}{path}"]
+    return [*places, f"{origin}{path}{openid}"] if path else places
+
+
+def _covers(resource: str, url: str) -> bool:
+    """Whether a token for `resource` is one for `url`: the same, or a folder above it."""
+    ours, theirs = urlsplit(url), urlsplit(resource)
+    path = f"{theirs.path.rstrip('/')}/"
+    same_origin = (ours.scheme, ours.netloc.lower()) == (theirs.scheme, theirs.netloc.lower())
+    return same_origin and f"{ours.path.rstrip('/')}/".startswith(path)

@@ -1,0 +1,26 @@
+"""What goes wrong on the way to a token."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from ragmcp.errors import RagMcpError
+
+
+class AuthorizationFailed(RagMcpError):
+    """No token: the server, its authorization server or the user refused, or they are not to be trusted."""
+
+    url: str
+    reason: str
+    hint: str = ""
+    code: ClassVar[str] = "AUTHORIZATION_FAILED"
+    sentence = "Access to {url} was not granted: {reason}."
+
+
+class LoginRequired(RagMcpError):
+    """A user must log in, and this run may not ask for it."""
+
+    url: str
+    hint: str = ""
+    code: ClassVar[str] = "LOGIN_REQUIRED"
+    sentence = "The server at {url} wants you to log in."

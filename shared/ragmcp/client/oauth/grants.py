@@ -1,0 +1,246 @@
+"""The ways to a token: a user's login, our own credentials, an assertion, a refresh token.
+
+Source: OAuth 2.1, RFC 7636 (PKCE), RFC 7523 (assertions), RFC 8707 (resource), RFC 9207 (issuer).
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import secrets
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Protocol
+from urllib.parse import parse_qs, quote, urlencode, urlsplit
+
+import msgspec
+from msgspec import Struct
+
+from ragmcp.client.oauth.discovery import ServerMetadata
+from ragmcp.client.oauth.dpop import Prover
+from ragmcp.client.oauth.errors import AuthorizationFailed
+from ragmcp.client.oauth.registration import Identity, register
+from ragmcp.client.oauth.store import Grant, Registration, Store
+from ragmcp.client.oauth.web import Answer, Web
+from ragmcp.protocol.decoding import DECODE_ERRORS
+
+JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer"
+_ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
+_ASSERTION_SECONDS = 300
+
+
+class Wanted(Struct, frozen=True):
+    """The token that is wanted; `scope` holds names separated by spaces."""
+
+    server: ServerMetadata
+    resource: str
+    scope: str
+
+
+class TokenSource(Protocol):
+    """One way to a token."""
+
+    async def obtain(self, web: Web, wanted: Wanted, prover: Prover | None, store: Store) -> Grant:
+        """Raises AuthorizationFailed."""
+
+
+class UserAgent(Protocol):
+    """The user's browser, and the address to which it is sent back."""
+
+    @property
+    def redirect_uri(self) -> str: ...
+
+    async def visit(self, url: str) -> str:
+        """Let the user visit `url`; returns the address to which they were sent back."""
+
+
+class Login:
+    """A user logs in and agrees: the authorization code grant with PKCE."""
+
+    def __init__(self, identity: Identity, user_agent: UserAgent) -> None:
+        self._identity = identity
+        self._user_agent = user_agent
+
+    async def obtain(self, web: Web, wanted: Wanted, prover: Prover | None, store: Store) -> Grant:
+        """As `TokenSource.obtain`."""
+        server, redirect_uri = wanted.server, self._user_agent.redirect_uri
+        if not server.authorization_endpoint:
+            raise AuthorizationFailed(server.issuer, "it has no page to log in")
+        if "S256" not in server.code_challenge_methods_supported:
+            raise AuthorizationFailed(
+                server.issuer, "it does not support PKCE, without which codes are stolen"
+            )
+        us = await register(web, server, self._identity, redirect_uri, store)
+        verifier, state = secrets.token_urlsafe(48), secrets.token_urlsafe(24)
+        query = {
+            "response_type": "code",
+            "client_id": us.client_id,
+            "redirect_uri": redirect_uri,
+            "state": state,
+            "code_challenge": _base64(hashlib.sha256(verifier.encode()).digest()),
+            "code_challenge_method": "S256",
+            "resource": wanted.resource,
+            **_scope(wanted),
+        }
+        glue = "&" if urlsplit(server.authorization_endpoint).query else "?"
+        returned = await self._user_agent.visit(f"{server.authorization_endpoint}{glue}{urlencode(query)}")
+        form = {
+            "grant_type": "authorization_code",
+            "code": code_of(returned, server, state),
+            "redirect_uri": redirect_uri,
+            "code_verifier": verifier,
+        }
+        return await request_token(web, wanted, us, form, prover)
+
+
+class ClientCredentials:
+    """We act for ourselves, with a secret or a private key (PEM)."""
+
+    def __init__(self, registration: Registration, private_key: str = "", algorithm: str = "ES256") -> None:
+        self._registration = registration
+        self._private_key = private_key
+        self._algorithm = algorithm
+
+    async def obtain(self, web: Web, wanted: Wanted, prover: Prover | None, store: Store) -> Grant:  # noqa: ARG002
+        """As `TokenSource.obtain`."""
+        form = {"grant_type": "client_credentials", **_scope(wanted)}
+        if self._private_key:
+            form |= {"client_assertion_type": _ASSERTION_TYPE, "client_assertion": self._assertion(wanted)}
+        return await request_token(web, wanted, self._registration, form, prover)
+
+    def _assertion(self, wanted: Wanted) -> str:
+        import jwt
+
+        us, now = self._registration.client_id, int(time.time())
+        claims = {"iss": us, "sub": us, "aud": wanted.server.issuer, "iat": now}
+        claims |= {"exp": now + _ASSERTION_SECONDS, "jti": secrets.token_urlsafe(16)}
+        return jwt.encode(claims, self._private_key, self._algorithm)
+
+
+class Assertion:
+    """Somebody else vouches for us: `make` gives a JWT for the wanted token, such as a workload's."""
+
+    def __init__(self, registration: Registration, make: Callable[[Web, Wanted], Awaitable[str]]) -> None:
+        self._registration = registration
+        self._make = make
+
+    async def obtain(self, web: Web, wanted: Wanted, prover: Prover | None, store: Store) -> Grant:  # noqa: ARG002
+        """As `TokenSource.obtain`."""
+        form = {"grant_type": JWT_BEARER, "assertion": await self._make(web, wanted), **_scope(wanted)}
+        return await request_token(web, wanted, self._registration, form, prover)
+
+
+async def refresh(
+    web: Web, grant: Grant, us: Registration, server: ServerMetadata, prover: Prover | None
+) -> Grant:
+    """A new token for an old grant. Raises AuthorizationFailed."""
+    wanted = Wanted(server, grant.resource, grant.scope)
+    form = {"grant_type": "refresh_token", "refresh_token": grant.refresh_token}
+    renewed = await request_token(web, wanted, us, form, prover)
+    return (
+        renewed
+        if renewed.refresh_token
+        else msgspec.structs.replace(renewed, refresh_token=grant.refresh_token)
+    )
+
+
+class _Token(Struct, frozen=True):
+    access_token: str
+    token_type: str = "Bearer"
+    expires_in: float | None = None
+    refresh_token: str = ""
+    scope: str = ""
+
+
+class _Refusal(Struct, frozen=True):
+    error: str = ""
+    error_description: str = ""
+
+
+async def request_token(
+    web: Web, wanted: Wanted, us: Registration, form: Mapping[str, str], prover: Prover | None
+) -> Grant:
+    """Ask the token endpoint. Raises AuthorizationFailed."""
+    endpoint = wanted.server.token_endpoint
+    headers, credentials = _authentication(us, wanted.server, form)
+    whole = {**form, **credentials, "resource": wanted.resource}
+
+    async def ask() -> Answer:
+        proof = {"dpop": prover.proof("POST", endpoint)} if prover else {}
+        return await web.post(endpoint, form=whole, headers={**headers, **proof})
+
+    answer = await ask()
+    if prover and (nonce := answer.headers.get("dpop-nonce")):
+        prover.note_nonce(endpoint, nonce)
+        if _refusal(answer).error == "use_dpop_nonce":
+            answer = await ask()
+    if answer.status != 200:
+        refusal = _refusal(answer)
+        reason = refusal.error_description or refusal.error or f"its status is {answer.status}"
+        raise AuthorizationFailed(wanted.server.issuer, f"it gave no token ({reason.rstrip('.')})")
+    try:
+        token = msgspec.json.decode(answer.body, type=_Token)
+    except DECODE_ERRORS as error:
+        raise AuthorizationFailed(wanted.server.issuer, f"its token is not usable: {error}") from None
+    return Grant(
+        issuer=wanted.server.issuer,
+        token_endpoint=endpoint,
+        resource=wanted.resource,
+        scope=token.scope or wanted.scope,
+        access_token=token.access_token,
+        token_type=token.token_type,
+        refresh_token=token.refresh_token,
+        expires_at=None if token.expires_in is None else time.time() + token.expires_in,
+        key=prover.pem if prover else "",
+    )
+
+
+def _authentication(
+    us: Registration, server: ServerMetadata, form: Mapping[str, str]
+) -> tuple[dict[str, str], dict[str, str]]:
+    """The headers and the members of the form that say who we are."""
+    if "client_assertion" in form:
+        return {}, {}
+    methods = server.token_endpoint_auth_methods_supported
+    method = us.token_endpoint_auth_method or ("basic" if "client_secret_basic" in methods else "post")
+    if not us.client_secret or method == "none":
+        return {}, {"client_id": us.client_id}
+    if method.endswith("post"):
+        return {}, {"client_id": us.client_id, "client_secret": us.client_secret}
+    pair = f"{quote(us.client_id, safe='')}:{quote(us.client_secret, safe='')}"
+    return {"authorization": f"Basic {base64.b64encode(pair.encode()).decode()}"}, {}
+
+
+def _refusal(answer: Answer) -> _Refusal:
+    try:
+        return msgspec.json.decode(answer.body, type=_Refusal)
+    except DECODE_ERRORS:
+        return _Refusal()
+
+
+def code_of(returned: str, server: ServerMetadata, state: str) -> str:
+    """The code in the address to which the user was sent back. Raises AuthorizationFailed.
+
+    The issuer is compared first, character by character: nothing in another server's answer may be believed.
+    """
+    query = {name: values[0] for name, values in parse_qs(urlsplit(returned).query).items()}
+    issuer = query.get("iss")
+    if issuer is None and server.authorization_response_iss_parameter_supported:
+        raise AuthorizationFailed(server.issuer, "the answer to the login does not say from whom it is")
+    if issuer is not None and issuer != server.issuer:
+        raise AuthorizationFailed(server.issuer, "the answer to the login is from another server")
+    if not hmac.compare_digest(query.get("state", "").encode(), state.encode()):
+        raise AuthorizationFailed(server.issuer, "the answer to the login belongs to another login")
+    if "code" not in query:
+        reason = query.get("error_description") or query.get("error") or "the answer has no code"
+        raise AuthorizationFailed(server.issuer, reason.rstrip("."))
+    return query["code"]
+
+
+def _scope(wanted: Wanted) -> dict[str, Any]:
+    return {"scope": wanted.scope} if wanted.scope else {}
+
+
+def _base64(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()

@@ -1,0 +1,29 @@
+"""The page to which a browser is sent back."""
+
+from __future__ import annotations
+
+import anyio
+import httpx2
+
+from ragmcp.client.oauth.redirect import open_redirect
+from tests.support.processes import LONGEST_SECONDS
+
+
+async def test_the_address_with_the_code_is_returned_and_nothing_else() -> None:
+    with anyio.fail_after(LONGEST_SECONDS):
+        async with open_redirect() as redirect, httpx2.AsyncClient() as browser:
+            icon = await browser.get(redirect.uri.replace("/callback", "/favicon.ico"))
+            assert icon.status_code == 404
+            page = await browser.get(f"{redirect.uri}?code=a%20b&state=s")
+            assert (page.status_code, "close this page" in page.text) == (200, True)
+            assert (await redirect.wait()).endswith("/callback?code=a%20b&state=s")
+            assert (await browser.get(f"{redirect.uri}?code=other")).status_code == 200
+            assert "code=a%20b" in await redirect.wait()
+
+
+async def test_a_connection_that_says_nothing_does_not_block_the_browser() -> None:
+    with anyio.fail_after(LONGEST_SECONDS):
+        async with open_redirect() as redirect, httpx2.AsyncClient() as browser:
+            url = httpx2.URL(redirect.uri)
+            async with await anyio.connect_tcp(url.host, url.port or 0):
+                assert (await browser.get(f"{redirect.uri}?code=c")).status_code == 200
