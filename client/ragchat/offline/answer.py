@@ -6,6 +6,7 @@ passages come close; *nothing*, no passage is on the topic.
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence, Set
 from itertools import groupby
@@ -30,6 +31,9 @@ EMPTY_MEMORY = "Memory is empty. Load documents with /inject, or with `ragchat i
 GROUNDED = 0.39
 # Of the passage's score from memory, which also goes by meaning, beside the words that are held.
 W_RELEVANCE = 0.2
+_PRONOUN = re.compile(
+    r"(?:it|its|he|his|she|her|they|their|this|these|er|sie|es|ils?|elles?|él|ella)\b", re.IGNORECASE
+)
 # The nearest window that holds less of the question's words may have a price, but not of what is asked about.
 ON_TOPIC = 0.5
 
@@ -82,7 +86,7 @@ def quote_windows(
         for window in windows
     ]
     on_topic = [window for window in windows if grounded or share(question.words, window.terms) >= ON_TOPIC]
-    missing = question.missing(terms_of(windows), is_expected=_is_expected(question, on_topic))
+    missing = question.missing(terms_of(windows), is_expected=_has_value_of_it(question, on_topic))
     missing += [number for number in _named_otherwise(question, windows) if number not in missing]
     parts = [
         *([] if grounded else [NEAREST]),
@@ -112,6 +116,30 @@ def terms_of(windows: Sequence[Window]) -> frozenset[str]:
 def _is_expected(question: Question, windows: Sequence[Window]) -> bool:
     """Whether any window holds a value of the type that is asked for."""
     return any(question.is_expected(window.text, is_bare=window.is_bare) for window in windows)
+
+
+def _has_value_of_it(question: Question, windows: Sequence[Window]) -> bool:
+    """Whether a unit of any window that is about what is asked has a value of the type.
+
+    "In three years" after a sentence about an apprentice is not how old she is. A unit is about it that holds
+    most of those words of the question that any unit holds, or a word that asks for the type: "31 metres
+    tall". A sentence that begins with a pronoun is about what the one before it names.
+    """
+    about: list[tuple[frozenset[str], str, bool]] = []
+    for window in windows:
+        before = ""
+        for unit in window.own:
+            before = f"{before if _PRONOUN.match(unit.text) else ''} {unit.context} {unit.reading}"
+            text = before if window.is_bare else unit.text
+            about.append((frozenset(index_terms(before)), text, window.is_bare))
+    telling = [word for word in question.words if not word.is_general]
+    local = [word for word in telling if any(word.is_in(terms) for terms, *_ in about)]
+    asking = frozenset(index_terms(" ".join(question.asks)))
+    return any(
+        question.is_expected(text, is_bare=is_bare)
+        for terms, text, is_bare in about
+        if not local or asking & terms or share(local, terms) >= ON_TOPIC
+    )
 
 
 def _named_otherwise(question: Question, windows: Sequence[Window]) -> list[str]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 from ragchat.offline.number_words import MAGNITUDES, MONTHS, PARTS, SIMPLE_NUMBERS
 
@@ -13,15 +15,31 @@ CERTAIN = 0.5
 
 @dataclass(frozen=True)
 class AnswerType:
-    """`asks` finds in a question what makes it one of this type, `has` in a text a value of the type.
+    """`asks` finds in a question what makes it one of this type, `values` in a text the values of the type.
 
     `weight` compares with that of a rare word of the question: 1 for what can hardly be put otherwise.
+    If `values` has a group "value", only what that group matches is one. `is_new`: what the question says
+    already is none.
     """
 
     name: str
     asks: re.Pattern[str]
-    has: re.Pattern[str]
+    values: str
     weight: float
+    is_cased: bool = False
+    is_new: bool = False
+
+    @cached_property
+    def has(self) -> re.Pattern[str]:
+        """`values`, compiled when it is first needed."""
+        return re.compile(self.values, 0 if self.is_cased else re.IGNORECASE)
+
+    def values_in(self, text: str) -> Iterator[str]:
+        """The values of the type that a text has."""
+        for found in self.has.finditer(text):
+            value = found["value"] if "value" in self.has.groupindex else found.group()
+            if value is not None:
+                yield value
 
     @property
     def is_certain(self) -> bool:
@@ -49,6 +67,7 @@ _NUMBER_WORD = _any(
     "one|once|einmal|zweimal|hälfte|moitié|cien|mitad",
 )
 _NUMBER = rf"\d|\b(?:{_NUMBER_WORD})\b|[一二三四五六七八九十百千万亿两]"
+_NUMBER_RUN = rf"\b\d+|\b(?:{_NUMBER_WORD})(?:[\s-](?:{_NUMBER_WORD}))*\b"
 _ARTICLE = "a|an|ein|eine|einen|un|une|una|uno"
 _AMOUNT = rf"(?:[\d.,½¼¾]+|\b(?:{_NUMBER_WORD}|{_ARTICLE})|[一二三四五六七八九十百千万两半]+)"
 _TIMES = _any(
@@ -65,6 +84,10 @@ _WEIGHTS = _any(
     "(?:kilo|milli)?(?:grams?|gramm|grammes?|gramos?)|kilos?|kg|mg|g|lbs?|pounds?|pfund|stones?|oz|ounces?",
     "tonn?e?s?|t",
 )
+_MEASURES = _any(
+    rf"(?:{_TIMES}|{_LENGTHS}|{_WEIGHTS})(?![^\W\d_])",
+    r"(?:litres?|liters?|l|ml|watts?|[km]?w|kwh|volts?|amperes?|[kmgt]i?b|lux|people|persons?|pages?)(?![^\W\d_])",
+)
 _DAYS = _any(
     r"(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?s?",
     "(?:montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonntag)s?",
@@ -76,14 +99,33 @@ _RECURRING = _any(
     "morgens?|vormittags?|nachmittags?|abends?|nachts?|täglich|wöchentlich|monatlich|jährlich|jede[nmrs]?",
     "matins?|soirs?|nuits?|chaque|mañanas?|tardes?|noches?|cada",
 )
+# "In three years", "for two hundred years": how long, not how old.
+_NO_AGE = r"\b(?:in|for|within|after|every|last|next)\s+"
 # Where a question word opens a question, it asks for the thing itself.
 _OPENS = r"^\W*(?:and |so |und )?"
 
 
-def _type(name: str, asks: str, has: str, weight: float, *, cased: bool = False) -> AnswerType:
-    return AnswerType(
-        name, re.compile(asks, re.IGNORECASE), re.compile(has, 0 if cased else re.IGNORECASE), weight
-    )
+# A proper name: in quotation marks, emphasized, or with a capital that no sentence's beginning explains.
+# After some words it is a place, or the reader.
+_CAPITALS = r"[A-ZÄÖÜÉÁÍÓÚ][\w'’-]+(?:[ -](?:(?:of|de|del|van|von|du|la|le|and|&) )*[A-ZÄÖÜÉÁÍÓÚ][\w'’-]+)*"
+_PLACED = r"\b(?:in|from|at|near|to|on|between|aus|bei|en|à|desde|[Dd]ear|[Hh]ello|[Hh]i|Liebe[r]?|Cher) "
+_QUOTED = r"[\"“„«*_`]\s?[^\s\"”“»*_`]+(?: [^\s\"”“»*_`]+){0,2}\s?[\"”“»*_`]"
+_PROPER_NAME = _any(
+    rf"{_PLACED}{_CAPITALS}",
+    rf"(?i:\b(?:{'|'.join(MONTHS)}|{_DAYS})\b)",
+    rf"(?P<value>(?<=[\w,;:)(] ){_CAPITALS}|\b[A-ZÄÖÜÉ][\w'’.-]+ {_CAPITALS}|{_QUOTED})",
+)
+# In German, every noun has a capital.
+_GERMAN_NAME = _any(
+    rf"(?P<value>(?:(?i:hei(?:ß|ss)t|hieß|namens|genannt|Herr|Frau|Dr\.) )(?:\w+ )?{_CAPITALS}|{_QUOTED}",
+    r"(?<=[\w,;:)(] )[A-ZÄÖÜ][\w-]+ [A-ZÄÖÜ][\w-]+)",
+)
+
+
+def _type(
+    name: str, asks: str, values: str, weight: float, *, is_cased: bool = False, is_new: bool = False
+) -> AnswerType:
+    return AnswerType(name, re.compile(asks, re.IGNORECASE), values, weight, is_cased, is_new)
 
 
 TYPES = (
@@ -98,7 +140,8 @@ TYPES = (
             "多少钱|价格|费用",
         ),
         _any(
-            r"[£$€¥₹]|\d\s?[kp]\b|\d[.,]\d{2,3}\b|\d (?:each|apiece|per)\b|[元块钱]",
+            r"[£$€¥₹]|\d\s?[kp]\b|\d (?:each|apiece|per)\b|[元块钱]",
+            rf"(?<![\w/.,])\d+[.,]\d{{2,3}}\b(?!\s*(?:°|%|{_MEASURES}))",
             _words("pounds?", "pence", "euros?", "dollars?", "cents?", "francs?", "crowns?", "guilders?"),
             _words("eur", "usd", "gbp", "chf", "free", "pfund", "franken", "kronen", "kostenlos", "umsonst"),
             _words("nothing", "no charge", "nichts", "rien", "nada"),
@@ -123,9 +166,10 @@ TYPES = (
         "age",
         r"\bhow old\b|\bwie alt\b|\bquel âge\b|\bqu[eé] edad\b|多大年纪|几岁",
         _any(
-            rf"(?:\d|\b(?:{_NUMBER_WORD}))[\s-]*(?:{_TIMES})(?![^\W\d_])|\b[12]\d{{3}}\b|\d\s*岁",
+            rf"{_NO_AGE}(?:{_NUMBER_RUN})[\s-]*(?:{_TIMES})(?![^\W\d_])",
+            rf"(?P<value>(?:{_NUMBER_RUN})[\s-]*(?:{_TIMES})(?![^\W\d_])|\b[12]\d{{3}}\b|\d\s*岁",
             r"\b\d{1,3}(?=[,.;)]|$)",  # "Anna (34)"
-            _words("aged?", "turned", "born", "geboren", "twenties", "thirties", "forties", "fifties"),
+            _words("aged?", "turned", "born", "geboren", "twenties", "thirties", "forties", "fifties") + ")",
         ),
         0.7,
     ),
@@ -195,6 +239,15 @@ TYPES = (
         0.7,
     ),
     _type(
+        "beginning",
+        r"\b(since) when\b|\b(seit) wann\b|\b(depuis) quand\b|\b(desde) cu[aá]ndo\b",
+        _any(
+            rf"\b[12]\d{{3}}\b|\bago\b|\b(?:for|seit|depuis|desde) {_AMOUNT}[\s-]*(?:{_TIMES})(?![^\W\d_])",
+            _words("since", "seit", "depuis", "desde", "began", "begun", "started", "first"),
+        ),
+        0.2,
+    ),
+    _type(
         "date",
         _any(
             _OPENS + r"(?:when|since when|until when)\b",
@@ -222,7 +275,48 @@ TYPES = (
         + r"(?:who|whom|whose|by whom|wer|wem|wen|wessen|qui|à qui|qui[eé]n(?:es)?|chi|quem)\b|谁|哪位|誰",
         r"(?<=[^.!?:]\s)[A-ZÄÖÜÉ][\w'’.-]+|·|\b[A-Z][\w'’-]+ [A-Z][\w'’-]+",
         0.2,
-        cased=True,
+        is_cased=True,
+    ),
+    _type(
+        "proper name",
+        _any(
+            r"\bwhat(?:'s|’s| is| was| are| were) (?:the |his |her |our |my )?(?:\w+ )?(names?) (?:of|for)\b",
+            r"^\W*(?:the )?(?:(?:first|last|full) )?(name) of\b",
+            _OPENS + r"what(?:'s|’s| is| was| are| were)\b"
+            r"(?=.*\b(called|named)(?:\W*$| (?:whom?|that|which|where|in|on|at)\b))",
+            r"\bc[oó]mo se (llama(?:ba)?)\b|\bcomment s'(appelle)\b",
+        ),
+        _PROPER_NAME,
+        0.2,
+        is_cased=True,
+        is_new=True,
+    ),
+    _type(
+        "German name",
+        r"\bwie (hei(?:ß|ss)(?:t|en)|hieß(?:en)?)\b|\bwie (?:ist|lautet|war) der (name)\b",
+        _GERMAN_NAME,
+        0.2,
+        is_cased=True,
+        is_new=True,
+    ),
+    _type(
+        "code",
+        r"\bwhat(?:'s|’s| is| was) (?:the |our |my )?(?:\w+ ){0,2}?(code|password|passcode|pin|combination)\b"
+        r"|^\W*(?:the )?(?:\w+ )?(code|password|passcode|pin)(?= of\b| for\b|\W*$)",
+        rf"(?<![\w.,])(?=[\w-]*\d)[\w-]{{3,}}(?![.,]?\d)(?!\s*(?:{_MEASURES}))|[\"“`'‘]\S{{3,40}}[\"”`'’]",
+        0.2,
+    ),
+    _type(
+        "e-mail address",
+        r"\b(e-?mail)(?: address)?\b(?=.*\b(?:of|for)\b|\W*$)|\b(e-?mail)-?adresse\b",
+        r"\S@\S",
+        0.2,
+    ),
+    _type(
+        "telephone number",
+        r"\b(telephone|phone|mobile)(?: number)\b|\b(telefonnummer|handynummer)\b",
+        r"\d(?:[ /()-]?\d){4,}",
+        0.7,
     ),
     _type(
         "place",
@@ -239,7 +333,7 @@ TYPES = (
     ),
 )
 # A question that opens with when, who or where asks for that, whatever else it names.
-_OPENING = tuple(kind for kind in TYPES if kind.name in ("date", "name", "place"))
+_OPENING = tuple(kind for kind in TYPES if kind.name in ("beginning", "date", "name", "place"))
 
 
 def answer_type(question: str) -> AnswerType | None:

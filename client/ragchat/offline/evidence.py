@@ -74,8 +74,7 @@ class Question:
         # Of a part alone, words of another language may not be recognized as function words.
         words = [word for word in _weighed(rest, weights or {}) if word.terms in known]
         carried = [word for word in _weighed(query, weights or {}) if word.terms not in known]
-        phrases = [match.group() for match in asked.asks.finditer(question)] if asked else []
-        asks = [word for phrase in phrases for word in content_words(phrase) if not is_general(word)]
+        asks = _asking(asked, question) if asked else []
         return cls(words, carried, asked, asks, _numbered(question))
 
     @classmethod
@@ -102,9 +101,17 @@ class Question:
 
         `is_bare`: the text is a row of a table or a setting, whose values may have no unit.
         """
-        if self.type is None or self.type.has.search(text):
+        if self.type is None:
+            return True
+        if self.type.is_new:
+            return is_bare or any(map(self._is_new, self.type.values_in(text)))
+        if any(self.type.values_in(text)):
             return True
         return is_bare and self.type.may_be_bare and any(map(str.isdigit, text))
+
+    def _is_new(self, value: str) -> bool:
+        """Whether a value says more than the question does."""
+        return not self.terms.issuperset(index_terms(value))
 
     def names_another(self, text: str) -> list[str]:
         """The numbers of things that the question names and the text does not, though it names others.
@@ -138,6 +145,17 @@ class Question:
     def lacks_exact(self, terms: frozenset[str]) -> bool:
         """Whether a text with these terms lacks a number or a code of the question."""
         return any(word.is_exact and not word.is_in(terms) for word in self.words)
+
+
+def _asking(asked: AnswerType, question: str) -> list[str]:
+    """The words that ask for a type: a group of its pattern, else the telling words that it finds."""
+    asks = list[str]()
+    for found in asked.asks.finditer(question):
+        if found.lastindex:
+            asks.append(found[found.lastindex])
+        else:
+            asks += [word for word in content_words(found.group()) if not is_general(word)]
+    return asks
 
 
 def share(words: Sequence[Word], terms: frozenset[str]) -> float:

@@ -50,6 +50,10 @@ weil welche welchem welchen welcher welches wem wen wenn wer werde werden wessen
 wieviel will wir wird wo wobei wodurch wofür woher wohin womit woran worauf woraus worin wurde wurden
 während zu zum zur zwar zwischen über bitte nenne sag zeig
 """
+# They are content words, but show that a text is German.
+_GERMAN_VERBS = (
+    "kostet kosten kostete wiegt dauert dauerte heißt heissen hieß gehört liegt steht kommt lautet"
+)
 _FRENCH = """
 à au aux avec ce ceci cela celle celles celui ces cet cette comment dans de des donc dont du elle elles en
 est et eu eux il ils j je l la le les leur leurs lui là ma mais mes moi mon même ne ni nos notre nous n
@@ -102,7 +106,10 @@ _STOP = frozenset(f"{_ENGLISH} {_GERMAN} {_FRENCH} {_OTHERS}".split())
 # text is a function word of their language and not of English.
 _HOMOGRAPHS = {
     word: frozenset(language.split()) - frozenset(_ENGLISH.split())
-    for homographs, language in (("die war man bin", _GERMAN), ("son pour", f"{_FRENCH} {_OTHERS}"))
+    for homographs, language in (
+        ("die war man bin", f"{_GERMAN} {_GERMAN_VERBS}"),
+        ("son pour", f"{_FRENCH} {_OTHERS}"),
+    )
     for word in homographs.split()
 }
 _NONE: frozenset[str] = frozenset()

@@ -259,3 +259,21 @@ def test_the_place_of_a_quotation_is_its_own_not_that_of_equal_words_above_it() 
     passage = hit("Prices\n\n- red 4\n- blue 5\n\n## Blue 5\n\nThe article blue 5 costs 3 euros.\n")
     [citation] = ask("What does the article blue 5 cost?", passage).citations
     assert (citation.quote_start_line, citation.quote_end_line) == (8, 8)
+
+
+def test_a_value_of_another_thing_is_no_answer_to_what_is_asked() -> None:
+    passage = hit(
+        "The lock was mended by Ida in May. A keeper looks after the hives. He bought oars for £40."
+    )
+    assert ask("What is the keeper of the hives called?", passage).missing == ["called"]
+    assert ask("Who mended the lock?", passage).missing == []
+    assert (
+        ask("How tall is the lighthouse?", hit("The lighthouse is old. The tower is 31 metres tall.")).missing
+        == []
+    )
+    assert ask("What does the lock cost?", passage).missing == ["cost"]
+
+
+def test_a_sentence_that_goes_on_with_a_pronoun_is_about_the_same() -> None:
+    passage = hit("The kiln stands in the shed. It was bought for £400.")
+    assert ask("What did the kiln cost?", passage).missing == []

@@ -32,13 +32,31 @@ from ragchat.offline.answer_types import answer_type
         ("What are the opening hours?", "Daily from 10 to 14.", "Ask the depot."),
         ("Who invented it?", "It was Nikola Tesla.", "It was an inventor."),
         ("Where is it?", "It is in Norway.", "It is cold."),
+        ("How old is she?", "She is nine years old.", "She leaves in three years."),
+        ("How old is it?", "Two hundred years old.", "Wet for two hundred years."),
+        ("What does it cost?", "It was 1,840.", "It reaches 1,280 °C and holds 1,000 litres."),
+        ("Since when has she taught?", "Since 2019.", "On Tuesday evenings."),
+        ("Seit wann?", "Seit zehn Jahren.", "Am Dienstag."),
+        ("What is the code of the shed?", "It is 4711-x.", "It is changed twice a year."),
+        ("wifi password?", 'It is "Thistle".', "It is on the fridge."),
+        ("What is the e-mail address of Ida?", "ida@example.org", "Ida moved to Oslo."),
+        ("phone number of the vet?", "Call 01632 960 412.", "Call the vet before 12."),
+        (
+            "What is the name of the bank?",
+            "He worked at it, the Alder Savings Bank.",
+            "He worked there in May.",
+        ),
+        ("What is the ship called?", "She sailed on the *Constance*.", "The ship sank near Port Ellory."),
+        ("What is the name of his aunt?", "My aunt Rosa played.", "Dear Piers, my aunt played."),
+        ("¿Cómo se llama el perro?", "El perro se llama Toby.", "El perro ladra."),
+        ("Wie heißt der Meister?", "Der Meister heißt Horst.", "Der Schlüssel liegt beim Meister."),
     ],
 )
 def test_the_kind_of_thing_asked_for_is_recognised(question: str, yes: str, no: str) -> None:
     expected = answer_type(question)
     assert expected is not None
-    assert expected.has.search(yes)
-    assert not expected.has.search(no)
+    assert any(expected.values_in(yes))
+    assert not any(expected.values_in(no))
 
 
 def test_a_question_that_asks_for_anything_expects_nothing() -> None:

@@ -105,3 +105,22 @@ def test_unspaced_words_are_held_in_part() -> None:
 def test_the_language_of_a_question_is_known_by_all_its_words() -> None:
     asked = Question.of("Wo liegen die Ruder?")
     assert [word.text for word in asked.words] == ["liegen", "Ruder"]
+
+
+def test_a_name_of_the_question_is_not_the_name_that_is_asked_for() -> None:
+    asked = Question.of("What is Ida's dog called?")
+    assert not asked.is_expected("The dog of Ida barks.")
+    assert asked.is_expected("The dog of Ida is Rex.")
+    assert asked.missing(terms("dog Ida"), is_expected=False) == ["called"]
+
+
+@pytest.mark.parametrize(
+    ("question", "asks"),
+    [
+        ("What is the name of the bank?", ["name"]),
+        ("Since when does she teach?", ["Since"]),
+        ("How old is the dog?", ["old"]),
+    ],
+)
+def test_the_word_that_asks_is_known(question: str, asks: list[str]) -> None:
+    assert Question.of(question).asks == asks
