@@ -51,7 +51,7 @@ $(BIN)/python:
 	@$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.chat: pyproject.toml constraints.txt | $(BIN)/python
-	@$(PIP) --editable '.[pdf,office]'
+	@$(PIP) --editable '.[pdf,office,code]'
 	@touch $@
 
 $(VENV)/.test: pyproject.toml constraints.txt | $(BIN)/python

@@ -15,6 +15,7 @@ from itertools import groupby, pairwise
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ragmemory.code.languages import Language
 from ragmemory.ingest.blocks import Block, csv_blocks, markdown_blocks, paragraphs
 from ragmemory.ingest.conversations import in_turns
 from ragmemory.types import Chunk
@@ -49,7 +50,7 @@ class ChunkingSettings(Struct, frozen=True):
 
 
 class Source(Struct, frozen=True):
-    """A text, and whether it is read as Markdown, as one table, or as paragraphs.
+    """A text, and whether it is read as Markdown, as one table, as source code, or as paragraphs.
 
     Only prose can be a conversation: not code, settings or a log.
     """
@@ -58,11 +59,16 @@ class Source(Struct, frozen=True):
     is_markdown: bool
     is_csv: bool = False
     is_prose: bool = True
+    language: Language | None = None  # of source code
 
     def blocks(self) -> Iterator[Block]:
         """Its blocks, in order."""
         if self.is_csv:
             return csv_blocks(self.text)
+        if self.language:
+            from ragmemory.ingest.code import code_blocks
+
+            return code_blocks(self.text, self.language)
         blocks = markdown_blocks(self.text) if self.is_markdown else paragraphs(self.text)
         return in_turns(self.text, blocks) if self.is_prose else blocks
 

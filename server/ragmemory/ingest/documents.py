@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from ragconfig.text_rules import LONGEST_HEADING
+from ragmemory.code.languages import EXTENSIONS
 from ragmemory.errors import BadArgument
 from ragmemory.ingest.blocks import markdown_blocks
 from ragmemory.stores.filters import timestamp
@@ -22,11 +23,9 @@ _BEGINNING = 100_000
 # File types in which "#" at the start of a line is not a heading. All others are read as Markdown: plain
 # prose is valid Markdown.
 # fmt: off
-_PLAIN = frozenset((
+_PLAIN = EXTENSIONS | frozenset((
     "txt", "text", "log", "csv", "tsv", "json", "jsonl", "xml", "html", "htm", "yaml", "yml", "toml",
-    "ini", "cfg", "conf", "tex", "sql", "sh", "bash", "py", "pyi", "js", "mjs", "ts", "tsx", "jsx",
-    "css", "c", "h", "cc", "cpp", "hpp", "cs", "java", "kt", "go", "rs", "rb", "php", "pl", "lua",
-    "swift", "r",
+    "ini", "cfg", "conf", "tex", "sql", "css", "kt", "kts", "pl", "swift", "r",
 ))
 # fmt: on
 # Python's `mimetypes` reads the machine's own tables, which differ, and takes .ts for a film.

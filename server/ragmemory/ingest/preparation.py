@@ -13,6 +13,7 @@ from anyio import to_thread
 from msgspec.structs import replace
 
 from ragconfig.text_rules import passage_names
+from ragmemory.code.languages import language_of
 from ragmemory.embedders import Embedder
 from ragmemory.errors import EmbedderMismatch, RagMemoryError, TextRefused
 from ragmemory.ingest.chunking import Source, split
@@ -229,6 +230,7 @@ class Preparation:
                 one.is_markdown,
                 is_csv(one.uri) and not one.is_markdown,
                 one.is_markdown or is_prose(one.uri),
+                None if one.is_markdown else language_of(one.uri),
             )
             for one in documents
         )

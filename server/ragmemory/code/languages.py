@@ -1,0 +1,46 @@
+"""The programming languages whose syntax is known. Light: it imports no grammar."""
+
+from __future__ import annotations
+
+from pathlib import PurePosixPath
+
+from msgspec import Struct
+
+
+class Language(Struct, frozen=True):
+    """A language. `module` is the package of its grammar, `grammar` the function in it that returns it."""
+
+    name: str
+    module: str
+    extensions: tuple[str, ...]  # without the dot
+    grammar: str = "language"
+    separator: str = "."  # between the parts of a qualified name
+    hoists: bool = False  # a local variable is one in its whole function, also above its assignment
+
+
+LANGUAGES = (
+    Language("Python", "tree_sitter_python", ("py", "pyi", "pyw"), hoists=True),
+    Language("JavaScript", "tree_sitter_javascript", ("js", "mjs", "cjs", "jsx"), hoists=True),
+    Language(
+        "TypeScript", "tree_sitter_typescript", ("ts", "mts", "cts"), "language_typescript", hoists=True
+    ),
+    Language("TSX", "tree_sitter_typescript", ("tsx",), "language_tsx", hoists=True),
+    Language("Go", "tree_sitter_go", ("go",)),
+    Language("Rust", "tree_sitter_rust", ("rs",), separator="::"),
+    Language("Java", "tree_sitter_java", ("java",)),
+    Language("C", "tree_sitter_c", ("c",)),
+    # A header may be C or C++; the grammar of C++ reads both.
+    Language("C++", "tree_sitter_cpp", ("cpp", "cc", "cxx", "h", "hpp", "hh", "hxx"), separator="::"),
+    Language("C#", "tree_sitter_c_sharp", ("cs",)),
+    Language("Ruby", "tree_sitter_ruby", ("rb", "rake"), separator="::"),
+    Language("PHP", "tree_sitter_php", ("php",), "language_php", separator="::"),
+    Language("Bash", "tree_sitter_bash", ("sh", "bash")),
+    Language("Lua", "tree_sitter_lua", ("lua",)),
+)
+_BY_EXTENSION = {extension: language for language in LANGUAGES for extension in language.extensions}
+EXTENSIONS = frozenset(_BY_EXTENSION)
+
+
+def language_of(uri: str) -> Language | None:
+    """The language of a file, by its extension; None if its syntax is not known."""
+    return _BY_EXTENSION.get(PurePosixPath(uri).suffix[1:].lower())

@@ -1,0 +1,336 @@
+"""Parse source code with tree-sitter, and find the definitions in it.
+
+One vocabulary serves all languages: the grammars agree on most names of node types, and a name that only one
+of them has does no harm to the others.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache, cached_property
+from importlib import import_module
+from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
+
+if TYPE_CHECKING:
+    from tree_sitter import Language as Grammar
+    from tree_sitter import Node, Query, Tree
+
+    from ragmemory.code.languages import Language
+
+# A longer text is data or generated, and is not parsed.
+LARGEST = 300_000
+# Seconds of processor time for one text. A second is enough for 2 MB of written code; a text in no known
+# syntax may take 40 s for each.
+PARSE_SECONDS = 1.0
+# Bytes that the parser reads at a time. Between two reads other threads run, and the time is checked.
+READ = 1_024
+# A large tree that is too deep, or has too many errors, at so many samples is not used: a search in it may take
+# the square of its depth or of its errors. (A search has a callback to stop it, but with tree-sitter 0.26.1 that
+# crashes the process.)
+MANY_NODES = 20_000
+DEEPEST = 2_000
+SAMPLES = 64
+MOST_ERRORS = 4
+# A longer name is no name, but broken syntax.
+LONGEST_NAME = 200
+
+Kind = Literal["class", "function", "value"]
+
+# fmt: off
+_CLASSES = frozenset((
+    "class_definition", "class_declaration", "abstract_class_declaration", "class_specifier", "class",
+    "struct_specifier", "union_specifier", "enum_specifier", "struct_item", "union_item", "enum_item",
+    "trait_item", "impl_item", "mod_item", "module", "internal_module", "namespace_definition",
+    "namespace_declaration", "interface_declaration", "trait_declaration", "enum_declaration",
+    "record_declaration", "struct_declaration", "type_spec", "annotation_type_declaration",
+))
+_FUNCTIONS = frozenset((
+    "function_definition", "function_declaration", "generator_function_declaration", "function_item",
+    "function_signature_item", "function_signature", "method_definition", "method_declaration",
+    "method_signature", "abstract_method_signature", "method_elem", "constructor_declaration",
+    "destructor_declaration", "compact_constructor_declaration", "property_declaration", "method",
+    "singleton_method", "local_function_statement", "delegate_declaration",
+))
+_VALUES = frozenset((
+    "const_spec", "var_spec", "const_item", "static_item", "type_item", "type_alias_declaration",
+    "type_alias", "preproc_def", "preproc_function_def", "macro_definition", "type_definition",
+    "alias_declaration",
+))
+# Functions if they hold one, else values.
+_VARIABLES = frozenset((
+    "variable_declarator", "public_field_definition", "field_definition", "assignment",
+    "assignment_statement", "assignment_expression", "init_declarator",
+))
+_FUNCTION_VALUES = frozenset((
+    "arrow_function", "function_expression", "generator_function", "function_definition", "class", "lambda",
+))
+# A type that is only named, such as in `struct store *s`, is not defined there.
+_NEED_BODY = frozenset(("class_specifier", "struct_specifier", "union_specifier", "enum_specifier"))
+# What stands above a definition and belongs to it; and what encloses a definition.
+_LEADING = frozenset((
+    "comment", "line_comment", "block_comment", "decorator", "attribute_item", "attribute_list", "annotation",
+))
+_WRAPPERS = frozenset((
+    "decorated_definition", "export_statement", "template_declaration", "lexical_declaration",
+    "variable_declaration", "type_declaration",
+))
+# Names of several values, or of none.
+_NO_NAMES = frozenset((
+    "subscript", "subscript_expression", "object_pattern", "array_pattern", "pattern_list", "tuple_pattern",
+))
+# fmt: on
+_CAPTURED = _CLASSES | _FUNCTIONS | _VALUES | _VARIABLES | _LEADING | _WRAPPERS
+
+_GENERICS = re.compile(r"<[^<>]*>|\[[^\[\]]*\]")
+_SEPARATORS = re.compile(r"::|->|[.:#\\]")
+
+
+class Definition(Struct, frozen=True):
+    """A definition; its places are bytes of the text."""
+
+    kind: Kind
+    names: tuple[str, ...]  # its qualified name
+    start: int  # with the comments and decorators above it
+    begin: int  # without them
+    end: int
+    name: tuple[int, int]  # where its name is
+    outer: Definition | None = None
+    in_function: bool = False
+
+
+class Code:
+    """A parsed text. Offsets are those of `data`, its UTF-8."""
+
+    def __init__(self, language: Language, data: bytes, tree: Tree, nodes: Sequence[Node]) -> None:
+        """`nodes`: all that may be definitions, in the order of the text, outer nodes before inner ones."""
+        self.language = language
+        self.data = data
+        self._tree = tree
+        self._nodes = nodes
+
+    @property
+    def root(self) -> Node:
+        return self._tree.root_node
+
+    def text_of(self, node: Node) -> str:
+        return self.data[node.start_byte : node.end_byte].decode(errors="replace")
+
+    def line_at(self, offset: int) -> int:
+        """The line of an offset, from 1."""
+        return bisect_right(self._line_starts, offset)
+
+    def line(self, number: int) -> str:
+        """A line without its end."""
+        starts = self._line_starts
+        end = starts[number] if number < len(starts) else len(self.data)
+        return self.data[starts[number - 1] : end].decode(errors="replace").rstrip("\r\n")
+
+    def qualified(self, names: Iterable[str]) -> str:
+        return self.language.separator.join(names)
+
+    @cached_property
+    def _line_starts(self) -> list[int]:
+        return [0, *(match.end() for match in re.finditer(b"\n", self.data))]
+
+    @cached_property
+    def definitions(self) -> list[Definition]:
+        """All definitions in the order of the text, outer ones before those inside."""
+        found: list[Definition] = []
+        stack: list[Definition] = []
+        above: _Above | None = None
+        for node in self._nodes:
+            if node.type in _LEADING or node.type in _WRAPPERS:
+                above = _above(self.data, above, node)
+                continue
+            while stack and stack[-1].end < node.end_byte:
+                stack.pop()
+            definition = self._definition(node, stack[-1] if stack else None, above)
+            if definition is not None:
+                found.append(definition)
+                stack.append(definition)
+                above = None
+        return found
+
+    def _definition(self, node: Node, outer: Definition | None, above: _Above | None) -> Definition | None:
+        in_function = outer is not None and (outer.in_function or outer.kind == "function")
+        kind = _kind_of(node, in_function)
+        if kind is None or (name := _name_node(node)) is None:
+            return None
+        names = self._names(node, name)
+        if not names or (in_function and kind == "value"):
+            return None
+        start = above.start if above and above.reaches(self.data, node.start_byte) else node.start_byte
+        place = _last_name(name)
+        qualified = (*(outer.names if outer else ()), *names)
+        return Definition(kind, qualified, start, node.start_byte, node.end_byte, place, outer, in_function)
+
+    def _names(self, node: Node, name: Node) -> list[str]:
+        """The name of a definition in parts: a method of Go begins with its receiver. Empty: it has none."""
+        if name.type in _NO_NAMES or name.end_byte - name.start_byte > LONGEST_NAME:
+            return []
+        text = self.text_of(name)
+        if name.type in ("operator_name", "string", "computed_property_name"):
+            return [text.strip("'\"")]
+        parts = parts_of(text)
+        receiver = node.child_by_field_name("receiver")
+        if receiver is not None:
+            return [*parts_of(self.text_of(receiver).strip("() ").rpartition(" ")[2])[-1:], *parts]
+        return [part for part in parts if part != "prototype"]
+
+
+class _Above(Struct, frozen=True):
+    """The comments and decorators above the next definition, or the beginning of what encloses it."""
+
+    start: int
+    end: int
+    wrapped: int  # the end of what encloses it
+
+    def reaches(self, data: bytes, start: int) -> bool:
+        """Whether a definition follows without a blank line."""
+        if start < self.wrapped:
+            return True
+        between = data[self.end : start]
+        return not between.strip() and between.count(b"\n") < 2
+
+
+def _above(data: bytes, above: _Above | None, node: Node) -> _Above | None:
+    wrapped = node.end_byte if node.type in _WRAPPERS else 0
+    end = node.start_byte if wrapped else node.end_byte
+    if above is not None and above.reaches(data, node.start_byte):
+        return _Above(above.start, end, max(wrapped, above.wrapped))
+    line = data.rfind(b"\n", 0, node.start_byte) + 1
+    if data[line : node.start_byte].strip() and not wrapped:  # a comment after code
+        return None
+    return _Above(node.start_byte, end, wrapped)
+
+
+def _kind_of(node: Node, in_function: bool) -> Kind | None:
+    """What a node defines; None if it is no definition."""
+    kind = node.type
+    if kind in _CLASSES:
+        is_only_named = kind in _NEED_BODY and node.child_by_field_name("body") is None
+        return None if is_only_named or node.parent is None else "class"  # A file of Python is a "module".
+    if kind in _VARIABLES:
+        value = _value_of(node)
+        if value is not None and value.type in _FUNCTION_VALUES:
+            return "function"
+        return None if in_function else "value"
+    return "function" if kind in _FUNCTIONS else "value"
+
+
+def _value_of(node: Node) -> Node | None:
+    if node.type == "assignment_statement":  # Lua
+        values = node.named_children[-1]
+        return values.named_children[0] if values.named_children else None
+    return node.child_by_field_name("value") or node.child_by_field_name("right")
+
+
+def _name_node(node: Node) -> Node | None:
+    """The node of the name in a definition; its last part is the name itself."""
+    if node.type == "impl_item":
+        return node.child_by_field_name("type")
+    if node.type == "assignment_statement":
+        return next(iter(node.named_children[0].named_children), None)
+    for field in ("name", "property", "left", "declarator"):
+        if (name := node.child_by_field_name(field)) is not None:
+            # int *(*name)(…) in C
+            while (inner := name.child_by_field_name("declarator")) is not None:
+                name = inner
+            return name
+    return None
+
+
+def _last_name(name: Node) -> tuple[int, int]:
+    """Where the last part of a qualified name is, without its type parameters."""
+    while name.named_child_count:
+        named = name.child_by_field_name("name") or name.child_by_field_name("type")
+        if named is None and name.type.startswith(("template", "generic")):
+            named = name.named_children[0]
+        name = named or name.named_children[-1]
+    return name.start_byte, name.end_byte
+
+
+def parts_of(name: str) -> list[str]:
+    """The parts of a qualified name with any separator, without type parameters."""
+    while (plain := _GENERICS.sub("", name)) != name:
+        name = plain
+    return [part for part in (part.strip(" *&()\n\t\r") for part in _SEPARATORS.split(name)) if part]
+
+
+def parse(text: str, language: Language) -> Code | None:
+    """None if the text is too long or takes too long, or if the grammar is not installed."""
+    if len(text) > LARGEST or (grammar := _grammar(language)) is None:
+        return None
+    data = text.encode(errors="replace")
+    until = time.thread_time() + PARSE_SECONDS
+    is_over = False
+
+    # An exception would not end the parser, but the end of the text does.
+    def read(offset: int, _: object) -> bytes:
+        nonlocal is_over
+        is_over = is_over or time.thread_time() > until
+        return b"" if is_over else data[offset : offset + READ]
+
+    tree = grammar.parse(read)
+    if is_over or _is_broken(tree):
+        return None
+    return Code(language, data, tree, grammar.captured(tree.root_node))
+
+
+def _is_broken(tree: Tree) -> bool:
+    """Whether a large tree is very deep, or mostly errors, at some nodes all over it."""
+    count = tree.root_node.descendant_count
+    if count < MANY_NODES:
+        return False
+    cursor = tree.walk()
+    errors = 0
+    for index in range(0, count, count // SAMPLES):
+        cursor.goto_descendant(index)
+        if cursor.depth > DEEPEST:
+            return True
+        errors += cursor.goto_parent() and cursor.node is not None and cursor.node.is_error
+    return errors > MOST_ERRORS
+
+
+class _Grammar:
+    """A grammar, and the query for all nodes that may be definitions."""
+
+    def __init__(self, grammar: Grammar, query: Query) -> None:
+        self._grammar = grammar
+        self._query = query
+
+    def parse(self, read: Callable[[int, object], bytes]) -> Tree:
+        from tree_sitter import Parser
+
+        # A parser serves one text at a time, and texts are parsed in several threads.
+        return Parser(self._grammar).parse(read)
+
+    def captured(self, root: Node) -> list[Node]:
+        """In the order of the text, outer nodes before inner ones."""
+        from tree_sitter import QueryCursor
+
+        nodes = QueryCursor(self._query).captures(root).get("node", [])
+        return sorted(nodes, key=lambda node: (node.start_byte, -node.end_byte))
+
+
+@cache
+def _grammar(language: Language) -> _Grammar | None:
+    try:
+        from tree_sitter import Language as Grammar
+        from tree_sitter import Query
+
+        grammar = Grammar(getattr(import_module(language.module), language.grammar)())
+    except ImportError:
+        return None
+    known = (kind for kind in sorted(_CAPTURED) if grammar.id_for_node_kind(kind, True))
+    return _Grammar(grammar, Query(grammar, f"[{' '.join(f'({kind})' for kind in known)}] @node"))
+
+
+def has_grammar(language: Language) -> bool:
+    """Whether the grammar of a language is installed."""
+    return _grammar(language) is not None

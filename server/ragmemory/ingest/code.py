@@ -1,0 +1,117 @@
+"""Split source code into blocks: a section for each function and class, under its qualified name.
+
+Pure; the blocks join to the whole text. A text that is not parsed is split at its blank lines.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from msgspec import Struct
+
+from ragmemory.code.languages import Language
+from ragmemory.code.syntax import Code, parse
+from ragmemory.ingest.blocks import BLANK_LINES, LONGEST_PATH, Block, paragraphs
+
+# Neighbours share a section up to this many bytes: a constant or a getter alone is hardly found.
+_SHARED = 500
+# A section of more bytes is cut at its blank lines.
+_LONG = 1_500
+_BLANK_LINES = re.compile(BLANK_LINES.pattern.encode())
+# What closes a class or a module.
+_CLOSING = re.compile(rb"[^\w\x80-\xff]*(?:end\b[^\w\x80-\xff]*)*")
+
+
+class _Section(Struct, frozen=True):
+    """A range of the bytes of a text, and the qualified names of what it holds."""
+
+    start: int
+    end: int
+    names: tuple[str, ...]
+
+
+def code_blocks(text: str, language: Language) -> Iterator[Block]:
+    """The blocks of source code."""
+    code = parse(text, language)
+    if code is None:
+        yield from paragraphs(text)
+        return
+    start = at = 0
+    for number, section in enumerate(_packed(code.data, _sections(code)), 1):
+        heading = ", ".join(section.names)
+        for end in _ends(code.data, section):
+            begin, start = start, start + len(code.data[at:end].decode())
+            at = end
+            yield Block(begin, start, number, heading, is_code=True)
+
+
+def _sections(code: Code) -> Iterator[_Section]:
+    """A section for each function, for each class up to its first function, and for what is between them."""
+    start, names = 0, tuple[str, ...]()
+    for offset, next_names in _bounds(code):
+        if offset > start:
+            yield _Section(start, offset, names)
+            start = offset
+        names = next_names
+    if start < len(code.data):
+        yield _Section(start, len(code.data), names)
+
+
+def _bounds(code: Code) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """Where sections begin, ascending, and their names."""
+    stack = [(len(code.data), tuple[str, ...]())]
+    last = 0
+    for definition in code.definitions:
+        if definition.in_function or definition.kind == "value":
+            continue
+        start = _line_start(code.data, definition.start)
+        while stack[-1][0] <= definition.start:
+            last = max(last, stack.pop()[0])
+            yield last, stack[-1][1]
+        last = max(last, start)
+        names = (code.qualified(definition.names),)
+        yield last, names
+        stack.append((_line_end(code.data, definition.end), names))
+    while len(stack) > 1:
+        last = max(last, stack.pop()[0])
+        yield last, stack[-1][1]
+
+
+def _line_start(data: bytes, offset: int) -> int:
+    """The beginning of the line, if only white space is before the offset."""
+    start = data.rfind(b"\n", 0, offset) + 1
+    return offset if data[start:offset].strip() else start
+
+
+def _line_end(data: bytes, offset: int) -> int:
+    """The beginning of the next line, if only punctuation is after the offset."""
+    end = data.find(b"\n", offset) + 1 or len(data)
+    return offset if data[offset:end].strip(b" \t\r\n;,)") else end
+
+
+def _packed(data: bytes, sections: Iterable[_Section]) -> Iterator[_Section]:
+    """Join small neighbours, and what only closes something with what is before it."""
+    last: _Section | None = None
+    for section in sections:
+        if last is None:
+            last = section
+            continue
+        names = last.names
+        is_closing = _CLOSING.fullmatch(data, section.start, section.end)
+        if not is_closing:
+            names = tuple(dict.fromkeys(last.names + section.names))
+        if is_closing or (section.end - last.start <= _SHARED and len(", ".join(names)) <= LONGEST_PATH):
+            last = _Section(last.start, section.end, names)
+        else:
+            yield last
+            last = section
+    if last is not None:
+        yield last
+
+
+def _ends(data: bytes, section: _Section) -> Iterator[int]:
+    """Where the blocks of a section end: at blank lines if it is long."""
+    if section.end - section.start > _LONG:
+        yield from (match.end() for match in _BLANK_LINES.finditer(data, section.start, section.end - 1))
+    yield section.end

@@ -1,0 +1,138 @@
+"""Syntax trees, and the definitions in them.
+
+Covers `languages`.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import pytest
+
+from ragmemory.code import syntax
+from ragmemory.code.languages import LANGUAGES, language_of
+from ragmemory.code.syntax import Code, parse, parts_of
+from tests.server.code.samples import SAMPLES, Sample
+
+
+def parsed(path: str, text: str) -> Code:
+    language = language_of(path)
+    assert language is not None
+    code = parse(text, language)
+    assert code is not None
+    return code
+
+
+def lines(path: str, text: str) -> dict[str, tuple[int, int]]:
+    """The first and last line of each definition, with what is above it."""
+    code = parsed(path, text)
+    return {
+        code.qualified(one.names): (code.line_at(one.start), code.line_at(one.end))
+        for one in code.definitions
+    }
+
+
+def test_every_language_has_a_sample() -> None:
+    assert {language_of(sample.path) for sample in SAMPLES} == set(LANGUAGES)
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.path)
+def test_functions_and_types_have_their_qualified_names(sample: Sample) -> None:
+    code = parsed(sample.path, sample.text)
+    found = [code.qualified(one.names) for one in code.definitions if one.kind != "value"]
+    assert found == sample.definitions.split()
+    for one in code.definitions:
+        assert code.data[slice(*one.name)].decode().lstrip("~#") in one.names[-1]
+
+
+def test_comments_and_decorators_belong_to_what_is_below_them() -> None:
+    text = (
+        "x = 1  # of x\n"
+        "def first(): pass\n"
+        "# No definition is right below.\n"
+        "\n"
+        "# Of second,\n"
+        "# in two lines.\n"
+        "@cached\n"
+        "def second():\n"
+        "    return 1\n"
+    )
+    found = lines("a.py", text)
+    assert found["first"] == (2, 2)
+    assert found["second"] == (5, 9)
+
+
+def test_what_encloses_a_definition_belongs_to_it() -> None:
+    assert lines("a.ts", "// Doc.\nexport default class A {\n}\n")["A"] == (1, 3)
+    assert lines("a.cpp", "template <class T>\nclass A {\n};\n")["A"] == (1, 3)
+
+
+def test_variables_of_modules_and_classes_are_values_but_not_those_of_functions() -> None:
+    text = "LIMIT = 1\nclass A:\n    size: int = 2\n    def f(self):\n        local = 3\n"
+    values = [one.names for one in parsed("a.py", text).definitions if one.kind == "value"]
+    assert values == [("LIMIT",), ("A", "size")]
+
+
+def test_broken_code_has_the_definitions_that_are_whole() -> None:
+    found = lines("a.py", "def f():\n    return 1\n\nclass (:\n\ndef g():\n    return 2\n")
+    assert "f" in found
+    assert "g" in found
+
+
+def test_an_unknown_language_has_no_syntax() -> None:
+    assert language_of("notes.md") is None
+    assert language_of("file:///a/Store.PY") is not None
+
+
+def test_a_text_that_is_too_long_is_not_parsed() -> None:
+    python = language_of("a.py")
+    assert python is not None
+    assert parse("x = 1\n" * 100_000, python) is None
+
+
+def test_a_text_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(syntax, "PARSE_SECONDS", 0.05)
+    rust = language_of("a.rs")
+    assert rust is not None
+    began = time.thread_time()
+    assert parse('"' * 400_000, rust) is None
+    assert time.thread_time() - began < 2
+
+
+@pytest.mark.parametrize("text", ["(" * 100_000, "{" * 100_000, "if x:\n" * 20_000, "a.b" * 100_000])
+def test_deep_nesting_and_endless_lines_end(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(syntax, "PARSE_SECONDS", 0.3)
+    for path in ("a.py", "a.ts", "a.cpp"):
+        language = language_of(path)
+        assert language is not None
+        began = time.thread_time()
+        code = parse(text, language)
+        assert code is None or len(code.definitions) < len(text)
+        assert time.thread_time() - began < 3
+
+
+def test_without_its_grammar_a_language_is_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
+    go = language_of("a.go")
+    assert go is not None
+    monkeypatch.setitem(sys.modules, "tree_sitter_go", None)
+    syntax._grammar.cache_clear()
+    try:
+        assert parse("package a\n", go) is None
+        assert not syntax.has_grammar(go)
+    finally:
+        syntax._grammar.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("name", "parts"),
+    [
+        ("a.b.c", ["a", "b", "c"]),
+        ("geo::Store<Map<int, T>>::load", ["geo", "Store", "load"]),
+        ("Store#find", ["Store", "find"]),
+        ("*Store[T]", ["Store"]),
+        ("", []),
+    ],
+)
+def test_a_qualified_name_has_parts(name: str, parts: list[str]) -> None:
+    assert parts_of(name) == parts
