@@ -29,9 +29,9 @@ LARGEST = 300_000
 PARSE_SECONDS = 1.0
 # Bytes that the parser reads at a time. Between two reads other threads run, and the time is checked.
 READ = 1_024
-# A large tree that is too deep, or has too many errors, at so many samples is not used: a search in it may take
-# the square of its depth or of its errors. (A search has a callback to stop it, but with tree-sitter 0.26.1 that
-# crashes the process.)
+# A large tree that is too deep, or has too many errors, at so many samples is not used: a search in it may
+# take the square of its depth or of its errors. (A search has a callback to stop it, but with tree-sitter
+# 0.26.1 that crashes the process.)
 MANY_NODES = 20_000
 DEEPEST = 2_000
 SAMPLES = 64
