@@ -34,6 +34,7 @@ class Origin(Struct, frozen=True):
     client: str = ""
     session: str = ""
     group: str = ""  # the writes of one load or one removal, which are undone together; "": undone alone
+    host: str = ""  # the address of its machine; "" for this one's pipes
 
 
 class Document(Struct, frozen=True):
@@ -327,7 +328,7 @@ class Selection(Struct, frozen=True):
     """Which writes an undo undoes: the last one with its group; or some by number; or by client and time."""
 
     numbers: Sequence[int] = ()  # in the journal
-    origin: str = ""  # the name of a client, or a session
+    origin: str = ""  # the name of a client, a session, or a host
     since: str = ""  # ISO 8601, or a time ago such as 10m, 2h or 3d
 
 

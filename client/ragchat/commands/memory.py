@@ -12,7 +12,7 @@ from ragchat.errors import MemoryRefused, NotConfirmed
 from ragchat.formatting import counted, local
 from ragchat.memory.history import can_restore, new_group
 from ragchat.memory.matching import listed, to_remove
-from ragchat.memory.types import Entry
+from ragchat.memory.types import Entry, Origin
 from ragchat.ui.context import YES
 from ragchat.ui.render.progress import counting_bar
 from ragchat.uris import short_uri
@@ -99,18 +99,23 @@ async def log(run: Run) -> int:
                 entry.seq,
                 local(entry.at),
                 _action(entry),
-                entry.origin.client,
+                _writer(entry.origin),
+                entry.origin.session,
                 entry.origin.group,
                 short_uri(entry.uri),
             )
             for entry in entries
         ]
-        run.console.table(("no.", "at", "what", "by", "group", "document"), rows)
+        run.console.table(("no.", "at", "what", "by", "session", "group", "document"), rows)
     return 0
 
 
 def _action(entry: Entry) -> str:
     return f"{entry.action} (undone)" if entry.undone else entry.action
+
+
+def _writer(origin: Origin) -> str:
+    return f"{origin.client} ({origin.host})" if origin.host else origin.client
 
 
 async def backup(run: Run) -> int:

@@ -176,6 +176,7 @@ class Origin(Struct, frozen=True):
     client: str = ""
     session: str = ""
     group: str = ""  # writes with the same one are undone as one
+    host: str = ""  # the address of its machine; "": this one
 
 
 class Entry(Struct, frozen=True):

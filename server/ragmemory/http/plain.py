@@ -43,13 +43,12 @@ class PlainRequest:
         # Other code needs an id; this 0 is never sent.
         self.message = Request(0 if id is None else id, method, params)
 
-    def open(self, channel: Channel) -> Call:
+    def open(self, state: ConnectionState, channel: Channel) -> Call:
         """A modern call of an unknown client. Raises what `Server.open_call` raises."""
         if self.message.method == LISTEN:  # There are no notifications in the plain form.
             raise MethodNotFound(LISTEN)
-        session = ConnectionState()
-        session.terms = Terms(Era.MODERN, LATEST_MODERN, UNKNOWN_CLIENT, {})
-        call = self._server.open_call(self.message, session, channel)
+        state.terms = Terms(Era.MODERN, LATEST_MODERN, UNKNOWN_CLIENT, {})
+        call = self._server.open_call(self.message, state, channel)
         call.id = self._id
         return call
 

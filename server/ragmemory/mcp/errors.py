@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeAlias
@@ -19,13 +18,10 @@ if TYPE_CHECKING:
 # The memory is loaded after the first response, so tools get it when they are called.
 Memory: TypeAlias = "Callable[[], Awaitable[MemoryService]]"
 
-# Over stdio a process serves one host for its whole life: the process is the session.
-_SESSION = os.urandom(4).hex()
-
 
 def origin_of(call: Call, group: str = "") -> Origin:
     """The client of a call, for the journal."""
-    return Origin(call.client.name[:LONGEST_CLIENT], _SESSION, group)
+    return Origin(call.client.name[:LONGEST_CLIENT], call.session.id, group, call.session.host)
 
 
 @contextmanager

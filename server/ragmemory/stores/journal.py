@@ -14,7 +14,7 @@ from ragmemory.types import Entry, Origin, Selection
 if TYPE_CHECKING:
     import aiosqlite
 
-_COLUMNS = "seq, at, action, document_id, uri, client, session, write_group, undone"
+_COLUMNS = "seq, at, action, document_id, uri, client, session, host, write_group, undone"
 # A write that can still be undone. An undo is recorded as "restored" and cannot be undone itself. This is the
 # condition of the index journal_undoable, so that SQLite uses it.
 UNDOABLE = "undone = 0 AND action <> 'restored'"
@@ -61,14 +61,14 @@ async def record(
     await mark_undone(connection, [entry.undoes for entry in new if entry.undoes is not None])
     rows = [
         (iso(at), entry.action, entry.document_id, entry.uri)
-        + (entry.origin.client, entry.origin.session, entry.origin.group)
+        + (entry.origin.client, entry.origin.session, entry.origin.host, entry.origin.group)
         + (entry.before or (None, None, None, None, None))
         for entry in new
     ]
     await connection.executemany(
-        "INSERT INTO journal(at, action, document_id, uri, client, session, write_group,"
+        "INSERT INTO journal(at, action, document_id, uri, client, session, host, write_group,"
         " before_text, before_metadata, before_added_at, before_document, before_places)"
-        " VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        " VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         rows,
     )
     # Not after an undo: its other writes need their texts, whatever the depth is now.
@@ -171,9 +171,9 @@ async def _condition(
     if selection.numbers:
         return "seq IN (SELECT value FROM json_each(?))", [_json(selection.numbers)]
     if selection.origin and since:
-        return "? IN (client, session) AND at >= ?", [selection.origin, iso(since)]
+        return "? IN (client, session, host) AND at >= ?", [selection.origin, iso(since)]
     if selection.origin:
-        return "? IN (client, session)", [selection.origin]
+        return "? IN (client, session, host)", [selection.origin]
     if since:
         return "at >= ?", [iso(since)]
     newest = await connection.execute_fetchall(f"{_NEWEST} LIMIT 1")
@@ -215,8 +215,8 @@ async def holds(connection: aiosqlite.Connection, seq: int, at: str) -> bool:
 
 
 def _entry(row: Iterable[Any]) -> Entry:
-    seq, at, action, document_id, uri, client, session, group, undone = row
-    return Entry(seq, at, action, document_id, uri, Origin(client, session, group), bool(undone))
+    seq, at, action, document_id, uri, client, session, host, group, undone = row
+    return Entry(seq, at, action, document_id, uri, Origin(client, session, group, host), bool(undone))
 
 
 def _json(seqs: Sequence[int]) -> str:

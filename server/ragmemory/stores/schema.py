@@ -162,6 +162,9 @@ _REUSE = (
     """,
 )
 
+# Of the client: see `Origin.host`.
+_HOSTS = ("ALTER TABLE journal ADD COLUMN host TEXT NOT NULL DEFAULT ''",)
+
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _FIRST,
     _HIDDEN,
@@ -173,4 +176,5 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _SURROUNDINGS,
     _PLACES,
     _REUSE,
+    _HOSTS,
 )

@@ -37,14 +37,14 @@ async def newest(connection: aiosqlite.Connection, uri: str, limit: int) -> list
     characters = next((row[0] for row in rows), None)
     versions: list[Version] = []
     async with connection.execute(
-        "SELECT seq, at, action, client, session, write_group, before_text, before_document,"
+        "SELECT seq, at, action, client, session, host, write_group, before_text, before_document,"
         " (SELECT characters FROM documents WHERE number = before_document)"
         f" FROM journal WHERE uri = ? AND {UNDOABLE} ORDER BY seq DESC LIMIT ?",
         [uri, limit],
     ) as cursor:
-        async for seq, at, action, client, session, group, text, document, count in cursor:
+        async for seq, at, action, client, session, host, group, text, document, count in cursor:
             size = 0 if action == "removed" else characters
-            origin = Origin(client, session, group)
+            origin = Origin(client, session, group, host)
             versions.append(Version(seq, at, action, origin, size, current=not versions))
             # `length` of SQLite would end at a NUL character.
             characters = count if document is not None else None if text is None else len(text)

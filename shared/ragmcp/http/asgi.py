@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, suppress
+from functools import partial
 from typing import Any, Protocol, Self, TypeAlias
 
 import anyio
@@ -18,10 +19,11 @@ from ragmcp.http.dispatch import Dispatcher, RequestRecord
 from ragmcp.http.errors import BodyTooSlow, HttpMethodNotAllowed, NotAcceptable, ServerLeaving
 from ragmcp.http.exchange import EVENTS, JSON, ClientGone, Exchange, Receive, Scope, Send
 from ragmcp.http.limits import HttpLimits, Streams
-from ragmcp.http.server import ModernRequests
+from ragmcp.http.server import ModernRequests, state_of
 from ragmcp.older_revisions import find_legacy, require_legacy
 from ragmcp.peer import Channel
 from ragmcp.protocol import headers
+from ragmcp.protocol.eras import ConnectionState
 from ragmcp.protocol.jsonrpc import Id, Request
 from ragmcp.server.call import Call
 from ragmcp.server.server import Server
@@ -55,7 +57,7 @@ class OtherRequest(Protocol):
 
     message: Request
 
-    def open(self, channel: Channel) -> Call:
+    def open(self, state: ConnectionState, channel: Channel) -> Call:
         """The call it makes. Raises RemoteProtocolError."""
 
     def encode(self, id: Id, outcome: Any) -> bytes:
@@ -197,7 +199,8 @@ class Endpoint:
         body = await exchange.body()
         if self._parse_other and (other := self._parse_other(self._server, body)) is not None:
             exchange.mute = True
-            await self._modern.answer(exchange, other.message, other.open, other.encode)
+            open = partial(other.open, state_of(exchange))
+            await self._modern.answer(exchange, other.message, open, other.encode)
             return
         if not reads_events:
             raise NotAcceptable((JSON, EVENTS))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping, Sequence
 from functools import lru_cache
+from hashlib import blake2s
 from ipaddress import IPv6Address, IPv6Network
 from itertools import chain
 from math import inf
@@ -23,6 +25,9 @@ Receive: TypeAlias = Callable[[], Awaitable[Message]]
 Send: TypeAlias = Callable[[Message], Awaitable[None]]
 App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 Header: TypeAlias = tuple[bytes, bytes]
+
+# Another one for each process, so that no connection has the id of one to an earlier process.
+_KEY = os.urandom(16)
 
 JSON, EVENTS = "application/json", "text/event-stream"
 
@@ -53,6 +58,8 @@ class Exchange:
         self.path: str = scope["path"]
         self.query: bytes = scope["query_string"]
         self.client = client_address(scope)
+        peer: tuple[str, int] = scope.get("client") or ("", 0)
+        self.host, self._port = peer
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
         # All work for the request; cancelled when the client has disconnected.
         self.scope = anyio.CancelScope()
@@ -208,6 +215,11 @@ class Exchange:
         """Send a comment, if the response may be a stream: proxies cut silent connections."""
         if self.may_stream:
             await self.write(KEEP_ALIVE)
+
+    @property
+    def connection_id(self) -> str:
+        """Tells the connections of clients apart: a stateless client has no other session."""
+        return blake2s(f"{self.host} {self._port}".encode(), key=_KEY, digest_size=4).hexdigest()
 
     def close(self) -> None:
         """Stop counting it as an open stream."""

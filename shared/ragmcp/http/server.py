@@ -112,7 +112,7 @@ class ModernRequests:
         if method is None or Era.MODERN not in method.eras:
             raise MethodNotFound(request.method)
         try:
-            call = self._server.open_call(request, ConnectionState(), channel)
+            call = self._server.open_call(request, state_of(exchange), channel)
         except UnsupportedRevision as error:
             raise _mismatch(revision, error.requested) from None
         if call.revision != revision:
@@ -147,6 +147,11 @@ class ModernRequests:
                 log.error("HTTP clients will leave the tool %s out: %s", name, error)
             self._params[name] = tool.info, params
         return params
+
+
+def state_of(exchange: Exchange) -> ConnectionState:
+    """The state of a stateless client: no more than where its request came from."""
+    return ConnectionState(exchange.connection_id, exchange.host)
 
 
 def _check(exchange: Exchange, header: str, expected: str) -> None:

@@ -40,8 +40,13 @@ PRIMING_SINCE = "2025-11-25"
 class HttpSession:
     """One session: its connection, its streams, and its open exchanges, without which it is idle."""
 
-    def __init__(self, dispatcher: Dispatcher, client: str, replay_limit: Callable[[], int]) -> None:
-        """`client` is the address that begins it; `replay_limit` the bytes of events it may store now."""
+    def __init__(
+        self, dispatcher: Dispatcher, client: str, replay_limit: Callable[[], int], host: str = ""
+    ) -> None:
+        """`client` is the address that begins it, for counting; `host` is the same, for the record.
+
+        `replay_limit` is how many bytes of events it may store now.
+        """
         limits = dispatcher.limits
         self.id = secrets.token_urlsafe(ID_BYTES)
         self.client = client
@@ -49,7 +54,7 @@ class HttpSession:
         """Whether a request or a GET followed its handshake."""
         self.used_at = anyio.current_time()
         self.exchanges: set[Exchange] = set()
-        self.state = ConnectionState()
+        self.state = ConnectionState(secrets.token_hex(4), host)
         self.connection: Connection[Waiter] = Connection(
             limits.message_bytes, refuses=True, most=SESSION_REQUESTS
         )

@@ -92,6 +92,7 @@ class SseSessions:
                     stream,
                     message_bytes=self._limits.message_bytes,
                     in_progress=SESSION_REQUESTS,
+                    host=exchange.host,
                 )
         finally:
             del self._streams[id]

@@ -56,9 +56,15 @@ class Terms(Struct, frozen=True):
 
 
 class ConnectionState:
-    """The terms that `initialize` sets for one legacy connection: the only state that outlives a request."""
+    """The terms that `initialize` sets for one legacy connection: the only state that outlives a request.
 
-    def __init__(self) -> None:
+    `id` tells the sessions of clients apart; `host` is the address of the client's machine, "" for this one's
+    pipes.
+    """
+
+    def __init__(self, id: str = "", host: str = "") -> None:
+        self.id = id
+        self.host = host
         self.terms: Terms | None = None
         self.log_level: base.LogLevel | None = None
         self.subscriptions: set[str] = set()  # URIs of resources.

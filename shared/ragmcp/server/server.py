@@ -6,6 +6,7 @@ Each feature returns its methods, with handlers bound to what they need; it know
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Awaitable, Callable, Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -215,14 +216,15 @@ async def serve(
     on_listening: Callable[[], Awaitable[None]] | None = None,
     on_leaving: Callable[[], None] = lambda: None,
     in_progress: int = MOST_IN_PROGRESS,
+    host: str = "",
 ) -> None:
     """Answer all requests of `stream` until it ends.
 
     `message_bytes` is the longest message read; `on_listening` runs in the background after the first answer
     and is cancelled at the end; `on_leaving` is called just before that; `in_progress` is the most requests
-    in progress.
+    in progress; `host` is the address of the client's machine.
     """
-    session = ConnectionState()
+    session = ConnectionState(os.urandom(4).hex(), host)
     first, greeted, listening = anyio.Event(), anyio.Event(), anyio.Event()
 
     async def handle(request: Request) -> base.Result:

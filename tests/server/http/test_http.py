@@ -494,3 +494,26 @@ async def test_hosts_on_http_and_on_stdio_share_one_memory_without_losing_a_writ
             with host(server.url) as speaker:
                 found = speaker.call("Query", query="tube3", top_k=1)["structuredContent"]
                 assert uris(found) == ["tube3"]
+
+
+@pytest.mark.parametrize("revision", [MODERN, "2025-11-25"])
+def test_the_journal_tells_two_clients_of_the_same_name_apart(tmp_path: Path, revision: str) -> None:
+    with (
+        http_memory(tmp_path, "--toolsets", "memory,history") as memory,
+        host(memory.url, revision) as one,
+        host(memory.url, revision) as two,
+    ):
+        one.begin()
+        two.begin()
+        for speaker, uri in ((one, "a"), (two, "b"), (one, "c")):
+            speaker.call("Inject", text=f"Text of {uri}.", metadata={"uri": uri})
+        entries = one.call("list_journal")["structuredContent"]["entries"]
+        origins = {entry["uri"]: entry["origin"] for entry in entries}
+        assert origins["a"]["session"] == origins["c"]["session"] != origins["b"]["session"]
+        assert {(origin["client"], origin["host"]) for origin in origins.values()} == {("host", "127.0.0.1")}
+        assert all(entry["at"] for entry in entries)
+        # Each undoes its own.
+        undone = two.call("undo_writes", origin=origins["a"]["session"])["structuredContent"]
+        assert undone["writes"] == {"added": 2}
+        listed = two.call("Query", query="text")["structuredContent"]
+        assert uris(listed) == ["b"]

@@ -21,7 +21,13 @@ _Number = Annotated[int, Meta(ge=1)]
 Number = Annotated[_Number | None, Meta(description="A version's number, as list_versions names it.")]
 _Numbers = Annotated[list[_Number], Meta(min_length=1, max_length=MOST_NUMBERS)]
 Numbers = Annotated[_Numbers | None, Meta(description="Numbers of writes, as list_journal names them.")]
-Client = Annotated[str, Meta(description="All writes of this client or session.", max_length=LONGEST_CLIENT)]
+Client = Annotated[
+    str,
+    Meta(
+        description="All writes of this client, session or host, as list_journal names them.",
+        max_length=LONGEST_CLIENT,
+    ),
+]
 Since = Annotated[
     str,
     Meta(
