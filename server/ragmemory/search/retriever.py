@@ -116,14 +116,15 @@ class Retriever:
         order = np.lexsort((-fused, ~is_boosted))  # Ties are in the order of rows.
         passages = ((place, sequences.pairs(place)) for place in order.tolist())
         best = without_duplicates(passages, self.settings.duplicate_overlap, top_k)
+        best_rows, places = np.unique(rows[best], return_inverse=True)
         found = cosines[best] if cosines is not None else None
         mean = index.vectors.mean_cosine(vector) if vector is not None else 0.0
         coverage = np.zeros(len(best), np.float32)
         if has_content_words(query.text):
-            coverage = lexical.coverage(rows)[best]
+            coverage = lexical.coverage(best_rows)[places]
         placed = None if found is None else scale.to_local(found)
         scores = relevance(coverage, placed, scale.to_local(np.full(1, mean)).item(), is_boosted[best])
-        ids = index.rows.take(rows, lambda segment: segment.chunk_ids)[best].tolist()
+        ids = index.rows.take(best_rows, lambda segment: segment.chunk_ids)[places].tolist()
         similar = found.tolist() if found is not None else [0.0] * len(best)
         return [Scored(*one) for one in zip(ids, scores.tolist(), similar, bm25[best].tolist(), strict=True)]
 
