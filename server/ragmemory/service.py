@@ -211,13 +211,13 @@ class MemoryService:
         # A float16 has two bytes.
         embedder = (self._embedder.identity, len(vectors[0]) // 2) if vectors else None
         chunks = sum(len(write.chunks or ()) for write in writes)
-        if chunks > _MANY_CHUNKS:
-            await self._indexing.keep_up()
         outcomes = await self._store.write(writes, embedder)
         self._note_write(chunks)
         for outcome in outcomes:
             if isinstance(outcome, Injected) and outcome.status != "unchanged":
                 self.on_change(outcome.document_id, outcome.status)
+        if chunks > _MANY_CHUNKS:
+            await self._indexing.keep_up()
         return outcomes
 
     async def _note_page(self, chunks: int) -> None:

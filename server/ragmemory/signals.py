@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import _thread
 import asyncio
+import logging
 import os
 import signal
 import sys
@@ -12,6 +13,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from threading import Thread
 from types import FrameType
+from typing import NoReturn
 
 import anyio
 from anyio import TASK_STATUS_IGNORED
@@ -34,6 +36,15 @@ def exit_within(seconds: float = CLOSE_SECONDS) -> None:
 
 def _exit_after(seconds: float) -> None:
     time.sleep(seconds)
+    os._exit(0)
+
+
+def exit_now() -> NoReturn:
+    """Exit once everything is closed, without Python's own cleanup: after a large load it takes 0.15 s."""
+    logging.shutdown()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):  # It is closed, or its reader no longer exists.
+            stream.flush()
     os._exit(0)
 
 

@@ -21,7 +21,7 @@ from typing import Any
 import anyio
 import msgspec
 import pytest
-from anyio import to_thread
+from anyio import from_thread, to_thread
 from anyio.abc import TaskStatus
 
 from ragmemory import service as service_module
@@ -41,11 +41,13 @@ from ragmemory.errors import (
     UndoConflict,
 )
 from ragmemory.ingest.documents import document_id
+from ragmemory.search import sync
+from ragmemory.search.index.chunk_index import ChunkIndex
 from ragmemory.search.index.saving import SavedIndex
 from ragmemory.search.sync import IndexSync
 from ragmemory.service import MemoryService
 from ragmemory.stores.sqlite import Store
-from ragmemory.types import Embedding, Injected, Metadata, Reembedded
+from ragmemory.types import Changes, Embedding, Injected, Metadata, Reembedded
 from tests.support.memories import ORIGIN, SwitchableEmbedder, service_for
 
 FOX = "# Animals\n\nThe quick brown fox jumps over the lazy dog.\n"
@@ -1106,6 +1108,34 @@ async def test_a_short_document_overtakes_a_long_one_which_nothing_finds_before_
         assert (await uris(memory, "Sentence3 stands here alone"))[0] == "long"
         assert (await memory.document("long"))[1] == LONG
         assert (await put(memory, LONG, uri="long")).status == "unchanged"
+
+
+async def test_a_large_write_returns_when_the_index_has_almost_caught_up(
+    memory: MemoryService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise the index lags further with every write of a load, and the next start has to read it all."""
+    monkeypatch.setattr(sync, "_MAX_BEHIND", 100)
+    reached, gate, returned = anyio.Event(), threading.Event(), anyio.Event()
+    apply = ChunkIndex.apply
+
+    def wait(index: ChunkIndex, changes: Changes) -> None:
+        from_thread.run_sync(reached.set)
+        gate.wait()
+        apply(index, changes)
+
+    async def write() -> None:
+        await put(memory, "".join(f"# Part {number}\n\nIt is alone.\n\n" for number in range(300)))
+        returned.set()
+
+    monkeypatch.setattr(ChunkIndex, "apply", wait)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(write)
+        try:
+            await reached.wait()
+            assert not returned.is_set()
+        finally:
+            gate.set()
+        await returned.wait()
 
 
 async def test_documents_with_one_uri_keep_their_order_behind_a_long_one(tmp_path: Path) -> None:

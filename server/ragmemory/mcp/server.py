@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import anyio
 from anyio import to_thread
@@ -22,7 +22,7 @@ from ragmemory.mcp.prompts import FOLDER, Prompts
 from ragmemory.mcp.resources import Documents, announce
 from ragmemory.mcp.toolsets import make_tools
 from ragmemory.settings import LimitSettings, MemorySettings
-from ragmemory.signals import exit_within, stop_signal
+from ragmemory.signals import exit_now, exit_within, stop_signal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -40,9 +40,10 @@ INSTRUCTIONS = (
 )
 
 
-def run(settings: Settings) -> None:
-    """Serve until the host disconnects or a signal arrives. Raises SettingsError."""
+def run(settings: Settings) -> NoReturn:
+    """Serve until the host disconnects or a signal arrives; then exit. Raises SettingsError."""
     anyio.run(_serve, settings)
+    exit_now()
 
 
 async def _serve(settings: Settings) -> None:

@@ -38,9 +38,9 @@ logger = logging.getLogger(__name__)
 
 # Chunks that are read from the store at a time: a query that arrives meanwhile waits for one page only.
 _PAGE = 2_000
-# How many chunks the index may lag before a large write waits for it: this bounds what the next start must
-# read.
-_MAX_BEHIND = 2_500
+# How many chunks the index may lag before a large write waits for it: this bounds what is left for the end,
+# or else for the next start.
+_MAX_BEHIND = 1_000
 # Seconds without a change after which segments are merged further.
 _QUIET = 2.0
 # Seconds that updates wait for further writes, and seconds for the last update before the end: the next start
@@ -72,7 +72,10 @@ class IndexSync:
         self._written = anyio.Event()
         self._progress = anyio.Event()
         self._changed = anyio.Event()
-        self._behind = 0  # chunks written by this process that the index does not hold yet
+        # Chunks written by this process, and how many of them the index holds.
+        self._noted = 0
+        self._indexed = 0
+        self._patience: anyio.CancelScope | None = None  # of waiting for further writes
         self._has_written = False  # a process that only reads exits at once
         self._is_stopped = Event()
         self._warned = ""
@@ -84,12 +87,18 @@ class IndexSync:
     def note_write(self, chunks: int = 0) -> None:
         """Note a commit, which `follow` will read."""
         self._has_written = True
-        self._behind += chunks
+        self._noted += chunks
         self._written.set()
+        if self._patience is not None and self._is_far_behind:
+            self._patience.cancel()
+
+    @property
+    def _is_far_behind(self) -> bool:
+        return self._noted - self._indexed > _MAX_BEHIND
 
     async def keep_up(self) -> None:
         """Return when the index does not lag far behind the writes of this process."""
-        while self._behind > _MAX_BEHIND:
+        while self._is_far_behind:
             await self._progress.wait()
 
     async def follow(self, idle: Callable[[], Awaitable[None]]) -> None:
@@ -100,12 +109,13 @@ class IndexSync:
         """
         while True:
             await self._written.wait()
-            if self._behind < _PAGE:
-                with anyio.move_on_after(_WRITES_FIRST_SECONDS):
+            if not self._is_far_behind:
+                with anyio.move_on_after(_WRITES_FIRST_SECONDS) as self._patience:
                     await idle()
             self._written = anyio.Event()
+            noted = self._noted
             await self._log_errors(self.bring_up_to_date)
-            self._note_progress(self._behind)
+            self._note_indexed(noted)  # Also after an error: writes do not wait for a broken index.
 
     async def maintain(self) -> None:
         """Save new segments and merge small ones, until cancelled."""
@@ -119,8 +129,9 @@ class IndexSync:
             else:
                 await self._save(FLUSHED_ROWS, MAX_ROWS, MANY)
 
-    def _note_progress(self, chunks: int) -> None:
-        self._behind = max(0, self._behind - chunks)
+    def _note_indexed(self, chunks: int) -> None:
+        """Note how many of the chunks noted by `note_write` the index holds."""
+        self._indexed = max(self._indexed, min(chunks, self._noted))
         self._progress.set()
         self._progress = anyio.Event()
 
@@ -163,7 +174,7 @@ class IndexSync:
         changes = await self._store.changes_since(index.checkpoint, _PAGE)
         if changes.checkpoint != index.checkpoint:
             await to_thread.run_sync(index.apply, changes)
-        self._note_progress(len(changes.chunk_ids))
+        self._note_indexed(self._indexed + len(changes.chunk_ids))
         is_whole = len(changes.chunk_ids) < _PAGE
         if is_whole:
             hidden = await self._store.hidden_chunks()

@@ -23,7 +23,7 @@ from ragmemory.search.index.postings import frequencies_of, rows_of
 from ragmemory.search.index.rows import Rows
 from ragmemory.search.index.scores import BLOCK, DenseScores
 from ragmemory.search.index.segments import MergeStopped, Segment
-from ragmemory.search.index.vectors import VectorIndex
+from ragmemory.search.index.vectors import VectorIndex, as_float32
 
 K1, B = 0.9, 0.6
 NONE = np.empty(0, np.int64)
@@ -156,6 +156,12 @@ def test_cosines_are_exact_over_all_segments() -> None:
     vectors = unit_rows(50)
     index = VectorIndex(Rows(vector_segments(vectors, 30, 31)))
     assert index.search(vectors[7], NONE).at(np.arange(50)) == pytest.approx(vectors @ vectors[7], abs=1e-6)
+
+
+def test_every_finite_float16_becomes_the_same_float32() -> None:
+    every = np.arange(1 << 16).astype(np.uint16).view(np.float16)
+    finite = every[np.isfinite(every)]
+    assert as_float32(finite).tobytes() == finite.astype(np.float32).tobytes()
 
 
 @given(st.lists(st.floats(-1, 1, width=32), max_size=600), st.integers(1, 12))
