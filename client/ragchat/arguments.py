@@ -13,7 +13,7 @@ GROUPS = {
     "source": "folders that memory stays in step with",
     "memory": "list, show, remove, check and restore what is stored",
     "session": "list, show, search, remove and inject past conversations",
-    "mcp": "use this memory in other programs",
+    "mcp": "use other MCP servers here, and this memory in other programs",
     "config": "show and create settings",
 }
 
@@ -78,6 +78,16 @@ def _text(text: str) -> str:
     if not text:
         raise argparse.ArgumentTypeError("it is empty")
     return text
+
+
+def _pair(separator: str) -> Callable[[str], tuple[str, str]]:
+    def pair(text: str) -> tuple[str, str]:
+        name, found, value = text.partition(separator)
+        if not (name and found):
+            raise argparse.ArgumentTypeError(f"{text!r} has no {separator!r} after a name")
+        return name.strip(), value.strip()
+
+    return pair
 
 
 def _host(text: str) -> str:
@@ -370,6 +380,67 @@ COMMANDS = (
         "session:search",
         "search past conversations",
         (_argument("text", nargs="+", help="words to search for"), LIMIT),
+    ),
+    Command(
+        "mcp add",
+        "servers:add",
+        "add a server whose tools a model may use",
+        (
+            _argument("name", metavar="NAME", type=_text, help="how you call it"),
+            _argument(
+                "command",
+                metavar="COMMAND",
+                nargs="+",
+                type=_text,
+                help="-- and the command that starts it, or the URL where it runs",
+            ),
+            _argument(
+                "--scope",
+                choices=("user", "project"),
+                default="user",
+                help="for you everywhere, or for everybody in this project (.mcp.json)",
+            ),
+            _argument(
+                "--env",
+                metavar="NAME=VALUE",
+                type=_pair("="),
+                action="append",
+                default=[],
+                help="a variable for it; ${NAME} is replaced by yours at its start",
+            ),
+            _argument(
+                "--header",
+                metavar="NAME:VALUE",
+                type=_pair(":"),
+                action="append",
+                default=[],
+                help="a header for its URL, such as 'Authorization: Bearer ${TOKEN}'",
+            ),
+            _argument(
+                "--trusted",
+                action="store_true",
+                help="run the tools that it says only read without asking",
+            ),
+        ),
+    ),
+    Command("mcp list", "servers:ls", "list the other servers"),
+    Command(
+        "mcp remove",
+        "servers:remove",
+        "remove a server, and what it was allowed",
+        (_argument("name", metavar="NAME", help="its name"),),
+    ),
+    Command(
+        "mcp test",
+        "servers:test",
+        "start servers and list their tools",
+        (_argument("names", metavar="NAME", nargs="*", help="their names (default: all)"),),
+    ),
+    Command(
+        "mcp login",
+        "servers:login",
+        "log in at a remote server",
+        (_argument("name", metavar="NAME", help="its name"),),
     ),
     Command(
         "mcp config",

@@ -222,6 +222,22 @@ class ServerNotReady(RagChatError):
     sentence = "The server {name} cannot be used: {reason}."
 
 
+class CredentialsUnusable(RagChatError):
+    path: str
+    reason: str
+    code = "CREDENTIALS_UNUSABLE"
+    sentence = "The file of credentials {path} cannot be used: {reason}."
+    hint = "Correct or remove it; then log in again."
+
+
+class ServerExists(RagChatError):
+    name: str
+    path: str
+    code = "SERVER_EXISTS"
+    sentence = "{path} has a server {name} already."
+    hint = "`ragchat mcp remove {name}` removes it."
+
+
 class PermissionsUnusable(RagChatError):
     path: str
     reason: str

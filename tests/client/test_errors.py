@@ -90,6 +90,16 @@ TABLE: list[tuple[RagChatError, str, str]] = [
     ),
     (errors.ServerNotReady("git", "it is disabled"), "The server git cannot be used: it is disabled.", ""),
     (
+        errors.CredentialsUnusable("credentials.json", "permission denied"),
+        "The file of credentials credentials.json cannot be used: permission denied.",
+        "Correct or remove it; then log in again.",
+    ),
+    (
+        errors.ServerExists("git", "mcp.json"),
+        "mcp.json has a server git already.",
+        "`ragchat mcp remove git` removes it.",
+    ),
+    (
         errors.PermissionsUnusable("permissions.json", "permission denied"),
         "The file of permissions permissions.json cannot be used: permission denied.",
         "Correct or remove it; then you are asked again.",

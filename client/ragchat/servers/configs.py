@@ -5,6 +5,7 @@ That form is `{"mcpServers": {NAME: {"command": …, "args": […], "env": {…}
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import os
 import re
@@ -17,7 +18,7 @@ import msgspec
 from msgspec import Raw, Struct, field
 from msgspec.structs import replace
 
-from ragchat.errors import ServerConfigInvalid, ServerFileUnreadable, VariableMissing
+from ragchat.errors import ServerConfigInvalid, ServerFileUnreadable, UnknownServer, VariableMissing
 from ragconfig.files.regular import read_regular
 from ragconfig.redaction import add_secret
 
@@ -26,7 +27,7 @@ PROJECT_FILE = ".mcp.json"
 # The size limit of such a file.
 LARGEST_BYTES = 1 << 20
 # The keys under which hosts keep their servers: most of them, VS Code, Zed.
-KEYS = ("mcpServers", "servers", "context_servers")
+KEYS = frozenset({"mcpServers", "servers", "context_servers"})
 
 _VARIABLE = re.compile(r"\$\{([^}]*)\}")
 
@@ -36,6 +37,15 @@ class Scope(StrEnum):
 
     USER = "user"
     PROJECT = "project"
+
+
+class OAuthConfig(Struct, frozen=True, rename="camel"):
+    """A registration that the user made at the authorization server, where that registers none by itself."""
+
+    client_id: str = ""
+    client_secret: str = ""
+    issuer: str = ""
+    callback_port: int = 0  # 0: any
 
 
 class ServerConfig(Struct, frozen=True, kw_only=True):
@@ -49,6 +59,7 @@ class ServerConfig(Struct, frozen=True, kw_only=True):
     cwd: str = ""
     url: str = ""
     headers: Mapping[str, str] = {}
+    oauth: OAuthConfig = OAuthConfig()
     disabled: bool = False
     trusted: bool = False  # its word that a tool only reads is believed; only the user may say so
 
@@ -91,8 +102,10 @@ class ServerConfig(Struct, frozen=True, kw_only=True):
             cwd=expand(self.cwd),
             url=expand(self.url),
             headers={name: expand(text) for name, text in self.headers.items()},
+            oauth=replace(self.oauth, client_secret=expand(self.oauth.client_secret)),
         )
-        for text in (*expanded.env.values(), *expanded.headers.values()):
+        secrets = (*expanded.env.values(), *expanded.headers.values(), expanded.oauth.client_secret)
+        for text in secrets:
             add_secret(text.removeprefix("Bearer "))
         return expanded
 
@@ -108,6 +121,7 @@ class _Entry(Struct):
     server_url: str = field(name="serverUrl", default="")
     http_url: str = field(name="httpUrl", default="")
     headers: dict[str, str] = {}
+    oauth: OAuthConfig = OAuthConfig()
     disabled: bool = False
     trusted: bool = False
 
@@ -121,6 +135,13 @@ def read_configs(user_file: Path, folder: Path | None = None) -> dict[str, Serve
     project_file = find_project_file(folder or Path())
     project = read_file(project_file, Scope.PROJECT) if project_file else {}
     return {**project, **read_file(user_file, Scope.USER)}
+
+
+def find_config(configs: Mapping[str, ServerConfig], name: str) -> ServerConfig:
+    """Raises UnknownServer."""
+    if name not in configs:
+        raise UnknownServer(name, difflib.get_close_matches(name, configs, n=1))
+    return configs[name]
 
 
 def find_project_file(folder: Path) -> Path | None:
@@ -172,6 +193,7 @@ def _config(name: str, raw: Raw, file: Path, scope: Scope) -> ServerConfig:
         cwd=entry.cwd,
         url=url,
         headers=entry.headers,
+        oauth=entry.oauth,
         disabled=entry.disabled,
         trusted=entry.trusted and scope is Scope.USER,
     )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import math
+import re
 from collections.abc import AsyncIterator, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -15,13 +16,15 @@ from msgspec import UNSET
 
 from ragchat import __version__
 from ragchat.errors import RagChatError, ServerNotReady
-from ragchat.log import server_log, shorten
+from ragchat.log import LOG_TAIL_BYTES, server_log, shorten
 from ragchat.memory.supervisor import Supervised
 from ragchat.servers.configs import ServerConfig
 from ragchat.servers.environment import inherited
 from ragchat.settings import ServerSettings
+from ragconfig.home import Home
 from ragmcp.client.client import Client, OnProgress
 from ragmcp.client.handlers import Handlers
+from ragmcp.client.oauth.errors import LoginRequired
 from ragmcp.concurrency import beside
 from ragmcp.errors import RagMcpError, RequestTimedOut
 from ragmcp.protocol.schema.subscriptions import Filter
@@ -30,6 +33,9 @@ from ragmcp.protocol.schema.tools import ToolCallResult, ToolInfo
 log = logging.getLogger(__name__)
 
 CLIENT_NAME = "ragchat"
+LOGS = "servers"
+# What the name of a log may not have: a project's file chooses the names of its servers.
+_UNSAFE = re.compile(r"[^\w-]")
 # How often the length of a server's log is checked: a server must not fill the disk.
 LOG_SECONDS = 1.0
 # A server that keeps failing is started ever less often; a call or `/mcp reload` starts it at once.
@@ -43,6 +49,7 @@ class State(StrEnum):
     UNASKED = "waits for your consent"
     STARTING = "starting"
     READY = "ready"
+    LOGIN = "wants you to log in"
     FAILED = "failed"
 
 
@@ -50,9 +57,13 @@ class Connection:
     """A server. `run` keeps it connected; calls wait for the start."""
 
     def __init__(
-        self, config: ServerConfig, handlers: Handlers, settings: ServerSettings, logs: Path
+        self,
+        config: ServerConfig,
+        handlers: Handlers,
+        settings: ServerSettings,
+        home: Home,
     ) -> None:
-        """`logs` is the folder of the servers' logs."""
+        """Its log and what was granted for it are in the folders of `home`."""
         self.config = config
         self.tools: list[ToolInfo] = []
         """The tools that it listed last."""
@@ -61,7 +72,8 @@ class Connection:
         """Why it failed or ended last."""
         self.settled = anyio.Event()
         """Set once the first start has succeeded or failed."""
-        self.log = logs / f"{config.name}.log"
+        self.log = home.state / LOGS / f"{_UNSAFE.sub('_', config.name)}.log"
+        self._home = home
         self._handlers = handlers
         self._settings = settings
         self._slots = anyio.Semaphore(settings.calls)
@@ -78,6 +90,13 @@ class Connection:
             return
         async with self._supervised:
             await anyio.sleep_forever()
+
+    def last_log_lines(self, count: int) -> str:
+        """The end of its log."""
+        with suppress(OSError), self.log.open("rb") as log:
+            log.seek(max(0, self.log.stat().st_size - LOG_TAIL_BYTES))
+            return "\n".join(log.read().decode(errors="replace").splitlines()[-count:])
+        return ""
 
     def refuse(self, state: State) -> None:
         """It is not started; `state` says why."""
@@ -124,12 +143,14 @@ class Connection:
             raise
 
     def _fail(self, error: RagChatError | RagMcpError) -> None:
-        self.state, self.failure = State.FAILED, error
+        self.state = State.LOGIN if isinstance(error, LoginRequired) else State.FAILED
+        self.failure = error
         self.settled.set()
 
     def _connect(self) -> AbstractAsyncContextManager[Client]:
         if not self._config.url:
             return self._connect_process()
+        from ragchat.servers.login import Credentials, authorization
         from ragmcp.http.connect import open_http
 
         return open_http(
@@ -138,6 +159,7 @@ class Connection:
             client_version=__version__,
             message_bytes=self._settings.message_bytes,
             headers=self._config.headers,
+            authorization=authorization(self._config, Credentials(self._home.data)),
             handlers=self._handlers,
         )
 

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Self
 
 import anyio
 from anyio.abc import TaskGroup
 
-from ragchat.errors import UnknownServer
-from ragchat.servers.configs import USER_FILE, ServerConfig, read_configs
+from ragchat.servers.configs import USER_FILE, ServerConfig, find_config, read_configs
 from ragchat.servers.connection import Connection, State
 from ragchat.servers.permissions import Permissions
 from ragchat.servers.tools import ServerTool, offered_tools
 from ragchat.settings import ServerSettings
 from ragconfig.settings import Settings
 from ragmcp.client.handlers import NO_HANDLERS, Handlers
-
-LOGS = "servers"
 
 
 class ServerManager:
@@ -30,7 +25,7 @@ class ServerManager:
         self.permissions = Permissions(settings.home.config)
         self._settings = settings.table("servers", ServerSettings)
         self._file = settings.home.config / USER_FILE
-        self._logs: Path = settings.home.state / LOGS
+        self._home = settings.home
         self._handlers = handlers
         self._connections: dict[str, Connection] = {}
         self._scopes: dict[str, anyio.CancelScope] = {}
@@ -56,8 +51,7 @@ class ServerManager:
 
     def connection(self, name: str) -> Connection:
         """Raises UnknownServer."""
-        if name not in self._connections:
-            raise UnknownServer(name, difflib.get_close_matches(name, self._connections, n=1))
+        find_config({name: one.config for name, one in self._connections.items()}, name)
         return self._connections[name]
 
     def start(self) -> None:
@@ -85,6 +79,13 @@ class ServerManager:
         self.permissions.allow_start(self.connection(name).config)
         self.restart(name)
 
+    async def log_in(self, name: str, show: Callable[[str], None]) -> None:
+        """Let the user log in at a remote server. Raises UnknownServer, and as `login.log_in`."""
+        from ragchat.servers.login import Credentials, log_in
+
+        config = self.connection(name).config.expanded()
+        await log_in(config, Credentials(self._home.data), self._settings, show)
+
     def unasked(self) -> list[ServerConfig]:
         """The servers of the project that wait for the user's consent."""
         return [one.config for one in self._connections.values() if one.state is State.UNASKED]
@@ -101,7 +102,7 @@ class ServerManager:
         return offered_tools(ready)
 
     def _start(self, config: ServerConfig) -> None:
-        connection = Connection(config, self._handlers, self._settings, self._logs)
+        connection = Connection(config, self._handlers, self._settings, self._home)
         self._connections[config.name] = connection
         if config.disabled:
             connection.refuse(State.DISABLED)

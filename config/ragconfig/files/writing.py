@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import stat
 import tempfile
-from contextlib import suppress
 from pathlib import Path
 
 
-def replace_file(path: Path, data: bytes) -> None:
-    """Write `data` to `path`; a new file can be read by its owner only, another one keeps its mode.
+def replace_file(path: Path, data: bytes, new_mode: int = 0o600) -> None:
+    """Write `data` to `path`; a new file gets `new_mode` (owner only), another one keeps its mode.
 
     A link is followed. After a crash the file has its old content. Raises OSError.
     """
@@ -22,8 +21,10 @@ def replace_file(path: Path, data: bytes) -> None:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        with suppress(FileNotFoundError):
+        try:
             temporary.chmod(stat.S_IMODE(path.stat().st_mode))
+        except FileNotFoundError:
+            temporary.chmod(new_mode)
         temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)

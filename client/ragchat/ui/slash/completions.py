@@ -17,7 +17,7 @@ _PATHS = PathCompleter(expanduser=True)
 
 
 async def commands(argument: str, table: Iterable[SlashCommand]) -> AsyncIterator[Completion]:
-    for choice in _matching(argument, ((command.name, command.help) for command in table)):
+    for choice in matching(argument, ((command.name, command.help) for command in table)):
         yield choice
 
 
@@ -53,22 +53,23 @@ async def models(context: ChatContext | None, argument: str) -> AsyncIterator[Co
 
 async def sessions(context: ChatContext | None, argument: str) -> AsyncIterator[Completion]:
     infos = await context.app.sessions.list(limit=_OFFERED, one_shots=False) if context else []
-    for choice in _matching(argument, ((info.session_id, info.title) for info in infos)):
+    for choice in matching(argument, ((info.session_id, info.title) for info in infos)):
         yield choice
 
 
 async def system_words(_: ChatContext | None, argument: str) -> AsyncIterator[Completion]:
     words = (("edit", "in your editor"), ("reset", "restore the configured prompt"))
-    for choice in _matching(argument, words):
+    for choice in matching(argument, words):
         yield choice
 
 
 async def reasoning_words(_: ChatContext | None, argument: str) -> AsyncIterator[Completion]:
-    for choice in _matching(argument, (("on", "show it as it arrives"), ("off", "do not show it"))):
+    for choice in matching(argument, (("on", "show it as it arrives"), ("off", "do not show it"))):
         yield choice
 
 
-def _matching(argument: str, choices: Iterable[tuple[str, str]]) -> Iterable[Completion]:
+def matching(argument: str, choices: Iterable[tuple[str, str]]) -> Iterable[Completion]:
+    """The choices that begin with `argument`, each with its meaning."""
     for text, meaning in choices:
         if text.startswith(argument):
             yield Completion(text, -len(argument), display_meta=meaning)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ragchat.ui.slash import answers, completions, documents, program, prompts, sessions, tuning
+from ragchat.ui.slash import answers, completions, documents, program, prompts, servers, sessions, tuning
 from ragchat.ui.slash.command import SlashCommand
 
 if TYPE_CHECKING:
@@ -90,6 +90,13 @@ COMMANDS = (
     SlashCommand("undo", "", "undo the last change of memory, such as a whole load", documents.undo),
     SlashCommand(
         "model", "[NAME]", "show or change the language model", tuning.model, complete=completions.models
+    ),
+    SlashCommand(
+        "mcp",
+        "[ACTION] [SERVER]",
+        "show the other servers; reload, start, log in, or show a log",
+        servers.mcp,
+        complete=servers.complete,
     ),
     SlashCommand(
         "system",

@@ -46,9 +46,9 @@ class Redirect:
 
 
 @asynccontextmanager
-async def open_redirect() -> AsyncIterator[Redirect]:
-    """Listen on a free port of this machine. Raises OSError."""
-    listener = await anyio.create_tcp_listener(local_host=HOST)
+async def open_redirect(port: int = 0) -> AsyncIterator[Redirect]:
+    """Listen on this machine (0: on any free port). Raises OSError."""
+    listener = await anyio.create_tcp_listener(local_host=HOST, local_port=port)
     async with listener, anyio.create_task_group() as tasks:
         redirect = Redirect(listener.extra(SocketAttribute.local_port))
         tasks.start_soon(listener.serve, redirect._serve)

@@ -58,6 +58,7 @@ NAMES = (
         "forget",
         "undo",
         "model",
+        "mcp",
         "system",
     ),
     *("new", "sessions", "resume", "export", "retry", "copy", "clear", "quit"),

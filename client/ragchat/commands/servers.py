@@ -1,0 +1,206 @@
+"""`ragchat mcp add|list|remove|test|login`: the other MCP servers that a model may use."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+from ragchat.commands import Run, ask_user
+from ragchat.console import describe
+from ragchat.errors import ServerExists, ServerFileUnreadable
+from ragchat.servers.configs import (
+    KEYS,
+    PROJECT_FILE,
+    USER_FILE,
+    Scope,
+    ServerConfig,
+    find_config,
+    find_project_file,
+    read_configs,
+    read_file,
+    read_tables,
+)
+from ragchat.servers.connection import Connection, State
+from ragchat.servers.login import Credentials, log_in
+from ragchat.servers.manager import ServerManager
+from ragchat.servers.permissions import Permissions
+from ragchat.settings import ServerSettings
+from ragchat.ui.context import YES
+from ragconfig.files.writing import replace_file
+from ragconfig.home import private_folder
+
+KEY = "mcpServers"
+
+
+def add(run: Run) -> int:
+    """Write a server into the user's file, or into the project's."""
+    arguments = run.arguments
+    file = _file(run, arguments.scope)
+    first, *rest = arguments.command
+    entry: dict[str, Any] = {"url": first} if _is_url(first) else {"command": first, "args": rest}
+    if arguments.env:
+        entry["env"] = dict(arguments.env)
+    if arguments.header:
+        entry["headers"] = dict(arguments.header)
+    if arguments.trusted:
+        entry["trusted"] = True
+    if arguments.name in read_file(file, Scope(arguments.scope)):
+        raise ServerExists(arguments.name, str(file))
+    tables = read_tables(file)
+    servers = msgspec.json.decode(tables.get(KEY, b"{}"), type=dict[str, Any])
+    tables[KEY] = Raw(msgspec.json.encode(servers | {arguments.name: entry}))
+    # A project's file is for everybody who works on it.
+    _write(file, tables, 0o600 if arguments.scope == Scope.USER else 0o644)
+    if run.console.json:
+        run.console.document({"name": arguments.name, "file": str(file), **entry})
+    else:
+        run.console.print(f"Added {arguments.name} to {file}. `ragchat mcp test {arguments.name}` tries it.")
+    return 0
+
+
+def ls(run: Run) -> int:
+    """The servers that are named, without starting them."""
+    permissions = Permissions(run.home.config)
+    configs = read_configs(run.home.config / USER_FILE)
+    if run.console.json:
+        run.console.document({"servers": [_described(config) for config in configs.values()]})
+    elif not configs:
+        run.console.note("There are no other servers. `ragchat mcp add NAME -- COMMAND` adds one.")
+    else:
+        rows = [
+            (config.name, config.scope, _state(config, permissions), config.shown)
+            for config in configs.values()
+        ]
+        run.console.table(("NAME", "SCOPE", "STATE", "COMMAND OR ADDRESS"), rows)
+    return 0
+
+
+def remove(run: Run) -> int:
+    """Take a server out of the file that names it, and forget what was allowed and granted to it."""
+    config = _find(run, run.arguments.name)
+    file = Path(config.file)
+    tables = read_tables(file)
+    for key in KEYS & tables.keys():
+        servers = msgspec.json.decode(tables[key], type=dict[str, Any])
+        servers.pop(config.name, None)
+        tables[key] = Raw(msgspec.json.encode(servers))
+    _write(file, tables)
+    Permissions(run.home.config).forget(config.name)
+    if config.url:
+        Credentials(run.home.data).keep_grant(config.url, None)
+    if run.console.json:
+        run.console.document({"name": config.name, "file": config.file})
+    else:
+        run.console.print(f"Removed {config.name} from {config.file}.")
+    return 0
+
+
+async def test(run: Run) -> int:
+    """Start the servers and list what they offer. Exit code 1 if one does not start."""
+    names = run.arguments.names
+    for name in names:
+        _find(run, name)
+    async with ServerManager(run.settings) as manager:
+        manager.start()
+        chosen = [one for name, one in manager.connections.items() if not names or name in names]
+        for connection in chosen:
+            if connection.state is State.UNASKED and _agrees(run, connection.config):
+                manager.agree(connection.config.name)
+        chosen = [manager.connection(one.config.name) for one in chosen]
+        for connection in chosen:
+            await connection.settled.wait()
+        results = [_tested(connection) for connection in chosen]
+    if run.console.json:
+        run.console.document({"servers": results})
+    elif not results:
+        run.console.note("There are no other servers. `ragchat mcp add NAME -- COMMAND` adds one.")
+    else:
+        for result in results:
+            _print_result(run, result)
+    return 0 if all(result["state"] in (State.READY, State.DISABLED) for result in results) else 1
+
+
+async def login(run: Run) -> int:
+    """Let the user log in at a remote server."""
+    config = _find(run, run.arguments.name).expanded()
+    if not config.url:
+        run.console.print(f"{config.name} runs on this machine: it needs no login.")
+        return 0
+    settings = run.settings.table("servers", ServerSettings)
+    await log_in(config, Credentials(run.home.data), settings, run.console.note)
+    if run.console.json:
+        run.console.document({"name": config.name, "url": config.url})
+    else:
+        run.console.print(f"{config.name} can be used now.")
+    return 0
+
+
+def _tested(connection: Connection) -> dict[str, Any]:
+    result = _described(connection.config) | {"state": connection.state}
+    result["tools"] = [tool.name for tool in connection.tools]
+    if connection.failure is not None:
+        result["error"] = describe(connection.failure)
+        result["log"] = "" if connection.config.url else str(connection.log)
+    return result
+
+
+def _print_result(run: Run, result: dict[str, Any]) -> None:
+    tools = result["tools"]
+    if result["state"] is State.READY:
+        run.console.print(f"{result['name']}: {len(tools)} tools: {', '.join(tools)}")
+        return
+    run.console.print(f"{result['name']}: {result['state']}")
+    if error := result.get("error"):
+        run.console.print(f"  {error.message}")
+        if error.hint:
+            run.console.print(f"  {error.hint}")
+        if result["log"]:
+            run.console.print(f"  Its log: {result['log']}")
+
+
+def _described(config: ServerConfig) -> dict[str, Any]:
+    """A server without its secrets."""
+    place = {"url": config.shown} if config.url else {"command": list(config.command)}
+    known = {"name": config.name, "scope": config.scope, "file": config.file, **place}
+    return known | {"disabled": config.disabled, "trusted": config.trusted}
+
+
+def _state(config: ServerConfig, permissions: Permissions) -> str:
+    if config.disabled:
+        return State.DISABLED
+    return "enabled" if permissions.may_start(config) else State.UNASKED
+
+
+def _agrees(run: Run, config: ServerConfig) -> bool:
+    """Whether the user agrees to start a server that a project's file names."""
+    if run.console.json or not sys.stdin.isatty():
+        return False
+    run.console.note(f"{config.file} wants to start: {config.shown}")
+    return ask_user("Start it? [y/N] ").lower() in YES
+
+
+def _find(run: Run, name: str) -> ServerConfig:
+    """Raises UnknownServer."""
+    return find_config(read_configs(run.home.config / USER_FILE), name)
+
+
+def _file(run: Run, scope: str) -> Path:
+    if scope == Scope.USER:
+        return run.home.config / USER_FILE
+    return find_project_file(Path()) or Path.cwd() / PROJECT_FILE
+
+
+def _write(file: Path, tables: dict[str, Raw], new_mode: int = 0o600) -> None:
+    try:
+        private_folder(file.parent)
+        replace_file(file, msgspec.json.format(msgspec.json.encode(tables)) + b"\n", new_mode)
+    except OSError as error:
+        raise ServerFileUnreadable(str(file), error.strerror or str(error)) from None
+
+
+def _is_url(text: str) -> bool:
+    return text.startswith(("http://", "https://"))

@@ -1,0 +1,159 @@
+"""Logging in to remote servers: the user's browser, and the file that keeps what was granted."""
+
+from __future__ import annotations
+
+import webbrowser
+from collections.abc import Callable
+from pathlib import Path
+
+import anyio
+import msgspec
+from msgspec import Struct
+
+from ragchat import __version__
+from ragchat.errors import CredentialsUnusable
+from ragchat.servers.configs import LARGEST_BYTES, ServerConfig
+from ragchat.settings import ServerSettings
+from ragconfig.files.regular import read_regular
+from ragconfig.files.writing import replace_file
+from ragconfig.home import private_folder
+from ragconfig.redaction import add_secret
+from ragmcp.client.oauth.authorization import OAuth
+from ragmcp.client.oauth.dpop import Prover
+from ragmcp.client.oauth.errors import LoginRequired
+from ragmcp.client.oauth.grants import Login, TokenSource, Wanted
+from ragmcp.client.oauth.redirect import Redirect, open_redirect
+from ragmcp.client.oauth.registration import Identity
+from ragmcp.client.oauth.store import Grant, Registration, Store
+from ragmcp.client.oauth.web import Web
+from ragmcp.http.connect import open_http
+
+FILE = "credentials.json"
+CLIENT_NAME = "ragchat"
+# How long a user may take to log in.
+LOGIN_SECONDS = 600.0
+
+
+class _File(Struct):
+    registrations: dict[str, Registration] = {}  # by issuer
+    grants: dict[str, Grant] = {}  # by the address of the server
+
+
+class Credentials:
+    """The file, a `Store`: only the user can read it. Every method raises CredentialsUnusable."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / FILE
+
+    def registration(self, issuer: str) -> Registration | None:
+        """Our registration at `issuer`."""
+        return self._read().registrations.get(issuer)
+
+    def keep_registration(self, issuer: str, registration: Registration) -> None:
+        """Keep a registration."""
+        file = self._read()
+        if file.registrations.get(issuer) != registration:
+            file.registrations[issuer] = registration
+            self._write(file)
+
+    def grant(self, url: str) -> Grant | None:
+        """The grant for the server at `url`."""
+        return self._read().grants.get(url)
+
+    def keep_grant(self, url: str, grant: Grant | None) -> None:
+        """Keep a grant; None: forget it."""
+        file = self._read()
+        if grant is None:
+            file.grants.pop(url, None)
+        else:
+            file.grants[url] = grant
+        self._write(file)
+
+    def _read(self) -> _File:
+        # Each time: other running programs renew tokens too.
+        try:
+            file = msgspec.json.decode(read_regular(self._path, LARGEST_BYTES, private=True), type=_File)
+        except FileNotFoundError:
+            return _File()
+        except OSError as error:
+            raise CredentialsUnusable(str(self._path), error.strerror or str(error)) from None
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise CredentialsUnusable(str(self._path), str(error)) from None
+        for grant in file.grants.values():
+            add_secret(grant.access_token)
+            add_secret(grant.refresh_token)
+        return file
+
+    def _write(self, file: _File) -> None:
+        try:
+            private_folder(self._path.parent)
+            replace_file(self._path, msgspec.json.encode(file))
+        except OSError as error:
+            raise CredentialsUnusable(str(self._path), error.strerror or str(error)) from None
+
+
+class NoLogin:
+    """A token source that has no user: a server that wants a login is reported."""
+
+    def __init__(self, config: ServerConfig) -> None:
+        self._config = config
+
+    async def obtain(self, web: Web, wanted: Wanted, prover: Prover | None, store: Store) -> Grant:  # noqa: ARG002
+        """Raises LoginRequired."""
+        hint = f"`ragchat mcp login {self._config.name}`, or /mcp login {self._config.name} in the chat."
+        raise LoginRequired(self._config.url, hint)
+
+
+def authorization(
+    config: ServerConfig, credentials: Credentials, source: TokenSource | None = None
+) -> OAuth | None:
+    """What authorizes the requests to a server; None if its settings have a header for that."""
+    if any(name.lower() == "authorization" for name in config.headers):
+        return None
+    return OAuth(config.url, source or NoLogin(config), credentials)
+
+
+async def log_in(
+    config: ServerConfig, credentials: Credentials, settings: ServerSettings, show: Callable[[str], None]
+) -> None:
+    """Let the user log in at a server; `show` gets what they must know.
+
+    Returns at once if the server wants no login. Raises RagMcpError, CredentialsUnusable; TimeoutError after
+    `LOGIN_SECONDS`.
+    """
+    oauth = config.oauth
+    identity = Identity(
+        name=CLIENT_NAME,
+        registered=Registration(oauth.client_id, oauth.client_secret) if oauth.client_id else None,
+        registered_at=oauth.issuer,
+    )
+    with anyio.fail_after(LOGIN_SECONDS):
+        async with open_redirect(oauth.callback_port) as redirect:
+            source = Login(identity, Browser(redirect, show))
+            async with open_http(
+                config.url,
+                client_name=CLIENT_NAME,
+                client_version=__version__,
+                message_bytes=settings.message_bytes,
+                headers=config.headers,
+                authorization=authorization(config, credentials, source),
+            ) as client:
+                await client.ping()
+
+
+class Browser:
+    """The user's browser. On a machine without one, the user opens the printed address elsewhere."""
+
+    def __init__(self, redirect: Redirect, show: Callable[[str], None]) -> None:
+        self._redirect = redirect
+        self._show = show
+
+    @property
+    def redirect_uri(self) -> str:
+        return self._redirect.uri
+
+    async def visit(self, url: str) -> str:
+        """Open the page, and wait until the browser is sent back."""
+        self._show(f"Log in on this page:\n{url}")
+        await anyio.to_thread.run_sync(webbrowser.open, url, abandon_on_cancel=True)
+        return await self._redirect.wait()

@@ -1,0 +1,100 @@
+"""/mcp: the other servers, their state, tools and logs."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING
+
+from ragchat.ui.slash.completions import matching
+
+if TYPE_CHECKING:
+    from prompt_toolkit.completion import Completion
+
+    from ragchat.servers.connection import Connection
+    from ragchat.servers.manager import ServerManager
+    from ragchat.ui.context import ChatContext
+
+# How much of a server's log is shown, in lines.
+LOG_LINES = 30
+ACTIONS = {
+    "reload": "read the files of servers again, and start what is new",
+    "start": "start a server that waits for your consent, or start it again",
+    "login": "log in at a remote server",
+    "log": "show the last lines of a server's log",
+    "tools": "show the tools of a server",
+}
+
+
+async def mcp(context: ChatContext, argument: str) -> None:
+    """Show the servers, or do one of `ACTIONS`."""
+    manager = context.app.servers
+    action, _, name = argument.partition(" ")
+    if manager is None:
+        context.screen.note("This chat uses no other servers.")
+    elif action == "reload":
+        manager.start()
+        await manager.ready()
+        _show(context, manager)
+    elif action and action not in ACTIONS:
+        _show_one(context, manager.connection(argument))
+    elif not action:
+        if not manager.connections:
+            manager.start()  # Without a model no turn has started them.
+        await manager.ready()
+        _show(context, manager)
+    else:
+        await _act(context, manager, action, name.strip())
+
+
+async def _act(context: ChatContext, manager: ServerManager, action: str, name: str) -> None:
+    from ragchat.errors import ArgumentMissing
+
+    if not name:
+        raise ArgumentMissing(f"mcp {action}", "the name of a server")
+    connection = manager.connection(name)
+    if action == "log":
+        context.screen.show(connection.last_log_lines(LOG_LINES) or "The log is empty.")
+    elif action == "tools":
+        for tool in connection.tools:
+            first = (tool.description or "").strip().partition("\n")[0]
+            context.screen.show(f"{tool.name}  {first}".rstrip())
+    else:
+        if action == "login":
+            await manager.log_in(name, context.screen.note)
+        manager.agree(name)
+        connection = manager.connection(name)
+        await connection.settled.wait()
+        _show_one(context, connection)
+
+
+def _show(context: ChatContext, manager: ServerManager) -> None:
+    if not manager.connections:
+        context.screen.note("There are no other servers. `ragchat mcp add NAME -- COMMAND` adds one.")
+    for connection in manager.connections.values():
+        _show_one(context, connection)
+
+
+def _show_one(context: ChatContext, connection: Connection) -> None:
+    from ragchat.console import describe
+    from ragchat.servers.connection import State
+
+    config, screen = connection.config, context.screen
+    tools = f", {len(connection.tools)} tools" if connection.state is State.READY else ""
+    screen.show(f"{config.name}: {connection.state}{tools}  {config.shown}")
+    if connection.state is State.UNASKED:
+        screen.show(f"  {config.file} names it. /mcp start {config.name} starts it, now and from now on.")
+    elif connection.failure is not None:
+        failure = describe(connection.failure)
+        screen.show(f"  {failure.message}")
+        if failure.hint:
+            screen.show(f"  {failure.hint}")
+
+
+async def complete(context: ChatContext | None, argument: str) -> AsyncIterator[Completion]:
+    """The actions, then the names of the servers."""
+    manager = context.app.servers if context else None
+    names = {name: str(one.state) for name, one in manager.connections.items()} if manager else {}
+    action, space, typed = argument.partition(" ")
+    choices = names if space and action in ACTIONS else {**ACTIONS, **names}
+    for choice in matching(typed if space else argument, choices.items()):
+        yield choice

@@ -1,0 +1,94 @@
+"""Logging in at a remote server, and what is kept of it."""
+
+from __future__ import annotations
+
+import stat
+import sys
+import urllib.request
+import webbrowser
+from pathlib import Path
+
+import anyio
+import pytest
+
+from ragchat.errors import CredentialsUnusable
+from ragchat.servers.configs import Scope, ServerConfig
+from ragchat.servers.connection import State
+from ragchat.servers.login import FILE, Credentials, authorization, log_in
+from ragchat.settings import ServerSettings
+from ragconfig.redaction import redacted
+from tests.client.servers.test_manager import managed, write
+from tests.support.authorization_server import protected
+from tests.support.processes import LONGEST_SECONDS
+
+SETTINGS = ServerSettings(start_seconds=60, wait_seconds=3, timeout_seconds=60, calls=4, message_bytes=2**20)
+
+
+def browse(url: str) -> bool:
+    """A browser whose user agrees: it follows redirects."""
+    with urllib.request.urlopen(url) as page:
+        return bool(page.read())
+
+
+async def test_a_server_that_wants_a_login_can_be_used_after_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(webbrowser, "open", browse)
+    shown: list[str] = []
+    async with protected() as server:
+        url = f"{server.url}/mcp"
+        write(tmp_path, remote={"url": url})
+        async with managed(tmp_path) as manager:
+            connection = manager.connections["remote"]
+            assert connection.state is State.LOGIN
+            assert "mcp login remote" in getattr(connection.failure, "hint", "")
+            await manager.log_in("remote", shown.append)
+            manager.restart("remote")
+            await manager.connections["remote"].settled.wait()
+            assert manager.connections["remote"].state is State.READY
+        async with managed(tmp_path) as manager:
+            assert manager.connections["remote"].state is State.READY
+        assert server.count["/authorize"] == 1
+    assert "/authorize?" in shown[0]
+
+
+async def test_a_login_that_the_user_gives_up_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = anyio.Event()
+    monkeypatch.setattr(webbrowser, "open", lambda _: False)
+    async with protected() as server:
+        config = ServerConfig(name="a", scope=Scope.USER, file="mcp.json", url=f"{server.url}/mcp")
+        with anyio.fail_after(LONGEST_SECONDS):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(log_in, config, Credentials(tmp_path), SETTINGS, lambda _: asked.set())
+                await asked.wait()
+                tasks.cancel_scope.cancel()
+    assert Credentials(tmp_path).grant(config.url) is None
+
+
+def test_a_header_for_authorization_needs_no_login(tmp_path: Path) -> None:
+    config = ServerConfig(
+        name="a", scope=Scope.USER, file="f", url="https://a.org", headers={"authorization": "Bearer x"}
+    )
+    assert authorization(config, Credentials(tmp_path)) is None
+
+
+async def test_tokens_are_kept_privately_and_redacted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(webbrowser, "open", browse)
+    async with protected() as server:
+        config = ServerConfig(name="a", scope=Scope.USER, file="mcp.json", url=f"{server.url}/mcp")
+        await log_in(config, Credentials(tmp_path), SETTINGS, lambda _: None)
+        grant = Credentials(tmp_path).grant(config.url)
+    assert grant is not None
+    assert grant.access_token not in redacted(f"the token {grant.access_token}")
+    if sys.platform != "win32":
+        assert stat.S_IMODE((tmp_path / FILE).stat().st_mode) == 0o600
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no file modes")
+def test_a_file_that_others_can_read_is_refused(tmp_path: Path) -> None:
+    (tmp_path / FILE).write_text("{}")
+    (tmp_path / FILE).chmod(0o644)
+    with pytest.raises(CredentialsUnusable, match="other users"):
+        Credentials(tmp_path).grant("https://a.org")

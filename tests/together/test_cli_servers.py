@@ -1,0 +1,80 @@
+"""`ragchat mcp add|list|remove|test` as a user runs them (`ragchat.commands.servers`)."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from tests.support.mcp_process import ENV, SERVER
+from tests.support.program import Program, program_in
+
+
+@pytest.fixture
+def ragchat(tmp_path: Path) -> Program:
+    return program_in(tmp_path)
+
+
+def test_a_server_is_added_tried_listed_and_removed(ragchat: Program) -> None:
+    path = f"PYTHONPATH={ENV['PYTHONPATH']}"
+    assert ragchat("mcp", "add", "mine", "--env", path, "--", *SERVER).code == 0
+    [listed] = ragchat("mcp", "list", "--json").json["servers"]
+    assert (listed["name"], listed["scope"], listed["command"]) == ("mine", "user", SERVER)
+    [tried] = ragchat("mcp", "test", "mine", "--json").json["servers"]
+    assert (tried["state"], "Echo" in tried["tools"]) == ("ready", True)
+    assert ragchat("mcp", "remove", "mine").code == 0
+    assert ragchat("mcp", "list", "--json").json == {"servers": []}
+
+
+def test_a_server_that_does_not_start_fails_the_test_with_its_reason(ragchat: Program) -> None:
+    ragchat("mcp", "add", "gone", "--", "there-is-no-such-program")
+    done = ragchat("mcp", "test")
+    assert done.code == 1
+    assert "there is no such program" in done.out
+
+
+def test_names_that_are_taken_or_unknown_are_refused(ragchat: Program) -> None:
+    assert ragchat("mcp", "add", "web", "https://example.org/mcp").code == 0
+    taken = ragchat("mcp", "add", "web", "--json", "--", "x")
+    assert (taken.code, taken.json["error"]["code"]) == (1, "SERVER_EXISTS")
+    unknown = ragchat("mcp", "remove", "wbe", "--json")
+    assert (unknown.code, unknown.json["error"]["code"]) == (1, "SERVER_UNKNOWN")
+    assert ragchat("mcp", "add", "x", "--env", "no value", "--", "y").code == 2
+
+
+def test_what_else_is_in_the_file_is_kept_and_a_secret_is_never_printed(ragchat: Program) -> None:
+    file = ragchat.home / "config" / "mcp.json"
+    file.parent.mkdir(parents=True)
+    file.write_text(json.dumps({"inputs": [1], "mcpServers": {"a": {"command": "x", "extra": True}}}))
+    added = ragchat("mcp", "add", "web", "https://example.org/mcp?key=s3cret", "--header", "X: s3cret")
+    assert added.code == 0
+    kept = json.loads(file.read_text())
+    assert (kept["inputs"], kept["mcpServers"]["a"]["extra"]) == ([1], True)
+    assert kept["mcpServers"]["web"]["headers"] == {"X": "s3cret"}
+    listed = ragchat("mcp", "list")
+    assert "s3cret" not in added.out + listed.out + ragchat("mcp", "list", "--json").out
+    if os.name == "posix":
+        assert stat.S_IMODE((ragchat.home / "config" / "mcp.json").stat().st_mode) & 0o077 in (0, 0o044)
+
+
+def test_a_server_of_a_project_is_not_started_without_consent(ragchat: Program) -> None:
+    marker = ragchat.folder / "started"
+    command = ["python3", "-c", f"open({str(marker)!r}, 'w')"]
+    assert ragchat("mcp", "add", "theirs", "--scope", "project", "--", *command).code == 0
+    assert (ragchat.folder / ".mcp.json").is_file()
+    done = ragchat("mcp", "test")
+    assert done.code == 1
+    assert "waits for your consent" in done.out
+    assert not marker.exists()
+
+
+def test_a_broken_file_is_named_and_left_as_it_is(ragchat: Program) -> None:
+    file = ragchat.home / "config" / "mcp.json"
+    file.parent.mkdir(parents=True)
+    file.write_text("{oops")
+    done = ragchat("mcp", "add", "a", "--json", "--", "x")
+    assert (done.code, done.json["error"]["code"]) == (1, "SERVER_CONFIG_INVALID")
+    assert file.read_text() == "{oops"
