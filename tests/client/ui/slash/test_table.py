@@ -267,7 +267,7 @@ async def test_inject_names_what_it_skips_but_not_thousands(room: Room, tmp_path
     for number in range(15):
         (tmp_path / f"{number}.doc").write_bytes(b"%PDF")
     shown = await room.run("/inject .")
-    assert shown.count(".doc is not text or Markdown (office)") == 10
+    assert shown.count(".doc is in a format that is not read: save it as .docx") == 10
     assert "skipped: 5 more" in shown
     assert "2 added, 15 skipped" in shown
 
