@@ -355,7 +355,18 @@ COMMANDS = (
         ),
     ),
     Command("memory stats", "memory:stats", "print the size of memory and its embedder"),
-    Command("memory reembed", "memory:reembed", "embed all documents again, after a change of the embedder"),
+    Command(
+        "memory reembed",
+        "memory:reembed",
+        "embed all documents again, after a change of the embedder",
+        (
+            _argument(
+                "--discard",
+                action="store_true",
+                help="only delete the embeddings that the last one has kept, or that a killed one has left",
+            ),
+        ),
+    ),
     Command("memory verify", "memory:verify", "check the memory file for damage"),
     Command("session ls", "session:ls", "list past conversations", (LIMIT,)),
     Command("session show", "session:show", "show a conversation", (SESSION,)),

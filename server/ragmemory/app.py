@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,7 +35,13 @@ def make_service(settings: Settings, embedder: Embedder | None = None) -> Memory
     indexing = IndexSync(store, embedder.identity, folder, ranking, read_only=memory.read_only)
     max_tokens = settings.table("chunking", ChunkingSettings).max_tokens
     return MemoryService(
-        store, embedder, indexing, max_tokens, reranker=make_reranker(settings), roots=memory.roots
+        store,
+        embedder,
+        indexing,
+        max_tokens,
+        reranker=make_reranker(settings),
+        roots=memory.roots,
+        former=former_embedder,
     )
 
 
@@ -53,6 +60,14 @@ def make_embedder(settings: Settings) -> Embedder:
     from ragmemory.embedders.openai import OpenAIEmbedder
 
     return OpenAIEmbedder(replace(table, model=table.model or table.openai_model))
+
+
+@cache
+def former_embedder(identity: str) -> Embedder | None:
+    """The embedder with this identity, if it needs no settings."""
+    from ragmemory.embedders.local import LocalEmbedder
+
+    return LocalEmbedder() if identity == LocalEmbedder.identity else None
 
 
 def make_reranker(settings: Settings) -> Reranker | None:

@@ -156,6 +156,15 @@ def _sized(embedder: str, dimensions: int) -> str:
     return f"{embedder} ({dimensions} dimensions)" if dimensions else embedder
 
 
+class ReembeddingEnded(RagMemoryError):
+    """Another process began to embed the memory with another embedder, or discarded the embeddings."""
+
+    embedder: str
+    code = "REEMBEDDING_ENDED"
+    sentence = "Another process has ended the reembedding with {embedder}."
+    hint = "Run `ragchat memory reembed` again."
+
+
 class BadArgument(RagMemoryError):
     """An empty text, or a metadata or filter value of the wrong kind. `path` is dotted: `metadata.tags`."""
 

@@ -103,8 +103,13 @@ class MemoryService:
         max_tokens: int,
         reranker: Reranker | None = None,
         roots: Sequence[str] = (),
+        former: Callable[[str], Embedder | None] = lambda _: None,
     ) -> None:
-        """`roots`: the folders from which ingestions may read files."""
+        """`roots`: the folders from which ingestions may read files.
+
+        `former` makes the embedder with some identity, if it can: during a reembedding it embeds queries.
+        """
+        self._former = former
         self._roots = roots
         self._store = store
         self._embedder = embedder
@@ -261,18 +266,22 @@ class MemoryService:
             notices.append(f"Only the first {MAX_QUERY_CHARACTERS:,} characters of the question were used.")
         parsed = parse(text)
         # Before the words are corrected: which words are common is known once the embedder is loaded.
-        vector = await self._embed(parsed.text, notices)
+        embedder = self._searching(notices)
+        vector = await self._embed(embedder, parsed.text, notices)
         similar = self._indexing.corrections(content_words(parsed.text), self._embedder.is_common)
         corrections = await self._store.with_words(similar) if similar else {}
         if corrections:
             parsed = parse(with_words_replaced(text[:MAX_QUERY_CHARACTERS], corrections))
-            vector = await self._embed(parsed.text, []) if vector is not None else None
+            vector = await self._embed(embedder, parsed.text, []) if vector is not None else None
         allowed = await self._store.allowed(condition) if condition else None
         boosted: set[int] = set()
         if parsed.phrases or parsed.prefixes:
             boosted = await self._store.holding(parsed.phrases, parsed.prefixes)
         wanted = max(top_k, self._reranker.settings.passages) if self._reranker else top_k
-        scored = await self._indexing.search(parsed, vector, allowed, boosted, wanted, self._embedder.scale)
+        used = embedder or self._embedder
+        scored = await self._indexing.search(
+            parsed, vector, allowed, boosted, wanted, used.scale, used.identity
+        )
         scores = {one.chunk_id: one.score for one in scored if one.score >= min_score}
         hits, damage = await self._store.hits(scores)
         if damage:
@@ -323,9 +332,26 @@ class MemoryService:
         similarities: list[float] = similar.tolist()
         return similarities
 
-    async def _embed(self, text: str, notices: list[str]) -> NDArray[np.float32] | None:
+    def _searching(self, notices: list[str]) -> Embedder | None:
+        """The embedder of the index; None if it can be searched by words alone."""
+        identity = self._indexing.identity
+        if identity == self._embedder.identity:
+            return self._embedder
+        embedder = self._former(identity)
+        how = f"with {identity}" if embedder else "by words alone"
+        notices.append(
+            f"Searched {how}, because the memory is not yet embedded with {self._embedder.identity}."
+            " `ragchat memory reembed` completes that."
+        )
+        return embedder
+
+    async def _embed(
+        self, embedder: Embedder | None, text: str, notices: list[str]
+    ) -> NDArray[np.float32] | None:
+        if embedder is None:
+            return None
         try:
-            return await self._embedder.embed_query(text, self._indexing.word_weights)
+            return await embedder.embed_query(text, self._indexing.word_weights)
         except EmbedderUnavailable as error:
             notices.append(f"Searched by words alone. {error} {error.hint}")
             return None
@@ -438,12 +464,21 @@ class MemoryService:
     # Reembed
 
     async def reembed(self, on_progress: OnProgress) -> Reembedded:
-        """Recompute all embeddings with the configured embedder. Raises EmbedderUnavailable."""
+        """Recompute all embeddings with the configured embedder.
+
+        Raises EmbedderUnavailable, ReembeddingEnded.
+        """
         await self._open()
-        async with self._reembedding:  # The new embeddings are collected in one table.
+        async with self._reembedding:
             reembedded = await reembed(self._store, self._embedder, on_progress)
         self._indexing.note_write()
         return reembedded
+
+    async def discard_embeddings(self) -> Stats:
+        """Delete the embeddings of a former reembedding, or of one that was not completed."""
+        await self._open()
+        await self._store.discard_embeddings()
+        return await self._store.stats()
 
     # Versions
 

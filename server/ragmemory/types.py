@@ -385,6 +385,9 @@ class Reembedded(Struct, frozen=True):
 
     chunks: int
     embedder: str
+    computed: int = 0  # embeddings; the others were kept from an earlier reembedding
+    kept_embedder: str = ""  # of the old embeddings
+    kept_bytes: int = 0  # of these
 
 
 class Verified(Struct, frozen=True):
@@ -402,6 +405,9 @@ class Stats(Struct, frozen=True):
     bytes: int  # of the file, with its write-ahead log
     embedder: str
     dimensions: int
+    next_embedder: str = ""  # of a reembedding that is not completed
+    kept_embedder: str = ""  # of the embeddings before the last reembedding, if they are kept
+    kept_bytes: int = 0  # of these embeddings
 
 
 class Checkpoint(Struct, frozen=True):

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import math
+import shutil
 import signal
 import sqlite3
 import sys
 from contextlib import AsyncExitStack, closing
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import anyio
 import pytest
+from anyio import to_thread
 
 from ragmcp.client.client import Client
-from tests.support.processes import called, memory_process, uris
+from tests.support.embeddings_server import EmbeddingsServer, embeddings_server
+from tests.support.processes import LONGEST_SECONDS, called, memory_process, uris
 from tests.support.raw_memory import check_integrity, raw_memory, text_of
 
 PROCESSES = 8
@@ -146,6 +151,57 @@ async def test_a_memory_killed_while_it_is_reembedded_has_all_old_or_all_new_emb
     async with memory_process(tmp_path) as client:
         assert (await called(client, "reembed_memory"))["embedder"] == before
         assert uris(await called(client, "Query", query='"finding of report n7"'))[0] == "n7"
+
+
+async def test_reembeddings_killed_at_random_points_lose_nothing_and_end_as_an_undisturbed_one(
+    tmp_path: Path,
+) -> None:
+    chance = Random(7)
+    killed, undisturbed = tmp_path / "killed", tmp_path / "undisturbed"
+    killed.mkdir()
+    sections = "".join(f"# Part {n}\n\nPart {n} tells of {chance.getrandbits(64)}.\n\n" for n in range(1_500))
+    with raw_memory(killed) as memory:
+        memory.call("Inject", text=sections, metadata={"uri": "parts"})
+        memory.inject("first")
+        assert memory.results(1) == ["first"]
+        memory.end()
+    shutil.copytree(killed, undisturbed)
+    with embeddings_server() as server, anyio.fail_after(120):
+        variables = {"RAGCHAT_EMBEDDER_KIND": "openai", "RAGCHAT_EMBEDDER_BASE_URL": server.url}
+        with raw_memory(undisturbed, **variables) as memory:
+            chunks = memory.call("reembed_memory")["computed"]
+        server.requests.clear()
+        for _ in range(4):
+            server.hold_after = texts_sent(server) + chance.randrange(400)
+            server.go.clear()
+            server.reached.clear()
+            with raw_memory(killed, **variables) as memory:
+                memory.send("all", "reembed_memory", {})
+                assert await to_thread.run_sync(server.reached.wait, LONGEST_SECONDS)
+                memory.kill()
+            server.go.set()
+            with raw_memory(killed) as memory:  # with the old embedder
+                assert memory.finds("first")
+                memory.end()
+        server.hold_after = math.inf
+        with raw_memory(killed, **variables) as memory:
+            assert memory.call("reembed_memory")["chunks"] == chunks
+            assert memory.finds("first")
+            memory.end()
+        # A kill loses at most the work on one page.
+        assert texts_sent(server) <= chunks + 4 * 250
+    check_integrity(killed)
+    assert embeddings_in(killed) == embeddings_in(undisturbed)
+
+
+def texts_sent(server: EmbeddingsServer) -> int:
+    return sum(len(request["input"]) for request in server.requests)
+
+
+def embeddings_in(folder: Path) -> list[tuple[int, bytes, bytes]]:
+    with closing(sqlite3.connect(folder / "memory.db")) as connection:
+        rows = connection.execute("SELECT chunk_id, vector, input FROM embeddings ORDER BY chunk_id")
+        return rows.fetchall()
 
 
 def embedder_of(folder: Path) -> str:

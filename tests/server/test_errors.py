@@ -27,6 +27,7 @@ from ragmemory.errors import (
     NotUndoable,
     PathNotAllowed,
     RagMemoryError,
+    ReembeddingEnded,
     RerankerUnavailable,
     SourceNotFound,
     TextRefused,
@@ -63,6 +64,7 @@ SENTENCES = [
         EmbedderMismatch("local:a", 256, "local:a", 512),
         "The memory was embedded with local:a (256 dimensions), but local:a (512 dimensions) is configured.",
     ),
+    (ReembeddingEnded("openai:x"), "Another process has ended the reembedding with openai:x."),
     (BadArgument("metadata.tags", "must be a list of texts"), "metadata.tags must be a list of texts."),
     (SourceNotFound("file:///a"), "file:///a is not a source."),
     (

@@ -187,6 +187,7 @@ async def test_a_memory_from_before_tables_repeated_their_header_opens_and_chang
     async with service_for(tmp_path) as memory:
         await put(memory, LAMPS, uri="file:///lamps.csv")
     with closing(sqlite3.connect(tmp_path / "memory.db", isolation_level=None)) as old:
+        old.execute("DROP TABLE other_embeddings")
         old.execute("DROP TABLE removed_embeddings")
         old.execute("DROP INDEX embeddings_inputs")
         old.execute("ALTER TABLE embeddings DROP COLUMN input")
@@ -781,13 +782,15 @@ async def test_reembedding_gives_a_memory_to_another_embedder(tmp_path: Path, me
     async with service_for(tmp_path, SwitchableEmbedder("other:model")) as other:
         with pytest.raises(EmbedderMismatch):
             await other.query("fox", 8)
-        assert await other.reembed(progressed) == Reembedded(2, "other:model")
+        kept = SwitchableEmbedder().identity
+        assert await other.reembed(progressed) == Reembedded(2, "other:model", 2, kept, 2 * 512)
         assert (await uris(other, "quick fox"))[0] == "fox"
         assert (await put(other, "# New", uri="new")).status == "added"
         assert (await other.stats()).embedder == "other:model"
     with pytest.raises(EmbedderMismatch):
         await memory.query("fox", 8)
-    assert (await memory.reembed(progressed)).chunks == 3
+    # Going back: only what is newer is embedded.
+    assert await memory.reembed(progressed) == Reembedded(3, kept, 1, "other:model", 3 * 512)
     assert (await uris(memory, "quick fox"))[0] == "fox"
 
 

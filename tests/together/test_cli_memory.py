@@ -219,9 +219,23 @@ def test_memory_can_be_given_to_another_embedder(ragchat: Program) -> None:
     assert refused.code == 1
     assert "ragchat memory reembed" in refused.err
     done = ragchat("memory", "reembed", "--json").json
-    assert done == {"chunks": 2, "embedder": "local:wordllama-l2-256"}
+    assert done == {
+        "chunks": 2,
+        "embedder": "local:wordllama-l2-256",
+        "computed": 2,
+        "kept_embedder": "some:other",
+        "kept_bytes": 1024,
+    }
     assert ragchat("query", "green tea", "--json").json["hits"]
-    assert ragchat("memory", "reembed").out == "Embedded 2 chunks with local:wordllama-l2-256.\n"
+    again = ragchat("memory", "reembed")
+    assert again.out == "Embedded 2 chunks with local:wordllama-l2-256.\n"
+    assert "are kept (1,024 bytes)" in again.err
+    assert "embeddings kept" in ragchat("memory", "stats").out
+    assert ragchat("memory", "reembed", "--discard").out == (
+        "Only the embeddings of local:wordllama-l2-256 are left.\n"
+    )
+    assert "embeddings kept" not in ragchat("memory", "stats").out
+    assert ragchat("query", "green tea", "--json").json["hits"]
 
 
 def test_what_stands_on_stdin_is_loaded_under_the_given_name(ragchat: Program) -> None:

@@ -136,13 +136,34 @@ async def backup(run: Run) -> int:
 
 async def reembed(run: Run) -> int:
     console = run.console
+    if run.arguments.discard:
+        return await _discard(run)
     async with run.memory() as memory:
         with counting_bar(console.stderr, "Embedding", shown=not console.json) as on_progress:
             done = await memory.reembed(on_progress)
     if console.json:
         console.document(done)
     else:
-        console.print(f"Embedded {done.chunks:,} chunks with {done.embedder}.")
+        chunks = counted(done.computed, "chunk")
+        kept = done.chunks - done.computed
+        others = f"; {kept:,} had embeddings of it already" if kept > 0 else ""
+        console.print(f"Embedded {chunks} with {done.embedder}{others}.")
+        if done.kept_embedder:
+            console.note(
+                f"The old embeddings of {done.kept_embedder} are kept ({done.kept_bytes:,} bytes): to go "
+                "back, set that embedder and run this command again. `ragchat memory reembed --discard` "
+                "deletes them."
+            )
+    return 0
+
+
+async def _discard(run: Run) -> int:
+    async with run.memory() as memory:
+        stats = await memory.discard_embeddings()
+    if run.console.json:
+        run.console.document(stats)
+    else:
+        run.console.print(f"Only the embeddings of {stats.embedder} are left." if stats.embedder else "Done.")
     return 0
 
 
@@ -177,5 +198,9 @@ async def stats(run: Run) -> int:
             ("bytes on disk", f"{found.bytes:,}"),
             ("embedder", embedder),
         ]
+        if found.next_embedder:
+            rows.append(("being embedded with", found.next_embedder))
+        if found.kept_embedder:
+            rows.append(("embeddings kept", f"{found.kept_embedder} ({found.kept_bytes:,} bytes)"))
         run.console.table(("memory", ""), rows)
     return 0

@@ -245,6 +245,10 @@ class MemoryClient:
         """Embed all documents again, without timeout. Progress is counted in chunks."""
         return await self._typed("reembed_memory", {}, Reembedded, timeout=None, on_progress=on_progress)
 
+    async def discard_embeddings(self) -> Stats:
+        """Delete the embeddings that a reembedding has kept, or those of one that was not completed."""
+        return await self._typed("discard_embeddings", {}, Stats, timeout=None)
+
     async def verify(self, on_progress: OnProgress | None = None) -> Verified:
         """Check the whole file for damage, without timeout."""
         return await self._typed("verify_memory", {}, Verified, timeout=None, on_progress=on_progress)

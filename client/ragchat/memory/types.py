@@ -274,12 +274,20 @@ class Backup(Struct, frozen=True):
 
 
 class Reembedded(Struct, frozen=True):
+    """`computed` counts the new embeddings; the old ones are kept, if `kept_embedder` is not ""."""
+
     chunks: int
     embedder: str
+    computed: int = 0
+    kept_embedder: str = ""
+    kept_bytes: int = 0
 
 
 class Stats(Struct, frozen=True):
-    """`bytes` is the size on disk. `embedder` is "" before the first document."""
+    """`bytes` is the size on disk. `embedder` is "" before the first document.
+
+    `next_embedder` is that of a reembedding that is not completed, `kept_embedder` that of kept embeddings.
+    """
 
     path: str
     documents: int
@@ -288,6 +296,9 @@ class Stats(Struct, frozen=True):
     bytes: int
     embedder: str
     dimensions: int
+    next_embedder: str = ""
+    kept_embedder: str = ""
+    kept_bytes: int = 0
 
 
 class Verified(Struct, frozen=True):

@@ -175,8 +175,9 @@ class Preparation:
 
     async def _known(self, writes: Sequence[Write]) -> Known:
         """The embeddings of the stored versions of documents."""
-        if self._embedder.is_costly:  # `_embed` finds these and more.
-            return {}
+        stored = await self._store.embedder()
+        if self._embedder.is_costly or stored is None or stored[0] != self._embedder.identity:
+            return {}  # `_embed` finds those of a costly embedder, and more.
         rows = await self._store.embedded([write.document.uri for write in writes])
         return await to_thread.run_sync(self._by_input, rows) if rows else {}
 
@@ -201,7 +202,7 @@ class Preparation:
             # Digests cost a new chunk 15 µs in a memory of 300,000, the embedder `local` 60 µs: loading would
             # be slower by a tenth.
             known = {**known, **await self._store.embeddings_of(inputs)}
-        _, dimensions = await self._store.embedder() or ("", 0)
+        dimensions = (await self._store.embedders()).get(self._embedder.identity, 0)
         # An embedding that was cut off on the disk is not used. A float16 has two bytes.
         found = {one: known[one] for one in inputs if len(known.get(one, b"")) == 2 * dimensions > 0}
         numbers = {one: number for number, one in enumerate(inputs) if one not in found}
@@ -215,9 +216,10 @@ class Preparation:
     async def _longest_chunk(self) -> int:
         """In tokens. Raises EmbedderMismatch, and EmbedderUnavailable if the model cannot be loaded."""
         # The commit checks this again. Checking it here saves the embedding, which a service may charge for.
-        stored = await self._store.embedder()
-        if stored and stored[0] != self._embedder.identity:
-            raise EmbedderMismatch(*stored, self._embedder.identity, self._embedder.dimensions)
+        stored = await self._store.embedders()
+        if stored and self._embedder.identity not in stored:
+            current = next(iter(stored.items()))
+            raise EmbedderMismatch(*current, self._embedder.identity, self._embedder.dimensions)
         # The model may have to be downloaded, and the caller may not want to wait for that.
         longest = await to_thread.run_sync(self._embedder.longest_text, abandon_on_cancel=True)
         return min(self._max_tokens, longest or self._max_tokens)

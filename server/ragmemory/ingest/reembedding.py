@@ -5,37 +5,51 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 from ragmemory.embedders import Embedder
-from ragmemory.ingest.preparation import context
+from ragmemory.errors import ReembeddingEnded
+from ragmemory.ingest.preparation import context, digest_of
+from ragmemory.stores.reembedding import Missing, New
 from ragmemory.stores.sqlite import Store
-from ragmemory.types import Checkpoint, Reembedded
+from ragmemory.types import Reembedded
 
 # Called with the chunks done and the chunks in all.
 OnProgress = Callable[[int, int], Awaitable[None]]
 
-# Chunks that are read and embedded at a time.
-_PAGE = 1_000
+# Chunks that are read and embedded at a time: a kill loses the work on so many.
+_PAGE = 250
 
 
 async def reembed(store: Store, embedder: Embedder, on_progress: OnProgress) -> Reembedded:
-    """Replace all embeddings in one transaction at the end: readers see all old ones or all new ones.
+    """Embed all chunks again, and switch to the new embeddings at once: see `stores.reembedding`.
 
-    Chunks that are added meanwhile are embedded as well. Raises EmbedderUnavailable.
+    Chunks that are added meanwhile are embedded as well. Raises EmbedderUnavailable, ReembeddingEnded.
     """
-    await store.begin_reembedding()
+    identity = embedder.identity
+    done = await store.begin_reembedding(identity)
     total = (await store.stats()).chunks
-    checkpoint, done = Checkpoint(), 0
-    chunks: int | None = None
-    while chunks is None:
-        page = await store.changes_since(checkpoint, _PAGE)
-        if page.chunk_ids:
-            titles = [
-                context(*above) for above in zip(page.titles, page.headings, page.surroundings, strict=True)
-            ]
-            embeddings = await embedder.embed_documents(page.texts, titles)
-            await store.collect_embeddings(page.chunk_ids, embeddings)
-            done += len(page.chunk_ids)
-            await on_progress(done, max(done, total))
-        checkpoint = page.checkpoint
-        if len(page.chunk_ids) < _PAGE:
-            chunks = await store.switch_embeddings(checkpoint, embedder.identity)
-    return Reembedded(chunks, embedder.identity)
+    computed = after = 0
+    is_switched: bool | None = None
+    while is_switched is None:
+        if page := await store.not_reembedded(after, _PAGE):
+            if not await store.collect_embeddings(identity, await _embed(embedder, page)):
+                break
+            after = page[-1].chunk_id
+            computed += len(page)
+            await on_progress(done + computed, max(done + computed, total))
+        if len(page) < _PAGE:
+            is_switched = await store.switch_embeddings(identity, after)
+    stats = await store.stats()
+    if not is_switched and (stats.embedder, stats.next_embedder) != (identity, ""):
+        raise ReembeddingEnded(identity)
+    return Reembedded(stats.chunks, identity, computed, stats.kept_embedder, stats.kept_bytes)
+
+
+async def _embed(embedder: Embedder, page: list[Missing]) -> list[New]:
+    texts = [one.text for one in page]
+    above = [context(one.title, one.heading, one.surroundings) for one in page]
+    embeddings = await embedder.embed_documents(texts, above)
+    inputs = [
+        digest_of(embedder.identity, *pair) if embedder.is_costly else None
+        for pair in zip(texts, above, strict=True)
+    ]
+    ids = (one.chunk_id for one in page)
+    return [New(*new) for new in zip(ids, embeddings, inputs, strict=True)]

@@ -60,6 +60,7 @@ class IndexSync:
         self, store: Store, identity: str, folder: Path, ranking: RankingSettings, *, read_only: bool = False
     ) -> None:
         self._store = store
+        self._configured = identity
         self._identity = identity
         self._folder = IndexFolder(folder)
         self._ranking = ranking
@@ -79,6 +80,11 @@ class IndexSync:
         self._has_written = False  # a process that only reads exits at once
         self._is_stopped = Event()
         self._warned = ""
+
+    @property
+    def identity(self) -> str:
+        """Of the embedder whose embeddings the index holds: during a reembedding not the configured one."""
+        return self._identity
 
     def check(self) -> None:
         """Raises NotAnIndex if the folder of the index holds something else."""
@@ -172,6 +178,8 @@ class IndexSync:
             await self._fill(index, *gap)
             return False
         changes = await self._store.changes_since(index.checkpoint, _PAGE)
+        if await self._is_switched():
+            return False
         if changes.checkpoint != index.checkpoint:
             await to_thread.run_sync(index.apply, changes)
         self._note_indexed(self._indexed + len(changes.chunk_ids))
@@ -186,24 +194,31 @@ class IndexSync:
     async def _fill(self, index: ChunkIndex, after: int, upto: int) -> None:
         """Read one page of what a lost file held."""
         changes = await self._store.changes_since(replace(index.checkpoint, chunk_id=after), _PAGE, upto)
+        if await self._is_switched():
+            return
         end = changes.checkpoint.chunk_id if len(changes.chunk_ids) == _PAGE else upto
         await to_thread.run_sync(index.fill, after, end, changes)
 
+    async def _is_switched(self) -> bool:
+        """Whether what was just read may be of other embeddings than the index: they are never mixed."""
+        return await self._store.fingerprint() != self._saved.fingerprint
+
     async def _index_of_store(self) -> ChunkIndex | None:
         """The index of the current store; None while it has no embeddings."""
-        stored = await self._store.embedder()
-        if stored is None:
+        # Before the embedder: `_is_switched` notices a change of either.
+        fingerprint = await self._store.fingerprint()
+        embedders = await self._store.embedders()
+        if not embedders:
             self._index = None
             return None
-        identity, dimensions = stored
-        if identity != self._identity:
-            raise EmbedderMismatch(identity, dimensions, self._identity)
-        fingerprint = await self._store.fingerprint()
+        identity, dimensions = next(iter(embedders.items()))
+        if self._configured not in embedders:
+            raise EmbedderMismatch(identity, dimensions, self._configured)
         if self._index and not await self._store.has_passed(self._index.checkpoint):
             logger.warning("The memory %s was restored from a copy; its index is rebuilt.", self._store.path)
             self._index = None
         if self._index is None or self._saved.fingerprint != fingerprint:
-            self._index = ChunkIndex(dimensions, self._ranking)
+            self._index, self._identity = ChunkIndex(dimensions, self._ranking), identity
             self._saved = SavedIndex(self._folder, fingerprint)
         if not self._saved.is_current:
             await self._adopt(self._index)
@@ -331,13 +346,16 @@ class IndexSync:
         boosted: set[int],
         top_k: int,
         scale: CosineScale,
+        identity: str,
     ) -> list[Scored]:
-        """Search the index as it is now; see `Retriever.search`."""
+        """Search the index as it is now; see `Retriever.search`. `identity`: of the vector's embedder."""
         while True:
             async with self._index_lock:
                 if self._index is None:
                     return []
                 dimensions = self._index.dimensions
+                if identity != self._identity:  # Switched in this moment: this search goes by words alone.
+                    vector = None
                 if vector is not None and len(vector) != dimensions:
                     raise EmbedderMismatch(self._identity, dimensions, self._identity, len(vector))
                 search = partial(

@@ -10,7 +10,7 @@ import msgspec
 
 from ragconfig.places import Place, within
 from ragconfig.text_rules import searchable
-from ragmemory.stores import reuse
+from ragmemory.stores import meta, reuse
 from ragmemory.types import Chunk, Document, Embedding, Passage
 
 if TYPE_CHECKING:
@@ -31,8 +31,13 @@ class DocumentChunks(NamedTuple):
     inputs: Sequence[bytes]  # the digests of what was embedded; empty: not stored
 
 
-async def insert(connection: aiosqlite.Connection, parts: Sequence[DocumentChunks]) -> int:
-    """Insert chunks with embeddings and full text. Their ids have no gaps; return the first."""
+async def insert(
+    connection: aiosqlite.Connection, parts: Sequence[DocumentChunks], table: meta.Table = "embeddings"
+) -> int:
+    """Insert chunks with full text, and embeddings into `table`. The ids have no gaps; return the first.
+
+    With `other_embeddings` there are empty ones in `embeddings`: an index reads only chunks that have any.
+    """
     rows = await connection.execute_fetchall("SELECT seq FROM sqlite_sequence WHERE name = 'chunks'")
     last_id = next((int(row[0]) for row in rows), 0)
     # The first chunk id of each document.
@@ -55,18 +60,23 @@ async def insert(connection: aiosqlite.Connection, parts: Sequence[DocumentChunk
             for chunk_id, chunk in enumerate(part.chunks, first):
                 yield chunk_id, title, searchable(chunk.heading), searchable(text[chunk.start : chunk.end])
 
-    embeddings = (
-        pair for part in parts for pair in zip_longest(part.embeddings, part.inputs, fillvalue=None)
-    )
+    def embedding_rows() -> Iterator[tuple[object, ...]]:
+        embedded = (pair for part in parts for pair in zip_longest(part.embeddings, part.inputs))
+        for chunk_id, pair in enumerate(embedded, last_id + 1):
+            yield chunk_id, *pair
+
     await connection.executemany(
         "INSERT INTO chunks(chunk_id, document, heading, start_line, end_line, text, context, surroundings,"
         " places) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)",
         chunk_rows(),
     )
     await connection.executemany(
-        "INSERT INTO embeddings(chunk_id, vector, input) VALUES(?, ?, ?)",
-        ((chunk_id, *pair) for chunk_id, pair in enumerate(embeddings, last_id + 1)),
+        f"INSERT INTO {table}(chunk_id, vector, input) VALUES(?, ?, ?)", embedding_rows()
     )
+    if table != "embeddings":
+        await connection.executemany(
+            "INSERT INTO embeddings(chunk_id, vector) VALUES(?, x'')", ((row[0],) for row in embedding_rows())
+        )
     await connection.executemany(_FULLTEXT_INSERT, fulltext_rows())
     return last_id + 1
 

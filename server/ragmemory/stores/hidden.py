@@ -67,9 +67,9 @@ async def add(
     if cursor.rowcount == 0:
         return None
     # A float16 has two bytes.
-    await meta.require_embedder(connection, embedder, len(embeddings[0]) // 2)
+    table = await meta.require_embedder(connection, embedder, len(embeddings[0]) // 2)
     first = await chunk_rows.insert(
-        connection, [DocumentChunks(staged.number, document, chunks, embeddings, inputs)]
+        connection, [DocumentChunks(staged.number, document, chunks, embeddings, inputs)], table
     )
     await connection.execute(
         "INSERT INTO pages VALUES(?, ?, ?)", [first, first + len(chunks) - 1, staged.number]
@@ -152,7 +152,8 @@ async def _delete_page(connection: aiosqlite.Connection, title: str, first: int,
         ((row[0], searchable(title), searchable(row[1]), searchable(row[2])) for row in rows),
     )
     await reuse.keep_page(connection, first, last)
-    await connection.execute("DELETE FROM embeddings WHERE chunk_id BETWEEN ? AND ?", [first, last])
+    for table in ("embeddings", "other_embeddings"):
+        await connection.execute(f"DELETE FROM {table} WHERE chunk_id BETWEEN ? AND ?", [first, last])
     await connection.execute(
         "INSERT INTO removals(chunk_id) SELECT chunk_id FROM chunks WHERE chunk_id BETWEEN ? AND ?",
         [first, last],

@@ -2,32 +2,71 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Literal
 
 from ragmemory.errors import EmbedderMismatch
 
 if TYPE_CHECKING:
     import aiosqlite
 
+# The tables of embeddings: those in use; and the next or the previous ones, see `stores.reembedding`.
+Table = Literal["embeddings", "other_embeddings"]
+
 
 async def fingerprint(connection: aiosqlite.Connection) -> str:
     """Identifies what an index is derived from: the memory, its embedder, and the last reembedding."""
-    rows = await connection.execute_fetchall("SELECT key, value FROM meta ORDER BY key")
+    rows = await connection.execute_fetchall(
+        "SELECT key, value FROM meta WHERE key NOT GLOB 'next_*' AND key NOT GLOB 'kept_*' ORDER BY key"
+    )
     return " ".join(f"{key}={value}" for key, value in rows)
 
 
-async def require_embedder(connection: aiosqlite.Connection, identity: str, dimensions: int) -> None:
-    """Record the embedder of the first embeddings. Raises EmbedderMismatch if it is another one later."""
-    stored = await embedder(connection)
-    if stored is None:
-        values = [("embedder", identity), ("dimensions", str(dimensions))]
-        await connection.executemany("INSERT INTO meta VALUES(?, ?)", values)
-    elif stored != (identity, dimensions):
-        raise EmbedderMismatch(*stored, identity, dimensions)
+async def require_embedder(connection: aiosqlite.Connection, identity: str, dimensions: int) -> Table:
+    """The table for the embeddings of an embedder, which the first ones record.
+
+    Raises EmbedderMismatch if the memory was embedded with another one, and is not being reembedded with it.
+    """
+    stored = await embedders(connection)
+    if not stored:
+        await put(connection, {"embedder": identity, "dimensions": str(dimensions)})
+        return "embeddings"
+    current = next(iter(stored.items()))
+    if current == (identity, dimensions):
+        return "embeddings"
+    if identity == current[0] or stored.get(identity) not in (0, dimensions):
+        raise EmbedderMismatch(*current, identity, dimensions)
+    await put(connection, {"next_dimensions": str(dimensions)})
+    return "other_embeddings"
 
 
 async def embedder(connection: aiosqlite.Connection) -> tuple[str, int] | None:
     """Identity and dimensions of the embedder that filled this memory; None before the first embedding."""
-    rows = await connection.execute_fetchall("SELECT key, value FROM meta")
-    values = {row[0]: row[1] for row in rows}
-    return (values["embedder"], int(values["dimensions"])) if "embedder" in values else None
+    return next(iter((await embedders(connection)).items()), None)
+
+
+async def embedders(connection: aiosqlite.Connection) -> dict[str, int]:
+    """Identities and dimensions: of the embedder that filled this memory, and of one that is to replace it.
+
+    The dimensions of the second are 0 until they are known. Empty before the first embedding.
+    """
+    found = await values(connection)
+    if "embedder" not in found:
+        return {}
+    current = {found["embedder"]: int(found["dimensions"])}  # the first one
+    coming = found.get("next_embedder")
+    if coming is not None and coming not in current:
+        current[coming] = int(found["next_dimensions"])
+    return current
+
+
+async def values(connection: aiosqlite.Connection) -> dict[str, str]:
+    """The whole table."""
+    return {row[0]: row[1] for row in await connection.execute_fetchall("SELECT key, value FROM meta")}
+
+
+async def put(connection: aiosqlite.Connection, new: Mapping[str, str | None]) -> None:
+    """Set some values; None removes one. With the write lock held."""
+    await connection.executemany("DELETE FROM meta WHERE key = ?", [(key,) for key in new])
+    rows = [(key, value) for key, value in new.items() if value is not None]
+    await connection.executemany("INSERT INTO meta VALUES(?, ?)", rows)

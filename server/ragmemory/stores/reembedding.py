@@ -1,60 +1,137 @@
-"""Replacing all embeddings: new ones are collected in a temporary table, then switched in one transaction.
+"""Replacing all embeddings: new ones are collected beside the old, then the two tables change places.
 
-The temporary table belongs to this connection and disappears with it, however the process ends. Called with
-the write lock of this process held.
+What is collected stays in the file: after a kill, the next reembedding with the same embedder continues.
+Until the tables change places, memory is searched with the old embeddings. A document that is written
+meanwhile with the new embedder has empty embeddings among the old ones: it is found by its words.
+
+Afterwards the old embeddings are kept, so that going back to their embedder computes only what is newer.
+Called with the write lock held, except for `missing`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from ragmemory.stores import journal
-from ragmemory.types import Checkpoint, Embedding
+from ragmemory.errors import EmbedderMismatch
+from ragmemory.stores import journal, meta
+from ragmemory.types import Embedding
 
 if TYPE_CHECKING:
     import aiosqlite
 
 
-async def begin(connection: aiosqlite.Connection) -> None:
-    """Create the table, empty."""
-    await connection.execute("DROP TABLE IF EXISTS temp.fresh")
-    await connection.execute("CREATE TEMP TABLE fresh(chunk_id INTEGER PRIMARY KEY, vector BLOB)")
+_NOTHING_KEPT = dict.fromkeys(("kept_embedder", "kept_dimensions", "kept_bytes"))
+_NOTHING_COMING = dict.fromkeys(("next_embedder", "next_dimensions"))
 
 
-async def collect(
-    connection: aiosqlite.Connection, chunk_ids: Iterable[int], embeddings: Iterable[Embedding]
-) -> None:
-    """Store new embeddings until the switch."""
-    await connection.executemany(
-        "INSERT INTO temp.fresh VALUES(?, ?)", zip(chunk_ids, embeddings, strict=True)
-    )
+class Missing(NamedTuple):
+    """A chunk without a new embedding."""
+
+    chunk_id: int
+    title: str
+    heading: str
+    surroundings: str
+    text: str  # after its context
 
 
-async def switch(
-    connection: aiosqlite.Connection, checkpoint: Checkpoint, identity: str, at: datetime
-) -> int | None:
-    """Replace all embeddings by the new ones and return their number.
+class New(NamedTuple):
+    """A new embedding. `input` is as in `Write.inputs`."""
 
-    None, without any change, if chunks were added after the checkpoint.
-    """
-    newer = await connection.execute_fetchall(
-        "SELECT 1 FROM embeddings WHERE chunk_id > ? LIMIT 1", [checkpoint.chunk_id]
-    )
-    if newer:
-        return None
-    await connection.execute("DELETE FROM embeddings")
-    # Some of the chunks may have been removed meanwhile.
-    await connection.execute(
-        "INSERT INTO embeddings(chunk_id, vector) SELECT fresh.* FROM temp.fresh JOIN chunks USING(chunk_id)"
-    )
-    [(count, size)] = await connection.execute_fetchall(
-        "SELECT count(*), max(length(vector)) FROM embeddings"
-    )
-    await connection.execute("DELETE FROM meta WHERE key IN ('embedder', 'dimensions')")
-    # A float16 has two bytes. An empty memory accepts any embedder.
-    values = [("embedder", identity), ("dimensions", str(size // 2))] if count else []
-    values.append(("reembedded", journal.iso(at)))
-    await connection.executemany("INSERT OR REPLACE INTO meta VALUES(?, ?)", values)
+    chunk_id: int
+    vector: Embedding
+    input: bytes | None
+
+
+async def begin(connection: aiosqlite.Connection, identity: str) -> int:
+    """Begin to collect, or continue; return how many embeddings there are already."""
+    values = await meta.values(connection)
+    is_return = values.get("kept_embedder") == identity != values.get("embedder")
+    if is_return:
+        dimensions = int(values["kept_dimensions"])
+        # Without those that are empty, or were cut off on the disk.
+        await connection.execute("DELETE FROM other_embeddings WHERE length(vector) <> ?", [2 * dimensions])
+    elif values.get("next_embedder") != identity:
+        dimensions = 0
+        await connection.execute("DELETE FROM other_embeddings")
+    else:
+        dimensions = int(values["next_dimensions"])
+    coming = {"next_embedder": identity, "next_dimensions": str(dimensions)}
+    await meta.put(connection, {**_NOTHING_KEPT, **coming})
+    [(count,)] = await connection.execute_fetchall("SELECT count(*) FROM other_embeddings")
     return int(count)
+
+
+async def missing(connection: aiosqlite.Connection, after: int, limit: int) -> list[Missing]:
+    """The next chunks, by id, that have no new embedding. Those that only undo needs never get one."""
+    rows = await connection.execute_fetchall(
+        "SELECT chunk_id, title, heading, surroundings, context || text"
+        " FROM chunks CROSS JOIN documents ON number = document WHERE chunk_id > ?"
+        " AND NOT EXISTS (SELECT 1 FROM other_embeddings AS new WHERE new.chunk_id = chunks.chunk_id)"
+        " AND (hidden = 0 OR EXISTS (SELECT 1 FROM embeddings AS old WHERE old.chunk_id = chunks.chunk_id))"
+        " ORDER BY chunk_id LIMIT ?",
+        [after, limit],
+    )
+    return [Missing(*row) for row in rows]
+
+
+async def collect(connection: aiosqlite.Connection, identity: str, new: Sequence[New]) -> bool:
+    """Store new embeddings until the switch; False if this is no longer the embedder to switch to.
+
+    Raises EmbedderMismatch if their dimensions differ from those of earlier ones.
+    """
+    values = await meta.values(connection)
+    if values.get("next_embedder") != identity:
+        return False
+    # A float16 has two bytes.
+    dimensions = len(new[0].vector) // 2
+    if values["next_dimensions"] == "0":
+        await meta.put(connection, {"next_dimensions": str(dimensions)})
+    elif int(values["next_dimensions"]) != dimensions:
+        raise EmbedderMismatch(identity, int(values["next_dimensions"]), identity, dimensions)
+    await connection.executemany(
+        # A chunk may have been removed meanwhile.
+        "INSERT OR REPLACE INTO other_embeddings SELECT chunk_id, ?2, ?3 FROM chunks WHERE chunk_id = ?1",
+        new,
+    )
+    return True
+
+
+async def switch(connection: aiosqlite.Connection, identity: str, after: int, at: datetime) -> bool | None:
+    """Make the new embeddings those in use, and keep the old ones.
+
+    None, without any change, if a chunk after the one with the id `after` has no new embedding; False if this
+    is no longer the embedder to switch to.
+    """
+    values = await meta.values(connection)
+    if values.get("next_embedder") != identity:
+        return False
+    if await missing(connection, after, 1):
+        return None
+    # A change of names: copying would keep other writers waiting.
+    for old, new in (
+        ("embeddings", "replaced_embeddings"),
+        ("other_embeddings", "embeddings"),
+        ("replaced_embeddings", "other_embeddings"),
+    ):
+        await connection.execute(f"ALTER TABLE {old} RENAME TO {new}")
+    [(chunks,)] = await connection.execute_fetchall(
+        "SELECT ifnull(sum(chunks), 0) FROM documents WHERE hidden = 0"
+    )
+    current: dict[str, str | None] = {"embedder": identity, "dimensions": values["next_dimensions"]}
+    kept: dict[str, str | None] = {
+        "kept_embedder": values.get("embedder"),
+        "kept_dimensions": values.get("dimensions"),
+        "kept_bytes": str(2 * chunks * int(values.get("dimensions", "0"))),
+    }
+    if not chunks:  # An empty memory accepts any embedder.
+        current, kept = dict.fromkeys(current), _NOTHING_KEPT
+    await meta.put(connection, {**current, **kept, **_NOTHING_COMING, "reembedded": journal.iso(at)})
+    return True
+
+
+async def discard(connection: aiosqlite.Connection) -> None:
+    """Delete the old embeddings, or the new ones of a reembedding that was not completed."""
+    await connection.execute("DELETE FROM other_embeddings")
+    await meta.put(connection, {**_NOTHING_KEPT, **_NOTHING_COMING})

@@ -40,7 +40,7 @@ async def find(connection: aiosqlite.Connection, inputs: Sequence[bytes]) -> dic
     found: dict[bytes, Embedding] = {}
     for start in range(0, len(inputs), _PARAMETERS):
         some = inputs[start : start + _PARAMETERS]
-        for table in ("removed_embeddings", "embeddings"):
+        for table in ("removed_embeddings", "other_embeddings", "embeddings"):
             rows = await connection.execute_fetchall(
                 f"SELECT input, vector FROM {table} WHERE input IN ({', '.join('?' * len(some))})", some
             )

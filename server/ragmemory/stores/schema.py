@@ -6,7 +6,8 @@ from __future__ import annotations
 APPLICATION_ID = 0x5241474D
 
 _FIRST = (
-    # store_id; embedder, dimensions: of the embeddings; reembedded: when all were last recomputed
+    # store_id; embedder, dimensions: of the embeddings; reembedded: when all were last recomputed;
+    # next_embedder, next_dimensions, kept_embedder, kept_dimensions, kept_bytes: see `stores.reembedding`
     "CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID",
     "INSERT INTO meta VALUES('store_id', lower(hex(randomblob(16))))",
     # A document's text is the texts of its chunks, in order: stored once.
@@ -165,6 +166,19 @@ _REUSE = (
 # Of the client: see `Origin.host`.
 _HOSTS = ("ALTER TABLE journal ADD COLUMN host TEXT NOT NULL DEFAULT ''",)
 
+# New embeddings while they are made, then the old ones: see `stores.reembedding`. They change places with
+# `embeddings`, so the two tables have the same columns.
+_REEMBEDDING = (
+    """
+    CREATE TABLE other_embeddings(
+        chunk_id INTEGER PRIMARY KEY REFERENCES chunks(chunk_id) ON DELETE CASCADE,
+        vector BLOB NOT NULL,
+        input BLOB
+    ) STRICT
+    """,
+    "CREATE INDEX other_embeddings_inputs ON other_embeddings(input) WHERE input IS NOT NULL",
+)
+
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _FIRST,
     _HIDDEN,
@@ -177,4 +191,5 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _PLACES,
     _REUSE,
     _HOSTS,
+    _REEMBEDDING,
 )

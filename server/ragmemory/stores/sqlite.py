@@ -236,23 +236,36 @@ class Store(MemoryFile):
 
     # Reembed
 
-    async def begin_reembedding(self) -> None:
-        """Start to collect new embeddings."""
-        async with self._using_writer() as connection:
-            await reembedding.begin(connection)
+    async def begin_reembedding(self, identity: str) -> int:
+        """Begin to collect new embeddings, or continue; return how many there are already."""
+        async with self._transaction() as connection:
+            return await reembedding.begin(connection, identity)
 
-    async def collect_embeddings(self, chunk_ids: Sequence[int], embeddings: Sequence[Embedding]) -> None:
-        """Store new embeddings until the switch."""
-        async with self._transaction("DEFERRED") as connection:
-            await reembedding.collect(connection, chunk_ids, embeddings)
+    async def not_reembedded(self, after: int, limit: int) -> list[reembedding.Missing]:
+        """The next chunks, by id, without a new embedding."""
+        async with self._reading() as connection:
+            return await reembedding.missing(connection, after, limit)
 
-    async def switch_embeddings(self, checkpoint: Checkpoint, identity: str) -> int | None:
-        """Replace all embeddings by the collected ones, and return their number.
+    async def collect_embeddings(self, identity: str, new: Sequence[reembedding.New]) -> bool:
+        """Store new embeddings until the switch; False if another process has ended this reembedding.
 
-        None if chunks were added after the checkpoint: collect these as well.
+        Raises EmbedderMismatch.
         """
         async with self._transaction() as connection:
-            return await reembedding.switch(connection, checkpoint, identity, datetime.now(UTC))
+            return await reembedding.collect(connection, identity, new)
+
+    async def switch_embeddings(self, identity: str, after: int) -> bool | None:
+        """Switch to the collected embeddings; False if another process has ended this reembedding.
+
+        None if there are chunks after the one with the id `after`: collect these as well.
+        """
+        async with self._transaction() as connection:
+            return await reembedding.switch(connection, identity, after, datetime.now(UTC))
+
+    async def discard_embeddings(self) -> None:
+        """Delete the embeddings of a former reembedding, or of one that was not completed."""
+        async with self._transaction() as connection:
+            await reembedding.discard(connection)
 
     # Follow
 
@@ -518,16 +531,30 @@ class Store(MemoryFile):
         async with self._reading() as connection:
             return await meta.embedder(connection)
 
+    async def embedders(self) -> dict[str, int]:
+        """That embedder, and the one that is to replace it: see `meta.embedders`."""
+        async with self._reading() as connection:
+            return await meta.embedders(connection)
+
     async def stats(self) -> Stats:
         """Counts and sizes."""
-        [row] = await self._read(
+        [(documents, chunks, characters)] = await self._read(
             "SELECT count(*), ifnull(sum(chunks), 0), ifnull(sum(characters), 0) FROM documents"
             " WHERE hidden = 0"
         )
         files = (self.path, self.path.with_name(self.path.name + "-wal"))
         size = sum(file.stat().st_size for file in files if file.exists())
-        identity, dimensions = await self.embedder() or ("", 0)
-        return Stats(str(self.path), *(*row, size, identity, dimensions))
+        async with self._reading() as connection:
+            values = await meta.values(connection)
+        return Stats(
+            str(self.path),
+            *(documents, chunks, characters, size),
+            embedder=values.get("embedder", ""),
+            dimensions=int(values.get("dimensions", "0")),
+            next_embedder=values.get("next_embedder", ""),
+            kept_embedder=values.get("kept_embedder", ""),
+            kept_bytes=int(values.get("kept_bytes", "0")),
+        )
 
     async def backup(self, target: Path, *, force: bool, on_progress: backup.OnProgress) -> int:
         """Copy the file, and return the bytes of the copy: see `stores.backup`."""

@@ -151,8 +151,9 @@ async def write_batch(
     An outcome is None if the write has no chunks but needs them, because the document was changed or removed
     since the caller compared it; an UndoConflict if an undo came too late.
     """
+    table: meta.Table = "embeddings"
     if embedder and any(write.embeddings for write in writes):
-        await meta.require_embedder(connection, *embedder)
+        table = await meta.require_embedder(connection, *embedder)
     stored = await find(connection, [write.document.uri for write in writes])
     [(last_number,)] = await connection.execute_fetchall("SELECT ifnull(max(number), 0) FROM documents")
     undoable = await journal.undoable(
@@ -182,7 +183,7 @@ async def write_batch(
             steps.append(step)
             outcomes.append(Injected(document.document_id, document.uri, step.status, step.chunks))
     if steps:
-        await _write(connection, steps, at, undo_depth)
+        await _write(connection, steps, table, at, undo_depth)
     return outcomes
 
 
@@ -198,7 +199,9 @@ async def _has_chunks(connection: aiosqlite.Connection, write: Write) -> bool:
     )
 
 
-async def _write(connection: aiosqlite.Connection, steps: list[_Step], at: datetime, undo_depth: int) -> None:
+async def _write(
+    connection: aiosqlite.Connection, steps: list[_Step], table: meta.Table, at: datetime, undo_depth: int
+) -> None:
     replaced = [step.stored for step in steps if step.stored and step.number != step.stored.number]
     old = [step.stored for step in steps if step.stored]
     texts = await _texts(connection, old)
@@ -222,6 +225,7 @@ async def _write(connection: aiosqlite.Connection, steps: list[_Step], at: datet
             for step in steps
             if (write := step.write).chunks and step.rewritten
         ],
+        table,
     )
 
 

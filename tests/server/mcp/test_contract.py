@@ -66,6 +66,7 @@ def valid_arguments(folder: Path, chunk_id: int = 1, job_id: str = "") -> dict[s
         "get_memory_stats": {},
         "verify_memory": {},
         "reembed_memory": {},
+        "discard_embeddings": {},
         "backup_memory": {"path": str(folder / "copy.db"), "force": True},
         "export_documents": {},
         "import_documents": {"documents": [{"text": "Cocoa.", "metadata": {"uri": "note:cocoa"}}]},

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from ragmemory.errors import DocumentNotFound, EmbedderMismatch
 from ragmemory.stores.filters import compile_filter
+from ragmemory.stores.reembedding import New
 from ragmemory.stores.sqlite import Store
 from ragmemory.stores.writing import PAGE
 from ragmemory.types import Checkpoint, Injected, StagedDocument, Write
@@ -214,11 +215,12 @@ async def test_reembedding_passes_over_the_texts_that_are_kept_for_undo(store: S
     await put_long(store, OLD)
     await store.remove({"doc": None}, ORIGIN)
     await sweep(store)
-    await store.begin_reembedding()
-    changes = await store.changes_since(Checkpoint(), 10_000)
-    assert changes.texts == ["other"]
-    await store.collect_embeddings(changes.chunk_ids, [b"\1" * 4])
-    assert await store.switch_embeddings(changes.checkpoint, "new") == 1
+    await store.begin_reembedding("new")
+    [chunk] = await store.not_reembedded(0, 10_000)
+    assert chunk.text == "other"
+    assert await store.collect_embeddings("new", [New(chunk.chunk_id, b"\1" * 4, None)])
+    assert await store.switch_embeddings("new", chunk.chunk_id)
+    assert (await store.changes_since(Checkpoint(), 10_000)).embeddings == [b"\1" * 4]
 
 
 async def test_a_store_restored_from_a_copy_has_not_passed_a_later_checkpoint(

@@ -218,7 +218,7 @@ async def test_on_a_full_disk_reading_works_and_every_write_tries_again(
         with pytest.raises(MemoryFull):
             await put(store, "two")
         with pytest.raises(MemoryFull):
-            await store.begin_reembedding()
+            await store.begin_reembedding("new")
         assert (await store.stats()).documents == 1
     try:
         assert status(await put(store, "two")) == "updated"

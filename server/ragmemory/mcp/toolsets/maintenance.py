@@ -58,10 +58,20 @@ def maintenance_tools(memory: Memory) -> list[Tool]:
 
     @tool(idempotent=True, background=True)
     async def reembed_memory(call: Call) -> Reembedded:
-        """Recompute all embeddings with the configured embedder, which may differ from the previous one."""
+        """Recompute all embeddings with the configured embedder, which may differ from the previous one.
+
+        Memory is searched with the old embeddings until all new ones are there. A call that was cut short is
+        continued by the next. The old ones are kept: with their embedder, only what is newer is recomputed.
+        """
         await call.background()
         with wire_errors():
             return await (await memory()).reembed(call.progress)
+
+    @tool(destructive=True, idempotent=True)
+    async def discard_embeddings(call: Call) -> Stats:
+        """Delete the embeddings that a reembedding has kept, or those of one that was not completed."""
+        with wire_errors():
+            return await (await memory()).discard_embeddings()
 
     @tool(destructive=True, background=True)
     async def backup_memory(call: Call, path: File, force: Force = False) -> Backup:
@@ -84,6 +94,6 @@ def maintenance_tools(memory: Memory) -> list[Tool]:
             return Imported(await (await memory()).import_documents(documents, origin_of(call, group)))
 
     return [
-        *(get_memory_stats, verify_memory, reembed_memory),
+        *(get_memory_stats, verify_memory, reembed_memory, discard_embeddings),
         *(backup_memory, export_documents, import_documents),
     ]
