@@ -187,6 +187,7 @@ async def test_a_memory_from_before_tables_repeated_their_header_opens_and_chang
     async with service_for(tmp_path) as memory:
         await put(memory, LAMPS, uri="file:///lamps.csv")
     with closing(sqlite3.connect(tmp_path / "memory.db", isolation_level=None)) as old:
+        old.execute("ALTER TABLE journal DROP COLUMN host")
         old.execute("DROP TABLE other_embeddings")
         old.execute("DROP TABLE removed_embeddings")
         old.execute("DROP INDEX embeddings_inputs")
