@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from tests.faults.damage import database_pages, index_files
 from tests.faults.kills import kills, kills_while_closing, several_writers
+from tests.faults.loading import kills_while_loading
 from tests.faults.outcomes import Outcome
 from tests.faults.writes import bad_writes, own_files, undo
 
@@ -26,6 +27,7 @@ class Campaign(NamedTuple):
 
 CAMPAIGNS = [
     Campaign(kills, 3, 1_000),
+    Campaign(kills_while_loading, 2, 200),
     Campaign(several_writers, 2, 50),
     Campaign(kills_while_closing, 4, 100),
     Campaign(index_files, 6, 200),
