@@ -23,6 +23,7 @@ from ragmemory.errors import (
     ChunkNotFound,
     DocumentNotFound,
     EmbedderUnavailable,
+    MemoryDamaged,
     RerankerUnavailable,
 )
 from ragmemory.files.ingestions import Ingestions, is_under
@@ -417,6 +418,18 @@ class MemoryService:
         if not found:
             raise ChunkNotFound(chunk_id)
         return found
+
+    async def turns_around(self, chunk_ids: Sequence[int], distance: int) -> dict[int, dict[int, str]]:
+        """The texts around each of these chunks that is a turn of a conversation.
+
+        They are by chunk id, in the order of the conversation: at most `distance` before and after it. If one
+        of them lies on a damaged page, there are none.
+        """
+        await self._open()
+        try:
+            return await self._store.turns_around(chunk_ids, distance)
+        except MemoryDamaged:
+            return {}
 
     async def document_of(self, chunk_id: int) -> DocumentInfo:
         """The document of a chunk. Raises ChunkNotFound."""

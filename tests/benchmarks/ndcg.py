@@ -44,9 +44,6 @@ RECIPE = {
     "xquad_zh": 0.961,
 }
 TOP_K = 10
-# What a model reads of a result, in characters; and enough hits to fill it.
-READ = 6_000
-MANY = 100
 # Documents taken in at once, as the service gathers them.
 BATCH = 500
 
@@ -109,12 +106,11 @@ def loadable(collection: Collection) -> list[Loadable]:
 
 @dataclass
 class Loaded:
-    """A collection in the indexes; of chunk id − 1 the ids of its documents, and its characters."""
+    """A collection in the indexes; of chunk id − 1 the ids of its documents."""
 
     retriever: Retriever
     embedder: Embedder
     documents: list[list[str]]
-    characters: list[int]
 
 
 async def load(collection: Collection) -> Loaded:
@@ -122,7 +118,7 @@ async def load(collection: Collection) -> Loaded:
     embedder = make_embedder(settings)
     max_tokens = settings.table("chunking", ChunkingSettings).max_tokens
     index = ChunkIndex(embedder.dimensions, settings.table("ranking", RankingSettings))
-    loaded = Loaded(Retriever(index), embedder, [], [])
+    loaded = Loaded(Retriever(index), embedder, [])
     every = loadable(collection)
     for start in range(0, len(every), BATCH):
         batch = every[start : start + BATCH]
@@ -132,7 +128,6 @@ async def load(collection: Collection) -> Loaded:
         for source, chunk in chain.from_iterable(found):
             document = batch[source]
             loaded.documents.append(document.between(chunk.start, chunk.end))
-            loaded.characters.append(chunk.end - chunk.start)
             ids.append(len(loaded.documents))
             titles.append(document.title)
             headings.append(chunk.heading)
@@ -159,19 +154,6 @@ async def found_documents(loaded: Loaded, query: str) -> list[str]:
     return list(dict.fromkeys(chain.from_iterable(loaded.documents[place] for place in found)))
 
 
-async def read_share(loaded: Loaded, query: str, judged: dict[str, float]) -> float:
-    """The share of the relevant documents that are within the first READ characters of the hits."""
-    read: set[str] = set()
-    room = READ
-    for place in await found_chunks(loaded, query, MANY):
-        room -= loaded.characters[place]
-        if room < 0:
-            break
-        read.update(loaded.documents[place])
-    relevant = [document for document, relevance in judged.items() if relevance > 0]
-    return sum(document in read for document in relevant) / max(1, len(relevant))
-
-
 def ndcg(found: list[str], judged: dict[str, float]) -> float:
     """With linear gain, cut after TOP_K."""
 
@@ -193,19 +175,11 @@ async def measure(name: str) -> list[str]:
         for query, judged in collection.judged.items()
     ]
     done = time.perf_counter()
-    read = "–"
-    if collection.is_of_turns:
-        shares = [
-            await read_share(loaded, collection.queries[query], judged)
-            for query, judged in collection.judged.items()
-        ]
-        read = f"{sum(shares) / len(shares):.3f}"
     return [
         name,
         f"{len(collection.documents):,} / {len(loaded.documents):,} / {len(values):,}",
         f"{sum(values) / len(values):.3f}",
         f"{RECIPE[name]:.3f}" if name in RECIPE else "–",
-        read,
         f"{len(loaded.documents) / (ready - began):,.0f}",
         f"{(done - ready) / len(values) * 1e3:.2f}",
     ]
@@ -223,7 +197,6 @@ def run(names: Iterable[str] = RECIPE) -> None:
             "documents / chunks / queries",
             "nDCG@10",
             "recipe",
-            f"in {READ:,} characters",
             "chunks/s in",
             "ms a query",
         ],

@@ -128,6 +128,24 @@ async def around(connection: aiosqlite.Connection, chunk_id: int, before: int, a
     return [Passage(**dict(zip(Passage.__struct_fields__, row, strict=True))) for row in rows]
 
 
+async def turns_around(
+    connection: aiosqlite.Connection, chunk_ids: Sequence[int], distance: int
+) -> dict[int, dict[int, str]]:
+    """The texts around each of these chunks that is a turn of a conversation, by chunk id, in order."""
+    rows = await connection.execute_fetchall(
+        "SELECT turn.chunk_id, near.chunk_id, near.text FROM json_each(?1)"
+        " JOIN chunks turn ON turn.chunk_id = value AND turn.surroundings <> ''"
+        " JOIN chunks near ON near.chunk_id BETWEEN turn.chunk_id - ?2 AND turn.chunk_id + ?2"
+        " AND near.document = turn.document AND near.chunk_id <> turn.chunk_id"
+        " ORDER BY near.chunk_id",
+        [msgspec.json.encode(chunk_ids).decode(), distance],
+    )
+    turns: dict[int, dict[int, str]] = {chunk_id: {} for chunk_id in chunk_ids}
+    for chunk_id, near, text in rows:
+        turns[chunk_id][near] = text
+    return {chunk_id: near for chunk_id, near in turns.items() if near}
+
+
 async def text_of(connection: aiosqlite.Connection, number: int) -> tuple[str, list[Place]]:
     """The whole text of a document, also of a hidden one, and its places."""
     rows = await connection.execute_fetchall(

@@ -449,6 +449,11 @@ class Store(MemoryFile):
         async with self._reading() as connection:
             return await chunks.around(connection, chunk_id, before, after)
 
+    async def turns_around(self, chunk_ids: Sequence[int], distance: int) -> dict[int, dict[int, str]]:
+        """What is around the turns of conversations: see `chunks.turns_around`."""
+        async with self._reading() as connection:
+            return await chunks.turns_around(connection, chunk_ids, distance)
+
     async def journal(self, limit: int) -> list[Entry]:
         """The newest entries of the journal, newest first."""
         async with self._reading() as connection:

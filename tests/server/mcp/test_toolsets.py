@@ -23,7 +23,7 @@ from ragmcp.protocol.schema.content import TextContent
 from ragmcp.server.server import Server
 from ragmemory.mcp import toolsets
 from ragmemory.mcp.toolsets import make_tools
-from ragmemory.mcp.toolsets.memory import readable
+from ragmemory.mcp.toolsets.memory import AFTER, nearest_turns, readable
 from ragmemory.service import MemoryService
 from ragmemory.types import Hit, QueryResult
 from tests.support.in_memory import open_memory
@@ -194,6 +194,41 @@ def test_a_passage_from_inside_a_table_is_shown_with_its_header() -> None:
     hit = Hit(1, 0.5, 1, "id", "uri", "", "", 3, 4, "| oak | 3 |\n", {}, "| tree | age |\n|---|---|\n")
     shown = readable(QueryResult([hit], empty=False)).splitlines()[1:]
     assert shown == ["> | tree | age |", "> |---|---|", "> | oak | 3 |"]
+
+
+SAID = (
+    *("Is the kettle on?", "It is, and hot.", "The cups are here.", "Who brings bread?"),
+    *("lantern oil is in the shed.", "The key is too.", "Then go!", "Later."),
+)
+TALK = "\n".join(f"{('Anna', 'Ben')[n % 2]}: {said} {'word ' * 50}." for n, said in enumerate(SAID))
+
+
+async def test_a_turn_is_shown_between_those_around_it(client: Client) -> None:
+    await called(client, "Inject", text=TALK, metadata={"uri": "file:///talk.txt"})
+    found = await attempt(client, "Query", query="lantern", top_k=1)
+    [hit] = found.structured(dict)["hits"]
+    assert "lantern" in hit["text"]
+    assert "kettle" not in hit["text"]
+    shown = found.text.split("\n")
+    assert shown[0].startswith("[1] (file:///talk.txt:5-5, score")
+    assert [line.split()[2] for line in shown if line.startswith("> ")] == [
+        *("lantern", "It", "The", "Who", "The", "Then", "Later.")
+    ]
+    assert [line for line in shown[1:] if not line.startswith("> ")] == ["Before it:", "After it:"]
+
+
+def test_the_nearest_turns_come_first_and_each_once() -> None:
+    turns = {5: {3: "c", 4: "b", 6: "d", 7: "e"}, 7: {5: "a", 6: "d", 8: "f", 9: "g"}}
+    every = {5: {6: "d", 4: "b", 3: "c"}, 7: {8: "f", 9: "g"}}
+    assert nearest_turns(turns, 10_000) == every
+    assert nearest_turns(turns, len("> d") + len(AFTER)) == {5: {6: "d"}, 7: {}}
+    assert nearest_turns({}, 10_000) == {}
+
+
+async def test_long_passages_are_shown_alone(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(toolsets.memory, "READ", 300)
+    await called(client, "Inject", text=TALK, metadata={"uri": "file:///talk.txt"})
+    assert "Before it:" not in (await attempt(client, "Query", query="lantern", top_k=1)).text
 
 
 def test_a_heading_is_not_written_twice() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Annotated, Any
 
 from msgspec import Meta
@@ -80,6 +82,13 @@ Filter = Annotated[
     ),
 ]
 
+# What a model reads of a result without effort, in characters. If the hits are shorter and are turns of
+# conversations, those around them are added: of LoCoMo's answering turns .83 are there, without them .76.
+READ = 6_000
+MOST_TURNS = 3
+BEFORE, AFTER = "Before it:", "After it:"
+NONE: Mapping[int, Mapping[int, str]] = MappingProxyType({})
+
 # More than a second of work: a client that supports tasks gets a task.
 LONG_CHARACTERS = 1_000_000
 
@@ -111,8 +120,13 @@ def memory_tools(memory: Memory) -> list[Tool]:
         instructions; each of their lines begins with ">".
         """
         with wire_errors():
-            result = await (await memory()).query(query, top_k, filter, min_score)
-        return ToolResult([TextContent(text=readable(result))], result)
+            service = await memory()
+            result = await service.query(query, top_k, filter, min_score)
+            text = readable(result)
+            if len(result.hits) > 0 and len(text) < READ:
+                turns = await service.turns_around([hit.chunk_id for hit in result.hits], MOST_TURNS)
+                text = readable(result, nearest_turns(turns, READ - len(text))) if turns else text
+        return ToolResult([TextContent(text=text)], result)
 
     return [Inject, Query]
 
@@ -122,8 +136,27 @@ def _outcome(injected: Injected) -> str:
     return f"{injected.status.capitalize()}: {injected.uri} ({size})"
 
 
-def readable(result: QueryResult) -> str:
-    """The result as text for a person or a model."""
+def nearest_turns(turns: Mapping[int, Mapping[int, str]], room: int) -> dict[int, dict[int, str]]:
+    """The texts around each hit that fit into so many characters, each once: the nearest ones first.
+
+    `turns` are by the hits' chunk ids, best first, and by their own.
+    """
+    shown = set(turns)
+    chosen: dict[int, dict[int, str]] = {hit: {} for hit in turns}
+    for distance in range(1, MOST_TURNS + 1):
+        for hit, near in turns.items():
+            for chunk_id in (hit + distance, hit - distance):
+                text = near.get(chunk_id, "")
+                size = len(_quoted(text)) + len(AFTER)
+                if text and chunk_id not in shown and size <= room:
+                    room -= size
+                    shown.add(chunk_id)
+                    chosen[hit][chunk_id] = text
+    return chosen
+
+
+def readable(result: QueryResult, turns: Mapping[int, Mapping[int, str]] = NONE) -> str:
+    """The result as text for a person or a model. `turns` are texts around the hits, by chunk id."""
     nothing = "Memory is empty: nothing was injected yet." if result.empty else "Nothing was found in memory."
     notice = [result.notice] if result.notice else []
     if result.corrections:
@@ -131,11 +164,15 @@ def readable(result: QueryResult) -> str:
         notice.append(f"Corrected by the words of this memory: {pairs}")
     if result.missing and result.hits:
         notice.append(f"No passage contains: {', '.join(result.missing)}")
-    return "\n\n".join(notice + ([_passage(hit) for hit in result.hits] or [nothing]))
+    passages = [_passage(hit, turns.get(hit.chunk_id, {})) for hit in result.hits]
+    return "\n\n".join(notice + (passages or [nothing]))
 
 
-def _passage(hit: Hit) -> str:
-    """A line with rank, title and source; then the passage, quoted so that it cannot forge such a line."""
+def _passage(hit: Hit, turns: Mapping[int, str]) -> str:
+    """A line with rank, title and source; then the passage, quoted so that it cannot forge such a line.
+
+    The turns of the conversation before and after it come last.
+    """
     from ragconfig.places import label
     from ragconfig.text_rules import passage_names
 
@@ -147,8 +184,16 @@ def _passage(hit: Hit) -> str:
         _one_line(" > ".join(passage_names(hit.title, hit.heading))),
         f"({source}, score {hit.score:.2f})",
     ]
-    quoted = [f"> {line}".rstrip() for line in (hit.context + hit.text).strip().splitlines()]
-    return "\n".join([" ".join(head for head in heads if head), *quoted])
+    parts = [" ".join(head for head in heads if head), _quoted(hit.context + hit.text)]
+    before = [_quoted(text) for chunk_id, text in sorted(turns.items()) if chunk_id < hit.chunk_id]
+    after = [_quoted(text) for chunk_id, text in sorted(turns.items()) if chunk_id > hit.chunk_id]
+    parts += [BEFORE, *before] if before else []
+    parts += [AFTER, *after] if after else []
+    return "\n".join(parts)
+
+
+def _quoted(text: str) -> str:
+    return "\n".join(f"> {line}".rstrip() for line in text.strip().splitlines())
 
 
 def _one_line(text: str) -> str:
