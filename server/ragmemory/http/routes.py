@@ -18,10 +18,11 @@ from ragmcp.http.access import Access, Guard
 from ragmcp.http.asgi import Endpoint
 from ragmcp.protocol.eras import LEGACY_REVISIONS, MODERN_REVISIONS
 from ragmcp.server.server import Server
-from ragmemory.http import page
+from ragmemory.http import openapi, page
 from ragmemory.http.metrics import CONTENT_TYPE, Metrics
 
 MCP, SSE, MESSAGES = "/mcp", "/sse", "/messages"
+OPENAPI = "/openapi.json"
 
 # The command that starts `ragmemory`, as the page shows it.
 Command = Sequence[str]
@@ -35,19 +36,29 @@ def make_app(
     command: Command,
     owner: Endpoint,
     note: Note,
+    *,
+    plain_form: bool,
 ) -> ASGIApp:
-    """The whole application.
+    """The whole application; `plain_form`: whether the endpoint reads it.
 
     The page and `/health` need no token: they contain nothing private, and neither a browser nor a supervisor
     has a token. All other paths need it, even paths that do not exist. `owner` serves the bearer of the key
     in `note`.
     """
-    views = _Views(endpoint, server, metrics, command, note.proof, needs_token=access.token is not None)
+    views = _Views(
+        *(endpoint, server, metrics, command, note.proof),
+        needs_token=access.token is not None,
+        plain_form=plain_form,
+    )
     private = Guard(
         _by_path(
             {MCP: endpoint.mcp, SSE: endpoint.sse, MESSAGES: endpoint.messages},
             Starlette(
-                routes=[Route("/.well-known/mcp", views.description), Route("/metrics", views.metrics_text)]
+                routes=[
+                    Route("/.well-known/mcp", views.description),
+                    Route("/metrics", views.metrics_text),
+                    Route(OPENAPI, views.openapi),
+                ]
             ),
         ),
         access,
@@ -81,6 +92,7 @@ class _Views:
         proof: Callable[[str], str],
         *,
         needs_token: bool,
+        plain_form: bool,
     ) -> None:
         self._endpoint = endpoint
         self._server = server
@@ -88,6 +100,7 @@ class _Views:
         self._command = command
         self._proof = proof
         self._needs_token = needs_token
+        self._plain_form = plain_form
 
     async def home(self, request: Request) -> Response:
         """The page for a browser; the same as JSON for a program."""
@@ -106,6 +119,17 @@ class _Views:
         """The server's tools and endpoints."""
         return JSONResponse(self._description(request))
 
+    async def openapi(self, request: Request) -> Response:
+        """The paths, and in the plain form the tools, for programs that read OpenAPI."""
+        described = openapi.describe(
+            self._server.info.version,
+            _url(request, ""),
+            self._server.tools.values(),
+            plain_form=self._plain_form,
+            needs_token=self._needs_token,
+        )
+        return JSONResponse(described)
+
     def _description(self, request: Request) -> dict[str, Any]:
         server = self._server
         return {
@@ -115,6 +139,7 @@ class _Views:
                 "mcp": _url(request, MCP),
                 "sse": _url(request, SSE),
                 "messages": _url(request, MESSAGES),
+                "openapi": _url(request, OPENAPI),
             },
             "transports": ["streamable-http", "sse"],
             "revisions": [*MODERN_REVISIONS, *LEGACY_REVISIONS],

@@ -89,7 +89,10 @@ async def _serve(
     own_server = make_server(_with_all_tools(settings), memory)
     owner = Endpoint(own_server, limits, on_answered=metrics.count)
     note = running.make_note(_local_root(listening), settings, __version__)
-    app = make_app(endpoint, server, metrics, _access(table, token), command, owner, note)
+    app = make_app(
+        *(endpoint, server, metrics, _access(table, token), command, owner, note),
+        plain_form=table.plain_form,
+    )
     connection_limits = _connection_limits(table, limits)
     listener = Listener(app, connection_limits)
     stop = anyio.Event()

@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from jsonschema import Draft202012Validator
+from referencing import Registry, Resource
+from referencing.jsonschema import DRAFT202012
+
+from ragmemory.mcp import toolsets
+from tests.support.http_memory import HttpMemory, http_memory
+from tests.support.processes import LONGEST_SECONDS
+
+ALL = ("--toolsets", ",".join(toolsets._TOOLSETS))
+
+
+def described(server: HttpMemory, **headers: str) -> Any:
+    response = httpx2.get(
+        f"{server.root}/openapi.json", headers=headers, trust_env=False, timeout=LONGEST_SECONDS
+    )
+    assert response.status_code == 200
+    return response.json()
+
+
+def validator(document: Any, name: str) -> Draft202012Validator:
+    """Validates against a schema of the document."""
+    resource = Resource.from_contents(document, default_specification=DRAFT202012)
+    registry: Registry[Any] = Registry().with_resource("urn:openapi", resource)
+    return Draft202012Validator({"$ref": f"urn:openapi#/components/schemas/{name}"}, registry=registry)
+
+
+def test_the_description_is_valid_and_every_path_is_served(tmp_path: Path) -> None:
+    with http_memory(tmp_path, *ALL, RAGCHAT_HTTP_PLAIN_FORM="true") as server:
+        document = described(server)
+        for path, operations in document["paths"].items():
+            for method in operations:
+                with httpx2.stream(
+                    method, f"{server.root}{path}", trust_env=False, timeout=LONGEST_SECONDS
+                ) as response:
+                    assert response.status_code != 404 or "SESSION" in response.read().decode(), path
+    assert document["openapi"].startswith("3.1")
+    assert document["servers"] == [{"url": server.root}]
+    assert "security" not in document
+    for schema in document["components"]["schemas"].values():
+        Draft202012Validator.check_schema(schema)
+    pytest.importorskip("openapi_spec_validator").validate(document)
+
+
+def test_the_plain_form_of_every_tool_is_described(tmp_path: Path) -> None:
+    with http_memory(tmp_path, *ALL, RAGCHAT_HTTP_PLAIN_FORM="true") as server:
+        document = described(server)
+        schemas = document["components"]["schemas"]
+        assert {name for name in schemas if name.endswith(".request")} == {
+            f"{tool}.request" for tool in server.told["tools"]
+        }
+        for tool, params in (
+            ("Inject", {"text": "Foxes jump.", "metadata": {"uri": "fox"}}),
+            ("get_document", {"document": "fox"}),
+            ("get_document", {"document": "no fox"}),
+            ("get_memory_stats", {}),
+        ):
+            request = {"method": tool, "params": params, "id": 1}
+            validator(document, f"{tool}.request").validate(request)
+            answer = httpx2.post(server.url, json=request, trust_env=False, timeout=LONGEST_SECONDS)
+            validator(document, f"{tool}.response").validate(answer.json())
+        assert not validator(document, "Inject.request").is_valid({"method": "Inject", "params": {}})
+
+
+def test_without_the_plain_form_no_tool_is_described(tmp_path: Path) -> None:
+    with http_memory(tmp_path, *ALL, RAGCHAT_HTTP_PLAIN_FORM="false") as server:
+        assert described(server)["components"]["schemas"].keys() == {"Message", "Error", "ToolFailure"}
+
+
+def test_the_description_needs_the_token_and_names_it(tmp_path: Path) -> None:
+    with http_memory(tmp_path, RAGMEMORY_TOKEN="t" * 32) as server:
+        address = f"{server.root}/openapi.json"
+        refused = httpx2.get(address, trust_env=False, timeout=LONGEST_SECONDS)
+        assert refused.status_code == 401
+        document = described(server, authorization=f"Bearer {'t' * 32}")
+        assert document["security"] == [{"token": []}]
+        assert document["paths"]["/health"]["get"]["security"] == []
+    with http_memory(tmp_path) as server:
+        foreign = httpx2.get(
+            f"{server.root}/openapi.json",
+            headers={"host": "evil.example"},
+            trust_env=False,
+            timeout=LONGEST_SECONDS,
+        )
+        assert foreign.status_code == 403
