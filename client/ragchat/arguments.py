@@ -337,6 +337,11 @@ COMMANDS = (
                 default="-",
                 help="a new file (default: stdout)",
             ),
+            _argument(
+                "--vectors",
+                action="store_true",
+                help="with the embeddings, which an import into a memory of the same embedder uses",
+            ),
         ),
     ),
     Command(

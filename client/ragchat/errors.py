@@ -158,6 +158,17 @@ class SeveralDocumentsMatch(RagChatError):
         return len(self.document_ids)
 
 
+class NotOneDocument(RagChatError):
+    """Words name several documents where one is needed."""
+
+    words: str
+    names: Sequence[str]  # the first of them
+    count: int
+    code = "DOCUMENT_AMBIGUOUS"
+    sentence = "{words} matches {count} documents: {names}."
+    hint = "Name one by its path or its id; `ragchat memory ls` lists both."
+
+
 class NotConfirmed(RagChatError):
     number: int
     words: str

@@ -458,10 +458,10 @@ class MemoryService:
         size = await self._store.backup(target, force=force, on_progress=on_progress)
         return Backup(str(target), size, (await self._store.stats()).documents)
 
-    async def export(self, after: int = 0) -> ExportPage:
+    async def export(self, after: int = 0, *, vectors: bool = False) -> ExportPage:
         """A page of the documents with their texts: see `ingest.transfer`."""
         await self._open()
-        return await transfer.export_page(self._store, after)
+        return await transfer.export_page(self._store, after, vectors=vectors)
 
     async def import_documents(
         self, documents: Sequence[PortableDocument], origin: Origin

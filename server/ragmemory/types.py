@@ -69,6 +69,7 @@ class Write(Struct, frozen=True):
     embeddings: list[Embedding] = []
     inputs: list[bytes] = []  # digests of what was embedded, to find the embeddings again; []: not stored
     staged: StagedDocument | None = None  # instead of chunks and embeddings
+    known: dict[bytes, Embedding] = {}  # embeddings that need not be computed, by digests as in `inputs`
     undoes: int | None = None  # the journal entry that this write undoes
     added_at: str = ""  # ISO 8601, UTC; "": now, unless the document exists
     updated_at: str = ""  # ISO 8601, UTC; "": now
@@ -356,12 +357,16 @@ class PortableDocument(Struct, frozen=True):
     added_at: str = ""  # ISO 8601, UTC; "": now
     updated_at: str = ""  # ISO 8601, UTC; "": now
     places: list[Place] = []  # in the order of their lines
+    # Embeddings in base64 by the digests, in hexadecimal, of what was embedded: see `preparation.digest_of`.
+    vectors: dict[str, str] | UnsetType = UNSET
 
 
 class ExportPage(Struct, frozen=True):
     documents: list[PortableDocument]
     total: int  # documents in memory
     next_cursor: str | UnsetType = UNSET  # there are more
+    embedder: str = ""  # of the vectors
+    dimensions: int = 0
 
 
 class ImportOutcome(Struct, frozen=True):

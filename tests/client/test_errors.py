@@ -57,6 +57,11 @@ TABLE: list[tuple[RagChatError, str, str]] = [
         "Say which one: 12, 34.",
     ),
     (
+        errors.NotOneDocument("tea", ["green tea.md", "tea.md"], 2),
+        "tea matches 2 documents: green tea.md, tea.md.",
+        "Name one by its path or its id; `ragchat memory ls` lists both.",
+    ),
+    (
         errors.NotConfirmed(1204, "*.md"),
         "1,204 documents match *.md. They are not removed without confirmation.",
         "`ragchat memory rm --yes` removes them.",

@@ -9,6 +9,7 @@ from ragchat.commands import Run
 from ragchat.console import is_styled
 from ragchat.formatting import counted, local
 from ragchat.memory.history import can_restore, sentences
+from ragchat.memory.matching import about_one
 from ragchat.sanitize import sanitize
 from ragchat.ui.render.progress import counting_bar
 from ragchat.uris import short_uri
@@ -23,7 +24,9 @@ DIFF_STYLES = {"---": "bold", "+++": "bold", "@@": "cyan", "-": "red", "+": "gre
 
 async def versions(run: Run) -> int:
     async with run.memory() as memory:
-        found = await memory.versions(run.arguments.document, run.arguments.limit)
+        found = await about_one(
+            memory, run.arguments.document, lambda document: memory.versions(document, run.arguments.limit)
+        )
     if run.console.json:
         run.console.document(found)
     else:
@@ -47,7 +50,11 @@ def _size(version: Version) -> str:
 async def diff(run: Run) -> int:
     arguments = run.arguments
     async with run.memory() as memory:
-        found = await memory.difference(arguments.document, arguments.before, arguments.after)
+        found = await about_one(
+            memory,
+            arguments.document,
+            lambda document: memory.difference(document, arguments.before, arguments.after),
+        )
     if run.console.json:
         run.console.document(found)
     elif found.diff:
@@ -74,7 +81,9 @@ def _print_diff(run: Run, diff: str) -> None:
 
 async def restore(run: Run) -> int:
     async with run.memory() as memory:
-        done = await memory.restore(run.arguments.document, run.arguments.version)
+        done = await about_one(
+            memory, run.arguments.document, lambda document: memory.restore(document, run.arguments.version)
+        )
     if run.console.json:
         run.console.document(done)
     elif done.status == "unchanged":

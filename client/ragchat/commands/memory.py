@@ -11,7 +11,7 @@ from ragchat.console import Failure
 from ragchat.errors import MemoryRefused, NotConfirmed
 from ragchat.formatting import counted, local
 from ragchat.memory.history import can_restore, new_group
-from ragchat.memory.matching import listed, to_remove
+from ragchat.memory.matching import about_one, listed, to_remove
 from ragchat.memory.types import Entry, Origin
 from ragchat.ui.context import YES
 from ragchat.ui.render.progress import counting_bar
@@ -49,7 +49,7 @@ async def ls(run: Run) -> int:
 
 async def show(run: Run) -> int:
     async with run.memory() as memory:
-        document = await memory.show(run.arguments.document)
+        document = await about_one(memory, run.arguments.document, memory.show)
     if run.console.json:
         run.console.document(document)
     else:

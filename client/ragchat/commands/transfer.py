@@ -35,7 +35,7 @@ async def export(run: Run) -> int:
         shown = not (console.json or to_stdout)
         async with run.memory() as memory:
             with counting_bar(console.stderr, "Exporting", shown=shown) as on_progress:
-                documents = await _write(memory, file, on_progress)
+                documents = await _write(memory, file, on_progress, vectors=run.arguments.vectors)
     if console.json:
         console.document({"path": str(path), "documents": documents})
     elif not to_stdout:
@@ -43,12 +43,15 @@ async def export(run: Run) -> int:
     return 0
 
 
-async def _write(memory: MemoryClient, file: IO[bytes], on_progress: OnProgress | None) -> int:
+async def _write(
+    memory: MemoryClient, file: IO[bytes], on_progress: OnProgress | None, *, vectors: bool
+) -> int:
     """Write the lines of an export; return the number of documents."""
-    file.write(line_of(Header(FORMAT, VERSION)))
     cursor, documents = "", 0
     while True:
-        page = await memory.export(cursor)
+        page = await memory.export(cursor, vectors=vectors)
+        if not cursor:
+            file.write(line_of(Header(FORMAT, VERSION, page.embedder, page.dimensions)))
         file.writelines(map(line_of, page.documents))
         documents, cursor = documents + len(page.documents), page.next_cursor
         if on_progress:
@@ -72,21 +75,29 @@ async def import_(run: Run) -> int:
             size = path.stat().st_size
         async with run.memory() as memory:
             with counting_bar(console.stderr, "Importing", shown=not console.json) as on_progress:
-                statuses, errors = await _read(memory, name, file, size, on_progress)
+                statuses, errors, embedder = await _read(memory, name, file, size, on_progress)
+            used = (await memory.stats()).embedder if embedder else ""
+    if used != embedder:
+        console.note(f"The vectors of the file are of {embedder}: its texts were embedded again with {used}.")
     _show(run, statuses, errors)
     return 1 if errors else 0
 
 
 async def _read(
     memory: MemoryClient, name: str, file: IO[bytes], size: int | None, on_progress: OnProgress | None
-) -> tuple[Counter[str], dict[int, str]]:
-    """Import the lines of an export; return how often each status occurred, and the errors by line."""
+) -> tuple[Counter[str], dict[int, str], str]:
+    """Import the lines of an export.
+
+    Returns how often each status occurred, the errors by line, and the embedder of the vectors.
+    """
     statuses: Counter[str] = Counter()
     errors: dict[int, str] = {}
+    embedder = ""
     group = new_group()
     rest = batches("stdin" if name == "-" else name, file)
     while batch := await to_thread.run_sync(next, rest, None, abandon_on_cancel=True):
         errors |= batch.errors
+        embedder = batch.embedder
         outcomes = await memory.import_documents(list(batch.documents.values()), group)
         for number, outcome in zip(batch.documents, outcomes, strict=True):
             statuses[outcome.status] += 1
@@ -94,7 +105,7 @@ async def _read(
                 errors[number] = outcome.error
         if on_progress:
             on_progress(batch.bytes, size, None)
-    return statuses, dict(sorted(errors.items()))
+    return statuses, dict(sorted(errors.items())), embedder
 
 
 def _show(run: Run, statuses: Counter[str], errors: dict[int, str]) -> None:

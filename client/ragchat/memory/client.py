@@ -227,9 +227,9 @@ class MemoryClient:
         arguments = {"path": path, "force": force}
         return await self._typed("backup_memory", arguments, Backup, timeout=None, on_progress=on_progress)
 
-    async def export(self, cursor: str = "") -> ExportPage:
+    async def export(self, cursor: str = "", *, vectors: bool = False) -> ExportPage:
         """A page of the documents with their texts."""
-        return await self._typed("export_documents", {"cursor": cursor}, ExportPage)
+        return await self._typed("export_documents", {"cursor": cursor, "vectors": vectors}, ExportPage)
 
     async def import_documents(
         self, documents: Sequence[PortableDocument], group: str

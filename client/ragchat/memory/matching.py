@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Any, Protocol
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any, Protocol, TypeVar
 
 from msgspec import Struct
 
-from ragchat.errors import MemoryRefused, NoDocumentMatches, SeveralDocumentsMatch
+from ragchat.errors import MemoryRefused, NoDocumentMatches, NotOneDocument, SeveralDocumentsMatch
 from ragchat.memory.client import DOCUMENT_NOT_FOUND
 from ragchat.memory.types import DocumentInfo, Documents, DocumentText
-from ragchat.uris import exact_glob, folder_globs, is_glob, part_globs, path_globs, references
+from ragchat.uris import exact_glob, folder_globs, is_glob, part_globs, path_globs, references, short_uri
 
 DOCUMENT_ID = re.compile(r"[0-9a-f]{16}")
 # Documents without a URI of their own. They are shown by their titles; so many of them are looked at.
 UNNAMED, MOST_UNNAMED = "sha256:*", 10_000
+MOST_NAMED = 5  # in an error
+
+T = TypeVar("T")
 
 
 class Catalogue(Protocol):
@@ -80,6 +83,27 @@ async def listed(memory: Catalogue, words: str, limit: int) -> Documents:
     except NoDocumentMatches:
         return Documents([], 0)
     return Documents(found.documents, found.total)
+
+
+async def about_one(memory: Catalogue, words: str, ask: Callable[[str], Awaitable[T]]) -> T:
+    """`ask` about the document with this id, URI or path, else about the one that `words` mean.
+
+    Raises NotOneDocument, and what `ask` raises.
+    """
+    try:
+        return await ask(words)
+    except MemoryRefused as error:
+        if error.word != DOCUMENT_NOT_FOUND:
+            raise
+        unknown = error
+    try:
+        found = await match(memory, words, limit=MOST_NAMED)
+    except NoDocumentMatches:
+        raise unknown from None
+    if found.total > 1:
+        names = [short_uri(one.uri, one.title) for one in found.documents]
+        raise NotOneDocument(words, names + ["…"] * (found.total > len(names)), found.total)
+    return await ask(found.documents[0].document_id)
 
 
 async def filter_of(memory: Catalogue, words: str) -> dict[str, Any]:

@@ -26,6 +26,8 @@ class Header(Struct, frozen=True):
 
     format: str
     version: int
+    embedder: str = ""  # of the vectors, if there are any
+    dimensions: int = 0
 
 
 class Batch(NamedTuple):
@@ -34,6 +36,7 @@ class Batch(NamedTuple):
     documents: dict[int, PortableDocument]
     errors: dict[int, str]
     bytes: int  # read so far
+    embedder: str  # of their vectors; "": they have none
 
 
 def line_of(value: Header | PortableDocument) -> bytes:
@@ -43,7 +46,7 @@ def line_of(value: Header | PortableDocument) -> bytes:
 def batches(path: str, file: IO[bytes]) -> Iterator[Batch]:
     """The documents of an export. Blocking. Raises NotAnExport, OSError."""
     line = file.readline()
-    _check_header(path, line)
+    header = _header(path, line)
     number, read = 1, len(line)
     while line:
         documents: dict[int, PortableDocument] = {}
@@ -57,10 +60,10 @@ def batches(path: str, file: IO[bytes]) -> Iterator[Batch]:
                 documents[number] = msgspec.json.decode(line, type=PortableDocument)
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
                 errors[number] = str(error)
-        yield Batch(documents, errors, read)
+        yield Batch(documents, errors, read, header.embedder)
 
 
-def _check_header(path: str, line: bytes) -> None:
+def _header(path: str, line: bytes) -> Header:
     try:
         header = msgspec.json.decode(line, type=Header)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -69,6 +72,7 @@ def _check_header(path: str, line: bytes) -> None:
         raise NotAnExport(path, "its first line is not the header of one")
     if header.version > VERSION:
         raise NotAnExport(path, f"a later release wrote it, in version {header.version} of the format")
+    return header
 
 
 @contextmanager

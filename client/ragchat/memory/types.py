@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from msgspec import Struct, field
+from msgspec import UNSET, Struct, UnsetType, field
 
 from ragchat.types import Hit
 
@@ -250,12 +250,15 @@ class PortableDocument(Struct, frozen=True):
     added_at: str = ""  # ISO 8601, UTC
     updated_at: str = ""
     places: list[tuple[int, str]] = field(default_factory=list)  # first lines of pages and the like, labels
+    vectors: dict[str, str] | UnsetType = UNSET  # by what was embedded
 
 
 class ExportPage(Struct, frozen=True):
     documents: list[PortableDocument]
     total: int  # documents in memory
     next_cursor: str = ""  # "": this is the last page
+    embedder: str = ""  # of the vectors
+    dimensions: int = 0
 
 
 class ImportOutcome(Struct, frozen=True):

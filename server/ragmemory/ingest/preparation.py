@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
 from typing import NamedTuple
@@ -30,7 +30,7 @@ _BATCH = 1_000
 _LONG_CHARACTERS = 1_000_000
 
 # Embeddings by the digests of what was embedded: see `digest_of`.
-Known = Mapping[bytes, Embedding]
+Known = dict[bytes, Embedding]
 
 
 class Page(NamedTuple):
@@ -174,16 +174,13 @@ class Preparation:
         ]
 
     async def _known(self, writes: Sequence[Write]) -> Known:
-        """The embeddings of the stored versions of documents."""
+        """The embeddings that come with documents, and those of their stored versions."""
+        given = {digest: vector for write in writes for digest, vector in write.known.items()}
         stored = await self._store.embedder()
         if self._embedder.is_costly or stored is None or stored[0] != self._embedder.identity:
-            return {}  # `_embed` finds those of a costly embedder, and more.
+            return given  # `_embed` finds those of a costly embedder, and more.
         rows = await self._store.embedded([write.document.uri for write in writes])
-        return await to_thread.run_sync(self._by_input, rows) if rows else {}
-
-    def _by_input(self, rows: Sequence[Embedded]) -> Known:
-        identity = self._embedder.identity
-        return {digest_of(identity, text, context(*above)): vector for *above, text, vector in rows}
+        return given | await to_thread.run_sync(by_digest, stored[0], rows) if rows else given
 
     async def _embed(
         self, chunks: Sequence[tuple[Write, Chunk]], known: Known
@@ -201,8 +198,10 @@ class Preparation:
         if is_costly:
             # Digests cost a new chunk 15 µs in a memory of 300,000, the embedder `local` 60 µs: loading would
             # be slower by a tenth.
-            known = {**known, **await self._store.embeddings_of(inputs)}
+            known = known | await self._store.embeddings_of(inputs)
         dimensions = (await self._store.embedders()).get(self._embedder.identity, 0)
+        # A service's are known once it has answered: until then an import's count.
+        dimensions = dimensions or self._embedder.dimensions or max(map(len, known.values()), default=0) // 2
         # An embedding that was cut off on the disk is not used. A float16 has two bytes.
         found = {one: known[one] for one in inputs if len(known.get(one, b"")) == 2 * dimensions > 0}
         numbers = {one: number for number, one in enumerate(inputs) if one not in found}
@@ -237,6 +236,11 @@ class Preparation:
             for one in documents
         )
         return split(sources, max_tokens=max_tokens, count=self._embedder.count_tokens)
+
+
+def by_digest(identity: str, rows: Sequence[Embedded]) -> Known:
+    """Stored embeddings of this embedder by the digests of what was embedded."""
+    return {digest_of(identity, text, context(*above)): vector for *above, text, vector in rows}
 
 
 def digest_of(identity: str, text: str, above: str) -> bytes:

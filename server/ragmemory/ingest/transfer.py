@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64decode, b64encode
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
 
@@ -11,10 +12,19 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from ragmemory.errors import BadArgument, RagMemoryError
-from ragmemory.ingest.documents import make_document
+from ragmemory.ingest.documents import complete, make_document
+from ragmemory.ingest.preparation import by_digest
 from ragmemory.stores.journal import iso
 from ragmemory.stores.sqlite import Store
-from ragmemory.types import ExportPage, ImportOutcome, Injected, Origin, PortableDocument, Write
+from ragmemory.types import (
+    Embedding,
+    ExportPage,
+    ImportOutcome,
+    Injected,
+    Origin,
+    PortableDocument,
+    Write,
+)
 
 # Write a document; returns after the commit.
 Submit = Callable[[Write], Awaitable[Injected]]
@@ -23,19 +33,37 @@ Submit = Callable[[Write], Awaitable[Injected]]
 _PAGE_BYTES = 1_000_000
 
 
-async def export_page(store: Store, after: int) -> ExportPage:
+async def export_page(store: Store, after: int, *, vectors: bool) -> ExportPage:
     """The documents after the one with this number, 0 for the first. Raises MemoryDamaged."""
+    identity, dimensions = (await store.embedder() if vectors else None) or ("", 0)
     documents: list[PortableDocument] = []
     size = 0
     next_cursor: str | UnsetType = UNSET
     while found := await store.document_after(after):
         after, document = found
-        documents.append(document)
         size += len(document.text.encode())
+        if identity:
+            encoded = await _vectors(store, document, identity, dimensions)
+            document = replace(document, vectors=encoded)
+            size += 3 * dimensions * len(encoded)  # nearly: float16 in base64
+        documents.append(document)
         if size >= _PAGE_BYTES:
             next_cursor = str(after)
             break
-    return ExportPage(documents, (await store.stats()).documents, next_cursor)
+    return ExportPage(documents, (await store.stats()).documents, next_cursor, identity, dimensions)
+
+
+async def _vectors(
+    store: Store, document: PortableDocument, identity: str, dimensions: int
+) -> dict[str, str]:
+    """The embeddings of a document by what was embedded, without those that were cut off on the disk."""
+    uri = (await to_thread.run_sync(complete, document.text, document.metadata)).uri
+    embedded = await to_thread.run_sync(by_digest, identity, await store.embedded([uri]))
+    return {
+        digest.hex(): b64encode(vector).decode()
+        for digest, vector in embedded.items()
+        if len(vector) == 2 * dimensions  # of float16
+    }
 
 
 async def import_documents(
@@ -68,9 +96,22 @@ def _write(portable: PortableDocument, origin: Origin) -> Write | BadArgument:
         document = replace(make_document(portable.text, portable.metadata), places=portable.places)
         added_at = _time("added_at", portable.added_at)
         updated_at = _time("updated_at", portable.updated_at)
+        known = _known(portable)
     except BadArgument as error:
         return error
-    return Write(document, origin, added_at=added_at, updated_at=updated_at)
+    return Write(document, origin, known=known, added_at=added_at, updated_at=updated_at)
+
+
+def _known(portable: PortableDocument) -> dict[bytes, Embedding]:
+    """The embeddings of an exported document by the digests of what was embedded. Raises BadArgument."""
+    if portable.vectors is UNSET:
+        return {}
+    try:
+        return {
+            bytes.fromhex(digest): b64decode(text, validate=True) for digest, text in portable.vectors.items()
+        }
+    except ValueError:
+        raise BadArgument("vectors", "must be texts in base64 by digests in hexadecimal") from None
 
 
 def _time(name: str, text: str) -> str:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from ragchat.errors import NoDocumentMatches, SeveralDocumentsMatch
+from ragchat.errors import MemoryRefused, NoDocumentMatches, NotOneDocument, SeveralDocumentsMatch
 from ragchat.memory.client import MemoryClient
-from ragchat.memory.matching import filter_of, match
+from ragchat.memory.matching import about_one, filter_of, match
 from tests.support.memory import memory_in
 
 NAMES = ("notes/flat.md", "notes/garden.md", "my [x] dir/Öl.md", "flat.txt")
@@ -88,3 +88,20 @@ async def test_a_filter_finds_only_what_the_words_mean(
         assert [hit.title for hit in hits] == ["Tea 1"]
         with pytest.raises(SeveralDocumentsMatch, match="The titles of 2 documents"):
             await filter_of(memory, "Tea")
+
+
+async def test_a_part_of_a_name_means_the_one_document_that_is_listed_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    async with loaded(tmp_path) as memory:
+        for words in ("garden", "Öl", "notes/garden.md", "home", "tea 1"):
+            versions = await about_one(memory, words, memory.versions)
+            assert len(versions.versions) == 1, words
+        with pytest.raises(NotOneDocument, match="flat matches 2 documents"):
+            await about_one(memory, "flat", memory.show)
+        with pytest.raises(MemoryRefused, match="no document coffee in memory"):
+            await about_one(memory, "coffee", memory.versions)
+        await memory.forget("notes/garden.md")
+        removed = await about_one(memory, "notes/garden.md", memory.versions)
+        assert removed.versions[0].action == "removed"

@@ -7,14 +7,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import anyio
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import UNSET
 
 from ragmemory.service import MemoryService
-from ragmemory.types import DocumentInfo, Metadata, PortableDocument
+from ragmemory.types import DocumentInfo, Embedding, Metadata, PortableDocument
 from tests.server.test_model import metadata, odd_texts
-from tests.support.memories import ORIGIN, service_for
+from tests.support.memories import LOCAL, ORIGIN, SwitchableEmbedder, service_for
 
 
 async def exported(memory: MemoryService) -> list[PortableDocument]:
@@ -96,6 +97,43 @@ async def test_times_and_places_survive_a_round_trip(tmp_path: Path) -> None:
         assert [place for _, place, *_ in await found(two, "tea")] == [
             place for _, place, *_ in await found(one, "tea")
         ]
+
+
+class CountingEmbedder(SwitchableEmbedder):
+    """Counts the texts that it embeds."""
+
+    embedded = 0
+
+    async def embed_documents(self, texts: Sequence[str], titles: Sequence[str]) -> list[Embedding]:
+        self.embedded += len(texts)
+        return await super().embed_documents(texts, titles)
+
+
+@pytest.mark.parametrize(("identity", "embedded"), [(LOCAL.identity, 0), ("another", 2)])
+async def test_exported_vectors_are_used_by_the_same_embedder_and_by_no_other(
+    tmp_path: Path, identity: str, embedded: int
+) -> None:
+    folders = [tmp_path / "one", tmp_path / "two"]
+    for folder in folders:
+        folder.mkdir()
+    embedder = CountingEmbedder(identity)
+    async with service_for(folders[0]) as one, service_for(folders[1], embedder) as two:
+        await one.inject("# Tea\n\nThe kettle boils.\n\n# Coffee\n\nIt is ground.", {"uri": "a.md"}, ORIGIN)
+        page = await one.export(vectors=True)
+        assert (page.embedder, page.dimensions) == (LOCAL.identity, 256)
+        assert {one.status for one in await two.import_documents(page.documents, ORIGIN)} == {"added"}
+        assert embedder.embedded == embedded
+        assert await content(two) == await content(one)
+        assert await found(two, "boiling water") == await found(one, "boiling water")
+
+
+@pytest.mark.parametrize("vectors", [{"xyz": ""}, {"00": "?"}])
+async def test_vectors_that_are_none_are_refused_with_their_document(
+    tmp_path: Path, vectors: dict[str, str]
+) -> None:
+    async with service_for(tmp_path) as memory:
+        [done] = await memory.import_documents([PortableDocument("Pie.", vectors=vectors)], ORIGIN)
+        assert done.error == "vectors must be texts in base64 by digests in hexadecimal."
 
 
 async def test_an_export_comes_in_pages(tmp_path: Path) -> None:

@@ -28,6 +28,10 @@ File = Annotated[
 Force = Annotated[bool, Meta(description="Replace the file if it is a memory that no program has open.")]
 # At most 18 digits: SQLite's integers have 64 bits.
 Cursor = Annotated[str, Meta(description="The next_cursor of the page before.", pattern="^[0-9]{0,18}$")]
+Vectors = Annotated[
+    bool,
+    Meta(description="With the embeddings: import_documents into a memory of the same embedder uses them."),
+]
 Documents = Annotated[
     list[PortableDocument],
     Meta(
@@ -81,10 +85,10 @@ def maintenance_tools(memory: Memory) -> list[Tool]:
             return await (await memory()).backup(path, call.progress, force=force)
 
     @tool(read_only=True)
-    async def export_documents(call: Call, cursor: Cursor = "") -> ExportPage:
-        """Return whole documents with metadata and times: about 1 MB of text, and a cursor for the next."""
+    async def export_documents(call: Call, cursor: Cursor = "", vectors: Vectors = False) -> ExportPage:
+        """Return whole documents with metadata and times: about 1 MB, and a cursor for the next."""
         with wire_errors():
-            return await (await memory()).export(int(cursor or 0))
+            return await (await memory()).export(int(cursor or 0), vectors=vectors)
 
     @tool(idempotent=True, background=True)
     async def import_documents(call: Call, documents: Documents, group: Group = "") -> Imported:
