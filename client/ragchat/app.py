@@ -78,7 +78,14 @@ class App:
         self._prompts = load_prompts(settings)
         self.servers = servers
         self.permissions = servers.permissions if servers else Permissions(settings.home.config)
-        self._toolbox = Toolbox(self.scope, tools.offered, tools.timeout_seconds, self.permissions, servers)
+        self.toolbox = Toolbox(
+            self.scope,
+            tools.offered,
+            tools.timeout_seconds,
+            self.permissions,
+            servers,
+            budget=tools.description_tokens,
+        )
         # The last question and what was attached to it, when its turn failed or was stopped.
         self._unanswered: tuple[str, Sequence[Candidate]] = ("", ())
 
@@ -210,7 +217,7 @@ class App:
                 session_id=session.session_id,
                 history=history,
                 memory=self.scope,
-                answerer=Answerer(model, self._prompts, self._toolbox, approve) if model else None,
+                answerer=Answerer(model, self._prompts, self.toolbox, approve) if model else None,
                 limits=self._limits,
                 emit=emit,
                 attached=about,

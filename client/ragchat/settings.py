@@ -44,6 +44,7 @@ class ToolSettings(Struct):
     """The table [tools]."""
 
     offered: list[str]
+    description_tokens: int
     rounds: int
     timeout_seconds: float
 

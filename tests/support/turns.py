@@ -11,6 +11,8 @@ import anyio
 from ragchat.errors import RagChatError
 from ragchat.memory.types import Documents, DocumentText, QueryResult, ToolResult
 from ragchat.servers.permissions import Permissions
+from ragchat.turn.retrieval import Memory
+from ragchat.turn.tools import Toolbox
 from ragchat.types import Citation, Event, Hit, Notice, Trace, Turn, Usage
 from ragconfig.settings import Settings, load_settings
 from ragmcp.protocol.schema.tools import ToolAnnotations, ToolInfo
@@ -24,7 +26,6 @@ QUERY_TOOL = ToolInfo(
     input_schema=SCHEMA,
     annotations=ToolAnnotations(read_only_hint=True),
 )
-NO_PERMISSIONS = Permissions(Path("/nonexistent"))
 FORGET_TOOL = ToolInfo(name="Forget", description="Forget.", input_schema={"type": "object"})
 
 
@@ -150,3 +151,8 @@ def notices(events: Sequence[Event]) -> list[str]:
 
 def only(events: Sequence[Event], kind: type[E]) -> list[E]:
     return [event for event in events if isinstance(event, kind)]
+
+
+def make_toolbox(memory: Memory, *offered: str, budget: int = 10_000) -> Toolbox:
+    """Tools of memory alone, none of which is allowed or forbidden."""
+    return Toolbox(memory, offered, 5.0, Permissions(Path("/nonexistent")), budget=budget)

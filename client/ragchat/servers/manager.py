@@ -30,6 +30,7 @@ class ServerManager:
         self._connections: dict[str, Connection] = {}
         self._scopes: dict[str, anyio.CancelScope] = {}
         self._tasks: TaskGroup
+        self._wait_until = 0.0  # on the clock of anyio
 
     async def __aenter__(self) -> Self:
         self._tasks = await anyio.create_task_group().__aenter__()
@@ -61,6 +62,7 @@ class ServerManager:
         PermissionsUnusable.
         """
         configs = read_configs(self._file)
+        self._wait_until = anyio.current_time() + self._settings.wait_seconds
         for name in [*self._connections]:
             if configs.get(name) != self._connections[name].config:
                 self._stop(name)
@@ -91,8 +93,8 @@ class ServerManager:
         return [one.config for one in self._connections.values() if one.state is State.UNASKED]
 
     async def ready(self) -> None:
-        """Wait until every server has started or failed, but only a little: a turn goes on without them."""
-        with anyio.move_on_after(self._settings.wait_seconds):
+        """Wait until every server has started or failed, but not for long after `start`."""
+        with anyio.CancelScope(deadline=self._wait_until):
             for connection in [*self._connections.values()]:
                 await connection.settled.wait()
 

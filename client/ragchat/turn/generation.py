@@ -81,7 +81,7 @@ async def generate(
     if text := _dropped(prompt.dropped_turns, history):
         emit(Notice(text))
     earlier = [name for turn in history[prompt.dropped_turns :] for name in turn.trace.foreign]
-    exchange = await _converse(answerer, tools, prompt, limits, emit, earlier)
+    exchange = await _converse(answerer, prompt, limits, emit, earlier)
     hits = exchange.passages.numbered()
     checked = check(exchange.text, hits)
     cited = [hits[n] for n in dict.fromkeys(c.n for c in checked.citations if c.verified is not False)]
@@ -155,7 +155,6 @@ class _Exchange:
 
 async def _converse(
     answerer: Answerer,
-    tools: Sequence[dict[str, Any]],
     prompt: Prompt,
     limits: TurnLimits,
     emit: Emit,
@@ -170,7 +169,8 @@ async def _converse(
     texts: list[str] = []
     usage = Usage()
     for rounds_left in range(limits.rounds, -1, -1):
-        offered = tools if rounds_left else []
+        # Described again in each round: a search may have found more of them.
+        offered = await answerer.toolbox.descriptions() if rounds_left else []
         completion = await _complete(answerer.model, messages, offered, emit, is_first=not texts)
         reply = _message(completion)
         estimate = Usage(

@@ -15,6 +15,7 @@ from ragchat.memory.types import ToolResult
 from ragchat.servers.permissions import Permissions
 from ragchat.turn.permission import Approve, OfferedTool, Question, Verdict, decide
 from ragchat.turn.retrieval import Memory
+from ragchat.turn.tool_search import ToolSearch, cost, describe
 from ragchat.types import ToolRequest
 
 if TYPE_CHECKING:
@@ -39,7 +40,8 @@ class ToolCall:
 class Toolbox:
     """The tools of memory that are `offered`, as far as memory has them, and those of `servers`.
 
-    `seconds` is the deadline of a request to memory; `believe_all` as for `decide`.
+    `seconds` is the deadline of a request to memory, `budget` how many tokens the descriptions of tools may
+    take of a prompt; `believe_all` as for `decide`.
     """
 
     def __init__(
@@ -50,9 +52,12 @@ class Toolbox:
         permissions: Permissions,
         servers: ServerManager | None = None,
         *,
+        budget: int,
         believe_all: bool = False,
     ) -> None:
         self._memory = memory
+        self.budget = budget
+        self._search = ToolSearch(memory, budget)
         self._offered = offered
         self._seconds = seconds
         self._permissions = permissions
@@ -92,19 +97,21 @@ class Toolbox:
             config = tool.connection.config
             yield OfferedTool(tool.name, config.name, tool.info, config.trusted, tool.call)
 
+    async def costs(self) -> dict[str, tuple[int, int]]:
+        """By server, how many tools it has, and about how many tokens their descriptions take."""
+        grouped: dict[str, list[OfferedTool]] = {}
+        for tool in (await self.tools()).values():
+            grouped.setdefault(tool.server, []).append(tool)
+        return {server: (len(tools), cost(tools)) for server, tools in grouped.items()}
+
     async def descriptions(self) -> list[dict[str, Any]]:
-        """The tools in the form of the chat-completions API."""
-        return [
-            {
-                "type": "function",
-                "function": {
-                    "name": tool.name,
-                    "description": tool.info.description or "",
-                    "parameters": tool.info.input_schema,
-                },
-            }
-            for tool in (await self.tools()).values()
-        ]
+        """The tools in the form of the chat-completions API, as many as fit into the budget for them."""
+        return [describe(tool) for tool in await self._offered_now()]
+
+    async def _offered_now(self) -> list[OfferedTool]:
+        tools = [*(await self.tools()).values()]
+        own = [tool for tool in tools if tool.server == MEMORY]
+        return self._search.offered(own, [tool for tool in tools if tool.server != MEMORY])
 
     async def permit(
         self, request: ToolRequest, approve: Approve | None, foreign: Sequence[str] = ()
@@ -113,7 +120,8 @@ class Toolbox:
 
         `foreign` as for `decide`. Raises PermissionsUnusable.
         """
-        tool = (await self.tools()).get(request.name)
+        known = await self.tools() | {tool.name: tool for tool in await self._offered_now()}
+        tool = known.get(request.name)
         if tool is None:
             return ToolCall(request, refusal=f"There is no tool {request.name}.")
         try:

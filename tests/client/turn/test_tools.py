@@ -8,14 +8,14 @@ from ragchat.errors import MemoryUnavailable
 from ragchat.turn.permission import Question
 from ragchat.turn.tools import Toolbox
 from ragchat.types import ToolRequest
-from tests.support.turns import FORGET_TOOL, NO_PERMISSIONS, QUERY_TOOL, ListMemory, hit
+from tests.support.turns import FORGET_TOOL, QUERY_TOOL, ListMemory, hit, make_toolbox
 
 QUERY = ToolRequest("1", "Query", '{"query": "x"}')
 FORGET = ToolRequest("2", "Forget", "{}")
 
 
 def toolbox(memory: ListMemory, offered: tuple[str, ...] = ("Query", "Forget")) -> Toolbox:
-    return Toolbox(memory, offered, 5.0, NO_PERMISSIONS)
+    return make_toolbox(memory, *offered)
 
 
 async def test_only_offered_tools_are_described_to_the_model() -> None:

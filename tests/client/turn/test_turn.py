@@ -17,7 +17,6 @@ from ragchat.offline.answer import EMPTY_MEMORY, NOTHING
 from ragchat.turn.generation import Answerer
 from ragchat.turn.limits import Budget, RetrievalLimits, TurnLimits
 from ragchat.turn.prompt import Prompts
-from ragchat.turn.tools import Toolbox
 from ragchat.turn.turn import take_turn
 from ragchat.types import (
     NOT_GROUNDED,
@@ -36,7 +35,7 @@ from ragchat.types import (
 )
 from tests.client.llm.test_client import settings
 from tests.support.openai_server import OpenAIServer, Reply
-from tests.support.turns import NO_PERMISSIONS, QUERY_TOOL, ListMemory, hit, notices, only, turn
+from tests.support.turns import QUERY_TOOL, ListMemory, hit, make_toolbox, notices, only, turn
 
 LIMITS = TurnLimits(RetrievalLimits(top_k=8, min_score=0.3, seconds=5.0), Budget(8000, 500, 2000), rounds=2)
 PROMPTS = Prompts("Be kind.", "Passages:", "Nearest.", "Missing: {words}.", "No passages.", "Reword.")
@@ -78,7 +77,7 @@ async def model_turn(
                 session_id="s1",
                 history=history,
                 memory=memory,
-                answerer=Answerer(model, PROMPTS, Toolbox(memory, ["Query"], 5.0, NO_PERMISSIONS)),
+                answerer=Answerer(model, PROMPTS, make_toolbox(memory, "Query")),
                 limits=limits,
                 emit=events.append,
             )
@@ -434,7 +433,7 @@ async def test_a_turn_says_how_long_it_waits_for_a_busy_server_and_can_be_stoppe
                 session_id="s1",
                 history=[],
                 memory=memory,
-                answerer=Answerer(model, PROMPTS, Toolbox(memory, ["Query"], 5.0, NO_PERMISSIONS)),
+                answerer=Answerer(model, PROMPTS, make_toolbox(memory, "Query")),
                 limits=LIMITS,
                 emit=stop_at_notice,
             )

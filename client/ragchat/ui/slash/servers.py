@@ -1,4 +1,4 @@
-"""/mcp: the other servers, their state, tools and logs."""
+"""/mcp, /tools: the other servers, their state, tools and logs."""
 
 from __future__ import annotations
 
@@ -88,6 +88,20 @@ def _show_one(context: ChatContext, connection: Connection) -> None:
         screen.show(f"  {failure.message}")
         if failure.hint:
             screen.show(f"  {failure.hint}")
+
+
+async def tools(context: ChatContext, _: str) -> None:
+    """How many tools each server has, and what their descriptions cost in every prompt."""
+    costs = await context.app.toolbox.costs()
+    for server, (count, tokens) in costs.items():
+        context.screen.show(f"{server}: {count} {'tool' if count == 1 else 'tools'}, about {tokens:,} tokens")
+    total = sum(tokens for _, tokens in costs.values())
+    budget = context.app.toolbox.budget
+    if total > budget:
+        context.screen.note(
+            f"Together they take about {total:,} tokens, more than tools.description_tokens ({budget:,}): "
+            "the model searches for the tools that it needs."
+        )
 
 
 async def complete(context: ChatContext | None, argument: str) -> AsyncIterator[Completion]:

@@ -98,6 +98,7 @@ COMMANDS = (
         servers.mcp,
         complete=servers.complete,
     ),
+    SlashCommand("tools", "", "show what the tools of each server cost", servers.tools),
     SlashCommand(
         "system",
         "[TEXT|edit|reset]",

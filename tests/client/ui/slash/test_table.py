@@ -59,6 +59,7 @@ NAMES = (
         "undo",
         "model",
         "mcp",
+        "tools",
         "system",
     ),
     *("new", "sessions", "resume", "export", "retry", "copy", "clear", "quit"),

@@ -1,0 +1,92 @@
+"""Tools that are found by a search instead of being described in every prompt.
+
+The descriptions of twenty servers' tools would leave little of a model's context for anything else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from ragchat.errors import RagChatError
+from ragchat.llm import tokens
+from ragchat.memory.types import ToolResult
+from ragchat.turn.permission import OfferedTool
+from ragchat.turn.retrieval import Memory
+from ragmcp.protocol.schema.tools import ToolAnnotations, ToolInfo
+
+# The tools that one search finds.
+MOST_FOUND = 5
+FIND_TOOLS = ToolInfo(
+    name="find_tools",
+    description="Find tools of the connected servers by what they do. You can then call those it returns.",
+    input_schema={
+        "type": "object",
+        "properties": {"query": {"type": "string", "description": "What the tool should do."}},
+        "required": ["query"],
+    },
+    annotations=ToolAnnotations(read_only_hint=True),
+)
+
+
+class ToolSearch:
+    """Offers all tools while their descriptions take at most `budget` tokens, else a search for them.
+
+    What a search has found stays offered while it fits, the latest first.
+    """
+
+    def __init__(self, memory: Memory, budget: int) -> None:
+        self._memory = memory
+        self._budget = budget
+        self._tools: Sequence[OfferedTool] = ()
+        self._found: list[str] = []  # by name, the latest last
+
+    def offered(self, always: Sequence[OfferedTool], others: Sequence[OfferedTool]) -> list[OfferedTool]:
+        """The tools that the model is told of: `always`, and of `others` as many as fit."""
+        if cost([*always, *others]) <= self._budget:
+            return [*always, *others]
+        self._tools = others
+        search = OfferedTool(FIND_TOOLS.name, "", FIND_TOOLS, True, self._find)
+        offered, by_name = [*always, search], {tool.name: tool for tool in others}
+        room = self._budget - cost(offered)
+        for name in reversed(self._found):
+            if name in by_name and (taken := cost([by_name[name]])) <= room:
+                offered.append(by_name[name])
+                room -= taken
+        return offered
+
+    async def _find(self, arguments: dict[str, Any]) -> ToolResult:
+        query = str(arguments.get("query", ""))
+        texts = [f"{tool.name.replace('_', ' ')}: {tool.info.description or ''}" for tool in self._tools]
+        try:
+            scores = await self._memory.similarities(query, texts)
+        except RagChatError:  # Memory compares by meaning; without it, shared words decide.
+            scores = [_shared_words(query, text) for text in texts]
+        ranked = sorted(zip(scores, self._tools, strict=True), key=lambda pair: pair[0], reverse=True)
+        found = [tool for _, tool in ranked[:MOST_FOUND]]
+        names = [tool.name for tool in reversed(found)]
+        self._found = [*(name for name in self._found if name not in names), *names]
+        return ToolResult(True, msgspec.json.encode([describe(tool) for tool in found]).decode())
+
+
+def describe(tool: OfferedTool) -> dict[str, Any]:
+    """A tool in the form of the chat-completions API."""
+    return {
+        "type": "function",
+        "function": {
+            "name": tool.name,
+            "description": tool.info.description or "",
+            "parameters": tool.info.input_schema,
+        },
+    }
+
+
+def cost(tools: Sequence[OfferedTool]) -> int:
+    """About how many tokens their descriptions take."""
+    return tokens.about([describe(tool) for tool in tools])
+
+
+def _shared_words(query: str, text: str) -> float:
+    return len({*query.lower().split()} & {*text.lower().split()})

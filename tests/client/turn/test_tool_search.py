@@ -1,0 +1,68 @@
+"""Tools that a model searches for, because describing all of them would cost too much."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from msgspec.structs import replace
+
+from ragchat.errors import MemoryUnavailable
+from ragchat.turn.permission import OfferedTool
+from ragchat.turn.tool_search import FIND_TOOLS, MOST_FOUND, ToolSearch, cost
+from tests.client.ui.test_approval import nothing
+from tests.support.turns import FORGET_TOOL, QUERY_TOOL, ListMemory
+
+QUERY = OfferedTool("Query", "memory", QUERY_TOOL, True, nothing)
+
+
+def tool(name: str, description: str) -> OfferedTool:
+    info = replace(FORGET_TOOL, name=name, description=description)
+    return OfferedTool(f"many__{name}", "many", info, False, nothing)
+
+
+MANY = [tool(f"tool{number}", f"Does thing number {number}.") for number in range(50)]
+ISSUES = tool("create_issue", "Create an issue in a repository.")
+
+
+def names(tools: list[OfferedTool]) -> list[str]:
+    return [one.name for one in tools]
+
+
+def test_all_tools_are_offered_while_they_fit() -> None:
+    search = ToolSearch(ListMemory(), cost([QUERY, *MANY]))
+    assert search.offered([QUERY], MANY) == [QUERY, *MANY]
+
+
+async def test_beyond_the_budget_a_search_offers_what_it_has_found() -> None:
+    search = ToolSearch(ListMemory(), 400)
+    offered = search.offered([QUERY], [*MANY, ISSUES])
+    assert names(offered) == ["Query", FIND_TOOLS.name]
+    result = await offered[1].call({"query": "create an issue"})
+    [first, *others] = json.loads(result.text)
+    assert first["function"]["name"] == "many__create_issue"
+    assert len(others) == MOST_FOUND - 1
+    offered = search.offered([QUERY], [*MANY, ISSUES])
+    assert offered[2] == ISSUES
+    assert cost(offered) <= 400
+
+
+async def test_what_was_found_longest_ago_makes_room_for_what_is_found_now() -> None:
+    search = ToolSearch(ListMemory(), 260)
+    find = search.offered([QUERY], [*MANY, ISSUES])[1]
+    await find.call({"query": "thing number 1."})
+    await find.call({"query": "create an issue"})
+    offered = search.offered([QUERY], [*MANY, ISSUES])
+    assert offered[2] == ISSUES
+    assert cost(offered) <= 260
+
+
+@pytest.mark.parametrize("arguments", [{"query": "issue"}, {}, {"query": 7}])
+async def test_without_memory_shared_words_decide(arguments: dict[str, object]) -> None:
+    class Down(ListMemory):
+        async def similarities(self, *_: object) -> list[float]:
+            raise MemoryUnavailable("it is gone")
+
+    search = ToolSearch(Down(), 400)
+    result = await search.offered([QUERY], [*MANY, ISSUES])[1].call(arguments)
+    assert len(json.loads(result.text)) == MOST_FOUND
