@@ -1,12 +1,14 @@
 """Split a text into blocks, which chunking avoids cutting. Pure; the blocks join to the whole text.
 
-This is not a Markdown parser: it recognises headings, fences, tables, list items and blank lines by line.
+This is not a Markdown parser: it recognises headings, fences, tables, list items, quotes and blank lines by
+line. `ragmemory.blocks` builds the tree of a document from these blocks.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Literal
 
 from msgspec import Struct
 
@@ -31,6 +33,11 @@ BLANK_LINES = re.compile(r"\n[ \t\r\n]*\n")
 WINDOW = 64_000
 
 
+Kind = Literal["heading", "paragraph", "item", "table", "code", "quote"]
+# Kinds that are cut between lines.
+LINES = frozenset(("table", "code"))
+
+
 class Block(Struct, frozen=True, gc=False):
     """A range of the text. Blocks of one section are below the same heading."""
 
@@ -38,8 +45,9 @@ class Block(Struct, frozen=True, gc=False):
     end: int
     section: int = 0
     heading: str = ""  # the path of headings above, joined by " > "
-    is_heading: bool = False
-    is_code: bool = False  # or a table: it is cut between lines
+    kind: Kind = "paragraph"
+    level: int = 0  # of a heading, from 1
+    is_continued: bool = False  # the block before it was too long for one
     header: tuple[int, int] = (0, 0)  # where the header of the table is that it is a part of, if it has one
     nearby: tuple[tuple[int, int], ...] = ()  # ranges whose words help to find it
 
@@ -59,7 +67,7 @@ def csv_blocks(text: str) -> Iterator[Block]:
     end = text.find("\n") + 1
     cells = re.split(r"[,;\t]", text[:end]) if 0 < end <= LONGEST_HEADER else []
     if text:
-        yield Block(0, len(text), is_code=True, header=(0, end) if name_columns(cells) else (0, 0))
+        yield Block(0, len(text), kind="table", header=(0, end) if name_columns(cells) else (0, 0))
 
 
 def markdown_blocks(text: str) -> Iterator[Block]:
@@ -68,17 +76,19 @@ def markdown_blocks(text: str) -> Iterator[Block]:
     heading, section = "", 0
     start = offset = 0
     fence = above = ""  # `above`: the only line of the block so far
-    is_new = is_code = False  # the next non-blank line begins a block; the block is code or a table
+    is_new = False  # the next non-blank line begins a block
+    kind: Kind = "paragraph"
+    is_continued = False
     header = (0, 0)
 
-    def block(end: int, *, is_heading: bool = False) -> Block:
-        return Block(start, end, section, heading, is_heading, is_code, header)
+    def block(end: int, level: int = 0) -> Block:
+        return Block(start, end, section, heading, "heading" if level else kind, level, is_continued, header)
 
     for line in lines(text):
         begin, offset = offset, offset + len(line)
         if begin - start >= LONGEST_BLOCK:
             yield block(begin)
-            start, above = begin, ""
+            start, above, is_continued = begin, "", not is_new
         if fence:
             if closes(line, fence):
                 fence, is_new = "", True
@@ -89,24 +99,33 @@ def markdown_blocks(text: str) -> Iterator[Block]:
             continue
         title = atx_heading(line) if mark == "#" else None
         underlined = setext_heading(above, line) if mark in "=-" and not is_new else None
-        opening = FENCE.match(line) if mark in "`~" else None
         is_row = mark == "|"
-        is_item = mark in "-*+0123456789" and ITEM.match(line)
-        begins = is_new or title or opening or is_row != is_code or is_item
+        item = ITEM.match(line) if mark in "-*+0123456789" else None
+        opening = FENCE.match(line, item.end() if item else 0) if item or mark in "`~" else None
+        begins = is_new or title or opening or is_row != (kind in LINES) or item
         if begins and start < begin and not underlined:
             yield block(begin)
-            start, header = begin, (0, 0)
+            start, header, is_continued = begin, (0, 0), False
         elif is_row and above and is_table_rule(line) and offset - start <= LONGEST_HEADER:
             header = (start, offset)
-        above = line if start == begin else ""
-        is_new, is_code = False, is_row or bool(opening)
+        above = ""
+        if start == begin:
+            above, is_continued = line, is_continued and not begins
+            kind = (
+                "table" if is_row
+                else "item" if item
+                else "code" if opening
+                else "quote" if mark == ">"
+                else "paragraph"
+            )  # fmt: skip
+        is_new = False
         if opening:
             fence = opening[1]
         if title := title or underlined:
             path = [*(higher for higher in path if higher[0] < title[0]), title]
             heading, section = joined([name for _, name in path if name]), section + 1
-            yield block(offset, is_heading=True)
-            start, above = offset, ""
+            yield block(offset, title[0])
+            start, above, kind = offset, "", "paragraph"
     if start < len(text):
         yield block(len(text))
 

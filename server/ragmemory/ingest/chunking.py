@@ -16,7 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ragmemory.code.languages import Language
-from ragmemory.ingest.blocks import Block, csv_blocks, markdown_blocks, paragraphs
+from ragmemory.ingest.blocks import LINES, Block, csv_blocks, markdown_blocks, paragraphs
 from ragmemory.ingest.conversations import in_turns
 from ragmemory.types import Chunk
 
@@ -168,7 +168,7 @@ def grouped(blocks: Iterable[Block]) -> Iterator[list[Block]]:
     run: list[Block] = []
     for block in blocks:
         size = max(len(run) / MOST_BLOCKS, (block.start - run[0].start) / RUN) if run else 0
-        if size >= 1 and (not run[-1].is_heading or size >= 1.25):
+        if size >= 1 and (not run[-1].level or size >= 1.25):
             yield run
             run = []
         run.append(block)
@@ -206,7 +206,7 @@ def cut_long(
         if piece.tokens <= room:
             whole.append(piece)
             continue
-        pattern = code if piece.block.is_code else prose
+        pattern = code if piece.block.kind in LINES else prose
         ends = (match.end() for match in pattern.finditer(piece.run.text, piece.start, piece.end))
         bounds = [piece.start, *(end for end in ends if piece.start < end < piece.end), piece.end]
         ranges += [(piece.run, piece.block, start, end) for start, end in pairwise(bounds)]
@@ -224,7 +224,7 @@ def rooms(pieces: list[Piece], max_tokens: int) -> Iterator[tuple[Piece, float]]
             above, run = 0.0, piece.run.number
         yield piece, max_tokens - above if 2 * above <= max_tokens else max_tokens
         if piece.tokens:  # Ignore blank lines below a heading.
-            above = above + piece.tokens if piece.block.is_heading else 0.0
+            above = above + piece.tokens if piece.block.level else 0.0
 
 
 def packets(pieces: list[Piece], max_tokens: int) -> Iterable[list[Piece]]:
@@ -240,7 +240,7 @@ def packed(pieces: Iterable[Piece], max_tokens: int) -> Iterator[list[Piece]]:
     for _, group in groupby(pieces, key=lambda piece: piece.block.section):
         section = list(group)
         waiting += section
-        if any(piece.tokens and not piece.block.is_heading for piece in section):
+        if any(piece.tokens and not piece.block.level for piece in section):
             yield from evenly(waiting, max_tokens)
             waiting = []
     if waiting:
@@ -262,7 +262,7 @@ def evenly(pieces: list[Piece], max_tokens: int) -> Iterator[list[Piece]]:
             group, tokens, has_text = [], 0.0, False
         group.append(piece)
         tokens += piece.tokens
-        has_text = has_text or (piece.tokens > 0 and not piece.block.is_heading)
+        has_text = has_text or (piece.tokens > 0 and not piece.block.level)
     yield group
 
 
