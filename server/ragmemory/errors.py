@@ -268,6 +268,46 @@ class VersionNotKept(RagMemoryError):
     hint = "memory.undo_depth is the number of writes whose previous texts are kept."
 
 
+class StaleVersion(RagMemoryError):
+    """An edit names a version of a document that is not the current one."""
+
+    uri: str
+    version: int
+    current: int
+    code = "STALE_VERSION"
+    sentence = "{uri} is at version {current}, so an edit of version {version} was refused."
+    hint = "Read its blocks again, and edit the current version."
+
+
+class BlockNotFound(RagMemoryError):
+    """A document has no block of this id, label or number."""
+
+    uri: str
+    block: str
+    code = "RESOURCE_NOT_FOUND"
+    sentence = "{uri} has no block {block}."
+    hint = "search_blocks lists the blocks of a document."
+
+
+class DocumentExists(RagMemoryError):
+    """A new document has the uri of one that is stored."""
+
+    uri: str
+    code = "DOCUMENT_EXISTS"
+    sentence = "There is a document {uri} already."
+    hint = "Choose another title or uri, or edit the blocks of that document."
+
+
+class NotWrittenBack(RagMemoryError):
+    """An edit cannot be written to the file of its document; memory was not changed either."""
+
+    uri: str
+    reason: str
+    hint: str = "Without write_back, the edit changes memory alone."
+    code = "NOT_WRITTEN_BACK"
+    sentence = "Nothing was changed, because {uri} cannot be written: {reason}."
+
+
 class BackupFailed(RagMemoryError):
     """A backup cannot be written to this file."""
 

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from ragconfig.home import user_path
 from ragconfig.places import Place
 from ragconfig.text_rules import MAX_QUERY_CHARACTERS, with_words_replaced
+from ragmemory.blocks.library import Library
 from ragmemory.embedders import Embedder
 from ragmemory.errors import (
     BackupFailed,
@@ -125,9 +126,18 @@ class MemoryService:
         self._is_asked = anyio.Event()
         self.on_change: Callable[[str, Change], None] = lambda _, __: None
         """Called with the id of every document that this process adds, updates or removes."""
+        self.on_block_change: Callable[[str, Sequence[str]], None] = lambda _, __: None
+        """Called with the ids of the blocks that it changes or removes, if anyone has seen their ids."""
 
     async def __aenter__(self) -> Self:
         self._tasks = await anyio.create_task_group().__aenter__()
+        self._library = Library(
+            self._store,
+            self.query,
+            self._queue.submit,
+            self._roots,
+            lambda *change: self.on_block_change(*change),
+        )
         self._ingestions = Ingestions(self._store, self, self._roots, self._tasks)
         self._tasks.start_soon(self._queue.run)
         self._tasks.start_soon(self._indexing.follow, self._queue.idle)
@@ -212,6 +222,11 @@ class MemoryService:
         """The files and folders that memory is kept in step with."""
         return Sources(self._store, self, await self.ingestions())
 
+    async def library(self) -> Library:
+        """The documents as trees of blocks."""
+        await self._open()
+        return self._library
+
     async def _commit(self, writes: Sequence[Write]) -> Sequence[Injected | Exception | None]:
         vectors = [write.embeddings[0] for write in writes if write.embeddings]
         # A float16 has two bytes.
@@ -219,9 +234,13 @@ class MemoryService:
         chunks = sum(len(write.chunks or ()) for write in writes)
         outcomes = await self._store.write(writes, embedder)
         self._note_write(chunks)
-        for outcome in outcomes:
+        updated = []
+        for write, outcome in zip(writes, outcomes, strict=True):
             if isinstance(outcome, Injected) and outcome.status != "unchanged":
                 self.on_change(outcome.document_id, outcome.status)
+                if outcome.status == "updated" and write.edit is None:  # An edit knows its blocks.
+                    updated.append(outcome.document_id)
+        self._note_blocks(updated)
         if chunks > _MANY_CHUNKS:
             await self._indexing.keep_up()
         return outcomes
@@ -239,7 +258,12 @@ class MemoryService:
         self._note_write()
         for forgotten in removed:
             self.on_change(forgotten.document_id, "removed")
+        self._note_blocks([forgotten.document_id for forgotten in removed])
         return removed
+
+    def _note_blocks(self, document_ids: Sequence[str]) -> None:
+        if document_ids:
+            self._tasks.start_soon(self._library.note_changes, document_ids)
 
     @property
     def waiting(self) -> int:

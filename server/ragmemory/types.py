@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Literal, TypeAlias
 
 from msgspec import UNSET, Struct, UnsetType, field
@@ -60,6 +60,15 @@ class StagedDocument(Struct, frozen=True):
     chunks: int = 0
 
 
+class Edit(Struct, frozen=True):
+    """What a write needs to be an edit of the version that its author saw."""
+
+    version: int  # the write is refused unless this is the current version; 0: there is none
+    outline: str  # of the new text: see `stores.outlines`
+    # Awaited when all else is done, before the commit; if it fails, nothing is written.
+    replace_file: Callable[[], Awaitable[None]] | None = None
+
+
 class Write(Struct, frozen=True):
     """One document to write. Without chunks only its metadata can be written."""
 
@@ -71,6 +80,7 @@ class Write(Struct, frozen=True):
     staged: StagedDocument | None = None  # instead of chunks and embeddings
     known: dict[bytes, Embedding] = {}  # embeddings that need not be computed, by digests as in `inputs`
     undoes: int | None = None  # the journal entry that this write undoes
+    edit: Edit | None = None
     added_at: str = ""  # ISO 8601, UTC; "": now, unless the document exists
     updated_at: str = ""  # ISO 8601, UTC; "": now
 
@@ -252,6 +262,59 @@ class DocumentPart(DocumentInfo, frozen=True, kw_only=True):
     start_line: int  # of the text, from 1; that line may have begun on the page before
     end_line: int  # inclusive
     next_cursor: str | UnsetType = UNSET  # there are more
+
+
+class DocumentText(Struct, frozen=True):
+    """A document as its blocks are read."""
+
+    info: DocumentInfo
+    text: str
+    digest: bytes  # SHA-256 of the text
+    version: int  # the number of the current version; 0: the journal has no write of it
+    stamp: str
+    places: list[Place]
+    outline: str  # of this text or an earlier one: see `stores.outlines`; "": none is stored
+
+
+class ShownBlock(Struct, frozen=True, kw_only=True):
+    """A block of a document. Its lines include the blocks below it, its text does not."""
+
+    document_id: str
+    uri: str
+    title: str
+    version: int  # of the document, to be named by an edit
+    block_id: str
+    number: int  # among the blocks of the document, from 1
+    label: str  # such as "1.2.a"
+    kind: Literal["heading", "paragraph", "list", "item", "table", "code", "quote"]
+    level: int  # of a heading, from 1; 0: not a heading
+    heading: str  # the path of headings above it
+    start_line: int
+    end_line: int
+    text: str
+
+
+class EditedBlock(Struct, frozen=True):
+    """A block that an edit has written."""
+
+    block_id: str
+    number: int
+    label: str
+    kind: Literal["heading", "paragraph", "list", "item", "table", "code", "quote"]
+    start_line: int
+    end_line: int
+
+
+class EditedDocument(Struct, frozen=True):
+    """The outcome of one edit."""
+
+    document_id: str
+    uri: str
+    status: Status
+    version: int  # the new version, to be named by the next edit
+    blocks: list[EditedBlock]  # the first ones that were written
+    removed: list[str]  # ids of blocks that no longer exist
+    file: str  # the path of the file that was written as well; "": none
 
 
 class Entry(Struct, frozen=True):

@@ -84,7 +84,9 @@ def delete(tree: Tree, known: Sequence[Entry], place: int, *, section: bool = Fa
     if stop == len(text):  # Without the blank lines before it.
         splices = [_Splice(len(head), stop, "\n" if text.endswith("\n") else "")]
     else:
-        splices = [_Splice(start, stop, ""), _Splice(start, end + 1, ""), _Splice(start, end + 1, "\n")]
+        with_gap, without = _Splice(start, stop, ""), _Splice(start, end + 1, "")
+        first = [without, with_gap] if _gap_before(text[:start]) else [with_gap, without]
+        splices = [*first, _Splice(start, end + 1, "\n")]
     if not (head + text[stop:]).strip():
         raise BadArgument("block", "is all that the document has; remove the document instead")
     return _edited(tree, known, splices, place, _last(tree, place, section=section), removes=True)

@@ -7,7 +7,7 @@ blocks they were: those with the same content first, then those of the same kind
 from __future__ import annotations
 
 import hashlib
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
@@ -41,11 +41,10 @@ def named(new: Sequence[Entry], known: Sequence[Entry], kept: Mapping[int, int])
     """The entries with ids: `kept` has the places in `known` of those that were there, except for lists."""
     kept = {**list_pairs(known, new, kept), **kept}
     ids = {place: known[earlier].id for place, earlier in kept.items()}
-    taken = set(ids.values())
+    new_ids = _NewIds(set(ids.values()))
     entries = []
     for place, entry in enumerate(new):
-        id = ids.get(place) or _new_id(entry, taken)
-        taken.add(id)
+        id = ids.get(place) or new_ids.next(entry)
         entries.append(Entry(id, entry.kind, entry.digest, entry.depth))
     return entries
 
@@ -83,14 +82,22 @@ def _digest(tree: Tree, place: int) -> str:
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
-def _new_id(entry: Entry, taken: set[str]) -> str:
-    number = 0
-    while True:
-        content = f"{entry.kind} {entry.digest} {number}".encode()
-        id = hashlib.blake2b(content, digest_size=_ID_DIGITS // 2).hexdigest()
-        if id not in taken:
-            return id
-        number += 1
+class _NewIds:
+    """Ids that no other block has, derived from the content and, of equal blocks, their order."""
+
+    def __init__(self, taken: set[str]) -> None:
+        self._taken = taken
+        self._equal: Counter[tuple[Kind, str]] = Counter()
+
+    def next(self, entry: Entry) -> str:
+        while True:
+            number = self._equal[entry.kind, entry.digest]
+            self._equal[entry.kind, entry.digest] += 1
+            content = f"{entry.kind} {entry.digest} {number}".encode()
+            id = hashlib.blake2b(content, digest_size=_ID_DIGITS // 2).hexdigest()
+            if id not in self._taken:
+                self._taken.add(id)
+                return id
 
 
 def pairs(

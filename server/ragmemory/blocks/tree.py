@@ -109,9 +109,15 @@ class Tree:
         node = self.nodes[place]
         return self.text[node.start : node.end].strip()
 
+    def own_lines(self, place: int) -> tuple[int, int]:
+        """The first and the last line, from 1, of what is a block's own."""
+        node = self.nodes[place]
+        return self.lines(node.start, node.start + len(self.text[node.start : node.end].rstrip()))
+
     def lines(self, start: int, end: int) -> tuple[int, int]:
-        """The first and the last line, from 1, of a range that is not empty."""
-        return bisect_right(self._line_starts, start), bisect_right(self._line_starts, end - 1)
+        """The first and the last line, from 1, of a range."""
+        last = max(start, end - 1)
+        return bisect_right(self._line_starts, start), bisect_right(self._line_starts, last)
 
     @cached_property
     def _line_starts(self) -> list[int]:
@@ -141,16 +147,20 @@ class _Builder:
 
     def add(self, block: Block) -> None:
         """Place a block of the text."""
-        if self._text[block.start : block.end].isspace():
-            if self._nodes:
-                self._nodes[-1].end = block.end
-        elif block.level:
+        if block.level:
             self._add_heading(block)
         elif self._format == "markdown":
             for part in self._parts(block):
                 self._add_part(part)
-        else:
+        elif not self._is_blank(block):
             self._append(block.kind, block)
+
+    def _is_blank(self, block: Block) -> bool:
+        """Whether a block has only blank lines, which belong to the block before it."""
+        is_blank = self._text[block.start : block.end].isspace()
+        if is_blank and self._nodes:
+            self._nodes[-1].end = block.end
+        return is_blank
 
     def _add_heading(self, block: Block) -> None:
         self._lists, self._fence = [], ""
@@ -189,6 +199,8 @@ class _Builder:
             yield block
 
     def _add_part(self, block: Block) -> None:
+        if self._is_blank(block):
+            return
         if self._nodes and (block.is_continued or self._continues_text(block)):
             self._nodes[-1].end = block.end
             return

@@ -43,7 +43,7 @@ def code_blocks(text: str, language: Language) -> Iterator[Block]:
         for end in _ends(code.data, section):
             begin, start = start, start + len(code.data[at:end].decode())
             at = end
-            yield Block(begin, start, number, heading, is_code=True)
+            yield Block(begin, start, number, heading, "code")
 
 
 def _sections(code: Code) -> Iterator[_Section]:

@@ -1,11 +1,11 @@
-"""The documents in memory as MCP resources: listing, reading, completion of ids, change notifications.
+"""Documents in memory and their blocks as MCP resources: listing, reading, completion, notifications.
 
 The modules of MCP that only resources need are imported at their first request, after the first response.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -20,11 +20,16 @@ if TYPE_CHECKING:
     from ragmcp.protocol.schema.resources import ResourceInfo, ResourceTemplate
     from ragmcp.server.call import Call
     from ragmcp.server.server import Server
+    from ragmemory.service import MemoryService
     from ragmemory.types import Change, DocumentInfo
 
 BASE = "ragchat://document/"
-_VARIABLE = "id"
+_BLOCK = "/block/"
+_VARIABLE, _BLOCK_VARIABLE = "id", "block_id"
 _TEMPLATE = f"{BASE}{{{_VARIABLE}}}"
+_BLOCK_TEMPLATE = f"{_TEMPLATE}{_BLOCK}{{{_BLOCK_VARIABLE}}}"
+# The variables of each template.
+_VARIABLES = {_TEMPLATE: (_VARIABLE,), _BLOCK_TEMPLATE: (_VARIABLE, _BLOCK_VARIABLE)}
 
 
 class Documents:
@@ -35,7 +40,7 @@ class Documents:
 
     @cached_property
     def templates(self) -> Sequence[ResourceTemplate]:
-        """The template of their URIs."""
+        """The templates of their URIs."""
         from ragmcp.protocol.schema.resources import ResourceTemplate
 
         return [
@@ -44,7 +49,14 @@ class Documents:
                 name="document",
                 title="A document in memory",
                 description="The whole text of a document; its id is the document_id of a hit.",
-            )
+            ),
+            ResourceTemplate(
+                uri_template=_BLOCK_TEMPLATE,
+                name="block",
+                title="A block of a document",
+                description="A heading with its section, a paragraph, list, item, table, code or quote; "
+                "search_blocks of the toolset `blocks` lists the ids.",
+            ),
         ]
 
     async def page(self, cursor: str | UnsetType) -> tuple[list[ResourceInfo], str | UnsetType]:
@@ -62,26 +74,52 @@ class Documents:
         return [_described(document) for document in documents], cursor_to(end) if end < total else UNSET
 
     async def read(self, call: Call, uri: str) -> list[ResourceContents]:  # noqa: ARG002 (a protocol's method)
-        """A document's text. Raises ResourceNotFound, ToolError."""
+        """The text of a document or a block. Raises ResourceNotFound, ToolError."""
+        document, separator, block = uri.removeprefix(BASE).partition(_BLOCK)
         with wire_errors():
-            from ragmemory.errors import DocumentNotFound
+            from ragmemory.errors import BlockNotFound, DocumentNotFound
 
+            memory = await self._memory()
             try:
-                info, text = await (await self._memory()).document(uri.removeprefix(BASE))
-            except DocumentNotFound:
+                found = await (
+                    self._block(memory, document, block) if separator else self._whole(memory, document)
+                )
+            except (DocumentNotFound, BlockNotFound):
                 raise ResourceNotFound(uri) from None
-        if uri != document_uri(info.document_id):  # `document` also accepts the document's own uri.
+        if uri != found.uri:  # Documents and blocks can also be found by their other names.
             raise ResourceNotFound(uri)
-        return [contents(info, text)]
+        return [found]
 
-    async def complete(self, template: str, argument: str, typed: str) -> Sequence[str]:
-        """The ids that begin with `typed`, most recently changed first. Raises InvalidParams, ToolError."""
-        if template != _TEMPLATE:
-            raise InvalidParams("$.ref.uri", f"only {_TEMPLATE} can be completed")
-        if argument != _VARIABLE:
-            raise InvalidParams("$.argument.name", f"the only variable is {_VARIABLE}")
+    async def _whole(self, memory: MemoryService, document: str) -> ResourceContents:
+        return contents(*await memory.document(document))
+
+    async def _block(self, memory: MemoryService, document: str, block: str) -> ResourceContents:
+        from ragmemory.ingest.documents import media_type
+
+        info, shown = await (await memory.library()).block(document, block)
+        return ResourceContents(
+            uri=block_uri(shown.document_id, shown.block_id),
+            mime_type=media_type(info.uri, info.metadata.get("media_type")),
+            text=shown.text,
+        )
+
+    async def complete(
+        self, template: str, argument: str, typed: str, others: Mapping[str, str]
+    ) -> Sequence[str]:
+        """The ids that begin with `typed`: of documents the most recently changed first, of blocks in order.
+
+        `others` are the other arguments. Raises InvalidParams, ToolError.
+        """
+        if template not in _VARIABLES:
+            raise InvalidParams("$.ref.uri", f"only {' and '.join(_VARIABLES)} can be completed")
+        if argument not in _VARIABLES[template]:
+            names = " and ".join(_VARIABLES[template])
+            raise InvalidParams("$.argument.name", f"the template has no variable but {names}")
         with wire_errors():
-            return await (await self._memory()).document_ids(typed)
+            memory = await self._memory()
+            if argument == _VARIABLE:
+                return await memory.document_ids(typed)
+            return await (await memory.library()).block_ids(others.get(_VARIABLE, ""), typed)
 
 
 def announce(server: Server, document_id: str, change: Change) -> None:
@@ -91,6 +129,14 @@ def announce(server: Server, document_id: str, change: Change) -> None:
     server.announce(resource_updated(document_uri(document_id)))
     if change != "updated":
         server.announce(list_changed("resources"))
+
+
+def announce_blocks(server: Server, document_id: str, block_ids: Sequence[str]) -> None:
+    """Notify the subscribed clients of blocks that have changed or are gone."""
+    from ragmcp.protocol.schema.subscriptions import resource_updated
+
+    for block_id in block_ids:
+        server.announce(resource_updated(block_uri(document_id, block_id)))
 
 
 def contents(document: DocumentInfo, text: str) -> ResourceContents:
@@ -117,3 +163,8 @@ def _described(document: DocumentInfo) -> ResourceInfo:
 def document_uri(document_id: str) -> str:
     """The resource of a document."""
     return BASE + document_id
+
+
+def block_uri(document_id: str, block_id: str) -> str:
+    """The resource of a block."""
+    return f"{document_uri(document_id)}{_BLOCK}{block_id}"

@@ -19,7 +19,7 @@ from ragmcp.stdio.stdio import serve_stdio
 from ragmemory import __version__
 from ragmemory.embedders import EmbedderSettings
 from ragmemory.mcp.prompts import FOLDER, Prompts
-from ragmemory.mcp.resources import Documents, announce
+from ragmemory.mcp.resources import Documents, announce, announce_blocks
 from ragmemory.mcp.toolsets import make_tools
 from ragmemory.settings import LimitSettings, MemorySettings
 from ragmemory.signals import exit_now, exit_within, stop_signal
@@ -81,20 +81,21 @@ def make_server(settings: Settings, memory: OnDemand) -> Server:
         complete=completer(documents, prompts),
     )
     memory.on_change.append(partial(announce, server))
+    memory.on_block_change.append(partial(announce_blocks, server))
     return server
 
 
 def completer(documents: Documents, prompts: Prompts) -> Completer:
-    """Completes the ids of documents and the arguments of prompts."""
+    """Completes the ids of documents and blocks, and the arguments of prompts."""
 
     async def complete(
-        reference: Reference, argument: str, typed: str, _: Mapping[str, str]
+        reference: Reference, argument: str, typed: str, others: Mapping[str, str]
     ) -> Sequence[str]:
         from ragmcp.protocol.schema.completion import PromptReference
 
         if isinstance(reference, PromptReference):
             return await prompts.complete(reference.name, argument, typed)
-        return await documents.complete(reference.uri, argument, typed)
+        return await documents.complete(reference.uri, argument, typed, others)
 
     return complete
 
@@ -106,6 +107,7 @@ class OnDemand:
 
     def __init__(self, settings: Settings) -> None:
         self.on_change: list[Callable[[str, Change], None]] = []
+        self.on_block_change: list[Callable[[str, Sequence[str]], None]] = []
         self._settings = settings
         self._service: MemoryService | None = None
         self._making = anyio.Lock()
@@ -116,6 +118,7 @@ class OnDemand:
             if self._service is None:
                 service = await to_thread.run_sync(self._make)
                 service.on_change = self._announce
+                service.on_block_change = self._announce_blocks
                 await self.tasks.start(_keep, service)
                 self._service = service
             return self._service
@@ -123,6 +126,10 @@ class OnDemand:
     def _announce(self, uri: str, change: Change) -> None:
         for listener in self.on_change:
             listener(uri, change)
+
+    def _announce_blocks(self, document_id: str, block_ids: Sequence[str]) -> None:
+        for listener in self.on_block_change:
+            listener(document_id, block_ids)
 
     def _make(self) -> MemoryService:
         from ragmemory.app import make_service

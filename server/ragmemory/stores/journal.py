@@ -121,6 +121,18 @@ async def undoable(connection: aiosqlite.Connection, seqs: Sequence[int]) -> set
     return {row[0] for row in rows}
 
 
+async def current_versions(connection: aiosqlite.Connection, uris: Sequence[str]) -> dict[str, int]:
+    """The last writes to some documents that are not undone, by uri: their current versions."""
+    if not uris:
+        return {}
+    rows = await connection.execute_fetchall(
+        f"SELECT uri, max(seq) FROM journal WHERE uri IN ({', '.join('?' * len(uris))}) AND {UNDOABLE}"
+        " GROUP BY uri",
+        uris,
+    )
+    return {row[0]: row[1] for row in rows}
+
+
 async def is_undone(connection: aiosqlite.Connection, seq: int) -> bool:
     """Whether a write is undone."""
     return bool(

@@ -179,6 +179,18 @@ _REEMBEDDING = (
     "CREATE INDEX other_embeddings_inputs ON other_embeddings(input) WHERE input IS NOT NULL",
 )
 
+# The ids of the blocks of documents whose blocks were shown or edited.
+_OUTLINES = (
+    # A row stays when its document is removed: undo brings both back.
+    """
+    CREATE TABLE outlines(
+        document_id TEXT PRIMARY KEY,
+        digest BLOB NOT NULL, -- SHA-256 of the text that has these blocks
+        blocks TEXT NOT NULL -- JSON: see `blocks.outline`
+    ) STRICT, WITHOUT ROWID
+    """,
+)
+
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _FIRST,
     _HIDDEN,
@@ -192,4 +204,5 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _REUSE,
     _HOSTS,
     _REEMBEDDING,
+    _OUTLINES,
 )

@@ -11,6 +11,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -29,6 +30,7 @@ from ragmemory.stores import (
     ingestions,
     journal,
     meta,
+    outlines,
     parts,
     reembedding,
     reuse,
@@ -40,6 +42,7 @@ from ragmemory.stores import (
 from ragmemory.stores.file import MemoryFile
 from ragmemory.stores.filters import Condition
 from ragmemory.stores.fulltext import fulltext_query
+from ragmemory.stores.outlines import StoredOutline
 from ragmemory.types import (
     Changes,
     Checkpoint,
@@ -48,6 +51,7 @@ from ragmemory.types import (
     DocumentInfo,
     DocumentOrder,
     DocumentPart,
+    DocumentText,
     Embedding,
     Entry,
     Forgotten,
@@ -214,6 +218,69 @@ class Store(MemoryFile):
         """The uris of all documents of a file or below a folder."""
         async with self._reading() as connection:
             return await ingestions.uris_under(connection, place)
+
+    # Blocks: see `stores.outlines`
+
+    async def document_text(self, document: str) -> DocumentText:
+        """A document by its id or uri, with all that is stored of its text. Raises DocumentNotFound."""
+        while True:
+            rows = await self._read(
+                f"SELECT {_INFO}, number, digest, stamp,"
+                f" (SELECT max(seq) FROM journal WHERE uri = documents.uri AND {journal.UNDOABLE}),"
+                " (SELECT blocks FROM outlines WHERE outlines.document_id = documents.document_id)"
+                " FROM documents WHERE hidden = 0 AND (document_id = ?1 OR uri = ?1)"
+                " ORDER BY document_id = ?1 DESC LIMIT 1",
+                [document],
+            )
+            if not rows:
+                raise DocumentNotFound(document)
+            *columns, number, digest, stamp, version, outline = rows[0]
+            info = DocumentInfo(*self._decoded(columns))
+            async with self._reading() as connection:
+                text, places = await chunks.text_of(connection, number)
+            if len(text) != info.characters or sha256(text.encode()).digest() != digest:
+                # Another process has written it between the two reads; or the file is damaged.
+                if await self.is_current(info.document_id, digest):
+                    raise MemoryDamaged(str(self.path), "a text is not what was stored", info.uri)
+                continue
+            return DocumentText(info, text, digest, version or 0, stamp, places, outline or "")
+
+    async def is_current(self, document_id: str, digest: bytes) -> bool:
+        """Whether a document still has the text with this digest."""
+        return bool(
+            await self._read(
+                "SELECT 1 FROM documents WHERE document_id = ? AND digest = ? AND hidden = 0",
+                [document_id, digest],
+            )
+        )
+
+    async def current_version(self, uri: str) -> int:
+        """The number of the last version of a document, also of its removal; 0 if there is none."""
+        async with self._reading() as connection:
+            return (await journal.current_versions(connection, [uri])).get(uri, 0)
+
+    async def outlines(self, document_ids: Sequence[str]) -> list[StoredOutline]:
+        """The outlines of those of some documents that have one."""
+        async with self._reading() as connection:
+            return await outlines.find(connection, document_ids)
+
+    async def save_outlines(self, new: Sequence[StoredOutline]) -> None:
+        """Store outlines, except those of texts that are not the current ones."""
+        async with self._transaction() as connection:
+            await outlines.save(connection, new)
+
+    async def documents_holding(self, phrases: Sequence[str], document_id: str = "") -> list[str]:
+        """The ids of the documents in which every phrase occurs, ordered by uri; or of this one alone."""
+        conditions = [
+            "number IN (SELECT document FROM chunks WHERE chunk_id IN"
+            " (SELECT rowid FROM fulltext WHERE fulltext MATCH ?))"
+        ] * len(phrases)
+        rows = await self._read(
+            f"SELECT document_id FROM documents WHERE {' AND '.join(['hidden = 0', *conditions])}"
+            " AND ? IN ('', document_id) ORDER BY uri",
+            [*(fulltext_query([phrase], []) for phrase in phrases), document_id],
+        )
+        return [row[0] for row in rows]
 
     # Sources: see `stores.sources`
 

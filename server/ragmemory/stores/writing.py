@@ -10,8 +10,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from ragmemory.errors import NotStored, RagMemoryError, UndoConflict
-from ragmemory.stores import chunks, journal, meta
+from ragmemory.errors import NotStored, RagMemoryError, StaleVersion, UndoConflict
+from ragmemory.stores import chunks, journal, meta, outlines
 from ragmemory.stores.chunks import DocumentChunks
 from ragmemory.stores.connection import undecodable
 from ragmemory.types import Document, Forgotten, Injected, Origin, Status, Write
@@ -149,7 +149,7 @@ async def write_batch(
     `embedder` is the identity and dimensions of the embeddings. Raises EmbedderMismatch.
 
     An outcome is None if the write has no chunks but needs them, because the document was changed or removed
-    since the caller compared it; an UndoConflict if an undo came too late.
+    since the caller compared it; an UndoConflict if an undo came too late, a StaleVersion if an edit did.
     """
     table: meta.Table = "embeddings"
     if embedder and any(write.embeddings for write in writes):
@@ -159,6 +159,9 @@ async def write_batch(
     undoable = await journal.undoable(
         connection, [write.undoes for write in writes if write.undoes is not None]
     )
+    versions = await journal.current_versions(
+        connection, [write.document.uri for write in writes if write.edit]
+    )
     steps: list[_Step] = []
     outcomes: list[Outcome] = []
     for write in writes:
@@ -167,6 +170,8 @@ async def write_batch(
         undoes = write.undoes
         if undoes is not None and undoes not in undoable:
             outcomes.append(UndoConflict(undoes))
+        elif write.edit and write.edit.version != (current := versions.get(document.uri, 0)):
+            outcomes.append(StaleVersion(document.uri, write.edit.version, current))
         elif missing == "nothing" and old and write.undoes is None:
             outcomes.append(Injected(document.document_id, document.uri, "unchanged", old.chunks))
         elif missing == "everything" and not await _has_chunks(connection, write):
@@ -184,7 +189,20 @@ async def write_batch(
             outcomes.append(Injected(document.document_id, document.uri, step.status, step.chunks))
     if steps:
         await _write(connection, steps, table, at, undo_depth)
+        await _finish_edits(connection, [step.write for step in steps])
     return outcomes
+
+
+async def _finish_edits(connection: aiosqlite.Connection, writes: Sequence[Write]) -> None:
+    edits = [(write.document, write.edit) for write in writes if write.edit]
+    await outlines.save(
+        connection,
+        [outlines.StoredOutline(one.document_id, one.digest, edit.outline) for one, edit in edits],
+    )
+    # Last: what could fail before leaves the files as they were.
+    for _, edit in edits:
+        if edit.replace_file:
+            await edit.replace_file()
 
 
 async def _has_chunks(connection: aiosqlite.Connection, write: Write) -> bool:

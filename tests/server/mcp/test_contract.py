@@ -5,6 +5,7 @@ A new tool needs a line in `valid_arguments`.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -33,7 +34,9 @@ WRONG = {"string": 1, "integer": "x", "number": "x", "boolean": "x", "array": 1,
 Caller = Callable[[str, Any], Any]
 
 
-def valid_arguments(folder: Path, chunk_id: int = 1, job_id: str = "") -> dict[str, dict[str, Any]]:
+def valid_arguments(
+    folder: Path, chunk_id: int = 1, job_id: str = "", version: int = 2
+) -> dict[str, dict[str, Any]]:
     """For each tool arguments with which it succeeds, if memory holds TEXTS as two versions of URI."""
     notes = str(folder / "notes")
     return {
@@ -49,6 +52,12 @@ def valid_arguments(folder: Path, chunk_id: int = 1, job_id: str = "") -> dict[s
         "search_documents": {"query": "steep tea", "n_results": 3},
         "ingest_document": {"title": "Mate", "content": "From a gourd.", "source_url": "note:mate"},
         "delete_document": {"document": URI},
+        "create_document": {"title": "Cups", "content": "Of glass.", "uri": f"note:{os.urandom(4).hex()}"},
+        "search_blocks": {"document": URI, "below": "1"},
+        "search_content": {"query": "steep minutes"},
+        "insert_block": {"document": URI, "version": version, "content": "Drink it.", "block": "1.a"},
+        "update_block": {"document": URI, "version": version, "block": "#1", "content": "Black tea"},
+        "delete_block": {"document": URI, "version": version, "block": "1.1", "section": True},
         "list_journal": {"limit": 2},
         "list_versions": {"document": URI},
         "get_version": {"document": URI},
@@ -122,7 +131,8 @@ def arguments(call: Caller, folder: Path) -> dict[str, dict[str, Any]]:
     [hit] = result("Query", query="tea", filter={"uri": URI}, top_k=1)["hits"]
     job = result("start_ingestion", path=str(folder / "notes"))
     result("add_sources", paths=[str(folder / "notes")])
-    return valid_arguments(folder, hit["chunk_id"], job["job_id"])
+    version = result("list_versions", document=URI)["versions"][0]["number"]
+    return valid_arguments(folder, hit["chunk_id"], job["job_id"], version)
 
 
 def test_there_are_valid_arguments_for_every_tool(tmp_path: Path) -> None:

@@ -90,7 +90,7 @@ async def test_what_is_no_document_is_not_found(client: Client, uri: str) -> Non
 
 
 async def test_document_ids_are_completed(client: Client) -> None:
-    [template] = await client.list_resource_templates()
+    template, _ = await client.list_resource_templates()
     assert template.uri_template == TEMPLATE.uri
     old, new = [(await injected(client, f"note:{name}"))[-16:] for name in ("old", "new")]
     assert (await client.complete(TEMPLATE, "id", "")).values == [new, old]

@@ -66,6 +66,8 @@ async def test_the_tools_have_the_promised_names_and_hints(client: Client) -> No
         *("Inject", "Query"),
         *("semantic_search", "get_source_by_id", "get_metadata_by_id", "get_neighbours", "compare_texts"),
         *("list_documents", "get_document", "search_documents", "ingest_document", "delete_document"),
+        *("create_document", "search_blocks", "search_content"),
+        *("insert_block", "update_block", "delete_block"),
         *("list_journal", "list_versions", "get_version", "diff_versions", "restore_version", "undo_writes"),
         *("start_ingestion", "get_ingestion_status", "cancel_ingestion", "list_ingestions"),
         *("add_sources", "list_sources", "remove_source", "sync_sources"),
@@ -76,12 +78,14 @@ async def test_the_tools_have_the_promised_names_and_hints(client: Client) -> No
     assert {name for name, hint in hints.items() if hint["readOnlyHint"]} == {
         *("Query", "list_documents", "get_document", "search_documents"),
         *("semantic_search", "get_source_by_id", "get_metadata_by_id", "get_neighbours", "compare_texts"),
+        *("search_blocks", "search_content"),
         *("list_journal", "list_versions", "get_version", "diff_versions"),
         *("get_ingestion_status", "list_ingestions", "list_sources"),
         *("get_memory_stats", "verify_memory", "export_documents"),
     }
     assert {name for name, hint in hints.items() if hint["destructiveHint"]} == {
         *("delete_document", "undo_writes", "restore_version", "backup_memory", "discard_embeddings"),
+        *("update_block", "delete_block"),
         *("start_ingestion", "remove_source", "sync_sources"),
     }
     assert hints["Inject"]["idempotentHint"]
@@ -96,8 +100,8 @@ async def test_only_the_chosen_toolsets_are_offered(tmp_path: Path) -> None:
             "Inject",
             "Query",
         ]
-        with pytest.raises(SettingsError, match="no toolset 'blocks'"):
-            make_tools(on_demand(service), ["blocks"])
+        with pytest.raises(SettingsError, match="no toolset 'code'"):
+            make_tools(on_demand(service), ["code"])
 
 
 async def test_the_shapes_are_those_of_the_contract(client: Client) -> None:

@@ -9,6 +9,7 @@ from msgspec import UNSET
 from ragconfig.errors import SettingsError
 from ragmcp.server.tools import Tool
 from ragmemory.mcp.errors import Memory
+from ragmemory.mcp.toolsets.blocks import block_tools
 from ragmemory.mcp.toolsets.documents import document_tools
 from ragmemory.mcp.toolsets.history import history_tools
 from ragmemory.mcp.toolsets.ingestion import ingestion_tools
@@ -20,6 +21,7 @@ _TOOLSETS: dict[str, Callable[[Memory], list[Tool]]] = {
     "memory": memory_tools,
     "search": search_tools,
     "documents": document_tools,
+    "blocks": block_tools,
     "history": history_tools,
     "ingestion": ingestion_tools,
     "maintenance": maintenance_tools,

@@ -1,0 +1,140 @@
+"""Write the changed text of a document to the file that it was read from.
+
+Unchanged lines keep their bytes; new lines get the encoding and the line ends of the file. The new file is
+complete beside the old one before it takes its place, so a kill at any moment leaves one of the two.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import tempfile
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import suppress
+from itertools import takewhile
+from pathlib import Path
+
+from anyio import to_thread
+
+from ragconfig.files.decoding import BYTE_ORDER_MARKS, LARGEST_BYTES, NotText, decode
+from ragconfig.files.regular import read_regular
+from ragconfig.files.uris import path_of
+from ragmemory.errors import NotWrittenBack
+from ragmemory.files.formats.reader import parser_for, parser_of_text
+from ragmemory.files.ingestions import is_under
+
+_CHANGED = "its file is no longer what was read"
+_LOAD_AGAIN = "Load the file again, and edit what it holds now."
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
+
+
+class Rewriting:
+    """A new version of a file, beside it until `replace`. Leave it with `discard`."""
+
+    def __init__(self, uri: str, roots: Sequence[str], before: str, after: str) -> None:
+        """`before` is the text of the file, `after` the new one. Raises NotWrittenBack."""
+        self._uri = uri
+        try:
+            self.path = _path(uri, roots)
+            self._old = read_regular(self.path, LARGEST_BYTES)
+            self._new = self._rewritten(before, after)
+            self._beside = _written_beside(self.path, self._new)
+        except NotText as error:
+            raise NotWrittenBack(uri, f"its file {error}") from None
+        except OSError as error:
+            raise NotWrittenBack(uri, _reason(error)) from error
+
+    async def replace(self) -> None:
+        """Put it in the place of the file. Raises NotWrittenBack."""
+        await to_thread.run_sync(self._replace)
+
+    def discard(self) -> None:
+        """Remove what was not put in the place of the file."""
+        with suppress(OSError):
+            self._beside.unlink()
+
+    def _replace(self) -> None:
+        try:
+            now = read_regular(self.path, LARGEST_BYTES)
+            # It is the new one already if the transaction around this was repeated.
+            if now == self._new:
+                return
+            if now != self._old:
+                raise NotWrittenBack(self._uri, _CHANGED, _LOAD_AGAIN)
+            self._beside.replace(self.path)
+        except OSError as error:
+            raise NotWrittenBack(self._uri, _reason(error)) from error
+
+    def _rewritten(self, before: str, after: str) -> bytes:
+        text, encoding, _ = decode(self._old)
+        if parser_for(self.path) or parser_of_text(self.path, text):
+            raise NotWrittenBack(self._uri, "only text and Markdown files can be")
+        if text != before:
+            raise NotWrittenBack(self._uri, _CHANGED, _LOAD_AGAIN)
+        mark = next(
+            (mark for mark, of in BYTE_ORDER_MARKS if of == encoding and self._old.startswith(mark)), b""
+        )
+        try:
+            raw = self._old[len(mark) :].decode(encoding)
+            new = mark + with_line_ends(raw, before, after).encode(encoding)
+        except UnicodeError:
+            raise NotWrittenBack(self._uri, f"its encoding {encoding} lacks characters of the text") from None
+        if decode(new).text != after:
+            raise NotWrittenBack(self._uri, f"the text would not be read as {encoding} again")
+        return new
+
+
+def with_line_ends(raw: str, before: str, after: str) -> str:
+    """`after` with the line ends of `raw`, which is `before` with its own; unchanged lines keep theirs."""
+    raw_lines = _LINE.findall(raw)
+    old, new = _LINE.findall(before), _LINE.findall(after)
+    first = common(old, new)
+    last = common(old[first:][::-1], new[first:][::-1])
+    ends = Counter(line[len(line.rstrip("\r\n")) :] for line in raw_lines)
+    end = max(("\n", "\r\n", "\r"), key=lambda end: ends[end])
+    middle = "".join(new[first : len(new) - last]).replace("\n", end)
+    return "".join(raw_lines[:first]) + middle + "".join(raw_lines[len(raw_lines) - last :])
+
+
+def common(one: Sequence[str], other: Sequence[str]) -> int:
+    """How many lines are the same at the beginning."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+
+
+def _reason(error: OSError) -> str:
+    return (error.strerror or str(error)).lower()
+
+
+def _path(uri: str, roots: Sequence[str]) -> Path:
+    """The file itself, not a link to it. Raises NotWrittenBack, OSError."""
+    if not uri.startswith("file:"):
+        raise NotWrittenBack(uri, "it was not read from a file")
+    try:
+        path = path_of(uri).resolve(strict=True)
+    except (RuntimeError, ValueError) as error:  # a circle of links, a NUL character
+        raise NotWrittenBack(uri, str(error)) from error
+    if not is_under(roots, path):
+        raise NotWrittenBack(uri, "it is in none of the folders that memory.roots names")
+    # Only the folder must be writable to replace a file, also one that its owner has protected.
+    if not os.access(path, os.W_OK) or not path.stat().st_mode & 0o222:
+        raise NotWrittenBack(uri, "it is write-protected")
+    return path
+
+
+def _written_beside(path: Path, data: bytes) -> Path:
+    """A new hidden file in the same folder, with the mode of the file. Raises OSError."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+    beside = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        beside.chmod(stat.S_IMODE(path.stat().st_mode))
+    except BaseException:
+        with suppress(OSError):
+            beside.unlink()
+        raise
+    return beside
