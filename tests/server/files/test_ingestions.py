@@ -563,3 +563,26 @@ async def test_a_circle_of_links_in_a_part_of_a_folder_is_reported(tmp_path: Pat
         sources, jobs = await memory.sources(), await memory.ingestions()
         job = await sources.sync([str(folder)], ORIGIN, within=[str(folder / "a"), str(folder / "0.txt")])
         assert await statuses(jobs, job) == {"a": "skipped", "0.txt": "added"}
+
+
+async def test_a_file_that_vanishes_before_it_is_read_keeps_its_document_until_the_next_sync(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = notes(tmp_path / "docs", 2)
+    find = module.find_files
+
+    def find_and_lose(*arguments: Any) -> Found:
+        found = find(*arguments)
+        (folder / "0.txt").unlink()
+        return found
+
+    async with memory_in(tmp_path) as memory:
+        jobs = await memory.ingestions()
+        await ended(jobs, await jobs.start([str(folder)], prune=True, origin=ORIGIN))
+        write(folder / "0.txt", "New text.", OLD + 5)
+        with monkeypatch.context() as patched:
+            patched.setattr(module, "find_files", find_and_lose)
+            job = await jobs.start([str(folder)], prune=True, origin=ORIGIN)
+            assert await statuses(jobs, job) == {"0.txt": "skipped", "1.txt": "unchanged"}
+        again = await jobs.start([str(folder)], prune=True, origin=ORIGIN)
+        assert await statuses(jobs, again) == {"0.txt": "removed", "1.txt": "unchanged"}
