@@ -27,7 +27,7 @@ from ragmemory.files import ingestions as module
 from ragmemory.files import loading
 from ragmemory.files.ingestions import Ingestions
 from ragmemory.files.loading import IN_FLIGHT
-from ragmemory.files.walking import Found, Part
+from ragmemory.files.walking import Found, Part, find_files
 from ragmemory.service import MemoryService
 from ragmemory.stores.sqlite import Store
 from ragmemory.types import Forgotten, Ingestion, Injected, Metadata, Origin
@@ -569,10 +569,9 @@ async def test_a_file_that_vanishes_before_it_is_read_keeps_its_document_until_t
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = notes(tmp_path / "docs", 2)
-    find = module.find_files
 
     def find_and_lose(*arguments: Any) -> Found:
-        found = find(*arguments)
+        found = find_files(*arguments)
         (folder / "0.txt").unlink()
         return found
 

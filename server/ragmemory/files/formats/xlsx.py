@@ -1,4 +1,4 @@
-"""XLSX: each sheet as tables, and single cells as paragraphs; the places are the rows and these cells."""
+"""XLSX: each sheet as a table below paragraphs; the places are the rows, or their only cells."""
 
 from __future__ import annotations
 
@@ -42,14 +42,13 @@ def read(path: Path, data: bytes) -> Read:
             if not is_begun:
                 writer.add(f"# {name}", f"sheet {name}")
                 is_begun = True
-            filled = [column for column, cell in enumerate(cells) if cell]
-            if len(filled) > 1:
+            filled = [column for column, cell in enumerate(cells) if cell.strip()]
+            place = row_label(name, number) if len(filled) > 1 else cell_label(name, filled[0], number)
+            if rows or len(filled) > 1:
                 rows.append(cells)
-                places.append(row_label(name, number))
-                continue
-            writer.add_rows(rows, places)
-            rows, places = [], []
-            writer.add(cells[filled[0]], cell_label(name, filled[0], number))
+                places.append(place)
+            else:
+                writer.add(cells[filled[0]], place)
         writer.add_rows(rows, places)
     return writer.read(path.name, *notes)
 

@@ -45,16 +45,22 @@ def test_the_places_are_the_rows_of_the_sheets() -> None:
     ]
 
 
-def test_a_cell_that_is_alone_in_its_row_is_a_paragraph_with_its_place() -> None:
+def test_single_cells_above_a_table_are_paragraphs_and_within_it_rows() -> None:
     workbook = openpyxl.Workbook()
     workbook.active.title = "Q3"
     workbook.active["AB2"] = "All prices in euros"
-    workbook.active.append(["Tea", 4.5])
+    for row in (["Item", "Price"], ["Drinks"], ["Tea", 4.5]):
+        workbook.active.append(row)
     buffer = BytesIO()
     workbook.save(buffer)
     found = read(FILE, buffer.getvalue())
-    assert found.text == "# Q3\n\nAll prices in euros\n\n| Tea | 4.5 |\n| --- | --- |\n"
-    assert found.places == [(1, "sheet Q3"), (3, "sheet Q3 AB2"), (5, "sheet Q3 row 3")]
+    assert found.text == (
+        "# Q3\n\nAll prices in euros\n\n| Item | Price |\n| --- | --- |\n| Drinks |  |\n| Tea | 4.5 |\n"
+    )
+    assert found.places == [
+        *((1, "sheet Q3"), (3, "sheet Q3 AB2"), (5, "sheet Q3 row 3")),
+        *((7, "sheet Q3 A4"), (8, "sheet Q3 row 5")),
+    ]
 
 
 def test_only_so_many_rows_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
