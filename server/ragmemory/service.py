@@ -460,10 +460,10 @@ class MemoryService:
         [passage] = await self.passages_around(chunk_id)
         return await self._store.document(passage.document_id)
 
-    async def journal(self, limit: int) -> list[Entry]:
-        """The newest entries of the journal, newest first."""
+    async def journal(self, limit: int, before: int | None = None) -> list[Entry]:
+        """The newest entries of the journal, newest first; those before an entry, by its number."""
         await self._open()
-        return await self._store.journal(limit)
+        return await self._store.journal(limit, before)
 
     async def stats(self) -> Stats:
         """Counts and sizes."""

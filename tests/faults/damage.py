@@ -178,7 +178,7 @@ def looked_at(memory: RawMemory) -> dict[str, Any]:
     """What each way to look at a memory brings: an answer or a Refused."""
     looks: dict[str, tuple[str, dict[str, Any]]] = {
         "list_documents": ("list_documents", {"limit": 1_000, "max_tokens": 1_000_000}),
-        "list_journal": ("list_journal", {"limit": 1_000}),
+        "list_journal": ("list_journal", {"limit": 1_000, "max_tokens": 1_000_000}),
         **{f"get_document {n}": ("get_document", {"document": f"d{n}"}) for n in range(DOCUMENTS)},
         **{f"Query {question}": ("Query", {"query": question, "top_k": 5}) for question in QUESTIONS},
         'Query "phrase"': ("Query", {"query": '"part 3 of report d30 tells"', "top_k": 5}),

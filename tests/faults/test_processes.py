@@ -106,7 +106,7 @@ async def test_what_was_acknowledged_survives_a_kill_and_a_repeat_brings_no_dupl
             assert {statuses[name] for name in acknowledged} == {"unchanged"}
             stats = await called(client, "get_memory_stats")
             assert stats["documents"] == len(names)
-            entries = (await called(client, "list_journal", limit=100))["entries"]
+            entries = (await called(client, "list_journal", limit=100, max_tokens=1_000_000))["entries"]
             assert [entry["action"] for entry in entries] == ["added"] * len(names)
             for name in ("n0", "n59"):
                 hits = (await called(client, "Query", query=f'"finding of report {name} "'))["hits"]
@@ -227,6 +227,6 @@ async def test_a_load_whose_server_is_killed_is_finished_by_the_next_one(tmp_pat
                 status = await called(client, "get_ingestion_status", job_id=job["job_id"], wait_seconds=60)
             assert (status["job"]["status"], status["job"]["files"]) == ("completed", 400)
             assert (await called(client, "get_memory_stats"))["documents"] == 400
-            journal = (await called(client, "list_journal", limit=1000))["entries"]
+            journal = (await called(client, "list_journal", limit=1000, max_tokens=1_000_000))["entries"]
     assert sorted(entry["uri"] for entry in journal) == sorted(path.as_uri() for path in docs.iterdir())
     check_integrity(tmp_path)

@@ -16,6 +16,7 @@ from ragchat.memory.types import (
     AddedSources,
     Backup,
     Difference,
+    DifferencePart,
     DocumentInfo,
     DocumentPage,
     DocumentPart,
@@ -189,12 +190,19 @@ class MemoryClient:
 
     async def versions(self, document: str, limit: int = 100) -> Versions:
         """The newest versions of a document, named as for `show`; it may have been removed."""
-        return await self._about("list_versions", document, Versions, limit=limit)
+        return await self._about("list_versions", document, Versions, limit=limit, max_tokens=MOST_TOKENS)
 
     async def difference(self, document: str, before: int | None, after: int | None) -> Difference:
         """What changed between two versions of a document; by default in its last write."""
         numbers = _given(before=before, after=after)
-        return await self._about("diff_versions", document, Difference, **numbers)
+        arguments: dict[str, Any] = {"max_tokens": MOST_TOKENS, **numbers}
+        diffs: list[str] = []
+        while True:
+            part = await self._about("diff_versions", document, DifferencePart, **arguments)
+            diffs.append(part.diff)
+            if not part.next_cursor:
+                return msgspec.convert(replace(part, diff="".join(diffs)), Difference, from_attributes=True)
+            arguments["cursor"] = part.next_cursor
 
     async def restore(self, document: str, version: int | None) -> Restored:
         """Make a version of a document the current one again; by default the newest earlier one."""
@@ -202,7 +210,14 @@ class MemoryClient:
 
     async def journal(self, limit: int = 100) -> list[Entry]:
         """The last writes, the newest first."""
-        return (await self._typed("list_journal", {"limit": limit}, Journal)).entries
+        entries: list[Entry] = []
+        arguments: dict[str, Any] = {"max_tokens": MOST_TOKENS}
+        while True:
+            page = await self._typed("list_journal", arguments | {"limit": limit - len(entries)}, Journal)
+            entries += page.entries
+            if not page.next_cursor or len(entries) == limit:
+                return entries
+            arguments["cursor"] = page.next_cursor
 
     async def undo(
         self,

@@ -193,6 +193,7 @@ class Entry(Struct, frozen=True):
 
 class Journal(Struct, frozen=True):
     entries: list[Entry]
+    next_cursor: str = ""  # "": this is the last page
 
 
 class Version(Struct, frozen=True):
@@ -221,6 +222,12 @@ class Difference(Struct, frozen=True):
     before: Version | None
     after: Version
     diff: str
+
+
+class DifferencePart(Difference, frozen=True):
+    """`diff` is a part of the difference."""
+
+    next_cursor: str = ""  # "": this is the last part
 
 
 class Restored(Struct, frozen=True):

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     import aiosqlite
 
 _COLUMNS = "seq, at, action, document_id, uri, client, session, host, write_group, undone"
+# More than any number of an entry.
+_AFTER_ALL = 2**62
 # A write that can still be undone. An undo is recorded as "restored" and cannot be undone itself. This is the
 # condition of the index journal_undoable, so that SQLite uses it.
 UNDOABLE = "undone = 0 AND action <> 'restored'"
@@ -140,10 +142,11 @@ async def is_undone(connection: aiosqlite.Connection, seq: int) -> bool:
     )
 
 
-async def entries(connection: aiosqlite.Connection, limit: int) -> list[Entry]:
-    """The newest entries, newest first."""
+async def entries(connection: aiosqlite.Connection, limit: int, before: int | None = None) -> list[Entry]:
+    """The newest entries, newest first; those before the entry with a number."""
     rows = await connection.execute_fetchall(
-        f"SELECT {_COLUMNS} FROM journal ORDER BY seq DESC LIMIT ?", [limit]
+        f"SELECT {_COLUMNS} FROM journal WHERE seq < ifnull(?, {_AFTER_ALL}) ORDER BY seq DESC LIMIT ?",
+        [before, limit],
     )
     return [_entry(row) for row in rows]
 

@@ -521,10 +521,10 @@ class Store(MemoryFile):
         async with self._reading() as connection:
             return await chunks.turns_around(connection, chunk_ids, distance)
 
-    async def journal(self, limit: int) -> list[Entry]:
-        """The newest entries of the journal, newest first."""
+    async def journal(self, limit: int, before: int | None = None) -> list[Entry]:
+        """The newest entries of the journal, newest first; those before an entry, by its number."""
         async with self._reading() as connection:
-            return await journal.entries(connection, limit)
+            return await journal.entries(connection, limit, before)
 
     async def change(
         self, selection: Selection, since: datetime | None = None

@@ -1,4 +1,4 @@
-"""The toolset `documents`. Covers `ragmemory.mcp.toolsets.documents`."""
+"""The toolsets `documents` and `history`. Covers `ragmemory.mcp.toolsets.documents`."""
 
 from __future__ import annotations
 
@@ -134,3 +134,35 @@ async def test_an_ingested_document_has_its_source_for_a_uri(client: Client) -> 
     untitled = await called(client, "ingest_document", content="# Mate\n\nFrom a gourd.")
     assert untitled["uri"].startswith("sha256:")
     assert (await called(client, "get_document", document=untitled["uri"]))["title"] == "Mate"
+
+
+async def test_the_journal_and_the_text_of_versions_have_pages(tmp_path: Path) -> None:
+    async with service_for(tmp_path) as service:
+
+        async def memory() -> Any:
+            return service
+
+        server = Server("ragmemory", "1", make_tools(memory, ["memory", "history"]))
+        async with open_memory(server) as client:
+            for number in range(5):
+                await called(client, "Inject", text=f"{TEA}{number}\n" * 30, metadata={"uri": "note:tea"})
+            seen, cursor = [], ""
+            while True:
+                page = await called(client, "list_journal", limit=3, max_tokens=100, cursor=cursor)
+                seen += [entry["seq"] for entry in page["entries"]]
+                if "next_cursor" not in page:
+                    break
+                cursor = page["next_cursor"]
+            assert seen == [5, 4, 3, 2, 1]
+            for tool, name in (("get_version", "text"), ("diff_versions", "diff")):
+                whole = await called(client, tool, document="note:tea", max_tokens=1_000_000)
+                part = await called(client, tool, document="note:tea", max_tokens=100)
+                text = part[name]
+                while "next_cursor" in part:
+                    cursor = part["next_cursor"]
+                    part = await called(client, tool, document="note:tea", max_tokens=100, cursor=cursor)
+                    text += part[name]
+                assert text == whole[name]
+                assert len(text) > 400
+            first = await called(client, "list_versions", document="note:tea", max_tokens=1)
+            assert [version["number"] for version in first["versions"]] == [5]

@@ -42,7 +42,9 @@ async def test_calls_at_once_are_all_answered(tmp_path: Path) -> None:
                 tasks.start_soon(client.list_tools)
             assert len(set(answers)) == 64
             assert uris(await called(client, "Query", query="word17", top_k=1)) == ["word17"]
-            assert len((await called(client, "list_journal", limit=100))["entries"]) == 64
+            assert (
+                len((await called(client, "list_journal", limit=100, max_tokens=1_000_000))["entries"]) == 64
+            )
 
 
 @pytest.mark.parametrize(

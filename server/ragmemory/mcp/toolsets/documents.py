@@ -16,6 +16,7 @@ from ragmemory.mcp.toolsets.paging import (
     MAX_TOKENS,
     Cursor,
     MaxTokens,
+    NumberCursor,
     cursor_after,
     fitting,
     page_of,
@@ -42,14 +43,6 @@ Descending = Annotated[bool, Meta(description="The last, newest or largest first
 StartLine = Annotated[int, Meta(description="The first line, from 1.", ge=1, le=2**53)]
 _Line = Annotated[int, Meta(ge=1, le=2**53)]
 EndLine = Annotated[_Line | None, Meta(description="The last line, inclusive; default: the last there is.")]
-# At most 18 digits: SQLite's integers have 64 bits.
-PartCursor = Annotated[
-    str,
-    Meta(
-        description="The next_cursor of the part before, with otherwise the same arguments.",
-        pattern="^[0-9]{0,18}$",
-    ),
-]
 Results = Annotated[int, Meta(description="How many documents at most.", ge=1, le=MOST_FOUND)]
 Content = Annotated[str, Meta(description="The whole text: Markdown or plain text.")]
 Title = Annotated[str, Meta(description="The title; default: the first heading of the content.")]
@@ -131,7 +124,7 @@ def document_tools(memory: Memory) -> list[Tool]:
         start_line: StartLine = 1,
         end_line: EndLine = None,
         max_tokens: MaxTokens = MAX_TOKENS,
-        cursor: PartCursor = "",
+        cursor: NumberCursor = "",
     ) -> DocumentPart:
         """Return the text of a document, whole or a range of its lines, and what is known of it.
 

@@ -4,19 +4,30 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec.structs import asdict, replace
 
 from ragmcp.errors import InvalidArguments
 from ragmcp.server.call import Call
 from ragmcp.server.tools import Tool, tool
 from ragmemory.limits import LONGEST_CLIENT, LONGEST_URI, MOST_NUMBERS, MOST_VERSIONS
 from ragmemory.mcp.errors import Memory, origin_of, wire_errors
+from ragmemory.mcp.toolsets.paging import (
+    MAX_TOKENS,
+    Cursor,
+    MaxTokens,
+    NumberCursor,
+    fitting,
+    page_of,
+    text_page,
+)
 from ragmemory.types import Difference, Entry, Restored, Selection, Undone, Versions, VersionText
 
 Name = Annotated[
     str, Meta(description="A document's id or uri; it may have been removed.", max_length=LONGEST_URI)
 ]
-Limit = Annotated[int, Meta(description="How many at most.", ge=1, le=MOST_VERSIONS)]
+Limit = Annotated[int, Meta(description="How many at most, on this page.", ge=1, le=MOST_VERSIONS)]
+Newest = Annotated[int, Meta(description="How many at most, on all pages.", ge=1, le=MOST_VERSIONS)]
 _Number = Annotated[int, Meta(ge=1)]
 Number = Annotated[_Number | None, Meta(description="A version's number, as list_versions names it.")]
 _Numbers = Annotated[list[_Number], Meta(min_length=1, max_length=MOST_NUMBERS)]
@@ -39,43 +50,87 @@ Since = Annotated[
 
 
 class JournalPage(Struct, frozen=True):
-    entries: list[Entry]
+    entries: list[Entry]  # newest first
+    next_cursor: str | UnsetType = UNSET  # there are more
+
+
+class VersionPage(Versions, frozen=True):
+    next_cursor: str | UnsetType = UNSET  # there are more
+
+
+class VersionPart(VersionText, frozen=True):
+    next_cursor: str | UnsetType = UNSET  # there is more of the text
+
+
+class DifferencePart(Difference, frozen=True):
+    next_cursor: str | UnsetType = UNSET  # there is more of the diff
 
 
 def history_tools(memory: Memory) -> list[Tool]:
     """The toolset `history`."""
 
     @tool(read_only=True)
-    async def list_journal(call: Call, limit: Limit = 20) -> JournalPage:
-        """List the last writes to memory, newest first: the action, its time, and the client."""
+    async def list_journal(
+        call: Call, limit: Limit = 20, max_tokens: MaxTokens = MAX_TOKENS, cursor: NumberCursor = ""
+    ) -> JournalPage:
+        """List the last writes to memory, newest first: action, time, client, session and host."""
         with wire_errors():
-            return JournalPage(await (await memory()).journal(limit))
+            found = await (await memory()).journal(limit, before=int(cursor or 0) or None)
+        entries = found[: fitting(found, max_tokens)]
+        is_last = len(entries) == len(found) < limit or not entries or entries[-1].seq == 1
+        return JournalPage(entries, UNSET if is_last else str(entries[-1].seq))
 
     @tool(read_only=True)
-    async def list_versions(call: Call, document: Name, limit: Limit = 100) -> Versions:
+    async def list_versions(
+        call: Call,
+        document: Name,
+        limit: Newest = 100,
+        max_tokens: MaxTokens = MAX_TOKENS,
+        cursor: Cursor = "",
+    ) -> VersionPage:
         """List the versions of a document, the current one first: number, time, client, action and size.
 
         A version whose `characters` are null has a text that is no longer kept.
         """
         with wire_errors():
-            return await (await memory()).versions(document, limit)
+            found = await (await memory()).versions(document, limit)
+        versions, next_cursor = page_of(found.versions, cursor, max_tokens)
+        return VersionPage(found.document_id, found.uri, versions, next_cursor)
 
     @tool(read_only=True)
-    async def get_version(call: Call, document: Name, version: Number = None) -> VersionText:
-        """Return a version of a document with its whole text; by default the current one."""
+    async def get_version(
+        call: Call,
+        document: Name,
+        version: Number = None,
+        max_tokens: MaxTokens = MAX_TOKENS,
+        cursor: Cursor = "",
+    ) -> VersionPart:
+        """Return a version of a document with its text; by default the current one.
+
+        A long text comes in parts: while there is a next_cursor, there is more.
+        """
         with wire_errors():
-            return await (await memory()).version(document, version)
+            found = await (await memory()).version(document, version)
+        text, next_cursor = text_page(found.text, cursor, max_tokens)
+        return VersionPart(**asdict(replace(found, text=text)), next_cursor=next_cursor)
 
     @tool(read_only=True)
     async def diff_versions(
-        call: Call, document: Name, before: Number = None, after: Number = None
-    ) -> Difference:
+        call: Call,
+        document: Name,
+        before: Number = None,
+        after: Number = None,
+        max_tokens: MaxTokens = MAX_TOKENS,
+        cursor: Cursor = "",
+    ) -> DifferencePart:
         """Compare two versions of a document as a unified diff of its text and metadata.
 
         By default what the last write changed; with `before` alone, all changes since that version.
         """
         with wire_errors():
-            return await (await memory()).difference(document, before, after)
+            found = await (await memory()).difference(document, before, after)
+        diff, next_cursor = text_page(found.diff, cursor, max_tokens)
+        return DifferencePart(**asdict(replace(found, diff=diff)), next_cursor=next_cursor)
 
     @tool(destructive=True, background=True)
     async def restore_version(call: Call, document: Name, version: Number = None) -> Restored:

@@ -16,6 +16,14 @@ Cursor = Annotated[
     str,
     Meta(description="The next_cursor of the page before, with otherwise the same arguments.", max_length=40),
 ]
+# A number instead of an offset; SQLite's integers have 64 bits.
+NumberCursor = Annotated[
+    str,
+    Meta(
+        description="The next_cursor of the page before, with otherwise the same arguments.",
+        pattern="^[0-9]{0,18}$",
+    ),
+]
 MaxTokens = Annotated[
     int,
     Meta(
