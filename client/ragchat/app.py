@@ -55,7 +55,8 @@ class App:
 
     `scope` is the part of `memory` that is asked, `keeps` how turns are saved.
 
-    The caller opens and closes `memory` and `servers`, which are started once there is a model.
+    The caller opens and closes `memory` and `servers`, which are started once there is a model. With
+    `believe_all` every server's word that a tool only reads is believed.
     Raises SettingsError and PromptUnreadable for bad settings.
     """
 
@@ -65,6 +66,8 @@ class App:
         memory: Memory,
         environ: Mapping[str, str] = os.environ,
         servers: ServerManager | None = None,
+        *,
+        believe_all: bool = False,
     ) -> None:
         self.settings = settings
         self.memory = memory
@@ -85,6 +88,7 @@ class App:
             self.permissions,
             servers,
             budget=tools.description_tokens,
+            believe_all=believe_all,
         )
         # The last question and what was attached to it, when its turn failed or was stopped.
         self._unanswered: tuple[str, Sequence[Candidate]] = ("", ())

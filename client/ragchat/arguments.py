@@ -147,6 +147,13 @@ CONVERSATION = (
         help="continue the last session",
     ),
     *MODEL_CHOICE,
+    _argument(
+        "--yes-read-only",
+        action="store_true",
+        default=False,
+        help="call tools that say they only read without asking",
+    ),
+    _argument("--no-tools", action="store_true", default=False, help="offer the model no tools"),
 )
 
 COMMANDS = (
@@ -589,6 +596,8 @@ def usage_error(arguments: argparse.Namespace) -> str:
         return f"{arguments.server!r} is not the address of a server, such as http://127.0.0.1:8765"
     if arguments.target == "serve:serve" and arguments.server:
         return "serve serves a memory of this machine: it cannot be combined with --server"
+    if arguments.no_tools and arguments.yes_read_only:
+        return "--no-tools and --yes-read-only cannot be combined"
     if arguments.session and arguments.resume:
         return "--session and -c cannot be combined"
     if arguments.model and arguments.offline:

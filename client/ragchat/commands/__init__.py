@@ -75,6 +75,7 @@ class Run:
             "memory_server.url": "" if arguments.memory else arguments.server,
             "model.name": "offline" if arguments.offline else arguments.model,
             "retrieval.top_k": arguments.top_k,
+            "tools.offered": [] if arguments.no_tools else None,
         }
         return {**self.overrides, **{key: value for key, value in given.items() if value is not None}}
 
@@ -123,7 +124,12 @@ class Run:
         async with (
             self.memory() as memory,
             ServerManager(self.settings) as servers,
-            App(self.settings, memory=memory, servers=servers) as app,
+            App(
+                self.settings,
+                memory=memory,
+                servers=None if self.arguments.no_tools else servers,
+                believe_all=self.arguments.yes_read_only,
+            ) as app,
         ):
             if self.arguments.scope:
                 await app.scope.narrow(self.arguments.scope)
