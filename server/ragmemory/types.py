@@ -150,6 +150,7 @@ class Ingestion(Struct):
     removed: int = 0
     missing: int = 0
     seconds: float = 0.0
+    rate: float = 0.0  # files per second
     seconds_left: float | None = None  # estimated from the bytes; None: not known yet
     failures: list[FileOutcome] = []  # the first of them
     error: IngestionError | None = None

@@ -106,6 +106,7 @@ class Run:
         if job.ended_at:
             return
         job.seconds = time.monotonic() - self._began
+        job.rate = job.done / job.seconds if job.seconds else 0.0
         left = job.bytes - job.done_bytes
         job.seconds_left = job.seconds * left / job.done_bytes if job.done_bytes else None
 

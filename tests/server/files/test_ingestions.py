@@ -180,6 +180,7 @@ async def test_many_files_are_in_flight_but_not_all(tmp_path: Path) -> None:
         documents.go.set()
         job = await ended(jobs, job)
     assert (documents.most, job.added, job.status) == (IN_FLIGHT, IN_FLIGHT * 2, "completed")
+    assert job.rate == job.done / job.seconds > 0
 
 
 async def test_large_files_are_not_all_in_flight_at_once(
