@@ -52,6 +52,7 @@ def valid_arguments(
         "search_documents": {"query": "steep tea", "n_results": 3},
         "ingest_document": {"title": "Mate", "content": "From a gourd.", "source_url": "note:mate"},
         "delete_document": {"document": URI},
+        "list_headings": {"document": URI},
         "create_document": {"title": "Cups", "content": "Of glass.", "uri": f"note:{os.urandom(4).hex()}"},
         "search_blocks": {"document": URI, "below": "1"},
         "search_content": {"query": "steep minutes"},

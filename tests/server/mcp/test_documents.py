@@ -136,6 +136,22 @@ async def test_an_ingested_document_has_its_source_for_a_uri(client: Client) -> 
     assert (await called(client, "get_document", document=untitled["uri"]))["title"] == "Mate"
 
 
+async def test_headings_are_listed_with_the_lines_of_their_sections(client: Client) -> None:
+    text = "# Tea\n\nSteep it.\n\nMilk\n----\n\nNone.\n\n## Water ##\n\nHot.\n"
+    await called(client, "Inject", text=text, metadata={"uri": "note:tea"})
+    listed = (await called(client, "list_headings", document="note:tea"))["headings"]
+    assert [(one["label"], one["level"], one["title"]) for one in listed] == [
+        ("1", 1, "Tea"),
+        ("1.1", 2, "Milk"),
+        ("1.2", 2, "Water"),
+    ]
+    lines = {key: listed[1][key] for key in ("start_line", "end_line")}
+    section = await called(client, "get_document", document="note:tea", **lines)
+    assert section["text"].strip() == "Milk\n----\n\nNone."
+    first = await called(client, "list_headings", document="note:tea", max_tokens=1)
+    assert (len(first["headings"]), "next_cursor" in first) == (1, True)
+
+
 async def test_the_journal_and_the_text_of_versions_have_pages(tmp_path: Path) -> None:
     async with service_for(tmp_path) as service:
 

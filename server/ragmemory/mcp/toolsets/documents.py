@@ -30,6 +30,7 @@ from ragmemory.types import (
     Hit,
     Injected,
     Metadata,
+    ShownBlock,
 )
 
 Name = Annotated[str, Meta(description="A document's id or uri.", max_length=LONGEST_URI)]
@@ -90,6 +91,20 @@ class FoundDocuments(Struct, frozen=True, kw_only=True):
     next_cursor: str | UnsetType = UNSET  # there are more
     empty: bool  # the memory holds no documents
     notice: str  # how this search differs from an ordinary one
+
+
+class Heading(Struct, frozen=True, kw_only=True):
+    label: str  # such as "1.2"
+    level: int  # from 1
+    title: str
+    start_line: int  # of its section
+    end_line: int  # inclusive
+    block_id: str  # for the toolset `blocks`
+
+
+class HeadingPage(Struct, frozen=True, kw_only=True):
+    headings: list[Heading]  # in the order of the document
+    next_cursor: str | UnsetType = UNSET  # there are more
 
 
 def document_tools(memory: Memory) -> list[Tool]:
@@ -178,7 +193,36 @@ def document_tools(memory: Memory) -> list[Tool]:
         with wire_errors():
             return await (await memory()).forget(document, origin_of(call, group))
 
-    return [list_documents, get_document, search_documents, ingest_document, delete_document]
+    @tool(read_only=True)
+    async def list_headings(
+        call: Call, document: Name, max_tokens: MaxTokens = MAX_TOKENS, cursor: Cursor = ""
+    ) -> HeadingPage:
+        """List the headings of a document with the lines of their sections, which get_document returns."""
+        with wire_errors():
+            library = await (await memory()).library()
+            found = await library.blocks(document, kind="heading")
+        headings, next_cursor = page_of([_heading(block) for block in found], cursor, max_tokens)
+        return HeadingPage(headings=headings, next_cursor=next_cursor)
+
+    return [
+        *(list_documents, get_document, search_documents),
+        *(ingest_document, delete_document, list_headings),
+    ]
+
+
+def _heading(block: ShownBlock) -> Heading:
+    from ragconfig.text_rules import atx_heading
+
+    first, *_ = block.text.strip().splitlines() or [""]
+    _, title = atx_heading(first) or (0, first.strip())
+    return Heading(
+        label=block.label,
+        level=block.level,
+        title=title,
+        start_line=block.start_line,
+        end_line=block.end_line,
+        block_id=block.block_id,
+    )
 
 
 def _found(hit: Hit) -> FoundDocument:
