@@ -1,4 +1,7 @@
-"""Every error says in a sentence what happened, with which value."""
+"""Every error says in a sentence what happened, with which value.
+
+Covers `ragmcp.http.errors` and `ragmcp.client.oauth.errors`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""One side of a live connection: how requests share its workers, and what cancelling one does to others."""
+"""One side of a live connection: how requests share its workers, and what cancelling one does to others.
+
+Covers `streams`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A server that dies and is there again."""
+"""A server that dies and is there again.
+
+Covers `ragmcp.backoff`.
+"""
 
 from __future__ import annotations
 

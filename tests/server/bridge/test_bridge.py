@@ -1,6 +1,8 @@
 """The bridge between stdio and a server over HTTP.
 
 Covers `host`, `serving` and `spawned`.
+
+Covers `ragmcp.http.raw`.
 """
 
 from __future__ import annotations

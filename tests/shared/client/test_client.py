@@ -1,4 +1,7 @@
-"""A client and servers of every kind; scripted ones say exactly what the test wants to hear answered."""
+"""A client and servers of every kind; scripted ones say exactly what the test wants to hear answered.
+
+Covers `core`, `handlers` and `ragmcp.protocol.results`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Listening to a server, through breaks and to the end."""
+"""Listening to a server, through breaks and to the end.
+
+Covers `ragmcp.legacy.client`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Modern requests over HTTP, over real sockets."""
+"""Modern requests over HTTP, over real sockets.
+
+Covers `dispatch`, `exchange`, `limits` and `server`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Which way a client takes to a server it does not know, the old HTTP+SSE among them."""
+"""Which way a client takes to a server it does not know, the old HTTP+SSE among them.
+
+Covers `modern_client` and `ragmcp.legacy.sse_client`.
+"""
 
 from __future__ import annotations
 

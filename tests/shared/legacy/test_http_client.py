@@ -1,4 +1,7 @@
-"""Sessions and streams of the legacy era over HTTP, from the end that asks."""
+"""Sessions and streams of the legacy era over HTTP, from the end that asks.
+
+Covers `session_client`.
+"""
 
 from __future__ import annotations
 

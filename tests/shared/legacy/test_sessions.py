@@ -1,4 +1,7 @@
-"""Legacy sessions over HTTP, over real sockets."""
+"""Legacy sessions over HTTP, over real sockets.
+
+Covers `http_session`, `replay` and `server`.
+"""
 
 from __future__ import annotations
 

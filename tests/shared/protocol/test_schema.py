@@ -1,4 +1,11 @@
-"""Wire objects are written as the protocol names them, and read leniently."""
+"""Wire objects are written as the protocol names them, and read leniently.
+
+Covers `ragmcp.protocol.schema.base`, `ragmcp.protocol.schema.completion`, `ragmcp.protocol.schema.content`,
+`ragmcp.protocol.schema.discovery`, `ragmcp.protocol.schema.input`, `ragmcp.protocol.schema.logging`,
+`ragmcp.protocol.schema.prompts`, `ragmcp.protocol.schema.resources`,
+`ragmcp.protocol.schema.subscriptions`, `ragmcp.protocol.schema.tasks`, `ragmcp.protocol.schema.tools` and
+`ragmcp.legacy.schema`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What a server answers, message by message, in every revision; each answer fits its revision's schema."""
+"""What a server answers, message by message, in every revision; each answer fits its revision's schema.
+
+Covers `call`.
+"""
 
 from __future__ import annotations
 

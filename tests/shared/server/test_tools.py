@@ -1,4 +1,7 @@
-"""Tools from functions: schemas, arguments, results."""
+"""Tools from functions: schemas, arguments, results.
+
+Covers `ragmcp.protocol.decoding`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Two descriptors as a stream: the same promises with the event loop and with threads."""
+"""Two descriptors as a stream: the same promises with the event loop and with threads.
+
+Covers `polled` and `threaded`.
+"""
 
 from __future__ import annotations
 
