@@ -179,8 +179,8 @@ class Library:
         documents, and as many matching blocks of the next one. Each block comes with the start of a search
         that goes on after it. Raises BadArgument, DocumentNotFound.
         """
-        phrases = [folded(phrase or word) for phrase, word in _PHRASE.findall(query)]
-        phrases = [phrase for phrase in phrases if phrase.strip()]
+        folds = (folded(phrase or word) for phrase, word in _PHRASE.findall(query))
+        phrases = list(dict.fromkeys(phrase for phrase in folds if phrase.strip()))
         if not phrases:
             raise BadArgument("query", "holds no words")
         document_id = (await self._store.document(document)).document_id if document else ""
