@@ -124,7 +124,11 @@ def test_no_modules_import_each_other_in_a_circle_not_even_lazily_or_for_types()
 
 # Where the tests of a package's modules are.
 TESTS_OF = {
-    "shared/ragmcp": "shared","client/ragchat": "client", "server/ragmemory": "server", "config/ragconfig": "config"}
+    "shared/ragmcp": "shared",
+    "client/ragchat": "client",
+    "server/ragmemory": "server",
+    "config/ragconfig": "config",
+}
 
 
 def test_the_test_of_every_module_can_be_found() -> None:
