@@ -47,6 +47,7 @@ class Hit(Struct, frozen=True):
     context: str = ""  # the header of the table that `text` continues; "" if it needs none
     location: str = ""  # such as "thesis.pdf p. 12" or "notes.md:3–5"
     places: list[Place] = field(default_factory=list)  # those of its lines
+    surroundings: str = ""  # the neighbours of a turn in a conversation, by which it was found as well
     rerank_score: float | UnsetType = UNSET  # in [0, 1]; by it hits are ordered, if there is a reranker
 
     @property

@@ -25,7 +25,7 @@ class Chunk(Struct, frozen=True):
     end_line: int  # 1-based, inclusive
     heading: str  # the path of headings above it, joined by " > "; "" if there are none
     context: str = ""  # the header of the table that it continues: a part of an earlier chunk, repeated
-    surroundings: str = ""  # the neighbours of a turn in a conversation: searched and embedded, never shown
+    surroundings: str = ""  # the neighbours of a turn in a conversation: searched and embedded, never quoted
 
 
 class Origin(Struct, frozen=True):
@@ -228,6 +228,7 @@ class Hit(Struct, frozen=True):
     context: str = ""  # the header of the table that `text` continues; "" if it needs none
     location: str = ""  # such as "thesis.pdf p. 12" or "notes.md:3–5"
     places: list[Place] = []  # those of its lines
+    surroundings: str = ""  # the neighbours of a turn in a conversation, by which it was found as well
     rerank_score: float | UnsetType = UNSET  # in [0, 1]; by it hits are ordered, if there is a reranker
 
 

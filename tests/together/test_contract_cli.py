@@ -25,6 +25,7 @@ HIT = {
     "text": str,
     "metadata": dict,
     "context": str,
+    "surroundings": str,
     "location": str,
     "places": list,
 }

@@ -109,8 +109,12 @@ def quote_windows(
 
 
 def terms_of(windows: Sequence[Window]) -> frozenset[str]:
-    """The terms of the windows and of all that names them."""
-    return frozenset[str]().union(*(window.terms for window in windows))
+    """The terms of the windows, of all that names them, and of the turns of a conversation around them.
+
+    Windows are chosen without these turns: with them, others than the right one are quoted.
+    """
+    around = {window.hit.surroundings for window in windows}
+    return frozenset(index_terms(" ".join(around))).union(*(window.terms for window in windows))
 
 
 def _is_expected(question: Question, windows: Sequence[Window]) -> bool:

@@ -169,8 +169,8 @@ def nearest_windows(windows: Sequence[Window], similarities: Sequence[float]) ->
 
 
 def passage_terms(hit: Hit) -> frozenset[str]:
-    """Those of a whole passage and of all that names it."""
-    return _terms(f"{names_of(hit)} {hit.full_text}")
+    """Those of a whole passage, of all that names it, and of the turns around it."""
+    return _terms(f"{names_of(hit)} {hit.full_text} {hit.surroundings}")
 
 
 def _units(hit: Hit) -> list[Unit]:

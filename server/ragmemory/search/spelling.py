@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from string import ascii_lowercase
 
-# Shorter words have too many neighbours, longer ones are not words.
+# Shorter words have too many neighbours, also of other languages (noon, non); longer ones are not words.
 MIN_LETTERS = 4
 MAX_LETTERS = 24
 # In a shorter word, another letter mostly makes another word (tuner, toner), and so does another ending
@@ -24,11 +24,11 @@ def is_correctable(word: str) -> bool:
 
 
 def candidates(word: str, frequencies: Callable[[Sequence[str]], Sequence[int]]) -> list[str]:
-    """The most frequent words that are one edit away, the most frequent first.
+    """The most frequent words of enough letters that are one edit away, the most frequent first.
 
     `frequencies` gives the number of chunks that contain each of some words.
     """
-    found = sorted(edits(word))
+    found = sorted(other for other in edits(word) if len(other) >= MIN_LETTERS)
     counted = [(count, other) for count, other in zip(frequencies(found), found, strict=True) if count]
     counted.sort(key=lambda pair: -pair[0])
     return [other for _, other in counted[:MAX_CANDIDATES]]

@@ -427,7 +427,7 @@ class Store(MemoryFile):
         """The fields of a hit without its rank, for each chunk that is found."""
         rows = await self._read(
             "SELECT chunk_id, document_id, uri, title, heading, start_line, end_line, text, context,"
-            " places, metadata FROM chunks JOIN documents ON number = document"
+            " places, surroundings, metadata FROM chunks JOIN documents ON number = document"
             " WHERE chunk_id IN (SELECT value FROM json_each(?)) AND hidden = 0",
             [msgspec.json.encode(list(scores)).decode()],
         )
@@ -647,7 +647,7 @@ class Store(MemoryFile):
 
     def _hit(self, score: float, row: Sequence[Any]) -> list[Any]:
         """The fields of a hit without its rank. Raises MemoryDamaged."""
-        (*fields, context, stored), metadata = row[:-1], row[-1]
+        *fields, context, stored, surroundings, metadata = row
         uri, title, start, end = row[2], row[3], row[5], row[6]
         try:
             places = chunks.decode_places(stored)
@@ -661,6 +661,7 @@ class Store(MemoryFile):
             context,
             where,
             places,
+            surroundings,
         ]
 
     def _metadata(self, stored: str, place: str) -> Metadata:

@@ -277,3 +277,14 @@ def test_a_value_of_another_thing_is_no_answer_to_what_is_asked() -> None:
 def test_a_sentence_that_goes_on_with_a_pronoun_is_about_the_same() -> None:
     passage = hit("The kiln stands in the shed. It was bought for £400.")
     assert ask("What did the kiln cost?", passage).missing == []
+
+
+def test_a_turn_is_judged_with_the_turns_around_it() -> None:
+    question, weights = "When did Ann move to Oslo?", {"ann": 0.2, "move": 0.8, "oslo": 0.9}
+    turn = hit("Ann: In 2019, in the spring, with two suitcases.", score=0.5)
+    assert not ask(question, turn, query=question, weights=weights).grounded
+    around = replace(turn, surroundings="Bob: When did you move to Oslo?")
+    answer = ask(question, around, query=question, weights=weights)
+    assert answer.grounded
+    assert [cited.quote for cited in answer.citations] == [turn.text]
+    assert answer.missing == []

@@ -115,7 +115,7 @@ async def test_the_shapes_are_those_of_the_contract(client: Client) -> None:
     [hit] = found.structured(dict)["hits"]
     assert list(hit) == [
         *("rank", "score", "chunk_id", "document_id", "uri", "title", "heading"),
-        *("start_line", "end_line", "text", "metadata", "context", "location", "places"),
+        *("start_line", "end_line", "text", "metadata", "context", "location", "places", "surroundings"),
     ]
     assert hit["metadata"] == metadata
     assert hit["location"] == "a.md:1–3"

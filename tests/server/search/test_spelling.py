@@ -8,7 +8,7 @@ import pytest
 
 from ragmemory.search.spelling import MAX_LETTERS, candidates, edits, is_correctable
 
-KNOWN = {"skylark": 3, "skylarks": 1, "port": 8, "part": 2, "default": 5}
+KNOWN = {"non": 9, "skylark": 3, "skylarks": 1, "port": 8, "part": 2, "default": 5}
 
 
 def frequencies(words: Sequence[str]) -> list[int]:
@@ -32,6 +32,10 @@ def test_two_edits_and_another_first_letter_are_not_corrected(typed: str) -> Non
 @pytest.mark.parametrize("other", ["pert", "por", "ports", "pork"])
 def test_another_letter_or_ending_makes_another_word_of_a_short_one(other: str) -> None:
     assert "port" not in candidates(other, frequencies)
+
+
+def test_a_short_word_is_no_correction() -> None:
+    assert candidates("noon", frequencies) == []
 
 
 def test_edits_are_one_step_away_and_keep_the_first_letter() -> None:
