@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from ragmemory.search.index.postings import frequencies_of, holds, rows_of
 from ragmemory.search.index.scores import DenseScores
+from ragmemory.text.analysis import hashes
 
 if TYPE_CHECKING:
     import numpy as np
@@ -94,7 +95,8 @@ class BM25Index:
         if found is None:
             if len(self._found) > CACHED_TERMS:
                 self._found.clear()
-            found = self._found[term] = [segment.postings.of(term) for segment in self._rows.segments]
+            [name] = hashes([term])
+            found = self._found[term] = [segment.postings.of(name) for segment in self._rows.segments]
         return found
 
     def saturation(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:

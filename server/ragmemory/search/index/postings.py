@@ -70,13 +70,10 @@ class Postings:
         frequencies: NDArray[np.int64] = np.where(known[at] == names, ends[at] - begins, 0).astype(np.int64)
         return frequencies
 
-    def of(self, term: str) -> Packed:
-        """The postings of one term."""
-        import numpy as np
-
-        [name] = hashes([term])
+    def of(self, name: np.uint64) -> Packed:
+        """The postings of the term with this hash."""
         terms = self.terms.all
-        at = int(np.searchsorted(terms, name))
+        at = int(terms.searchsorted(name))
         if at == len(terms) or terms[at] != name:
             return self.packed.slice(0, 0)
         ends = self.ends.slice(max(0, at - 1), at + 1)

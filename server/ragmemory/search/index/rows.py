@@ -57,12 +57,14 @@ class Rows:
         return np.concatenate(parts) if parts else np.empty(0)
 
     def with_ids(self, chunk_ids: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The rows, ascending, of those of the chunks that are in the index."""
+        """The rows, ascending, of those of the chunks that are in the index; `chunk_ids` ascend."""
         import numpy as np
 
         found = [np.empty(0, np.int64)]
         for segment, rows in self:
-            known = segment.chunk_ids.all
-            at = np.minimum(np.searchsorted(known, chunk_ids), len(known) - 1)
-            found.append(np.unique(at[known[at] == chunk_ids]) + rows.start)
+            first, last = chunk_ids.searchsorted((segment.after + 1, segment.upto + 1))
+            if first < last:
+                known, wanted = segment.chunk_ids.all, chunk_ids[first:last]
+                at = np.minimum(known.searchsorted(wanted), len(known) - 1)
+                found.append(np.unique(at[known[at] == wanted]) + rows.start)
         return np.concatenate(found)
