@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     # The postings of a term, segment by segment.
     Found = Sequence[Packed]
 
+# Postings scored at a time: intermediate arrays stay in the processor's cache.
+BLOCK = 1 << 15
 # Terms whose postings are cached.
 CACHED_TERMS = 5_000
 # Added to the number of texts in the coverage of a question: in a memory of three notes every word of a note
@@ -57,10 +59,14 @@ class BM25Index:
             # All terms at once: most have few postings, and calls of numpy take longer than those.
             parts = [found[number] for _, found in covering]
             packed = np.concatenate(parts)
-            rows, frequencies = rows_of(packed), frequencies_of(packed)
             impacts = np.repeat(np.array(weights, np.float32), [len(part) for part in parts])
-            impacts *= frequencies / (frequencies + self._saturation[where].take(rows))
-            np.add.at(scores[where], rows, impacts)  # twice the speed of scores[rows] += impacts
+            saturation, own = self._saturation[where], scores[where]
+            for start in range(0, len(packed), BLOCK):
+                block = packed[start : start + BLOCK]
+                rows, frequencies = rows_of(block), frequencies_of(block)
+                shares = frequencies / (frequencies + saturation.take(rows))
+                # Twice the speed of own[rows] += …
+                np.add.at(own, rows, impacts[start : start + BLOCK] * shares)
         scores[excluded] = 0
         return BM25Scores(scores, self._rows, covering)
 
