@@ -379,7 +379,18 @@ COMMANDS = (
             ),
         ),
     ),
-    Command("memory verify", "memory:verify", "check the memory file for damage"),
+    Command(
+        "memory verify",
+        "memory:verify",
+        "check the memory file for damage",
+        (
+            _argument(
+                "--repair",
+                action="store_true",
+                help="rebuild what follows from the texts, after a copy of the file was made",
+            ),
+        ),
+    ),
     Command("session ls", "session:ls", "list past conversations", (LIMIT,)),
     Command("session show", "session:show", "show a conversation", (SESSION,)),
     Command(

@@ -33,6 +33,7 @@ from ragmemory.ingest import transfer, undoing, versions
 from ragmemory.ingest.documents import make_document
 from ragmemory.ingest.preparation import Preparation
 from ragmemory.ingest.reembedding import OnProgress, reembed
+from ragmemory.ingest.repairing import repair
 from ragmemory.ingest.sweeping import Sweeper
 from ragmemory.ingest.write_queue import WriteQueue
 from ragmemory.limits import MOST_SOUGHT
@@ -62,6 +63,7 @@ from ragmemory.types import (
     PortableDocument,
     QueryResult,
     Reembedded,
+    Repaired,
     Restored,
     Selection,
     Stats,
@@ -497,6 +499,13 @@ class MemoryService:
     async def verify(self, on_progress: verifying.OnProgress) -> Verified:
         """Check the whole file, even if it cannot be opened."""
         return await self._store.verify(on_progress)
+
+    async def repair(self, on_progress: verifying.OnProgress) -> Repaired:
+        """Check the file; copy it and repair what follows from the texts. Raises BackupFailed."""
+        await self._open()
+        repaired = await repair(self._store, self._embedder, on_progress)
+        self._indexing.note_write()
+        return repaired
 
     # Reembed
 

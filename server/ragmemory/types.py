@@ -467,6 +467,15 @@ class Verified(Struct, frozen=True):
     problems: list[str]
 
 
+class Repaired(Struct, frozen=True):
+    """The outcome of one `repair`. Problems are sentences; `problems` are those that are left."""
+
+    ok: bool
+    problems: list[str]
+    repaired: list[str] = []
+    backup: str = ""  # the copy that was made before; "": nothing had to be repaired
+
+
 class Stats(Struct, frozen=True):
     path: str
     documents: int

@@ -120,10 +120,10 @@ async def test_the_check_names_what_is_damaged_and_its_advice_mends_it(tmp_path:
         assert (await service.query("w1 w2 w3", 8)).hits
         [document, embeddings] = (await service.verify(noted)).problems
         assert document.startswith("The document u7 is damaged. Inject it again")
-        assert "`ragchat memory reembed`" in embeddings
-        await service.reembed(noted)
+        assert "`ragchat memory verify --repair`" in embeddings
         await service.inject("a new text", {"uri": "u7"}, ORIGIN)
-        assert (await service.verify(noted)).ok
+        # The words of the damaged text are still in the full text.
+        assert (await service.repair(noted)).ok
 
 
 async def test_a_length_larger_than_the_computers_memory_is_reported_as_damage(

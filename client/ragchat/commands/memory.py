@@ -168,8 +168,10 @@ async def _discard(run: Run) -> int:
 
 
 async def verify(run: Run) -> int:
-    """Exit code 1 if something is damaged."""
+    """Exit code 1 if something is damaged, or with --repair, if something is left."""
     console = run.console
+    if run.arguments.repair:
+        return await _repair(run)
     async with run.memory() as memory:
         with counting_bar(console.stderr, "Checking", shown=not console.json) as on_progress:
             found = await memory.verify(on_progress)
@@ -181,6 +183,25 @@ async def verify(run: Run) -> int:
         for problem in found.problems:
             console.print(problem)
     return 0 if found.ok else 1
+
+
+async def _repair(run: Run) -> int:
+    console = run.console
+    async with run.memory() as memory:
+        with counting_bar(console.stderr, "Repairing", shown=not console.json) as on_progress:
+            done = await memory.repair(on_progress)
+    if console.json:
+        console.document(done, None if done.ok else Failure("MEMORY_DAMAGED", done.problems[0]))
+        return 0 if done.ok else 1
+    if done.backup:
+        console.note(f"The file as it was is in {done.backup}.")
+    for problem in done.repaired:
+        console.print(f"Repaired: {problem}")
+    for problem in done.problems:
+        console.print(problem)
+    if done.ok:
+        console.print("The memory file is intact.")
+    return 0 if done.ok else 1
 
 
 async def stats(run: Run) -> int:

@@ -37,6 +37,7 @@ from ragchat.memory.types import (
     QueryResult,
     Reembedded,
     RemovedSource,
+    Repaired,
     Restored,
     Similarities,
     Source,
@@ -267,6 +268,10 @@ class MemoryClient:
     async def verify(self, on_progress: OnProgress | None = None) -> Verified:
         """Check the whole file for damage, without timeout."""
         return await self._typed("verify_memory", {}, Verified, timeout=None, on_progress=on_progress)
+
+    async def repair(self, on_progress: OnProgress | None = None) -> Repaired:
+        """Repair what follows from the texts, without timeout."""
+        return await self._typed("repair_memory", {}, Repaired, timeout=None, on_progress=on_progress)
 
     async def tools(self) -> list[ToolInfo]:
         with _mapped("tools/list"):

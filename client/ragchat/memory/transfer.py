@@ -21,7 +21,7 @@ FORMAT, VERSION = "ragchat-memory", 1
 _BATCH_BYTES, _BATCH = 1_000_000, 200
 
 
-class Header(Struct, frozen=True):
+class Header(Struct, frozen=True, omit_defaults=True):
     """The first line."""
 
     format: str

@@ -318,6 +318,15 @@ class Verified(Struct, frozen=True):
     problems: list[str]
 
 
+class Repaired(Struct, frozen=True):
+    """`problems` are left, `repaired` are gone; `backup` is the copy that was made before."""
+
+    ok: bool
+    problems: list[str]
+    repaired: list[str] = field(default_factory=list)
+    backup: str = ""
+
+
 class FailureDetails(Struct, frozen=True):
     hint: str = ""
 

@@ -30,7 +30,7 @@ async def reembed(store: Store, embedder: Embedder, on_progress: OnProgress) -> 
     is_switched: bool | None = None
     while is_switched is None:
         if page := await store.not_reembedded(after, _PAGE):
-            if not await store.collect_embeddings(identity, await _embed(embedder, page)):
+            if not await store.collect_embeddings(identity, await embed(embedder, page)):
                 break
             after = page[-1].chunk_id
             computed += len(page)
@@ -43,7 +43,8 @@ async def reembed(store: Store, embedder: Embedder, on_progress: OnProgress) -> 
     return Reembedded(stats.chunks, identity, computed, stats.kept_embedder, stats.kept_bytes)
 
 
-async def _embed(embedder: Embedder, page: list[Missing]) -> list[New]:
+async def embed(embedder: Embedder, page: list[Missing]) -> list[New]:
+    """Embed stored chunks. Raises EmbedderUnavailable."""
     texts = [one.text for one in page]
     above = [context(one.title, one.heading, one.surroundings) for one in page]
     embeddings = await embedder.embed_documents(texts, above)

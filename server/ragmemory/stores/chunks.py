@@ -16,7 +16,7 @@ from ragmemory.types import Chunk, Document, Embedding, Passage
 if TYPE_CHECKING:
     import aiosqlite
 
-_FULLTEXT_INSERT = "INSERT INTO fulltext(rowid, title, heading, text) VALUES(?, ?, ?, ?)"
+FULLTEXT_INSERT = "INSERT INTO fulltext(rowid, title, heading, text) VALUES(?, ?, ?, ?)"
 # A contentless FTS5 table can delete a row only with the values that were inserted.
 FULLTEXT_DELETE = "INSERT INTO fulltext(fulltext, rowid, title, heading, text) VALUES('delete', ?, ?, ?, ?)"
 
@@ -77,7 +77,7 @@ async def insert(
         await connection.executemany(
             "INSERT INTO embeddings(chunk_id, vector) VALUES(?, x'')", ((row[0],) for row in embedding_rows())
         )
-    await connection.executemany(_FULLTEXT_INSERT, fulltext_rows())
+    await connection.executemany(FULLTEXT_INSERT, fulltext_rows())
     return last_id + 1
 
 

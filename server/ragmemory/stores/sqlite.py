@@ -33,6 +33,7 @@ from ragmemory.stores import (
     outlines,
     parts,
     reembedding,
+    repairing,
     reuse,
     sources,
     verifying,
@@ -636,6 +637,34 @@ class Store(MemoryFile):
     async def verify(self, on_progress: verifying.OnProgress) -> Verified:
         """Check the whole file, even if it cannot be opened."""
         return await verifying.verify(self.path, self._busy_seconds, on_progress)
+
+    # Repair: see `stores.repairing`
+
+    async def repair_fulltext(self) -> None:
+        """Build the full text again."""
+        async with self._transaction() as connection:
+            await repairing.fulltext(connection)
+
+    async def repair_references(self) -> None:
+        """Build SQLite's indexes again, and delete derived rows that belong to nothing."""
+        async with self._transaction() as connection:
+            await repairing.references(connection)
+
+    async def without_embedding(self, after: int, dimensions: int) -> tuple[int, list[reembedding.Missing]]:
+        """Of the next chunks those without a sound embedding; and the last id that was read, or 0."""
+        async with self._reading() as connection:
+            return await repairing.without_embedding(connection, after, dimensions)
+
+    async def put_embeddings(self, identity: str, new: Sequence[reembedding.New]) -> None:
+        """Replace embeddings by those of the same embedder. Raises EmbedderMismatch."""
+        async with self._transaction() as connection:
+            await meta.require_embedder(connection, identity, len(new[0].vector) // 2)
+            await repairing.put(connection, new)
+
+    async def invalidate_indexes(self) -> None:
+        """Have every index built again from the file."""
+        async with self._transaction() as connection:
+            await meta.put(connection, {"reembedded": journal.iso(datetime.now(UTC))})
 
     async def _read(self, sql: str, parameters: Sequence[Any] = ()) -> list[sqlite3.Row]:
         async with self._reading() as connection:

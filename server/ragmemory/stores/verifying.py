@@ -20,6 +20,7 @@ from anyio import to_thread
 from ragconfig import wal
 from ragconfig.readable import readable
 from ragmemory.stores import connection as connections
+from ragmemory.stores.repairing import are_sound
 from ragmemory.types import Verified
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ OnProgress = Callable[[float, float | None, str | None], Awaitable[None]]
 _NAMED = 20
 # Documents whose texts are read in one query.
 _PAGE = 100
+_PAGE_OF_EMBEDDINGS = 1_000
 # Seconds that an error waits until the damage is located: a check reads a few hundred MB in that time.
 _LOCATING_SECONDS = 1.0
 
@@ -148,11 +150,22 @@ async def _references(connection: aiosqlite.Connection, report: _Report) -> None
         report(f"{count:,} rows of the table {table} refer to rows that do not exist. {_BACKUP}")
 
 
-async def _fulltext(connection: aiosqlite.Connection, _: _Report) -> None:
-    # FTS5's own 'integrity-check' is an INSERT, which needs the write lock. Counting the words reads the
+async def _fulltext(connection: aiosqlite.Connection, report: _Report) -> None:
+    # FTS5's own 'integrity-check' is an INSERT, which needs the write lock. Looking at every word reads the
     # whole index as well; the vocabulary table is temporary.
-    await connection.execute("CREATE VIRTUAL TABLE temp.words_of USING fts5vocab(main, fulltext, row)")
-    await connection.execute_fetchall("SELECT count(*), sum(cnt) FROM temp.words_of")
+    await connection.execute("CREATE VIRTUAL TABLE temp.words_of USING fts5vocab(main, fulltext, instance)")
+    [(count,)] = await connection.execute_fetchall(
+        # Of a chunk of punctuation alone there is nothing in the full text.
+        "SELECT (SELECT count(*) FROM chunks JOIN documents ON number = document"
+        f" WHERE {await _visible(connection)} AND text GLOB '*[A-Za-z0-9]*'"
+        " AND chunk_id NOT IN (SELECT doc FROM temp.words_of))"
+        " + (SELECT count(DISTINCT doc) FROM temp.words_of WHERE doc NOT IN (SELECT chunk_id FROM chunks))"
+    )
+    if count:
+        report(
+            f"The full text lacks passages or has some that are gone: {count:,}."
+            " `ragchat memory verify --repair` builds it again."
+        )
 
 
 async def _documents(connection: aiosqlite.Connection, report: _Report) -> None:
@@ -240,16 +253,22 @@ async def _embeddings(connection: aiosqlite.Connection, report: _Report) -> None
     if not dimensions.isdecimal():
         report(f"The number of dimensions is stored as {dimensions!r}. {_BACKUP}")
         return
-    # Two bytes a number; `length` looks at the size that is stored, not at the vector.
-    [(count,)] = await connection.execute_fetchall(
-        "SELECT count(*) FROM chunks JOIN documents ON number = document LEFT JOIN embeddings USING(chunk_id)"
-        f" WHERE (vector IS NULL OR length(vector) <> ?) AND {await _visible(connection)}",
-        [2 * int(dimensions)],
-    )
+    after = count = 0
+    while page := list(
+        await connection.execute_fetchall(
+            "SELECT chunk_id, vector FROM chunks CROSS JOIN documents ON number = document"
+            " LEFT JOIN embeddings USING(chunk_id)"
+            f" WHERE chunk_id > ? AND {await _visible(connection)} ORDER BY chunk_id LIMIT ?",
+            [after, _PAGE_OF_EMBEDDINGS],
+        )
+    ):
+        after = page[-1][0]
+        sound = await to_thread.run_sync(are_sound, [row[1] for row in page], int(dimensions))
+        count += sound.count(False)
     if count:
         report(
-            f"{count:,} embeddings are missing or of a wrong length; their passages are found only by "
-            "their words. `ragchat memory reembed` makes them again."
+            f"{count:,} embeddings are missing or damaged; their passages are found only by their words. "
+            "`ragchat memory verify --repair` makes them again."
         )
 
 

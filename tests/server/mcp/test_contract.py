@@ -75,6 +75,7 @@ def valid_arguments(
         "sync_sources": {"paths": [notes]},
         "get_memory_stats": {},
         "verify_memory": {},
+        "repair_memory": {},
         "reembed_memory": {},
         "discard_embeddings": {},
         "backup_memory": {"path": str(folder / "copy.db"), "force": True},

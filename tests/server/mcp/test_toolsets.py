@@ -72,7 +72,7 @@ async def test_the_tools_have_the_promised_names_and_hints(client: Client) -> No
         *("list_journal", "list_versions", "get_version", "diff_versions", "restore_version", "undo_writes"),
         *("start_ingestion", "get_ingestion_status", "cancel_ingestion", "list_ingestions"),
         *("add_sources", "list_sources", "remove_source", "sync_sources"),
-        *("get_memory_stats", "verify_memory", "reembed_memory", "discard_embeddings"),
+        *("get_memory_stats", "verify_memory", "repair_memory", "reembed_memory", "discard_embeddings"),
         *("backup_memory", "export_documents", "import_documents"),
     ]
     hints = {name: tool["annotations"] for name, tool in tools.items()}
@@ -86,7 +86,7 @@ async def test_the_tools_have_the_promised_names_and_hints(client: Client) -> No
     }
     assert {name for name, hint in hints.items() if hint["destructiveHint"]} == {
         *("delete_document", "undo_writes", "restore_version", "backup_memory", "discard_embeddings"),
-        *("update_block", "delete_block"),
+        *("update_block", "delete_block", "repair_memory"),
         *("start_ingestion", "remove_source", "sync_sources"),
     }
     assert hints["Inject"]["idempotentHint"]

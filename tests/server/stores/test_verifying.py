@@ -91,13 +91,13 @@ async def test_a_memory_that_is_not_there_has_no_problems_and_stays_away(tmp_pat
         ),
         (
             "DELETE FROM embeddings WHERE chunk_id <= 2",
-            "2 embeddings are missing or of a wrong length; their passages are found only by their words."
-            " `ragchat memory reembed` makes them again.",
+            "2 embeddings are missing or damaged; their passages are found only by their words."
+            " `ragchat memory verify --repair` makes them again.",
         ),
         (
             "UPDATE embeddings SET vector = x'00' WHERE chunk_id = 9",
-            "1 embeddings are missing or of a wrong length; their passages are found only by their words."
-            " `ragchat memory reembed` makes them again.",
+            "1 embeddings are missing or damaged; their passages are found only by their words."
+            " `ragchat memory verify --repair` makes them again.",
         ),
         (
             "UPDATE journal SET before_metadata = '{' WHERE before_text IS NOT NULL",

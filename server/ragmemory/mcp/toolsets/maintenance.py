@@ -17,6 +17,7 @@ from ragmemory.types import (
     ImportOutcome,
     PortableDocument,
     Reembedded,
+    Repaired,
     Stats,
     Verified,
 )
@@ -60,6 +61,16 @@ def maintenance_tools(memory: Memory) -> list[Tool]:
         with wire_errors():
             return await (await memory()).verify(call.progress)
 
+    @tool(destructive=True, idempotent=True, background=True)
+    async def repair_memory(call: Call) -> Repaired:
+        """Check the memory's file; repair full text, embeddings and index from the texts, after a backup.
+
+        What cannot be repaired is named with its document, and left as it is.
+        """
+        await call.background()
+        with wire_errors():
+            return await (await memory()).repair(call.progress)
+
     @tool(idempotent=True, background=True)
     async def reembed_memory(call: Call) -> Reembedded:
         """Recompute all embeddings with the configured embedder, which may differ from the previous one.
@@ -98,6 +109,6 @@ def maintenance_tools(memory: Memory) -> list[Tool]:
             return Imported(await (await memory()).import_documents(documents, origin_of(call, group)))
 
     return [
-        *(get_memory_stats, verify_memory, reembed_memory, discard_embeddings),
+        *(get_memory_stats, verify_memory, repair_memory, reembed_memory, discard_embeddings),
         *(backup_memory, export_documents, import_documents),
     ]

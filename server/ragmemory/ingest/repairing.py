@@ -1,0 +1,66 @@
+"""Repair what follows from the texts: full text, embeddings, references, the index, hidden leftovers.
+
+A text that is damaged is left as it is: the problems name its document.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from datetime import datetime
+
+from ragmemory.embedders import Embedder
+from ragmemory.errors import EmbedderMismatch, MemoryDamaged, RagMemoryError
+from ragmemory.ingest.reembedding import embed
+from ragmemory.stores.sqlite import Store
+from ragmemory.stores.verifying import OnProgress
+from ragmemory.types import Repaired
+
+
+async def repair(store: Store, embedder: Embedder, on_progress: OnProgress) -> Repaired:
+    """Check the file; if something is damaged, copy it beside itself, and repair what can be.
+
+    Raises BackupFailed: nothing was changed.
+    """
+
+    async def ignore(*_: int) -> None:
+        """The progress is that of the checks."""
+
+    before = await store.verify(on_progress)
+    if before.ok:
+        return Repaired(True, [])
+    name = f"{store.path.name}.{datetime.now().astimezone():%Y%m%d-%H%M%S}.bak"
+    copy = store.path.with_name(name)
+    await store.backup(copy, force=False, on_progress=ignore)
+    failures: list[str] = []
+    for step in (store.repair_references, store.repair_fulltext):
+        with suppress(MemoryDamaged):  # The last check names it.
+            await step()
+    try:
+        await _embed_missing(store, embedder)
+    except MemoryDamaged:
+        pass
+    except RagMemoryError as error:
+        failures.append(f"Embeddings were not repaired. {error} {error.hint}".rstrip())
+    with suppress(MemoryDamaged):
+        while await store.sweep():
+            continue
+    await store.invalidate_indexes()
+    after = await store.verify(on_progress)
+    repaired = [problem for problem in before.problems if problem not in after.problems]
+    return Repaired(after.ok, [*after.problems, *failures], repaired, str(copy))
+
+
+async def _embed_missing(store: Store, embedder: Embedder) -> None:
+    """Embed the chunks whose embeddings are missing or damaged. Raises EmbedderMismatch."""
+    stored = await store.embedder()
+    if stored is None:
+        return
+    last = 0
+    while True:
+        last, missing = await store.without_embedding(last, stored[1])
+        if missing:
+            if stored[0] != embedder.identity:
+                raise EmbedderMismatch(*stored, embedder.identity, embedder.dimensions)
+            await store.put_embeddings(embedder.identity, await embed(embedder, missing))
+        if not last:
+            return
