@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from enum import Enum
 from importlib import import_module
@@ -23,6 +24,7 @@ from ragchat.llm import tokens
 from ragchat.llm.discovery import with_near_names
 from ragchat.llm.errors import UnknownModel
 from ragchat.llm.selection import ModelSelection
+from ragchat.memory.client import MemoryClient, open_memory
 from ragchat.memory.types import DocumentText
 from ragchat.servers.permissions import Permissions
 from ragchat.sessions.store import SessionStore, session_title, sessions_path
@@ -40,6 +42,9 @@ from ragconfig.settings import Settings
 
 if TYPE_CHECKING:
     from ragchat.servers.manager import ServerManager
+
+# Opens the memory that some settings name.
+OpenMemory = Callable[[Settings], AbstractAsyncContextManager[MemoryClient]]
 
 
 class Keeps(Enum):
@@ -68,9 +73,11 @@ class App:
         servers: ServerManager | None = None,
         *,
         believe_all: bool = False,
+        open_memory: OpenMemory = open_memory,
     ) -> None:
         self.settings = settings
         self.memory = memory
+        self.open_memory = open_memory
         self.scope = Scope(memory)
         self.sessions = SessionStore(sessions_path(settings))
         self.session = _new_session()
@@ -120,6 +127,11 @@ class App:
             self.servers.start()
         except RagChatError as error:
             emit(Notice(f"{error} {error.hint}".rstrip()))
+
+    def use_memory(self, memory: Memory, settings: Settings) -> None:
+        """Go on with another memory, which these settings name. The caller closes both."""
+        self.memory, self.settings = memory, settings
+        self.scope.use(memory)
 
     # The prompt
 

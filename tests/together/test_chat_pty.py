@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import signal
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -264,3 +265,69 @@ def test_ctrl_c_in_the_editor_is_the_editors(start: Start, tmp_path: Path) -> No
     assert "(stopped)" not in chat.text
     chat.press(CTRL_D)
     assert chat.wait_for_end() == 0
+
+
+# /index
+
+
+def repository_of(tmp_path: Path, files: int) -> Path:
+    """The folder of the chat as a git repository, with so many more documents."""
+    folder = program_in(tmp_path).folder
+    subprocess.run(["git", "init", "--quiet", str(folder)], check=True)
+    for number in range(files):
+        (folder / f"{number}.md").write_text(
+            f"# Note {number}\n\n" + f"Words of note {number}. " * 200, "utf-8"
+        )
+    return folder
+
+
+def test_index_makes_the_memory_of_the_repository_and_the_chat_goes_on_with_it(
+    start: Start, tmp_path: Path
+) -> None:
+    folder = repository_of(tmp_path, 1500)
+    chat = start(columns=200)
+    chat.wait_for("Your memory is empty")
+    chat.enter("/index")
+    chat.wait_for("This repository has its own memory now")
+    chat.wait_for("Loading in the background; /index shows how far it is")
+    # The chat can be used meanwhile, and a second one is the same job.
+    chat.wait_for(r"offline · loading [\d,]+ of 1,50\d files")
+    chat.enter("/index")
+    chat.wait_for(r"^Loading [\d,]+ of 1,50\d files\.")
+    chat.enter("/index elsewhere")
+    chat.wait_for("/index is not possible now: .* is being loaded")
+    assert not re.search(r"1,50\d added", chat.text)
+    chat.wait_for(r"1,50\d added")
+    chat.wait_for(r"offline · 1,50\d documents")
+    chat.enter("How hot is green tea brewed?")
+    chat.wait_for(r"75 degrees for two minutes\. \[1\]")
+    chat.press(CTRL_D)
+    assert chat.wait_for_end() == 0
+    assert (folder / ".gitignore").read_text("utf-8") == ".ragchat/\n"
+    chat = start(columns=200)
+    chat.wait_for(f"Memory of this repository: {re.escape(str(folder))}")
+    chat.wait_for(r"offline · 1,50\d documents")
+
+
+def test_leaving_ends_what_index_loads_and_the_next_one_goes_on(start: Start, tmp_path: Path) -> None:
+    repository_of(tmp_path, 1500)
+    chat = start()
+    chat.wait_for("Your memory is empty")
+    chat.enter("/index")
+    chat.wait_for(r"offline · loading [1-9][\d,]* of 1,50\d files")
+    chat.press(CTRL_D)
+    assert chat.wait_for_end() == 0
+    chat = start()
+    chat.wait_for("Memory of this repository")
+    chat.enter("/index")
+    chat.wait_for(r"[1-9][\d,]* added, [1-9][\d,]* unchanged")
+
+
+def test_index_outside_a_repository_needs_a_path(start: Start) -> None:
+    chat = start()
+    chat.wait_for("Your memory is empty")
+    chat.enter("/index")
+    chat.wait_for(r"is not in a git\s+repository\.")
+    chat.enter("/index tea.md")
+    chat.wait_for("1 added")
+    chat.wait_for("offline · 1 document, 1 chunk")

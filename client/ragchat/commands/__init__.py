@@ -13,7 +13,7 @@ import signal
 import stat
 import sys
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -108,12 +108,13 @@ class Run:
         if made:
             self.console.note(made)
 
-    @asynccontextmanager
-    async def memory(self) -> AsyncIterator[MemoryClient]:
+    def memory(self) -> AbstractAsyncContextManager[MemoryClient]:
+        return self.open_memory(self.settings)
+
+    def open_memory(self, settings: Settings) -> AbstractAsyncContextManager[MemoryClient]:
         from ragchat.memory.client import open_memory
 
-        async with open_memory(self.settings, self.config_file, verbose=self.arguments.verbose) as client:
-            yield client
+        return open_memory(settings, self.config_file, verbose=self.arguments.verbose)
 
     @asynccontextmanager
     async def app(self) -> AsyncIterator[App]:
@@ -129,6 +130,7 @@ class Run:
                 memory=memory,
                 servers=None if self.arguments.no_tools else servers,
                 believe_all=self.arguments.yes_read_only,
+                open_memory=self.open_memory,
             ) as app,
         ):
             if self.arguments.scope:

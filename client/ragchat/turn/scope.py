@@ -31,6 +31,10 @@ class Scope:
         self._memory = memory
         self._filter: dict[str, Any] = {}
 
+    def use(self, memory: Memory) -> None:
+        """Search another memory, all of it."""
+        self.name, self._memory, self._filter = "", memory, {}
+
     async def narrow(self, name: str) -> None:
         """Search only the documents that `name` means; all for `*`.
 

@@ -69,8 +69,8 @@ class Background:
             async with self._open_app() as app:
                 self.context = await self._prepare(app)
                 self._opened.set()
-                self._start(self._welcome(self.context))
-                self._start(self._load_model(self.context))
+                self.start(self._welcome(self.context))
+                self.start(self._load_model(self.context))
                 await self._closing.wait()
                 for task in self._tasks:
                     task.cancel()
@@ -90,9 +90,10 @@ class Background:
         """Update the toolbar: interrupted work may have changed memory and the session."""
         if self.context is not None:
             self.context.update_session_status()
-            self._start(self._update_memory_status(self.context))
+            self.start(self._update_memory_status(self.context))
 
-    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+    def start(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run `work` until it ends or the chat does. It must raise nothing."""
         self._tasks = [task for task in self._tasks if not task.done()]
         self._tasks.append(asyncio.create_task(work))
 
@@ -110,8 +111,12 @@ class Background:
 
     async def _welcome(self, context: ChatContext) -> None:
         """Start the memory server before the first question, and offer the README if memory is empty."""
-        from ragchat.ui.welcome import EMPTY_MEMORY, readme
+        from ragchat.ui.welcome import EMPTY_MEMORY, memory_line, readme
 
+        if line := memory_line(context):
+            async with self._above_prompt():
+                context.screen.note(line)
+                context.screen.show("")
         await self._update_memory_status(context)
         # If the user has already asked something, the answer says that memory is empty.
         if context.status.documents == 0 and readme() and get_app().is_running:

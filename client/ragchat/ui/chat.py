@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from contextlib import AbstractContextManager, nullcontext, suppress
+from collections.abc import AsyncIterator
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -65,6 +66,7 @@ class Chat:
         self._stderr = stderr or sys.stderr
         self._status = Status()
         self._interrupts = Interrupts()
+        self._handling = asyncio.Lock()
         self._background = Background(open_app, self._make_context, partial(above_prompt, self._stdout), past)
         completer = SlashCompleter(lambda: self._background.context)
         self.prompt = make_prompt(self._state, self._status, completer, self._stdout)
@@ -90,6 +92,10 @@ class Chat:
         return None
 
     async def _handle(self, text: str) -> None:
+        async with self._handling:
+            await self._handle_message(text)
+
+    async def _handle_message(self, text: str) -> None:
         finished = await self._interrupts.run(self._work(text))
         if (context := self._background.context) is not None:
             if not finished:
@@ -124,8 +130,15 @@ class Chat:
             return await read(question) or ""
 
         context.ask, context.read = ask, read
+        context.in_background, context.above_prompt = self._background.start, self._between_messages
         context.approve = Approvals(app.permissions, ask, context.screen.note).approve
         return context
+
+    @asynccontextmanager
+    async def _between_messages(self) -> AsyncIterator[None]:
+        """Print above the prompt, once no message is being handled."""
+        async with self._handling, above_prompt(self._stdout):
+            yield
 
     def _end_prompt(self, _: asyncio.Task[None]) -> None:
         """Opening failed or ended: leave the prompt."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from prompt_toolkit.completion import Completer
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
 YES = frozenset({"y", "yes"})
 
 
+def no_background(_: Coroutine[Any, Any, None]) -> None:
+    raise RuntimeError("work in the background needs a terminal")
+
+
 @dataclass
 class ChatContext:
     """`readme_offered`: the reply "y" loads the README. `leaving`: the chat ends after this message."""
@@ -33,6 +38,10 @@ class ChatContext:
     ask: Callable[[str], Awaitable[str]] | None = None  # ask the user; None without a terminal
     # Read a value with completion; it returns None where the user cancels.
     read: Callable[[str, Completer], Awaitable[str | None]] | None = None
+    # Start work that lasts at most as long as the chat, and print something of it above the prompt.
+    in_background: Callable[[Coroutine[Any, Any, None]], None] = no_background
+    above_prompt: Callable[[], AbstractAsyncContextManager[None]] = nullcontext
+    indexing: list[str] = field(default_factory=list)  # the paths that /index is loading
     readme_offered: bool = False
     leaving: bool = False
     shows_reasoning: bool = False

@@ -18,6 +18,16 @@ EMPTY_MEMORY = (
 )
 
 
+def memory_line(context: ChatContext) -> str:
+    """Which memory is used, if it is not the user's usual one."""
+    from ragchat.memory.repository import own_memory
+
+    settings = context.app.settings
+    if settings.tables["memory_server"]["url"]:
+        return f"Memory of the server at {context.memory.url}."
+    return f"Memory of this repository: {own}" if (own := own_memory(settings)) else ""
+
+
 def readme() -> str:
     """The README in the distribution's metadata; "" if there is none."""
     try:

@@ -29,6 +29,7 @@ class Status:
     tokens: int | None = None
     tokens_reported: bool = True  # by the model's server; else they are estimated
     context: float | None = None
+    loading: str = ""  # what is being loaded in the background
     hint: str = ""
 
     def clear_hint(self, _: object) -> None:
@@ -55,6 +56,8 @@ def _parts(status: Status) -> StyleAndTextTuples:
     parts.append(("", one_line(status.model, 40) or "starting"))
     if status.scope:
         parts.append(("class:bottom-toolbar.hint", f"in {one_line(status.scope, 30)}"))
+    if status.loading:
+        parts.append(("class:bottom-toolbar.hint", status.loading))
     if status.documents is not None and status.chunks is not None:
         parts.append(("", f"{counted(status.documents, 'document')}, {counted(status.chunks, 'chunk')}"))
     if status.context is not None:

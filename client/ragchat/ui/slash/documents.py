@@ -58,9 +58,9 @@ async def _load(
             await load(on_progress, report)
     except BaseException as error:
         if report.begun:
-            _show_report(context, report, str(error))
+            show_report(context, report, str(error))
         raise
-    _show_report(context, report)
+    show_report(context, report)
     await context.update_memory_status()
 
 
@@ -205,7 +205,7 @@ def split_paths(argument: str) -> list[str]:
         return [argument]
 
 
-def _show_report(context: ChatContext, report: InjectReport, final: str = "") -> None:
+def show_report(context: ChatContext, report: InjectReport, final: str = "") -> None:
     failed = list(report.failures(_LISTED, final))
     for line in failed:
         context.screen.note(line, "warning")

@@ -7,7 +7,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ragchat.ui.slash import answers, completions, documents, program, prompts, servers, sessions, tuning
+from ragchat.ui.slash import (
+    answers,
+    completions,
+    documents,
+    indexing,
+    program,
+    prompts,
+    servers,
+    sessions,
+    tuning,
+)
 from ragchat.ui.slash.command import SlashCommand
 
 if TYPE_CHECKING:
@@ -40,6 +50,14 @@ COMMANDS = (
     ),
     SlashCommand(
         "inject", "PATH…|readme", "load files and folders", documents.inject, complete=completions.paths
+    ),
+    SlashCommand(
+        "index",
+        "[PATH…]",
+        "load the repository you are in, or a folder, while the chat goes on",
+        indexing.index,
+        _no_terminal,
+        completions.paths,
     ),
     SlashCommand(
         "sync",

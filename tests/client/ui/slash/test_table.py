@@ -46,6 +46,7 @@ NAMES = (
     *(
         "help",
         "inject",
+        "index",
         "sync",
         "query",
         "in",

@@ -1,0 +1,101 @@
+"""/index: load a repository, or other files and folders, while the chat goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ragchat.ingest.loading import Progress
+    from ragchat.ui.context import ChatContext
+    from ragconfig.settings import Settings
+
+log = logging.getLogger("ragchat")
+
+
+async def index(context: ChatContext, argument: str) -> None:
+    """Begin to load the repository of the working folder, or what the user names.
+
+    A whole repository is loaded into its own memory, which then answers. While files are being loaded, this
+    shows how far that is. Raises NotInARepository, CommandNotPossible, SettingsError.
+    """
+    from ragchat.errors import CommandNotPossible, NotInARepository
+    from ragchat.memory.repository import with_own_memory
+    from ragchat.ui.slash.documents import split_paths
+    from ragconfig.repository import find_repository
+
+    settings = context.app.settings
+    paths = split_paths(argument) if argument else []
+    if not argument and (root := find_repository(Path(), settings.home)) is not None:
+        paths = [str(root)]
+    if not paths:
+        raise NotInARepository(str(Path.cwd()))
+    if context.indexing:
+        if paths != context.indexing:
+            raise CommandNotPossible("index", f"{' '.join(context.indexing)} is being loaded")
+        context.screen.note(f"{context.status.loading.capitalize()}.")
+        return
+    settings, made = with_own_memory(settings, paths)
+    if made:
+        context.screen.note(made)
+    context.indexing = paths
+    context.status.loading = "loading"
+    opened = asyncio.Event()
+    context.in_background(_index(context, paths, settings, opened))
+    await opened.wait()
+    context.screen.note("Loading in the background; /index shows how far it is.")
+
+
+async def _index(context: ChatContext, paths: list[str], settings: Settings, opened: asyncio.Event) -> None:
+    """Load the paths and report on it; then keep the memory open, if it is another one than before."""
+    moves = settings.memory_path != context.app.settings.memory_path
+    async with AsyncExitStack() as stack:
+        try:
+            if moves:
+                memory = await stack.enter_async_context(context.app.open_memory(settings))
+                context.app.use_memory(memory, settings)
+                context.update_session_status()
+            opened.set()
+            await _load(context, paths)
+        except Exception as error:
+            opened.set()  # A message that is being handled waits for it.
+            log.error("/index failed", exc_info=error)
+            async with context.above_prompt():
+                context.screen.error(error)
+        finally:
+            context.indexing, context.status.loading = [], ""
+            _redraw()
+        if moves:
+            await asyncio.Event().wait()
+
+
+async def _load(context: ChatContext, paths: list[str]) -> None:
+    from ragchat.errors import RagChatError
+    from ragchat.ingest.loading import load_files
+    from ragchat.ingest.report import InjectReport
+    from ragchat.ui.slash.documents import show_report
+
+    def on_progress(state: Progress) -> None:
+        context.status.loading = f"loading {state.done_files:,} of {state.files:,} files"
+        _redraw()
+
+    report, failure = InjectReport(), ""
+    try:
+        await load_files(context.memory, paths, on_progress, report)
+    except RagChatError as error:
+        if not report.begun:
+            raise
+        failure = str(error)
+    async with context.above_prompt():
+        show_report(context, report, failure)
+        context.screen.show("")
+    await context.update_memory_status()
+
+
+def _redraw() -> None:
+    from prompt_toolkit.application import get_app
+
+    get_app().invalidate()
