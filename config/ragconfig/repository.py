@@ -62,6 +62,19 @@ def is_repository(folder: Path) -> bool:
     return (folder / ".git").exists()
 
 
+def may_hold(memory: Path, path: Path) -> bool:
+    """Whether a path that stands in a memory may be used without the user's naming it.
+
+    What stands in a repository's memory may have been written by others: only what is in the repository may.
+    """
+    if (memory.parent.name, memory.name) != (FOLDER, FILE):
+        return True
+    try:
+        return path.resolve().is_relative_to(memory.parent.parent.resolve())
+    except (OSError, RuntimeError, ValueError):
+        return False
+
+
 def make_memory(root: Path, home: Home) -> tuple[Path, bool]:
     """The path of a repository's memory, and whether its folder was made; git is then told to ignore it.
 

@@ -18,6 +18,7 @@ from ragconfig.repository import (
     find_memory,
     find_repository,
     make_memory,
+    may_hold,
 )
 from ragconfig.settings import load_settings
 
@@ -233,6 +234,18 @@ def test_a_memory_of_another_user_is_refused(root: Path, home: Home) -> None:
     with pytest.raises(RepositoryMemoryRefused, match=r"memory\.db belongs to another user\.$") as caught:
         find_memory(root, home)
     assert caught.value.hint == "Remove it, or choose a memory with --memory FILE."
+
+
+@posix
+def test_what_stands_in_a_repositorys_memory_may_name_only_what_is_in_it(root: Path, tmp_path: Path) -> None:
+    memory = root / ".ragchat" / "memory.db"
+    (root / "link").symlink_to(tmp_path)
+    assert may_hold(memory, root)
+    assert may_hold(memory, root / "src" / "gone.md")
+    assert not may_hold(memory, tmp_path)
+    assert not may_hold(memory, root / "link" / "secret")
+    assert not may_hold(memory, root / "src" / ".." / ".." / "secret")
+    assert may_hold(tmp_path / "memory.db", tmp_path)
 
 
 # In the settings

@@ -22,6 +22,7 @@ from msgspec.structs import replace
 
 from ragconfig.files.uris import path_of
 from ragconfig.home import UnknownHome, user_path
+from ragconfig.repository import may_hold
 from ragmemory.errors import (
     BadArgument,
     IngestionFailed,
@@ -112,6 +113,11 @@ class Ingestions:
         while (beat := await self._store.last_beat(self._run_id)) is not None:
             await anyio.sleep(max(BEAT_SECONDS, beat + SILENT_SECONDS - time.time()))
             for job in await self._store.take_over_ingestions(self._run_id, SILENT_SECONDS):
+                if not all(may_hold(self._store.path, path_of(source)) for source in job.sources):
+                    logger.warning("The ingestion %s is not resumed: it leaves the repository", job.job_id)
+                    job.status, job.ended_at = "cancelled", now()
+                    await self._store.cancel_ingestion(job)
+                    continue
                 logger.info("Resuming the ingestion %s", job.job_id)
                 fresh = Ingestion(
                     job.job_id,

@@ -14,6 +14,7 @@ from anyio import to_thread
 from msgspec.structs import replace
 
 from ragconfig.files.uris import path_of
+from ragconfig.repository import may_hold
 from ragmemory.errors import NoSources, SourceNotFound
 from ragmemory.files.walking import MISSING, is_missing, is_walked, reason_of, resolved
 from ragmemory.types import AddedSource, Ingestion, Origin, RemovedSource, Source
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from ragmemory.files.ingestions import Ingestions
     from ragmemory.files.loading import Documents
     from ragmemory.stores.sqlite import Store
+
+OUTSIDE = "is outside the repository whose memory this is"
 
 
 class Sources:
@@ -47,7 +50,9 @@ class Sources:
         except (OSError, RuntimeError) as error:
             return AddedSource(uri, "refused", reason=reason_of(error))
         uri = path.as_uri()
-        known = [source.uri for source in await self._store.sources()]
+        if not may_hold(self._store.path, path):
+            return AddedSource(uri, "refused", reason=OUTSIDE)
+        known = [source.uri for source in await self._stored()]
         if uri in known:
             return AddedSource(uri, "known")
         others = {other: path_of(other) for other in known}
@@ -60,9 +65,14 @@ class Sources:
 
     async def listed(self) -> list[Source]:
         """All sources by uri."""
-        sources = await self._store.sources()
+        sources = await self._stored()
         missing = await to_thread.run_sync(lambda: {one.uri for one in sources if is_missing(one.uri)})
         return [replace(source, exists=source.uri not in missing) for source in sources]
+
+    async def _stored(self) -> list[Source]:
+        """The sources, without those that other people may have put into a repository's memory."""
+        sources = await self._store.sources()
+        return [source for source in sources if may_hold(self._store.path, path_of(source.uri))]
 
     async def remove(self, source: str, origin: Origin, *, forget: bool) -> RemovedSource:
         """Remove a source; with `forget` its documents, too, but not those of other sources.
@@ -72,7 +82,7 @@ class Sources:
         uri = self._ingestions.allowed(source)
         path = await to_thread.run_sync(resolved, path_of(uri))
         uri = path.as_uri()
-        sources = [one.uri for one in await self._store.sources()]
+        sources = [one.uri for one in await self._stored()]
         if uri not in sources:
             covering = (one for one in sources if path.is_relative_to(path_of(one)))
             outer = next(covering, None)
@@ -95,7 +105,7 @@ class Sources:
         Of folders only the files and folders `within` are synced, unless there are none. Raises NoSources,
         BadArgument, PathNotAllowed.
         """
-        sources = paths or [source.uri for source in await self._store.sources()]
+        sources = paths or [source.uri for source in await self._stored()]
         if not sources:
             raise NoSources
         return await self._ingestions.start(sources, prune=True, origin=origin, within=within)

@@ -319,6 +319,25 @@ async def test_the_job_of_a_killed_process_is_resumed(
         assert (await memory.stats()).documents == 5
 
 
+async def test_a_job_in_a_repositorys_memory_is_not_resumed_outside_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The repository may be someone else's: nothing in it may read the user's files by itself."""
+    monkeypatch.setattr(module, "SILENT_SECONDS", 0.2)
+    monkeypatch.setattr(module, "BEAT_SECONDS", 0.05)
+    private, own = notes(tmp_path / "private", 2), tmp_path / "repository" / ".ragchat"
+    own.mkdir(parents=True)
+    async with jobs_of(own, Scripted()) as jobs:
+        await jobs.start([str(private)], prune=False, origin=ORIGIN)
+    async with memory_in(own) as memory:
+        others = await memory.ingestions()
+        assert (await ended(others, (await others.newest(1))[0])).status == "cancelled"
+        assert (await memory.stats()).documents == 0
+        # Named by the user, the files are read.
+        job = await others.start([str(private)], prune=False, origin=ORIGIN)
+        assert (await ended(others, job)).added == 2
+
+
 async def test_another_process_may_cancel_a_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "BEAT_SECONDS", 0.05)
     folder = notes(tmp_path / "docs", 3)

@@ -184,3 +184,24 @@ async def test_a_source_must_be_under_the_roots(tmp_path: Path) -> None:
     async with service_for(tmp_path, roots=[str(tmp_path / "notes")]) as memory:
         with pytest.raises(PathNotAllowed):
             await (await memory.sources()).add([str(tmp_path)])
+
+
+async def test_the_sources_of_a_repositorys_memory_are_in_the_repository(tmp_path: Path) -> None:
+    own, private = (
+        tmp_path / "repository" / ".ragchat",
+        write(tmp_path / "private" / "a.md", "A secret.").parent,
+    )
+    notes = write(tmp_path / "repository" / "notes" / "b.md", "A note.").parent
+    own.mkdir()
+    async with service_for(own, roots=["*"]) as memory:
+        sources = await memory.sources()
+        [refused, added] = await sources.add([str(private), str(notes)])
+        assert (refused.status, refused.reason) == (
+            "refused",
+            "is outside the repository whose memory this is",
+        )
+        assert added.status == "added"
+        # As someone else could have stored it.
+        await memory._store.change_sources(private.as_uri(), [])
+        assert await listed(sources) == ["notes"]
+        assert (await synced(memory)).added == 1
