@@ -22,7 +22,8 @@ FILES = 2_000
 def environment(home: Path) -> dict[str, str]:
     """The environment of a fresh user, offline: nothing of the real one's home is read or written."""
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("RAGCHAT_", "OPENAI_"))}
-    return {**kept, "RAGCHAT_HOME": str(home)}
+    # The memory is named: the working folder may be in a repository with its own.
+    return {**kept, "RAGCHAT_HOME": str(home), "RAGCHAT_MEMORY": str(home / "data" / "memory.db")}
 
 
 def load(home: Path, paragraphs_per_file: int) -> tuple[int, int, float]:

@@ -1,6 +1,6 @@
 """The chat as a person meets it: the installed program in a real terminal, with its real memory server.
 
-Covers `ragchat.commands.chat`.
+Covers `ragchat.commands.chat` and `ragchat.ui.slash.indexing`.
 """
 
 from __future__ import annotations

@@ -119,7 +119,9 @@ def test_doctor_says_which_server_is_used(ragchat: Program, tmp_path: Path) -> N
     memory = ("--memory", str(tmp_path / "memory.db"))
     assert "a process of our own, started in" in ragchat("doctor", *memory).out
     with http_memory(tmp_path, RAGCHAT_HOME=str(ragchat.home)) as server:
-        found = ragchat("doctor", *memory).out
+        # On a busy machine a found server may answer too late to be used.
+        shown = (ragchat("doctor", *memory).out for _ in range(10))
+        found = next(text for text in shown if "a process of our own" not in text)
         named = ragchat("doctor", "--server", server.url).out
     for shown in (found, named):
         assert f"the one that runs at {server.root}, ready in" in shown

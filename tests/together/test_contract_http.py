@@ -116,7 +116,7 @@ def test_wrong_usage_is_exit_code_two(ragchat: Program) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_it_well(tmp_path: Path, number: signal.Signals) -> None:
-    command = [sys.executable, "-m", "ragchat", "serve"]
+    command = [sys.executable, "-m", "ragchat", "serve", "--memory", str(tmp_path / "memory.db")]
     with http_memory(tmp_path, command=command) as server:
         server.process.send_signal(number)
         assert server.process.wait(LONGEST_SECONDS) == 0, server.log.read_text(encoding="utf-8")

@@ -33,6 +33,7 @@ class Memory:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             env={**os.environ, "RAGCHAT_HOME": str(home)},
+            cwd=home,  # not this project, which may have a memory of its own
         )
 
     def send(self, line: bytes, end: bytes = b"\n") -> None:

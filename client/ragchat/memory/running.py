@@ -47,8 +47,9 @@ FILE_TOOLS = frozenset(
     }
 )
 MCP_PATH = "/mcp"
-# How long a found server may take to prove which one it is.
+# How long a server that is found, or named, may take to prove which one it is.
 PROOF_SECONDS = 0.25
+NAMED_SECONDS = 10.0
 LARGEST_ANSWER = 1 << 14
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 SERVER_LEAVING = "SERVER_LEAVING"
@@ -57,14 +58,14 @@ SERVER_LEAVING = "SERVER_LEAVING"
 async def find_running(settings: Settings) -> Note | None:
     """The note of a running server that has proved to serve this memory."""
     note = find_note(settings, __version__)
-    return note if note is not None and await to_thread.run_sync(is_proved, note) else None
+    return note if note is not None and await to_thread.run_sync(is_proved, note, PROOF_SECONDS) else None
 
 
-def is_proved(note: Note) -> bool:
-    """Whether the server that answers is the one of the note. Blocks for at most PROOF_SECONDS."""
+def is_proved(note: Note, seconds: float) -> bool:
+    """Whether the server that answers is the one of the note. Blocks for at most so long."""
     challenge = secrets.token_hex(16)
     try:
-        answer = _get(note.url, f"/health?{CHALLENGE}={challenge}")
+        answer = _get(note.url, f"/health?{CHALLENGE}={challenge}", seconds)
         proof = msgspec.json.decode(answer, type=dict[str, str]).get(PROOF, "")
     except (
         OSError,
@@ -74,11 +75,11 @@ def is_proved(note: Note) -> bool:
     return note.proves(challenge, proof)
 
 
-def _get(url: str, target: str) -> bytes:
+def _get(url: str, target: str, seconds: float) -> bytes:
     """The body of the answer. Without an HTTP client, which takes long to import. Raises OSError."""
     parts = urlsplit(url)
-    end = time.monotonic() + PROOF_SECONDS
-    with socket.create_connection((parts.hostname or "", parts.port or 80), PROOF_SECONDS) as connection:
+    end = time.monotonic() + seconds
+    with socket.create_connection((parts.hostname or "", parts.port or 80), seconds) as connection:
         connection.sendall(f"GET {target} HTTP/1.0\r\nHost: {parts.netloc}\r\n\r\n".encode())
         answer = b""
         while len(answer) < LARGEST_ANSWER and (left := end - time.monotonic()) > 0:
@@ -171,7 +172,7 @@ class Named(Supervised):
     @asynccontextmanager
     async def _connected(self, settings: Settings, token: str | None) -> AsyncIterator[Client]:
         note = note_of(self.url, settings.home)
-        is_own = note is not None and await to_thread.run_sync(is_proved, note)
+        is_own = note is not None and await to_thread.run_sync(is_proved, note, NAMED_SECONDS)
         path, secret = (OWNER_PATH, note.key) if note is not None and is_own else (MCP_PATH, token)
         async with _opened(settings, self.url + path, secret) as client:
             yield client

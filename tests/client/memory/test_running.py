@@ -18,6 +18,7 @@ import pytest
 from ragchat import __version__
 from ragchat.errors import FilesElsewhere, MemoryRefused, MemoryUnavailable
 from ragchat.ingest.loading import load_files
+from ragchat.memory import running
 from ragchat.memory.client import open_memory
 from ragchat.memory.running import PROOF_SECONDS, Named, is_proved
 from ragconfig.errors import SettingsError
@@ -27,6 +28,12 @@ from tests.support.http_memory import HttpMemory, http_memory
 from tests.support.processes import LONGEST_SECONDS
 
 TOKEN = "correct-horse"
+
+
+@pytest.fixture(autouse=True)
+def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine answers late."""
+    monkeypatch.setattr(running, "PROOF_SECONDS", LONGEST_SECONDS)
 
 
 def settings_in(folder: Path, **flags: object) -> Settings:
@@ -146,7 +153,7 @@ async def test_a_server_that_was_killed_is_passed_over(tmp_path: Path) -> None:
 def test_another_program_at_its_address_gets_a_challenge_and_nothing_else(body: bytes) -> None:
     answer = b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % len(body) + body
     with impostor(answer) as (url, received):
-        assert not is_proved(Note(url, "/m.db", "", "the-key"))
+        assert not is_proved(Note(url, "/m.db", "", "the-key"), LONGEST_SECONDS)
     [request] = received
     assert request.startswith(b"GET /health?challenge=")
     assert b"the-key" not in request
@@ -155,17 +162,17 @@ def test_another_program_at_its_address_gets_a_challenge_and_nothing_else(body: 
 
 def test_another_instance_at_its_address_does_not_prove_to_be_it(tmp_path: Path) -> None:
     with http_memory(tmp_path) as server:
-        assert not is_proved(make_note(server.root, settings_in(tmp_path), __version__))
+        assert not is_proved(make_note(server.root, settings_in(tmp_path), __version__), LONGEST_SECONDS)
         note = find_note(settings_in(tmp_path), __version__)
         assert note is not None
-        assert is_proved(note)
-        assert not is_proved(Note(note.url, "/another.db", note.settings, note.key))
+        assert is_proved(note, LONGEST_SECONDS)
+        assert not is_proved(Note(note.url, "/another.db", note.settings, note.key), LONGEST_SECONDS)
 
 
 def test_a_server_that_does_not_answer_costs_a_bounded_time() -> None:
     with impostor(b"") as (url, received):
         started = time.monotonic()
-        assert not is_proved(Note(url, "/m.db", "", "key"))
+        assert not is_proved(Note(url, "/m.db", "", "key"), PROOF_SECONDS)
         assert PROOF_SECONDS / 2 < time.monotonic() - started < LONGEST_SECONDS
     assert len(received) == 1
 
@@ -273,7 +280,10 @@ def test_what_is_no_address_of_a_server_is_a_bad_setting(tmp_path: Path, url: st
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows cannot stop a process so")
-async def test_a_server_that_is_stopped_is_passed_over(tmp_path: Path) -> None:
+async def test_a_server_that_is_stopped_is_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(running, "PROOF_SECONDS", PROOF_SECONDS)
     with http_memory(tmp_path) as server:
         os.kill(server.process.pid, signal.SIGSTOP)
         try:
