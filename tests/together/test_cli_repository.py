@@ -120,8 +120,8 @@ def test_doctor_says_which_server_is_used(ragchat: Program, tmp_path: Path) -> N
     assert "a process of our own, started in" in ragchat("doctor", *memory).out
     with http_memory(tmp_path, RAGCHAT_HOME=str(ragchat.home)) as server:
         # On a busy machine a found server may answer too late to be used.
-        shown = (ragchat("doctor", *memory).out for _ in range(10))
-        found = next(text for text in shown if "a process of our own" not in text)
+        attempts = (ragchat("doctor", *memory).out for _ in range(10))
+        found = next(text for text in attempts if "a process of our own" not in text)
         named = ragchat("doctor", "--server", server.url).out
     for shown in (found, named):
         assert f"the one that runs at {server.root}, ready in" in shown
