@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import AsyncIterator, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import anyio
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from ragmemory.errors import (
@@ -237,3 +240,47 @@ def kept_texts(folder: Path) -> list[str]:
     with closing(sqlite3.connect(folder / "memory.db")) as connection:
         rows = connection.execute("SELECT before_text FROM journal WHERE before_text IS NOT NULL")
         return sorted(row[0] for row in rows)
+
+
+# Who writes what; None removes the document.
+histories = st.lists(
+    st.tuples(
+        st.sampled_from(["cline", "codex"]),
+        st.sampled_from(["fox", "pie"]),
+        st.sampled_from(["one", "two", None]),
+    ),
+    max_size=12,
+)
+
+
+@settings(deadline=None, max_examples=max(5, settings().max_examples // 5))
+@given(histories)
+def test_undo_of_what_one_client_wrote_in_a_random_history_gives_the_state_without_it(
+    history: list[tuple[str, str, str | None]],
+) -> None:
+    async def play(folder: Path) -> None:
+        writes: dict[str, list[tuple[str, str | None]]] = {"fox": [], "pie": []}
+        with anyio.fail_after(30):
+            async with service_for(folder) as memory:
+                for client, uri, text in history:
+                    before = writes[uri][-1][1] if writes[uri] else None
+                    if text is not None:
+                        await memory.inject(text, {"uri": uri}, Origin(client))
+                    elif before is not None:
+                        await memory.forget(uri, Origin(client))
+                    if text != before:
+                        writes[uri].append((client, text))
+                # Undone are the last writes of a document, up to one by the other client.
+                for of_one in writes.values():
+                    while of_one and of_one[-1][0] == "cline":
+                        of_one.pop()
+                with suppress(NothingToUndo, WrittenLater):
+                    await memory.undo(ORIGIN, selection=Selection(origin="cline"))
+                texts = {uri: of_one[-1][1] for uri, of_one in writes.items() if of_one}
+                assert await texts_in(memory) == {uri: text for uri, text in texts.items() if text}
+                with suppress(NothingToUndo):
+                    await memory.undo(ORIGIN, selection=Selection(since="1d"))
+                assert await texts_in(memory) == {}
+
+    with TemporaryDirectory() as folder:
+        anyio.run(play, Path(folder))
