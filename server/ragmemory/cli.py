@@ -172,7 +172,7 @@ def _add_globals(parser: argparse.ArgumentParser) -> None:
         "--toolsets",
         metavar="A,B",
         type=_names,
-        help="toolsets to offer: memory, search, documents, blocks, history, ingestion, maintenance",
+        help="toolsets to offer: memory, search, documents, blocks, history, ingestion, code, maintenance",
     )
     parser.add_argument(
         "--root",

@@ -40,3 +40,5 @@ MOST_NEIGHBOURS = 50
 MOST_NUMBERS = 10_000
 # Documents in one call of import_documents.
 MOST_IMPORTED = 1_000
+# Characters of the name of a symbol.
+LONGEST_NAME = 300

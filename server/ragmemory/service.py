@@ -18,6 +18,7 @@ from ragconfig.home import user_path
 from ragconfig.places import Place
 from ragconfig.text_rules import MAX_QUERY_CHARACTERS, with_words_replaced
 from ragmemory.blocks.library import Library
+from ragmemory.code.service import CodeMemory
 from ragmemory.embedders import Embedder
 from ragmemory.errors import (
     BackupFailed,
@@ -40,6 +41,7 @@ from ragmemory.limits import MOST_SOUGHT
 from ragmemory.search.queries import parse
 from ragmemory.search.sync import IndexSync
 from ragmemory.stores import backup, verifying
+from ragmemory.stores.code import IS_CODE
 from ragmemory.stores.filters import compile_filter
 from ragmemory.stores.sqlite import Store
 from ragmemory.text.analysis import content_words
@@ -120,6 +122,7 @@ class MemoryService:
         self._indexing = indexing
         self._reranker = reranker
         self._sweeper = Sweeper(store)
+        self._code = CodeMemory(store)
         preparation = Preparation(store, embedder, max_tokens, self._note_page, self._sweeper.wake)
         self._queue = WriteQueue(preparation.prepare, self._commit, preparation.build, preparation.abandon)
         self._opening = anyio.Lock()
@@ -229,6 +232,11 @@ class MemoryService:
         await self._open()
         return self._library
 
+    async def code(self) -> CodeMemory:
+        """The source code in memory."""
+        await self._open()
+        return self._code
+
     async def _commit(self, writes: Sequence[Write]) -> Sequence[Injected | Exception | None]:
         vectors = [write.embeddings[0] for write in writes if write.embeddings]
         # A float16 has two bytes.
@@ -275,15 +283,23 @@ class MemoryService:
     # Query
 
     async def query(
-        self, text: str, top_k: int, filter: dict[str, Any] | None = None, min_score: float = 0.0
+        self,
+        text: str,
+        top_k: int,
+        filter: dict[str, Any] | None = None,
+        min_score: float = 0.0,
+        *,
+        only_code: bool = False,
     ) -> QueryResult:
-        """Search everything that was committed before the call.
+        """Search everything that was committed before the call; with `only_code`, in source code alone.
 
         Misspelt words are corrected by those of this memory. Hits below `min_score` are left out.
         Without the embedder the search goes by words alone, and the notice says so. A hit that lies on a
         damaged page is left out. Raises BadArgument, EmbedderMismatch.
         """
-        condition = compile_filter(filter) if filter else None
+        condition = compile_filter(filter or {}) if filter or only_code else None
+        if condition and only_code:
+            condition = f"{condition[0]} AND {IS_CODE[0]}", [*condition[1], *IS_CODE[1]]
         self._is_asked.set()
         await self._open()
         if not await self._indexing.bring_up_to_date():

@@ -45,6 +45,7 @@ from ragchat.memory.types import (
     Stats,
     ToolFailure,
     ToolResult,
+    Trace,
     Undone,
     Verified,
     Versions,
@@ -253,6 +254,10 @@ class MemoryClient:
         """Store exported documents, without timeout; the outcomes are in the same order."""
         arguments = {"documents": documents, "group": group}
         return (await self._typed("import_documents", arguments, Imported, timeout=None)).outcomes
+
+    async def trace(self, name: str) -> Trace:
+        """The definitions and the first uses of a symbol of source code."""
+        return await self._typed("trace_symbol", {"name": name}, Trace)
 
     async def stats(self) -> Stats:
         return await self._typed("get_memory_stats", {}, Stats)

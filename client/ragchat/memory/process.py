@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 CLIENT_NAME = "ragchat"
 STDERR_FILE = "ragmemory.log"
-TOOLSETS = "memory,search,documents,history,ingestion,maintenance"
+TOOLSETS = "memory,search,documents,history,ingestion,code,maintenance"
 # Calls that are sent again when the server dies: reading changes nothing, and Inject is an upsert.
 REPEATABLE = frozenset(
     {
@@ -33,7 +33,7 @@ REPEATABLE = frozenset(
         ),
         *("list_versions", "diff_versions", "export_documents", "import_documents"),
         *("start_ingestion", "get_ingestion_status", "cancel_ingestion"),
-        *("add_sources", "list_sources", "sync_sources"),
+        *("add_sources", "list_sources", "sync_sources", "trace_symbol"),
     }
 )
 

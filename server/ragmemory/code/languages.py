@@ -16,16 +16,24 @@ class Language(Struct, frozen=True):
     grammar: str = "language"
     separator: str = "."  # between the parts of a qualified name
     hoists: bool = False  # a local variable is one in its whole function, also above its assignment
+    needs_object: bool = False  # a method is never called without its object, as Java's are inside the class
 
 
 LANGUAGES = (
-    Language("Python", "tree_sitter_python", ("py", "pyi", "pyw"), hoists=True),
-    Language("JavaScript", "tree_sitter_javascript", ("js", "mjs", "cjs", "jsx"), hoists=True),
+    Language("Python", "tree_sitter_python", ("py", "pyi", "pyw"), hoists=True, needs_object=True),
     Language(
-        "TypeScript", "tree_sitter_typescript", ("ts", "mts", "cts"), "language_typescript", hoists=True
+        "JavaScript", "tree_sitter_javascript", ("js", "mjs", "cjs", "jsx"), hoists=True, needs_object=True
     ),
-    Language("TSX", "tree_sitter_typescript", ("tsx",), "language_tsx", hoists=True),
-    Language("Go", "tree_sitter_go", ("go",)),
+    Language(
+        "TypeScript",
+        "tree_sitter_typescript",
+        ("ts", "mts", "cts"),
+        "language_typescript",
+        hoists=True,
+        needs_object=True,
+    ),
+    Language("TSX", "tree_sitter_typescript", ("tsx",), "language_tsx", hoists=True, needs_object=True),
+    Language("Go", "tree_sitter_go", ("go",), needs_object=True),
     Language("Rust", "tree_sitter_rust", ("rs",), separator="::"),
     Language("Java", "tree_sitter_java", ("java",)),
     Language("C", "tree_sitter_c", ("c",)),
@@ -35,7 +43,7 @@ LANGUAGES = (
     Language("Ruby", "tree_sitter_ruby", ("rb", "rake"), separator="::"),
     Language("PHP", "tree_sitter_php", ("php",), "language_php", separator="::"),
     Language("Bash", "tree_sitter_bash", ("sh", "bash")),
-    Language("Lua", "tree_sitter_lua", ("lua",)),
+    Language("Lua", "tree_sitter_lua", ("lua",), needs_object=True),
 )
 _BY_EXTENSION = {extension: language for language in LANGUAGES for extension in language.extensions}
 EXTENSIONS = frozenset(_BY_EXTENSION)

@@ -26,6 +26,7 @@ from ragmemory.stores import (
     backup,
     changes,
     chunks,
+    code,
     hidden,
     ingestions,
     journal,
@@ -48,6 +49,7 @@ from ragmemory.types import (
     Changes,
     Checkpoint,
     Chunk,
+    CodeFile,
     Document,
     DocumentInfo,
     DocumentOrder,
@@ -435,6 +437,18 @@ class Store(MemoryFile):
         found = {row[0]: row for row in rows}
         present = [found[chunk_id] for chunk_id in scores if chunk_id in found]
         return [self._hit(scores[row[0]], row) for row in present]
+
+    # Source code: see `stores.code`
+
+    async def code_holding(self, name: str, limit: int, *, in_headings: bool) -> list[CodeFile]:
+        """The first files of source code that hold a name, or that define it."""
+        async with self._reading() as connection:
+            return await code.holding(connection, name, limit, in_headings=in_headings)
+
+    async def code_counts(self) -> dict[str, int]:
+        """The number of files of source code by language."""
+        async with self._reading() as connection:
+            return await code.counts(connection)
 
     # Read
 

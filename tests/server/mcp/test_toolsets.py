@@ -72,6 +72,7 @@ async def test_the_tools_have_the_promised_names_and_hints(client: Client) -> No
         *("list_journal", "list_versions", "get_version", "diff_versions", "restore_version", "undo_writes"),
         *("start_ingestion", "get_ingestion_status", "cancel_ingestion", "list_ingestions"),
         *("add_sources", "list_sources", "remove_source", "sync_sources"),
+        *("search_code", "get_symbol", "trace_symbol", "build_index", "index_status"),
         *("get_memory_stats", "verify_memory", "repair_memory", "reembed_memory", "discard_embeddings"),
         *("backup_memory", "export_documents", "import_documents"),
     ]
@@ -82,6 +83,7 @@ async def test_the_tools_have_the_promised_names_and_hints(client: Client) -> No
         *("search_blocks", "search_content"),
         *("list_journal", "list_versions", "get_version", "diff_versions"),
         *("get_ingestion_status", "list_ingestions", "list_sources"),
+        *("search_code", "get_symbol", "trace_symbol", "index_status"),
         *("get_memory_stats", "verify_memory", "export_documents"),
     }
     assert {name for name, hint in hints.items() if hint["destructiveHint"]} == {

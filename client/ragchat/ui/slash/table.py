@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ragchat.ui.slash import (
     answers,
+    code,
     completions,
     documents,
     indexing,
@@ -67,6 +68,9 @@ COMMANDS = (
         complete=completions.paths,
     ),
     SlashCommand("query", "TEXT", "search memory without asking a question", documents.query),
+    SlashCommand(
+        "trace", "NAME", "show where source code defines, calls, uses and imports a name", code.trace
+    ),
     SlashCommand(
         "in",
         "[DOCUMENTS]",

@@ -10,6 +10,7 @@ from ragconfig.errors import SettingsError
 from ragmcp.server.tools import Tool
 from ragmemory.mcp.errors import Memory
 from ragmemory.mcp.toolsets.blocks import block_tools
+from ragmemory.mcp.toolsets.code import code_tools
 from ragmemory.mcp.toolsets.documents import document_tools
 from ragmemory.mcp.toolsets.history import history_tools
 from ragmemory.mcp.toolsets.ingestion import ingestion_tools
@@ -24,6 +25,7 @@ _TOOLSETS: dict[str, Callable[[Memory], list[Tool]]] = {
     "blocks": block_tools,
     "history": history_tools,
     "ingestion": ingestion_tools,
+    "code": code_tools,
     "maintenance": maintenance_tools,
 }
 

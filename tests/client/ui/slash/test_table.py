@@ -1,6 +1,6 @@
 """The slash commands, on a real memory and real sessions, without a terminal.
 
-Covers `table` and its actions: `answers`, `documents`, `program`, `sessions`, `tuning`; and `welcome`.
+Covers `table` and its actions: `answers`, `code`, `documents`, `program`, `sessions`, `tuning`, `welcome`.
 
 Covers `ragchat.ui.context`, `ragchat.ui.messages` and `ragchat.ui.welcome`.
 """
@@ -49,6 +49,7 @@ NAMES = (
         "index",
         "sync",
         "query",
+        "trace",
         "in",
         "prompt",
         "sources",
@@ -298,6 +299,24 @@ async def test_query_shows_passages_with_place_and_score(asked: Room) -> None:
     assert "75 degrees" in shown
     with pytest.raises(ArgumentMissing):
         await asked.run("/query")
+
+
+async def test_trace_shows_the_uses_of_a_name_in_source_code(room: Room, tmp_path: Path) -> None:
+    (tmp_path / "disk.py").write_text("def load(name):\n    return open(name)\n", "utf-8")
+    (tmp_path / "store.py").write_text(
+        "from disk import load\n\n\ndef find():\n    return load(1)\n", "utf-8"
+    )
+    await room.run("/inject disk.py store.py")
+    shown = await room.run("/trace load")
+    assert "load  function  disk.py:1" in shown
+    lines = [" ".join(line.split()) for line in shown.splitlines()]
+    assert lines[lines.index("Called by") + 1] == "find store.py:5 return load(1)"
+    assert lines[lines.index("Imported by") + 1] == "(top level) store.py:1 from disk import load"
+    assert lines[lines.index("Calls") + 1] == "open disk.py:2 return open(name)"
+    assert "Memory does not hold the definition of open." in await room.run("/trace open")
+    assert "no source code with a symbol nothing" in await room.run("/trace nothing")
+    with pytest.raises(ArgumentMissing):
+        await room.run("/trace")
 
 
 async def test_sources_shows_the_cited_passages_in_full(asked: Room) -> None:

@@ -1,0 +1,70 @@
+"""/trace: where a symbol of source code is defined, and what uses it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ragchat.uris import short_path
+
+if TYPE_CHECKING:
+    from ragchat.memory.types import TraceStep
+    from ragchat.ui.context import ChatContext
+
+# Lines of each part.
+_SHOWN = 20
+# What is shown of the uses of a symbol, in this order, by their relation.
+_PARTS = {"caller": "Called by", "reference": "Used in", "importer": "Imported by", "callee": "Calls"}
+
+
+async def trace(context: ChatContext, name: str) -> None:
+    """Show the definitions of a symbol, what calls, uses and imports it, and what it calls."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from ragchat.errors import ArgumentMissing
+    from ragchat.sanitize import sanitize
+
+    if not name:
+        raise ArgumentMissing("trace", "the name of a function, class or constant")
+    found = await context.memory.trace(name)
+    context.screen.show(*(f"{one.name}  {one.kind}  {_short(one.location)}" for one in found.definitions))
+    for relation, title in _PARTS.items():
+        steps = [step for step in found.steps if step.relation == relation]
+        if not steps:
+            continue
+        table = Table.grid(padding=(0, 2))
+        table.add_column(no_wrap=True)
+        table.add_column(overflow="fold")
+        table.add_column(overflow="ellipsis", no_wrap=True)
+        for step in steps[:_SHOWN]:
+            row = f"  {_what(step)}", _where(step), step.text
+            table.add_row(*(Text(sanitize(cell)) for cell in row))
+        context.screen.show("", title, table)
+        if len(steps) > _SHOWN:
+            context.screen.show(f"  … and {len(steps) - _SHOWN:,} more")
+    for notice in found.notices:
+        context.screen.note(notice)
+    if found.has_more:
+        context.screen.note("There are more than are counted here; a qualified name narrows it down.")
+    if not found.definitions and not found.steps:
+        context.screen.note(
+            f"Memory holds no source code with a symbol {name}. /inject loads files and folders."
+        )
+    elif not found.definitions:
+        context.screen.note(f"Memory does not hold the definition of {name}.")
+
+
+def _what(step: TraceStep) -> str:
+    return step.of if step.relation == "callee" else step.symbol or "(top level)"
+
+
+def _where(step: TraceStep) -> str:
+    """The place of a use; of a callee that of its definition, if memory holds it."""
+    return ", ".join(map(_short, step.targets or [step.location]))
+
+
+def _short(location: str) -> str:
+    """A location as path:line, relative to the working folder or the home folder if it is below them."""
+    path, _, line = location.rpartition(":")
+    return f"{short_path(Path(path)) if Path(path).is_absolute() else path}:{line}"
