@@ -54,7 +54,7 @@ def test_wrong_usage_is_exit_code_two(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "variables", "sentence"),
     [
-        (["--toolsets", "memory,blocks"], {}, "There is no toolset 'blocks'."),
+        (["--toolsets", "memory,sql"], {}, "There is no toolset 'sql'."),
         (
             ["--config", "nowhere.toml"],
             {},

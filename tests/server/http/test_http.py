@@ -276,7 +276,7 @@ def test_a_port_in_use_is_a_sentence(tmp_path: Path, server: HttpMemory) -> None
         ),
         ([], {"RAGMEMORY_TOKEN": "two words"}, "no bearer token in the environment variable RAGMEMORY_TOKEN"),
         ([], {"RAGCHAT_HTTP_PORTS": "1"}, "Did you mean http.port?"),
-        (["--toolsets", "blocks"], {}, "no toolset 'blocks'"),
+        (["--toolsets", "sql"], {}, "no toolset 'sql'"),
     ],
     ids=str,
 )

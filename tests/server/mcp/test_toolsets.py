@@ -103,8 +103,8 @@ async def test_only_the_chosen_toolsets_are_offered(tmp_path: Path) -> None:
             "Inject",
             "Query",
         ]
-        with pytest.raises(SettingsError, match="no toolset 'code'"):
-            make_tools(on_demand(service), ["code"])
+        with pytest.raises(SettingsError, match="no toolset 'sql'"):
+            make_tools(on_demand(service), ["sql"])
 
 
 async def test_the_shapes_are_those_of_the_contract(client: Client) -> None:
