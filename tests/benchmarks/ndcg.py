@@ -2,7 +2,7 @@
 
 `python -m tests.benchmarks.ndcg [collection …]`. The collections stay where they are, in ../shared/retrieval.
 Documents with a date are turns of conversations: each session is loaded as one text, and a turn is found by
-the chunk that holds it.
+the chunk that holds it. The functions of a collection of code are files of its language.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from pathlib import Path
 
 from ragconfig.settings import load_settings
 from ragmemory.app import make_embedder
+from ragmemory.code.languages import language_of
 from ragmemory.embedders import Embedder
 from ragmemory.ingest.chunking import ChunkingSettings, Source, split
 from ragmemory.ingest.preparation import context
@@ -44,6 +45,8 @@ RECIPE = {
     "xquad_zh": 0.961,
 }
 TOP_K = 10
+# Collections of source code, and the extension of their language.
+CODE = {"cosqa": "py"}
 # Documents taken in at once, as the service gathers them.
 BATCH = 500
 
@@ -120,9 +123,13 @@ async def load(collection: Collection) -> Loaded:
     index = ChunkIndex(embedder.dimensions, settings.table("ranking", RankingSettings))
     loaded = Loaded(Retriever(index), embedder, [])
     every = loadable(collection)
+    language = language_of(f"function.{CODE[collection.name]}") if collection.name in CODE else None
     for start in range(0, len(every), BATCH):
         batch = every[start : start + BATCH]
-        sources = [Source(document.text, is_markdown=True) for document in batch]
+        sources = [
+            Source(document.text, is_markdown=not language, is_prose=not language, language=language)
+            for document in batch
+        ]
         ids, titles, headings, texts, surroundings = [], [], [], [], []
         found = split(sources, max_tokens=max_tokens, count=embedder.count_tokens)
         for source, chunk in chain.from_iterable(found):
@@ -133,7 +140,7 @@ async def load(collection: Collection) -> Loaded:
             headings.append(chunk.heading)
             texts.append(document.text[chunk.start : chunk.end])
             surroundings.append(chunk.surroundings)
-        names = [context(title, "", around) for title, around in zip(titles, surroundings, strict=True)]
+        names = list(map(context, titles, headings, surroundings))
         embeddings = await embedder.embed_documents(texts, names)
         checkpoint = Checkpoint(len(loaded.documents))
         index.apply(Changes(checkpoint, ids, titles, headings, texts, surroundings, embeddings, []))
@@ -164,22 +171,31 @@ def ndcg(found: list[str], judged: dict[str, float]) -> float:
     return gain(judged.get(document, 0.0) for document in found[:TOP_K]) / ideal if ideal else 0.0
 
 
+def reciprocal_rank(found: list[str], judged: dict[str, float]) -> float:
+    """One divided by the rank of the first relevant document; 0 if there is none."""
+    ranks = (rank for rank, document in enumerate(found, 1) if judged.get(document, 0.0) > 0)
+    return 1 / next(ranks, math.inf)
+
+
 async def measure(name: str) -> list[str]:
     """One line of the table."""
     collection = Collection.load(name)
     began = time.perf_counter()
     loaded = await load(collection)
     ready = time.perf_counter()
-    values = [
-        ndcg(await found_documents(loaded, collection.queries[query]), judged)
+    found = [
+        (await found_documents(loaded, collection.queries[query]), judged)
         for query, judged in collection.judged.items()
     ]
+    values = [ndcg(documents, judged) for documents, judged in found]
+    ranks = [reciprocal_rank(documents, judged) for documents, judged in found]
     done = time.perf_counter()
     return [
         name,
         f"{len(collection.documents):,} / {len(loaded.documents):,} / {len(values):,}",
         f"{sum(values) / len(values):.3f}",
         f"{RECIPE[name]:.3f}" if name in RECIPE else "–",
+        f"{sum(ranks) / len(ranks):.3f}",
         f"{len(loaded.documents) / (ready - began):,.0f}",
         f"{(done - ready) / len(values) * 1e3:.2f}",
     ]
@@ -197,6 +213,7 @@ def run(names: Iterable[str] = RECIPE) -> None:
             "documents / chunks / queries",
             "nDCG@10",
             "recipe",
+            "MRR@10",
             "chunks/s in",
             "ms a query",
         ],
