@@ -16,7 +16,7 @@ test: setup
 	@$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal
 
 # All that tests need; its parts are independent, so --jobs=4 sets up faster.
-setup: $(VENV)/.test .peers/mcp1/.done .peers/fastmcp/.done .peers/litellm/.done .peers/typescript/.done
+setup: $(VENV)/.test .peers/mcp1/.done .peers/fastmcp/.done .peers/litellm/.done .peers/servers/.done .peers/typescript/.done
 
 lint: $(VENV)/.test
 	@$(BIN)/ruff check

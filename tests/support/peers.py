@@ -14,10 +14,10 @@ import pytest
 from tests.support.mcp_process import ENV, ROOT
 from tests.support.processes import LONGEST_SECONDS, Held
 
-PeerName = Literal["mcp1", "mcp2", "fastmcp", "litellm"]
+PeerName = Literal["mcp1", "mcp2", "fastmcp", "litellm", "servers"]
 
 # The SDK 2.x is among our own test dependencies.
-_PYTHONS = {name: ROOT / ".peers" / name for name in ("mcp1", "fastmcp", "litellm")}
+_PYTHONS = {name: ROOT / ".peers" / name for name in ("mcp1", "fastmcp", "litellm", "servers")}
 
 
 def need(peer: PeerName) -> None:

@@ -1,4 +1,4 @@
-"""Programs of the TypeScript SDK: its inspector as a client, its "everything" server."""
+"""Programs made with the TypeScript SDK: its inspector as a client, and servers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,16 @@ from tests.support.processes import LONGEST_SECONDS, Held
 MODULES = ROOT / ".peers" / "typescript" / "node_modules"
 NODE = str(MODULES / "node" / "bin" / "node")
 INSPECTOR = str(MODULES / "@modelcontextprotocol/inspector/clients/launcher/build/index.js")
-EVERYTHING = str(MODULES / "@modelcontextprotocol/server-everything/dist/index.js")
+
+
+def server(package: str) -> str:
+    """The program of one of the servers that are installed with it."""
+    if package == "tavily-mcp":
+        return str(MODULES / package / "build" / "index.js")
+    return str(MODULES / "@modelcontextprotocol" / package / "dist" / "index.js")
+
+
+EVERYTHING = server("server-everything")
 
 STDIO_SERVER = [NODE, EVERYTHING, "stdio"]
 

@@ -17,9 +17,9 @@ from ragchat.servers.connection import State
 from ragchat.servers.login import FILE, Credentials, authorization, log_in
 from ragchat.settings import ServerSettings
 from ragconfig.redaction import redacted
-from tests.client.servers.test_manager import managed, write
 from tests.support.authorization_server import protected
 from tests.support.processes import LONGEST_SECONDS
+from tests.support.servers import managed, write
 
 SETTINGS = ServerSettings(start_seconds=60, wait_seconds=3, timeout_seconds=60, calls=4, message_bytes=2**20)
 

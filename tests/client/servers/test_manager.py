@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import anyio
 import anyio.lowlevel
@@ -16,40 +13,14 @@ import pytest
 from ragchat.errors import ServerNotReady, UnknownServer
 from ragchat.servers.configs import PROJECT_FILE
 from ragchat.servers.connection import State
-from ragchat.servers.manager import ServerManager
-from ragconfig.settings import load_settings
-from tests.support.mcp_process import ENV, SERVER
-from tests.support.processes import LONGEST_SECONDS
+from tests.support.servers import GOOD, managed, tool, write
 
-GOOD: dict[str, Any] = {"command": SERVER[0], "args": SERVER[1:], "env": {"PYTHONPATH": ENV["PYTHONPATH"]}}
 GONE = {"command": "there-is-no-such-program"}
 SILENT = {"command": sys.executable, "args": ["-c", "import sys; sys.stdin.read()"]}
 CHATTY = {
     "command": sys.executable,
     "args": ["-c", "while True: print('this is not JSON-RPC', flush=True)"],
 }
-
-
-def write(home: Path, **servers: dict[str, Any]) -> None:
-    (home / "config").mkdir(parents=True, exist_ok=True)
-    (home / "config" / "mcp.json").write_text(json.dumps({"mcpServers": servers}))
-
-
-@asynccontextmanager
-async def managed(home: Path, **flags: float) -> AsyncIterator[ServerManager]:
-    """A manager with its servers started and settled."""
-    settings = load_settings(
-        flags={f"servers.{name}": value for name, value in flags.items()},
-        environ={"RAGCHAT_HOME": str(home)},
-        folder=home,
-    )
-    with anyio.fail_after(LONGEST_SECONDS):
-        async with ServerManager(settings) as manager:
-            manager.start()
-            for connection in manager.connections.values():
-                if connection.state is not State.UNASKED:
-                    await connection.settled.wait()
-            yield manager
 
 
 async def test_the_tools_of_all_servers_that_started_are_offered_under_their_names(tmp_path: Path) -> None:
@@ -60,7 +31,7 @@ async def test_the_tools_of_all_servers_that_started_are_offered_under_their_nam
         assert not [name for name in names if name.startswith("gone")]
         assert manager.connections["gone"].state is State.FAILED
         assert "there is no such program" in str(manager.connections["gone"].failure)
-        echo = next(tool for tool in manager.tools() if tool.name == "two__Echo")
+        echo = tool(manager, "two__Echo")
         result = await echo.call({"text": "hello"})
         assert (result.ok, result.text) == (True, "hello")
 
@@ -70,14 +41,14 @@ async def test_servers_that_hang_or_write_rubbish_do_not_disturb_the_others(tmp_
     async with managed(tmp_path, start_seconds=8.0) as manager:
         states = {name: connection.state for name, connection in manager.connections.items()}
         assert states == {"good": State.READY, "silent": State.FAILED, "chatty": State.FAILED}
-        add = next(tool for tool in manager.tools() if tool.name == "good__Add")
+        add = tool(manager, "good__Add")
         assert (await add.call({"a": 1, "b": 2})).ok
 
 
 async def test_a_call_that_fails_is_a_result_that_a_model_can_read(tmp_path: Path) -> None:
     write(tmp_path, good=GOOD)
     async with managed(tmp_path) as manager:
-        add = next(tool for tool in manager.tools() if tool.name == "good__Add")
+        add = tool(manager, "good__Add")
         result = await add.call({"a": "one"})
         assert not result.ok
         assert "$.a" in result.text
@@ -137,7 +108,7 @@ async def test_a_third_party_server_gets_the_variables_named_for_it_and_no_other
     monkeypatch.setenv("MINE", "for the server")
     write(tmp_path, good={**GOOD, "env": {**GOOD["env"], "GIVEN": "${MINE}"}})
     async with managed(tmp_path) as manager:
-        environ = next(tool for tool in manager.tools() if tool.name == "good__Environment")
+        environ = tool(manager, "good__Environment")
         names = (await environ.call({})).text.split()
         assert "GIVEN" in names
         assert not {"OPENAI_API_KEY", "MINE"} & {*names}
