@@ -24,6 +24,8 @@ HOST_ALIASES = {
     "lm-studio": "lmstudio",
     "gemini-cli": "gemini",
 }
+# The hosts whose servers can be imported.
+JSON_HOSTS = tuple(name for name, host in HOSTS.items() if host.format == "json")
 
 
 class WrongUsage(Exception):
@@ -454,6 +456,21 @@ COMMANDS = (
                 "--trusted",
                 action="store_true",
                 help="run the tools that it says only read without asking",
+            ),
+        ),
+    ),
+    Command(
+        "mcp import",
+        "imports:import_servers",
+        "copy the servers of Claude Desktop, VS Code, Cursor and others",
+        (
+            _argument(
+                "host",
+                metavar="HOST",
+                nargs="?",
+                type=_host,
+                choices=JSON_HOSTS,
+                help=f"of this program only: {', '.join(JSON_HOSTS)}",
             ),
         ),
     ),

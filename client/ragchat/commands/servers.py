@@ -6,14 +6,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import msgspec
-from msgspec import Raw
-
 from ragchat.commands import Run, ask_user
 from ragchat.console import describe
-from ragchat.errors import ServerExists, ServerFileUnreadable
+from ragchat.errors import ServerExists
 from ragchat.servers.configs import (
-    KEYS,
     PROJECT_FILE,
     USER_FILE,
     Scope,
@@ -21,8 +17,8 @@ from ragchat.servers.configs import (
     find_config,
     find_project_file,
     read_configs,
-    read_file,
-    read_tables,
+    read_entries,
+    write_entry,
 )
 from ragchat.servers.connection import Connection, State
 from ragchat.servers.login import Credentials, log_in
@@ -30,8 +26,6 @@ from ragchat.servers.manager import ServerManager
 from ragchat.servers.permissions import Permissions
 from ragchat.settings import ServerSettings
 from ragchat.ui.context import YES
-from ragconfig.files.writing import replace_file
-from ragconfig.home import private_folder
 
 KEY = "mcpServers"
 
@@ -48,13 +42,10 @@ def add(run: Run) -> int:
         entry["headers"] = dict(arguments.header)
     if arguments.trusted:
         entry["trusted"] = True
-    if arguments.name in read_file(file, Scope(arguments.scope)):
+    if arguments.name in read_entries(file):
         raise ServerExists(arguments.name, str(file))
-    tables = read_tables(file)
-    servers = msgspec.json.decode(tables.get(KEY, b"{}"), type=dict[str, Any])
-    tables[KEY] = Raw(msgspec.json.encode(servers | {arguments.name: entry}))
     # A project's file is for everybody who works on it.
-    _write(file, tables, 0o600 if arguments.scope == Scope.USER else 0o644)
+    write_entry(file, arguments.name, entry, 0o600 if arguments.scope == Scope.USER else 0o644)
     if run.console.json:
         run.console.document({"name": arguments.name, "file": str(file), **entry})
     else:
@@ -82,13 +73,7 @@ def ls(run: Run) -> int:
 def remove(run: Run) -> int:
     """Take a server out of the file that names it, and forget what was allowed and granted to it."""
     config = _find(run, run.arguments.name)
-    file = Path(config.file)
-    tables = read_tables(file)
-    for key in KEYS & tables.keys():
-        servers = msgspec.json.decode(tables[key], type=dict[str, Any])
-        servers.pop(config.name, None)
-        tables[key] = Raw(msgspec.json.encode(servers))
-    _write(file, tables)
+    write_entry(Path(config.file), config.name, None)
     Permissions(run.home.config).forget(config.name)
     if config.url:
         Credentials(run.home.data).keep_grant(config.url, None)
@@ -192,14 +177,6 @@ def _file(run: Run, scope: str) -> Path:
     if scope == Scope.USER:
         return run.home.config / USER_FILE
     return find_project_file(Path()) or Path.cwd() / PROJECT_FILE
-
-
-def _write(file: Path, tables: dict[str, Raw], new_mode: int = 0o600) -> None:
-    try:
-        private_folder(file.parent)
-        replace_file(file, msgspec.json.format(msgspec.json.encode(tables)) + b"\n", new_mode)
-    except OSError as error:
-        raise ServerFileUnreadable(str(file), error.strerror or str(error)) from None
 
 
 def _is_url(text: str) -> bool:

@@ -20,14 +20,18 @@ from msgspec.structs import replace
 
 from ragchat.errors import ServerConfigInvalid, ServerFileUnreadable, UnknownServer, VariableMissing
 from ragconfig.files.regular import read_regular
+from ragconfig.files.writing import replace_file
+from ragconfig.home import private_folder
+from ragconfig.jsonc import to_json
 from ragconfig.redaction import add_secret
 
 USER_FILE = "mcp.json"
 PROJECT_FILE = ".mcp.json"
-# The size limit of such a file.
-LARGEST_BYTES = 1 << 20
+# The size limit of such a file; some hosts keep much else in theirs.
+LARGEST_BYTES = 1 << 24
 # The keys under which hosts keep their servers: most of them, VS Code, Zed.
-KEYS = frozenset({"mcpServers", "servers", "context_servers"})
+KEY = "mcpServers"
+KEYS = frozenset({KEY, "servers", "context_servers"})
 
 _VARIABLE = re.compile(r"\$\{([^}]*)\}")
 
@@ -39,7 +43,7 @@ class Scope(StrEnum):
     PROJECT = "project"
 
 
-class OAuthConfig(Struct, frozen=True, rename="camel"):
+class OAuthConfig(Struct, frozen=True, rename="camel", omit_defaults=True):
     """A registration that the user made at the authorization server, where that registers none by itself."""
 
     client_id: str = ""
@@ -67,6 +71,17 @@ class ServerConfig(Struct, frozen=True, kw_only=True):
     def shown(self) -> str:
         """The command or the address on one line."""
         return " ".join(self.command) or self.url.partition("?")[0]
+
+    @property
+    def entry(self) -> dict[str, Any]:
+        """What is started or reached, as these files describe it."""
+        if self.url:
+            oauth = msgspec.to_builtins(self.oauth)
+            known = {"url": self.url, "headers": dict(self.headers), "oauth": oauth}
+        else:
+            command, *args = self.command
+            known = {"command": command, "args": args, "env": dict(self.env), "cwd": self.cwd}
+        return {key: value for key, value in known.items() if value}
 
     @property
     def fingerprint(self) -> str:
@@ -160,26 +175,60 @@ def find_project_file(folder: Path) -> Path | None:
 
 def read_file(file: Path, scope: Scope) -> dict[str, ServerConfig]:
     """The servers of one file; none if it does not exist. Raises as `read_configs`."""
+    return {name: decode_entry(name, entry, file, scope) for name, entry in read_entries(file).items()}
+
+
+def read_entries(file: Path, *, comments: bool = False) -> dict[str, Raw]:
+    """The servers of one file, undecoded; none if it does not exist. Raises as `read_configs`.
+
+    With `comments`, the file may have comments and trailing commas.
+    """
     return {
-        name: _config(name, entry, file, scope)
-        for key, entries in read_tables(file).items()
+        name: entry
+        for key, entries in _read_tables(file, comments).items()
         if key in KEYS
         for name, entry in _decoded(entries, dict[str, Raw], file, key).items()
     }
 
 
-def read_tables(file: Path) -> dict[str, Raw]:
-    """The members of a file, undecoded; none if it does not exist. Raises as `read_configs`."""
+def write_entry(file: Path, name: str, entry: Mapping[str, Any] | None, new_mode: int = 0o600) -> None:
+    """Add or replace a server in a file that hosts share; None removes it. All else in the file stays.
+
+    Raises as `read_configs`.
+    """
+    tables = _read_tables(file)
+    if entry is not None:
+        tables.setdefault(KEY, Raw(b"{}"))
+    for key in KEYS & tables.keys():
+        servers = _decoded(tables[key], dict[str, Any], file, key)
+        if key == KEY and entry is not None:
+            servers[name] = entry
+        else:
+            servers.pop(name, None)
+        tables[key] = Raw(msgspec.json.encode(servers))
     try:
-        tables: dict[str, Raw] = _decoded(Raw(read_regular(file, LARGEST_BYTES)), dict[str, Raw], file, "it")
-        return tables
-    except FileNotFoundError:
-        return {}
+        private_folder(file.parent)
+        replace_file(file, msgspec.json.format(msgspec.json.encode(tables)) + b"\n", new_mode)
     except OSError as error:
         raise ServerFileUnreadable(str(file), error.strerror or str(error)) from None
 
 
-def _config(name: str, raw: Raw, file: Path, scope: Scope) -> ServerConfig:
+def _read_tables(file: Path, comments: bool = False) -> dict[str, Raw]:
+    """The members of a file, undecoded; none if it does not exist."""
+    try:
+        content = read_regular(file, LARGEST_BYTES)
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise ServerFileUnreadable(str(file), error.strerror or str(error)) from None
+    tables: dict[str, Raw] = _decoded(
+        Raw(to_json(content) if comments else content), dict[str, Raw], file, "it"
+    )
+    return tables
+
+
+def decode_entry(name: str, raw: Raw, file: Path, scope: Scope) -> ServerConfig:
+    """Raises ServerConfigInvalid."""
     entry = _decoded(raw, _Entry, file, name)
     url = entry.url or entry.server_url or entry.http_url
     if bool(entry.command) == bool(url):

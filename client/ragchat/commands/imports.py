@@ -1,0 +1,89 @@
+"""`ragchat mcp import`: copy the servers of other MCP hosts into the user's file."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from ragchat.commands import Run, ask_user
+from ragchat.console import Failure, describe
+from ragchat.formatting import counted
+from ragchat.servers.configs import USER_FILE, Scope, ServerConfig, read_file, write_entry
+from ragchat.servers.imports import Found, Unreadable, find_servers, host_files
+from ragchat.ui.context import YES
+from ragconfig.hosts import HOSTS
+
+ADDED, LEFT_OUT = "added", "left out"
+
+
+def import_servers(run: Run) -> int:
+    """Exit code 1 if a file cannot be read; the others are imported nevertheless."""
+    folder = Path.cwd()
+    chosen = run.arguments.host
+    file = run.home.config / USER_FILE
+    own = read_file(file, Scope.USER)
+    results, failures = [], []
+    for host, files in host_files(folder).items():
+        if chosen not in (None, host):
+            continue
+        for found in find_servers(host, files, folder):
+            if isinstance(found, Unreadable):
+                failures.append(describe(found.error))
+                continue
+            reason = _reason_against(run, found, own)
+            if not reason and found.config is not None:
+                write_entry(file, found.name, found.config.entry)
+                own[found.name] = found.config
+            results.append(_result(found, reason))
+    _print(run, results, failures, file)
+    return 1 if failures else 0
+
+
+def _reason_against(run: Run, found: Found, own: dict[str, ServerConfig]) -> str:
+    """Why a server is left out, as a clause; "" if it is added. This may ask the user."""
+    if found.config is None or found.obstacle:
+        return found.obstacle
+    for name, config in own.items():
+        if config.entry == found.config.entry:
+            return "it is there already" if name == found.name else f"it is there already, as {name}"
+    if found.name in own:
+        return "there is another server of this name"
+    if found.of_project and not _agrees(run, found):
+        return "it comes with the project: run this command on a terminal to agree to it"
+    return ""
+
+
+def _agrees(run: Run, found: Found) -> bool:
+    """Whether the user wants a server that a project's file names: other people may have written it."""
+    if found.config is None or run.console.json or not sys.stdin.isatty():
+        return False
+    run.console.note(f"{found.file} names the server {found.name}: {found.config.shown}")
+    return ask_user("Add it for all your chats? [y/N] ").lower() in YES
+
+
+def _result(found: Found, reason: str) -> dict[str, Any]:
+    # Without the command: its arguments may hold a key.
+    known = {"name": found.name, "host": found.host, "file": str(found.file)}
+    return known | {"status": LEFT_OUT if reason else ADDED, "reason": reason}
+
+
+def _print(run: Run, results: list[dict[str, Any]], failures: list[Failure], file: Path) -> None:
+    if run.console.json:
+        failure = failures[0] if failures else None
+        run.console.document({"file": str(file), "servers": results}, failure)
+        return
+    for failure in failures:
+        run.console.failure(failure)
+    place = ""
+    for result in results:
+        if place != result["file"]:
+            place = result["file"]
+            run.console.print(f"{HOSTS[result['host']].title} ({place}):")
+        reason = f": {result['reason']}" if result["reason"] else ""
+        run.console.print(f"  {result['name']}  {result['status']}{reason}")
+    added = sum(result["status"] == ADDED for result in results)
+    if added:
+        run.console.note(f"{counted(added, 'server')} added to {file}. `ragchat mcp test` tries them.")
+    elif not results:
+        run.console.note("No other program has servers in its usual place.")
