@@ -46,6 +46,21 @@ class Parser(argparse.ArgumentParser):
         raise WrongUsage(self, message)
 
 
+class Instead(argparse.Action):
+    """An option with which the positional arguments of its command need not be given."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,  # noqa: ARG002
+    ) -> None:
+        setattr(namespace, self.dest, values)
+        for action in parser._actions:
+            action.required = False
+
+
 class Argument(NamedTuple):
     """One call of `add_argument`."""
 
@@ -431,6 +446,14 @@ COMMANDS = (
                 help="-- and the command that starts it, or the URL where it runs",
             ),
             _argument(
+                "--recipe",
+                metavar=("RECIPE", "FOLDER"),
+                nargs="*",
+                type=_text,
+                action=Instead,
+                help="instead of a command: a server that ragchat knows; without RECIPE, list them",
+            ),
+            _argument(
                 "--scope",
                 choices=("user", "project"),
                 default="user",
@@ -647,6 +670,8 @@ def usage_error(arguments: argparse.Namespace) -> str:
         return "--uri and the names of documents cannot be combined"
     if arguments.target == "session:inject" and arguments.all == bool(arguments.session_ids):
         return "name the sessions to inject, or use --all"
+    if arguments.target == "servers:add" and arguments.recipe is not None and arguments.command:
+        return "--recipe has the command: they cannot be combined"
     if arguments.target == "mcp:config" and arguments.token_file and not arguments.url:
         return "--token-file belongs to a running server: it needs --url"
     if arguments.target == "mcp:config" and arguments.url and not _is_address(arguments.url):

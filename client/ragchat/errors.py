@@ -249,6 +249,28 @@ class ServerExists(RagChatError):
     hint = "`ragchat mcp remove {name}` removes it."
 
 
+class RecipeUnknown(RagChatError):
+    name: str
+    near: Sequence[str]
+    code = "RECIPE_UNKNOWN"
+    sentence = "There is no recipe {name}."
+    hint = "{guess}`ragchat mcp add --recipe` lists them."
+
+    @property
+    def guess(self) -> str:
+        return f"Did you mean {self.near[0]}? " if self.near else ""
+
+
+class RecipeFolders(RagChatError):
+    """`reason` is the end of a sentence about the recipe and its folders."""
+
+    name: str
+    reason: str
+    code = "RECIPE_FOLDERS"
+    sentence = "The recipe {name} cannot be used: {reason}."
+    hint = "Folders are named after the recipe: `ragchat mcp add --recipe files ~/notes`."
+
+
 class PermissionsUnusable(RagChatError):
     path: str
     reason: str

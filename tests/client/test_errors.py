@@ -105,6 +105,16 @@ TABLE: list[tuple[RagChatError, str, str]] = [
         "`ragchat mcp remove git` removes it.",
     ),
     (
+        errors.RecipeUnknown("gitt", ["git"]),
+        "There is no recipe gitt.",
+        "Did you mean git? `ragchat mcp add --recipe` lists them.",
+    ),
+    (
+        errors.RecipeFolders("git", "it takes no folders"),
+        "The recipe git cannot be used: it takes no folders.",
+        "Folders are named after the recipe: `ragchat mcp add --recipe files ~/notes`.",
+    ),
+    (
         errors.PermissionsUnusable("permissions.json", "permission denied"),
         "The file of permissions permissions.json cannot be used: permission denied.",
         "Correct or remove it; then you are asked again.",

@@ -78,3 +78,36 @@ def test_a_broken_file_is_named_and_left_as_it_is(ragchat: Program) -> None:
     done = ragchat("mcp", "add", "a", "--json", "--", "x")
     assert (done.code, done.json["error"]["code"]) == (1, "SERVER_CONFIG_INVALID")
     assert file.read_text() == "{oops"
+
+
+def test_a_recipe_is_one_command_and_names_a_key_without_its_value(ragchat: Program) -> None:
+    ragchat.environ["TAVILY_API_KEY"] = "s3cret-key"
+    done = ragchat("mcp", "add", "--recipe", "web-search", "--json")
+    assert (done.code, done.json["name"]) == (0, "web-search")
+    stored = (ragchat.home / "config" / "mcp.json").read_text()
+    assert "${TAVILY_API_KEY}" in stored
+    assert "s3cret-key" not in stored + done.out + done.err
+
+
+def test_a_recipe_may_have_another_name_and_folders(ragchat: Program) -> None:
+    notes = ragchat.folder / "notes"
+    notes.mkdir()
+    assert ragchat("mcp", "add", "mine", "--recipe", "files", "notes").code == 0
+    [listed] = ragchat("mcp", "list", "--json").json["servers"]
+    assert (listed["name"], listed["command"][-1]) == ("mine", str(notes.resolve()))
+    assert ragchat("mcp", "add", "--recipe", "files", "--json").json["error"]["code"] == "RECIPE_FOLDERS"
+
+
+def test_what_a_recipe_still_needs_is_said(ragchat: Program) -> None:
+    done = ragchat("mcp", "add", "--recipe", "github")
+    assert done.code == 0
+    assert "GITHUB_TOKEN is not set. Make a token at https://github.com" in done.err
+
+
+def test_recipes_are_listed_and_unknown_ones_refused(ragchat: Program) -> None:
+    listed = ragchat("mcp", "add", "--recipe", "--json").json["recipes"]
+    assert {"web-search", "github", "files", "git", "fetch"} <= {one["name"] for one in listed}
+    assert "search the web" in ragchat("mcp", "add", "--recipe").out
+    assert ragchat("mcp", "add", "--recipe", "gitt", "--json").json["error"]["code"] == "RECIPE_UNKNOWN"
+    assert ragchat("mcp", "add").code == 2
+    assert ragchat("mcp", "add", "a", "--recipe", "git", "--", "x").code == 2

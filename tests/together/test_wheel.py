@@ -64,6 +64,10 @@ def test_the_programs_say_their_versions(programs: Path) -> None:
     assert run(str(programs / "ragchat"), "--version").startswith("ragchat ")
 
 
+def test_the_recipes_for_servers_are_installed(programs: Path) -> None:
+    assert "web-search" in run(str(programs / "ragchat"), "mcp", "add", "--recipe")
+
+
 def test_a_host_discovers_the_server(server: HttpMemory) -> None:
     described = httpx2.get(f"{server.root}/.well-known/mcp", trust_env=False, timeout=LONGEST_SECONDS).json()
     assert described["endpoints"]["mcp"] == server.url

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from ragchat.servers.connection import Connection, State
 from ragchat.servers.login import Credentials, log_in
 from ragchat.servers.manager import ServerManager
 from ragchat.servers.permissions import Permissions
+from ragchat.servers.recipes import find_recipe, read_recipes
 from ragchat.settings import ServerSettings
 from ragchat.ui.context import YES
 
@@ -31,25 +33,53 @@ KEY = "mcpServers"
 
 
 def add(run: Run) -> int:
-    """Write a server into the user's file, or into the project's."""
+    """Write a server into the user's file, or into the project's; or list the recipes for servers."""
+    arguments = run.arguments
+    if arguments.recipe is None:
+        return _add(run, arguments.name, _entry(arguments.command))
+    if not arguments.recipe:
+        return _list_recipes(run)
+    recipe_name, *folders = arguments.recipe
+    recipe = find_recipe(recipe_name)
+    return _add(run, arguments.name or recipe_name, recipe.entry(recipe_name, folders), [*recipe.missing()])
+
+
+def _entry(words: Sequence[str]) -> dict[str, Any]:
+    first, *rest = words
+    return {"url": first} if _is_url(first) else {"command": first, "args": rest}
+
+
+def _add(run: Run, name: str, entry: dict[str, Any], missing: Sequence[str] = ()) -> int:
+    """`missing` are sentences about what the server still needs."""
     arguments = run.arguments
     file = _file(run, arguments.scope)
-    first, *rest = arguments.command
-    entry: dict[str, Any] = {"url": first} if _is_url(first) else {"command": first, "args": rest}
-    if arguments.env:
-        entry["env"] = dict(arguments.env)
-    if arguments.header:
-        entry["headers"] = dict(arguments.header)
+    for key, pairs in (("env", arguments.env), ("headers", arguments.header)):
+        if pairs:
+            entry[key] = {**entry.get(key, {}), **dict(pairs)}
     if arguments.trusted:
         entry["trusted"] = True
-    if arguments.name in read_entries(file):
-        raise ServerExists(arguments.name, str(file))
+    if name in read_entries(file):
+        raise ServerExists(name, str(file))
     # A project's file is for everybody who works on it.
-    write_entry(file, arguments.name, entry, 0o600 if arguments.scope == Scope.USER else 0o644)
+    write_entry(file, name, entry, 0o600 if arguments.scope == Scope.USER else 0o644)
     if run.console.json:
-        run.console.document({"name": arguments.name, "file": str(file), **entry})
-    else:
-        run.console.print(f"Added {arguments.name} to {file}. `ragchat mcp test {arguments.name}` tries it.")
+        run.console.document({"name": name, "file": str(file), **entry, "missing": list(missing)})
+        return 0
+    run.console.print(f"Added {name} to {file}. `ragchat mcp test {name}` tries it.")
+    for sentence in missing:
+        run.console.note(f"It still needs something: {sentence}")
+    return 0
+
+
+def _list_recipes(run: Run) -> int:
+    recipes = read_recipes()
+    if run.console.json:
+        described = [{"name": name, "description": one.description} for name, one in recipes.items()]
+        run.console.document({"recipes": described})
+        return 0
+    rows = [(name, one.description) for name, one in recipes.items()]
+    run.console.table(("RECIPE", "WITH ITS SERVER A MODEL CAN"), rows)
+    run.console.note("`ragchat mcp add --recipe RECIPE` adds its server.")
     return 0
 
 

@@ -1,0 +1,76 @@
+"""Recipes for servers that many users want: the TOML files in `ragconfig/servers`."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+import ragconfig
+from ragchat.errors import RecipeFolders, RecipeUnknown
+from ragconfig.home import user_path
+
+FOLDER = Path(ragconfig.__file__).parent / "servers"
+# Programs that start servers, and how to get them.
+PROGRAMS = {
+    "npx": "Install Node.js: https://nodejs.org",
+    "uvx": "Install uv: https://docs.astral.sh/uv",
+    "docker": "Install Docker: https://docs.docker.com/get-started/get-docker",
+}
+
+
+class Recipe(Struct, frozen=True, forbid_unknown_fields=True):
+    """A server as the files of servers describe it, and what it needs."""
+
+    description: str
+    command: list[str] = []
+    env: dict[str, str] = {}
+    url: str = ""
+    headers: dict[str, str] = {}
+    takes_folders: bool = False
+    # The environment variables that it refers to, and how to get their values.
+    variables: dict[str, str] = {}
+
+    def entry(self, name: str, folders: Sequence[str]) -> dict[str, Any]:
+        """The server for a file of servers. Raises RecipeFolders."""
+        if self.takes_folders and not folders:
+            raise RecipeFolders(name, "it needs the folders that the server may use")
+        paths = [user_path(folder) for folder in folders]
+        for path in paths:
+            if not self.takes_folders:
+                raise RecipeFolders(name, "it takes no folders")
+            if not path.is_dir():
+                raise RecipeFolders(name, f"{path} is not a folder")
+        program, *arguments = self.command or [""]
+        known = {"command": program, "args": [*arguments, *map(str, paths)], "env": self.env}
+        known |= {"url": self.url, "headers": self.headers}
+        return {key: value for key, value in known.items() if value}
+
+    def missing(self, environ: Mapping[str, str] = os.environ) -> Iterator[str]:
+        """What it needs and does not find here, a sentence each that says what to do."""
+        program = self.command[0] if self.command else ""
+        if program and shutil.which(program, path=environ.get("PATH")) is None:
+            yield f"The program {program} is not on your PATH. {PROGRAMS[program]}."
+        for variable, hint in self.variables.items():
+            if not environ.get(variable):
+                yield f"The environment variable {variable} is not set. {hint}, and set it in your shell."
+
+
+def read_recipes() -> dict[str, Recipe]:
+    """All recipes by name, in alphabetical order."""
+    files = sorted(FOLDER.glob("*.toml"))
+    return {file.stem: msgspec.toml.decode(file.read_bytes(), type=Recipe) for file in files}
+
+
+def find_recipe(name: str) -> Recipe:
+    """Raises RecipeUnknown."""
+    recipes = read_recipes()
+    if name not in recipes:
+        raise RecipeUnknown(name, difflib.get_close_matches(name, recipes, n=1))
+    return recipes[name]
