@@ -21,6 +21,7 @@ from msgspec import Struct
 
 from ragconfig.errors import SettingsError
 from ragconfig.files.regular import read_regular
+from ragconfig.files.writing import replace_file
 from ragconfig.home import Home, private_folder
 from ragconfig.hosts import TOKEN_VARIABLE
 from ragconfig.settings import Settings, read_key
@@ -86,12 +87,9 @@ def kept(note: Note, home: Home) -> Iterator[None]:
     """Keep the note on the disk, for this user alone, unless the disk cannot be written."""
     path = _path(note.memory, home)
     with suppress(OSError):
-        fresh = private_folder(path.parent) / f"{path.name}.{os.getpid()}"
-        fresh.unlink(missing_ok=True)
-        file = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(file, "wb") as opened:
-            opened.write(msgspec.json.encode(note))
-        fresh.replace(path)
+        private_folder(path.parent)
+        path.unlink(missing_ok=True)  # Its mode must not be kept, nor a link be followed.
+        replace_file(path, msgspec.json.encode(note))
     try:
         yield
     finally:

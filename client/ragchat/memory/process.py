@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 
 from ragchat import __version__
 from ragchat.log import server_log
+from ragchat.servers.environment import inherited
 from ragconfig.settings import Settings
 
 if TYPE_CHECKING:
-    from ragchat.memory.supervisor import Supervised
+    from ragchat.servers.supervisor import Supervised
 
 CLIENT_NAME = "ragchat"
 STDERR_FILE = "ragmemory.log"
@@ -37,22 +38,11 @@ REPEATABLE = frozenset(
     }
 )
 
-# The part of our environment that the server inherits. Not all of it: keys and tokens of other programs are
-# often there. These are the lists of MCP's SDKs, and the variables by which Python and its libraries find
-# files, reach the network, and choose their number of threads.
-INHERITED = frozenset(
-    name
-    for names in (
-        "HOME LOGNAME PATH SHELL TERM USER TZ LANG LANGUAGE TMPDIR TMP TEMP NO_COLOR VIRTUAL_ENV",
-        "APPDATA COMSPEC HOMEDRIVE HOMEPATH LOCALAPPDATA NUMBER_OF_PROCESSORS PATHEXT PROGRAMDATA",
-        "PROCESSOR_ARCHITECTURE PROGRAMFILES SYSTEMDRIVE SYSTEMROOT USERNAME USERPROFILE WINDIR",
-        "RAGCHAT_HOME HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY REQUESTS_CA_BUNDLE CURL_CA_BUNDLE",
-    )
-    for name in names.split()
-)
-INHERITED_PREFIXES: tuple[str, ...] = (
-    *("LC_", "XDG_", "LD_", "DYLD_", "PYTHON", "COVERAGE_"),
-    *("SSL_", "OMP_", "OPENBLAS_", "MKL_", "RAYON_", "TOKENIZERS_"),
+# What our own server inherits beside what every server does: the variables by which Python and its libraries
+# find files and choose their number of threads.
+OWN_PREFIXES: tuple[str, ...] = (
+    *("RAGCHAT_HOME", "LD_", "DYLD_", "PYTHON", "COVERAGE_"),
+    *("OMP_", "OPENBLAS_", "MKL_", "RAYON_", "TOKENIZERS_"),
     # The settings of memory, but not those of the chat: model.base_url may hold a password.
     *("RAGCHAT_MEMORY", "RAGCHAT_LIMITS_", "RAGCHAT_EMBEDDER_", "RAGCHAT_CHUNKING_", "RAGCHAT_RANKING_"),
     *("RAGCHAT_HTTP_", "RAGCHAT_RERANKER_"),
@@ -79,18 +69,13 @@ def command(settings: Settings, config_file: Path | None, verbose: bool) -> list
 def environment(settings: Settings, environ: Mapping[str, str] = os.environ) -> dict[str, str]:
     """The server's environment: without the model's key, unless the embedder uses the same one."""
     embedder = settings.tables["embedder"]
-    prefixes = INHERITED_PREFIXES
+    prefixes = OWN_PREFIXES
     if embedder["kind"] == "openai":
         prefixes = (*prefixes, OPENAI_PREFIX)
     if "fastembed" in (embedder["kind"], settings.tables["reranker"]["kind"]):
         prefixes = (*prefixes, HUGGINGFACE_PREFIX)
     withheld = {OPENAI_KEY} if embedder["key_file"] else set()
-    return {
-        name: value
-        for name, value in environ.items()
-        # Proxies are usually set in lower case.
-        if (name.upper() in INHERITED or name.upper().startswith(prefixes)) and name not in withheld
-    }
+    return {name: value for name, value in inherited(environ, prefixes).items() if name not in withheld}
 
 
 def supervised(
@@ -100,7 +85,7 @@ def supervised(
 
     It is restarted when it dies.
     """
-    from ragchat.memory.supervisor import Supervised
+    from ragchat.servers.supervisor import Supervised
     from ragmcp.stdio.stdio import open_stdio
 
     start = partial(

@@ -17,9 +17,9 @@ from msgspec import UNSET
 from ragchat import __version__
 from ragchat.errors import RagChatError, ServerNotReady
 from ragchat.log import LOG_TAIL_BYTES, server_log, shorten
-from ragchat.memory.supervisor import Supervised
 from ragchat.servers.configs import ServerConfig
 from ragchat.servers.environment import inherited
+from ragchat.servers.supervisor import Supervised
 from ragchat.settings import ServerSettings
 from ragconfig.home import Home
 from ragmcp.client.client import Client, OnProgress

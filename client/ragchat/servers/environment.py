@@ -22,11 +22,11 @@ INHERITED = frozenset(
 INHERITED_PREFIXES = ("LC_", "XDG_", "SSL_")
 
 
-def inherited(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """The variables that any server gets."""
+def inherited(environ: Mapping[str, str] = os.environ, more: tuple[str, ...] = ()) -> dict[str, str]:
+    """The variables that any server gets, and those whose names begin with one of `more`."""
     return {
         name: value
         for name, value in environ.items()
         # Proxies are usually set in lower case.
-        if name.upper() in INHERITED or name.upper().startswith(INHERITED_PREFIXES)
+        if name.upper() in INHERITED or name.upper().startswith((*INHERITED_PREFIXES, *more))
     }

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-import stat
-import tempfile
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
@@ -21,6 +19,7 @@ from anyio import to_thread
 from ragconfig.files.decoding import BYTE_ORDER_MARKS, LARGEST_BYTES, NotText, decode
 from ragconfig.files.regular import read_regular
 from ragconfig.files.uris import path_of
+from ragconfig.files.writing import written_beside
 from ragmemory.errors import NotWrittenBack
 from ragmemory.files.formats.reader import parser_for, parser_of_text
 from ragmemory.files.ingestions import is_under
@@ -40,7 +39,7 @@ class Rewriting:
             self.path = _path(uri, roots)
             self._old = read_regular(self.path, LARGEST_BYTES)
             self._new = self._rewritten(before, after)
-            self._beside = _written_beside(self.path, self._new)
+            self._beside = written_beside(self.path, self._new)
         except NotText as error:
             raise NotWrittenBack(uri, f"its file {error}") from None
         except OSError as error:
@@ -121,20 +120,3 @@ def _path(uri: str, roots: Sequence[str]) -> Path:
     if not os.access(path, os.W_OK) or not path.stat().st_mode & 0o222:
         raise NotWrittenBack(uri, "it is write-protected")
     return path
-
-
-def _written_beside(path: Path, data: bytes) -> Path:
-    """A new hidden file in the same folder, with the mode of the file. Raises OSError."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
-    beside = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        beside.chmod(stat.S_IMODE(path.stat().st_mode))
-    except BaseException:
-        with suppress(OSError):
-            beside.unlink()
-        raise
-    return beside

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from ragchat.memory.client import open_memory
-from ragchat.memory.process import INHERITED_PREFIXES, command, environment
+from ragchat.memory.process import OWN_PREFIXES, command, environment
 from tests.support.program import program_in
 from tests.support.turns import settings_in
 
@@ -69,7 +69,7 @@ def test_a_server_that_downloads_models_learns_from_where(tmp_path: Path) -> Non
 def test_every_table_of_the_memorys_settings_reaches_the_server() -> None:
     tables = msgspec.toml.decode(resources.files("ragconfig").joinpath("memory.toml").read_bytes(), type=dict)
     for table in tables:
-        assert f"RAGCHAT_{table.upper()}_X".startswith(INHERITED_PREFIXES), table
+        assert f"RAGCHAT_{table.upper()}_X".startswith(OWN_PREFIXES), table
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the stand-in for Python is a shell script")

@@ -14,7 +14,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from ragchat.memory.supervisor import Supervised
+from ragchat.servers.supervisor import Supervised
 from ragmcp.client.client import Client, EraName
 from ragmcp.errors import ConnectionClosed, RequestTimedOut, ServerNotStarted, ServerUnreachable
 from ragmcp.http.connect import open_http
