@@ -19,12 +19,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 HOST = "api.tavily.com"
-FOUND = {
-    "title": "Green tea",
-    "url": "https://tea.example/green",
-    "content": "Brew it at 75 degrees.",
-    "score": 0.9,
-}
+TEXT = "Brew it at 75 degrees."
+FOUND = {"title": "Green tea", "url": "https://tea.example/green", "content": TEXT, "score": 0.9}
 
 
 @dataclass

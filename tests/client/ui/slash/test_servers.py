@@ -15,9 +15,10 @@ from ragchat.servers.manager import ServerManager
 from ragchat.ui.context import ChatContext
 from ragchat.ui.prompt.toolbar import Status
 from ragchat.ui.slash import servers
+from tests.client.servers.test_manager import GONE
 from tests.client.ui.slash.test_table import Room
 from tests.support.screens import piped_screen
-from tests.support.servers import GONE, GOOD, write
+from tests.support.servers import GOOD, write
 from tests.support.turns import ListMemory, settings_in
 
 
