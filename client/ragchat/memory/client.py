@@ -72,6 +72,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+DOCUMENTS = "ragchat://document/"  # what the URIs of resources begin with
 DOCUMENT_NOT_FOUND = "RESOURCE_NOT_FOUND"
 # Reading takes milliseconds, but the first query to a large memory builds its index.
 READ_SECONDS = 300.0
@@ -89,7 +90,9 @@ class Server(Protocol):
     async def list_tools(self) -> list[ToolInfo]: ...
     async def list_prompts(self) -> list[PromptInfo]: ...
     async def get_prompt(self, name: str, arguments: Mapping[str, str] | None = None) -> GetPromptResult: ...
-    async def complete(self, reference: Reference, argument: str, value: str) -> Completion: ...
+    async def complete(
+        self, reference: Reference, argument: str, value: str, others: Mapping[str, str] | None = None
+    ) -> Completion: ...
     async def call_tool(
         self,
         name: str,
@@ -299,16 +302,24 @@ class MemoryClient:
             filled = await self._server.get_prompt(prompt, arguments)
         contents = [message.content for message in filled.messages]
         text = "\n\n".join(content.text for content in contents if isinstance(content, TextContent))
-        uris = [content.resource.uri for content in contents if isinstance(content, EmbeddedResource)]
-        # The last part of a document's resource is its id.
-        return FilledPrompt(text, [uri.rpartition("/")[2] for uri in uris])
+        documents: list[str] = []
+        changes: list[DocumentText] = []
+        for resource in (content.resource for content in contents if isinstance(content, EmbeddedResource)):
+            document, _, versions = resource.uri.removeprefix(DOCUMENTS).partition("/")
+            if not versions:
+                documents.append(document)
+            elif resource.text:  # equal versions have no changes
+                changes.append(_changes(document, resource.uri, resource.text))
+        return FilledPrompt(text, documents, changes)
 
-    async def complete_argument(self, prompt: str, argument: str, typed: str) -> list[str]:
-        """Values for an argument of a prompt; none where it takes any text."""
+    async def complete_argument(
+        self, prompt: str, argument: str, typed: str, others: Mapping[str, str]
+    ) -> list[str]:
+        """Values for an argument of a prompt, `others` being given; none where it takes any text."""
         from ragmcp.protocol.schema.completion import PromptReference
 
         with _mapped("completion/complete"):
-            completion = await self._server.complete(PromptReference(name=prompt), argument, typed)
+            completion = await self._server.complete(PromptReference(name=prompt), argument, typed, others)
         return completion.values
 
     async def _about(self, tool: str, document: str, type: type[T], **arguments: str | int) -> T:
@@ -343,6 +354,14 @@ class MemoryClient:
 def _given(**arguments: int | None) -> dict[str, int]:
     """The arguments that are not None."""
     return {name: value for name, value in arguments.items() if value is not None}
+
+
+def _changes(document_id: str, uri: str, text: str) -> DocumentText:
+    """The changes between two versions of a document, as a document."""
+    size = len(text)
+    return DocumentText(
+        document_id, uri, title="", chunks=0, characters=size, added_at="", updated_at="", text=text
+    )
 
 
 def _decoded(tool: str, result: ToolCallResult, type: type[T]) -> T:

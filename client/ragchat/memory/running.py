@@ -121,9 +121,11 @@ class Found:
         """As `Supervised.get_prompt`."""
         return await self._call(lambda server: server.get_prompt(name, arguments))
 
-    async def complete(self, reference: Reference, argument: str, value: str) -> Completion:
+    async def complete(
+        self, reference: Reference, argument: str, value: str, others: Mapping[str, str] | None = None
+    ) -> Completion:
         """As `Supervised.complete`."""
-        return await self._call(lambda server: server.complete(reference, argument, value))
+        return await self._call(lambda server: server.complete(reference, argument, value, others))
 
     async def call_tool(
         self,

@@ -36,10 +36,14 @@ class ToolResult(Struct, frozen=True):
 
 
 class FilledPrompt(Struct, frozen=True):
-    """A prompt with its arguments: the text, and the ids of the documents that it is about."""
+    """A prompt with its arguments: the text, and what it is about.
+
+    `documents` are ids; `changes` are differences between versions of them, as documents.
+    """
 
     text: str
     documents: list[str]
+    changes: list[DocumentText]
 
 
 class Injected(Struct, frozen=True):

@@ -104,11 +104,20 @@ class Supervised:
         )
 
     async def complete(
-        self, reference: Reference, argument: str, value: str, *, timeout: float | None = None
+        self,
+        reference: Reference,
+        argument: str,
+        value: str,
+        others: Mapping[str, str] | None = None,
+        *,
+        timeout: float | None = None,
     ) -> Completion:
         """As `Client.complete`; repeated if the server dies during the call."""
         return await self._call(
-            "completion/complete", lambda client: client.complete(reference, argument, value), True, timeout
+            "completion/complete",
+            lambda client: client.complete(reference, argument, value, others),
+            True,
+            timeout,
         )
 
     async def call_tool(

@@ -1,8 +1,9 @@
 """The prompts: Markdown files of ours and of the user, with the documents they are about.
 
 A file begins with front matter in TOML between two lines of `+++`: title, description and arguments. In the
-text below it `{{name}}` stands for an argument; a document is attached as a resource and named there. The
-files are read, and what only prompts need is imported, at the first request for them.
+text below it `{{name}}` stands for an argument; a document is attached as a resource and named there, and so
+is what changed between two versions of it. The files are read, and what only prompts need is imported, at the
+first request for them.
 """
 
 from __future__ import annotations
@@ -23,13 +24,14 @@ import ragconfig
 from ragconfig.settings import LARGEST_PROMPT, packaged_text
 from ragmcp.errors import InvalidParams, PromptNotFound
 from ragmemory.mcp.errors import Memory, wire_errors
-from ragmemory.mcp.resources import BASE, contents
+from ragmemory.mcp.resources import BASE, changes, contents
 
 if TYPE_CHECKING:
+    from ragmcp.protocol.schema.content import ResourceContents
     from ragmcp.protocol.schema.prompts import PromptArgument, PromptMessage
     from ragmcp.server.call import Call
     from ragmcp.server.prompts import Prompt
-    from ragmemory.types import DocumentInfo
+    from ragmemory.types import Difference, DocumentInfo, Version
 
 logger = logging.getLogger(__name__)
 
@@ -43,14 +45,21 @@ _PLACE = re.compile(r"\{\{\s*([\w-]+)\s*\}\}")
 _MOST_NAMES = 1_000
 _MOST_NAMED = 3  # in an error
 _HOW_TO_NAME = "Its URI, file name, title or id."
+_HOW_TO_NUMBER = "Its number, as `ragchat memory versions` and list_versions give it."
 _TITLE_CHARACTERS = 200
+_DAY = len("2026-07-28")
+_VERSION_NUMBER = re.compile(r"[1-9][0-9]{0,17}")  # SQLite's integers have 64 bits
 
 
 class Argument(Struct, frozen=True, forbid_unknown_fields=True):
-    """An argument in front matter. Without `default` it is required."""
+    """An argument in front matter. Without `default` it is required.
+
+    Two of the kind "version" are the earlier and the later version of the one document; empty, they are the
+    last two.
+    """
 
     description: str
-    kind: Literal["text", "document"] = "text"
+    kind: Literal["text", "document", "version"] = "text"
     default: str | None = None
 
 
@@ -93,9 +102,12 @@ class Prompts:
             )
             yield Prompt(info, partial(self._messages, template))
 
-    async def complete(self, name: str, argument: str, typed: str) -> Sequence[str]:
+    async def complete(
+        self, name: str, argument: str, typed: str, others: Mapping[str, str]
+    ) -> Sequence[str]:
         """The names of documents that contain `typed`; nothing for an argument that takes any text.
 
+        For a version, the numbers that begin with `typed`, newest first; `others` name the document.
         Raises PromptNotFound, InvalidParams, ToolError.
         """
         if name not in self._templates:
@@ -104,8 +116,13 @@ class Prompts:
         if argument not in arguments:
             known = ", ".join(arguments) or "no arguments"
             raise InvalidParams("$.argument.name", f"the prompt takes {known}")
-        if arguments[argument].kind != "document":
+        kind = arguments[argument].kind
+        if kind == "text":
             return []
+        if kind == "version":
+            [document] = _of_kind(arguments, "document")
+            numbers = await self._version_numbers(document, others.get(document, "").strip())
+            return [number for number in numbers if number.startswith(typed.strip())]
         with wire_errors():
             found = await (await self._memory()).documents_named(typed, _MOST_NAMES)
         return [_name(document) for document in found]
@@ -127,21 +144,28 @@ class Prompts:
         from ragmcp.protocol.schema.prompts import PromptMessage
 
         values: dict[str, str] = {}
-        messages: list[PromptMessage] = []
+        resources: list[ResourceContents] = []
         for name, argument in template.head.arguments.items():
             value = given.get(name, "").strip() or argument.default
             if value is None or (argument.kind == "document" and not value):
                 raise InvalidParams(f"$.arguments.{name}", "required, but empty")
             if argument.kind == "document":
                 document, text = await self._document(name, value)
-                resource = contents(document, text)
-                messages.append(PromptMessage(role="user", content=EmbeddedResource(resource=resource)))
-                value = f"“{_title(document)}” ({resource.uri})"
+                resources.append(contents(document, text))
+                value = f"“{_title(document)}” ({resources[-1].uri})"
             values[name] = value
+        if versions := _of_kind(template.head.arguments, "version"):
+            difference = await self._difference(document, versions, values)
+            resources.append(changes(document.document_id, difference))
+            values |= zip(versions, map(_version, (difference.before, difference.after)), strict=True)
         text = _PLACE.sub(lambda place: values[place[1]], template.text)
-        if messages:
+        if resources:
             text = f"{text}\n\n{packaged_text(_QUOTED).strip()}"
-        return [*messages, PromptMessage(role="user", content=TextContent(text=text))]
+        content: list[EmbeddedResource | TextContent] = [
+            *(EmbeddedResource(resource=resource) for resource in resources),
+            TextContent(text=text),
+        ]
+        return [PromptMessage(role="user", content=part) for part in content]
 
     async def _document(self, argument: str, name: str) -> tuple[DocumentInfo, str]:
         """The document that a user's name means, and its text. Raises InvalidParams, ToolError."""
@@ -161,6 +185,46 @@ class Prompts:
             reason = f"{len(called)} documents are called {name!r}; give the uri of one, such as {uris}"
         raise InvalidParams(f"$.arguments.{argument}", reason)
 
+    async def _difference(
+        self, document: DocumentInfo, arguments: Sequence[str], values: Mapping[str, str]
+    ) -> Difference:
+        """What changed from one version to the other, which has text. Raises InvalidParams, ToolError."""
+        for argument in arguments:
+            if values[argument] and not _VERSION_NUMBER.fullmatch(values[argument]):
+                raise InvalidParams(f"$.arguments.{argument}", f"must be a number, not {values[argument]!r}")
+        before, after = (int(values[argument]) if values[argument] else None for argument in arguments)
+        with wire_errors():
+            from ragmemory.errors import VersionNotFound, VersionNotKept
+
+            try:
+                found = await (await self._memory()).difference(document.document_id, before, after)
+            except (VersionNotFound, VersionNotKept) as error:
+                raise InvalidParams("$.arguments", f"{error} {error.hint}") from None
+        if found.before is None:
+            reason = f"{document.uri} has no version before {found.after.number}"
+            raise InvalidParams(f"$.arguments.{arguments[0]}", reason)
+        return found
+
+    async def _version_numbers(self, argument: str, document: str) -> list[str]:
+        """The numbers of a document's versions that can be compared; none if there is no such document."""
+        from ragmemory.errors import DocumentNotFound
+        from ragmemory.limits import MOST_VERSIONS
+
+        if not document:
+            return []
+        try:
+            info, _ = await self._document(argument, document)
+            with wire_errors(), suppress(DocumentNotFound):  # It may be removed meanwhile.
+                found = await (await self._memory()).versions(info.document_id, MOST_VERSIONS)
+                return [str(one.number) for one in found.versions if one.characters is not None]
+        except InvalidParams:
+            pass
+        return []
+
+
+def _of_kind(arguments: Mapping[str, Argument], kind: str) -> list[str]:
+    return [name for name, argument in arguments.items() if argument.kind == kind]
+
 
 def _described(name: str, argument: Argument) -> PromptArgument:
     from ragmcp.protocol.schema.prompts import PromptArgument
@@ -168,6 +232,8 @@ def _described(name: str, argument: Argument) -> PromptArgument:
     notes = [argument.description]
     if argument.kind == "document":
         notes.append(_HOW_TO_NAME)
+    elif argument.kind == "version":
+        notes.append(_HOW_TO_NUMBER)
     if argument.default:
         notes.append(f"Default: {argument.default}.")
     return PromptArgument(name=name, description=" ".join(notes), required=argument.default is None)
@@ -195,6 +261,9 @@ def read_template(path: Path) -> Template:
         raise BrokenTemplate("it has no text below the front matter")
     if unknown := set(_PLACE.findall(text)) - head.arguments.keys():
         raise BrokenTemplate(f"its text has {{{{{min(unknown)}}}}}, which is not among its arguments")
+    versions = _of_kind(head.arguments, "version")
+    if versions and (len(versions), len(_of_kind(head.arguments, "document"))) != (2, 1):
+        raise BrokenTemplate("versions are two arguments, beside that of one document")
     return Template(head, text)
 
 
@@ -205,6 +274,11 @@ def _name(document: DocumentInfo) -> str:
 
 def _is_called(document: DocumentInfo, name: str) -> bool:
     return document.title.lower() == name.lower() or unquote(document.uri).endswith(f"/{name}")
+
+
+def _version(version: Version | None) -> str:
+    assert version is not None
+    return f"version {version.number} ({version.at[:_DAY]})"
 
 
 def _title(document: DocumentInfo) -> str:

@@ -5,6 +5,7 @@ The modules of MCP that only resources need are imported at their first request,
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -21,13 +22,18 @@ if TYPE_CHECKING:
     from ragmcp.server.call import Call
     from ragmcp.server.server import Server
     from ragmemory.service import MemoryService
-    from ragmemory.types import Change, DocumentInfo
+    from ragmemory.types import Change, Difference, DocumentInfo
 
 BASE = "ragchat://document/"
 _BLOCK = "/block/"
+_CHANGES = "/changes/"
+_CHANGES_MIME = "text/x-diff"
 _VARIABLE, _BLOCK_VARIABLE = "id", "block_id"
 _TEMPLATE = f"{BASE}{{{_VARIABLE}}}"
 _BLOCK_TEMPLATE = f"{_TEMPLATE}{_BLOCK}{{{_BLOCK_VARIABLE}}}"
+_CHANGES_URI = re.compile(
+    rf"{re.escape(BASE)}([^/]+){_CHANGES}([1-9]\d{{0,17}})\.\.([1-9]\d{{0,17}})", re.ASCII
+)
 # The variables of each template.
 _VARIABLES = {_TEMPLATE: (_VARIABLE,), _BLOCK_TEMPLATE: (_VARIABLE, _BLOCK_VARIABLE)}
 
@@ -74,7 +80,12 @@ class Documents:
         return [_described(document) for document in documents], cursor_to(end) if end < total else UNSET
 
     async def read(self, call: Call, uri: str) -> list[ResourceContents]:  # noqa: ARG002 (a protocol's method)
-        """The text of a document or a block. Raises ResourceNotFound, ToolError."""
+        """The text of a document or a block, or the changes that a prompt embeds.
+
+        Raises ResourceNotFound, ToolError.
+        """
+        if versions := _CHANGES_URI.fullmatch(uri):
+            return [await self._changes(uri, versions[1], int(versions[2]), int(versions[3]))]
         document, separator, block = uri.removeprefix(BASE).partition(_BLOCK)
         with wire_errors():
             from ragmemory.errors import BlockNotFound, DocumentNotFound
@@ -89,6 +100,16 @@ class Documents:
         if uri != found.uri:  # Documents and blocks can also be found by their other names.
             raise ResourceNotFound(uri)
         return [found]
+
+    async def _changes(self, uri: str, document: str, before: int, after: int) -> ResourceContents:
+        with wire_errors():
+            from ragmemory.errors import DocumentNotFound, VersionNotFound, VersionNotKept
+
+            try:
+                found = await (await self._memory()).difference(document, before, after)
+            except (DocumentNotFound, VersionNotFound, VersionNotKept):
+                raise ResourceNotFound(uri) from None
+        return changes(document, found)
 
     async def _whole(self, memory: MemoryService, document: str) -> ResourceContents:
         return contents(*await memory.document(document))
@@ -145,6 +166,13 @@ def contents(document: DocumentInfo, text: str) -> ResourceContents:
 
     kind = media_type(document.uri, document.metadata.get("media_type"))
     return ResourceContents(uri=document_uri(document.document_id), mime_type=kind, text=text)
+
+
+def changes(document_id: str, difference: Difference) -> ResourceContents:
+    """What changed between two versions of a document, as a resource."""
+    before = difference.before.number if difference.before else 0
+    uri = f"{document_uri(document_id)}{_CHANGES}{before}..{difference.after.number}"
+    return ResourceContents(uri=uri, mime_type=_CHANGES_MIME, text=difference.diff)
 
 
 def _described(document: DocumentInfo) -> ResourceInfo:

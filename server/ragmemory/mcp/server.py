@@ -94,7 +94,7 @@ def completer(documents: Documents, prompts: Prompts) -> Completer:
         from ragmcp.protocol.schema.completion import PromptReference
 
         if isinstance(reference, PromptReference):
-            return await prompts.complete(reference.name, argument, typed)
+            return await prompts.complete(reference.name, argument, typed, others)
         return await documents.complete(reference.uri, argument, typed, others)
 
     return complete

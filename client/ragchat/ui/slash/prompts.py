@@ -57,7 +57,7 @@ async def _answer(context: ChatContext, name: str, values: Mapping[str, str], *,
     except MemoryRefused as error:
         error.hint = error.hint or "/memory lists the documents."
         raise
-    documents = [await context.memory.show(document) for document in filled.documents]
+    documents = [await context.memory.show(document) for document in filled.documents] + filled.changes
     for document in documents:
         short = short_uri(document.uri, document.title)
         context.screen.note(f"Attached: {short} ({counted(len(document.text), 'character')})")
@@ -92,7 +92,8 @@ async def _ask(
         return values
     for one in missing:
         context.screen.note(one.description or one.name)
-        value = await context.read(f"{one.name}: ", _ValueCompleter(context.memory, name, one.name))
+        completer = _ValueCompleter(context.memory, name, one.name, values)
+        value = await context.read(f"{one.name}: ", completer)
         if value is None or (one.required is True and not value.strip()):
             return None
         values[one.name] = value.strip()
@@ -120,10 +121,11 @@ def _list(context: ChatContext, known: Iterable[PromptInfo]) -> None:
 class _ValueCompleter(Completer):
     """Completes the value of an argument."""
 
-    def __init__(self, memory: MemoryClient, prompt: str, argument: str) -> None:
+    def __init__(self, memory: MemoryClient, prompt: str, argument: str, others: Mapping[str, str]) -> None:
         self._memory = memory
         self._prompt = prompt
         self._argument = argument
+        self._others = others
 
     def get_completions(self, _: Document, __: CompleteEvent) -> Iterable[Completion]:
         """Nothing: memory is asked for the values."""
@@ -135,7 +137,8 @@ class _ValueCompleter(Completer):
         from ragchat.errors import RagChatError
 
         try:
-            async for value in _values(self._memory, self._prompt, self._argument, document.text):
+            others = dict(self._others)
+            async for value in _values(self._memory, self._prompt, self._argument, document.text, others):
                 yield value
         except RagChatError:  # The menu stays closed, and the prompt will report the error.
             return
@@ -153,13 +156,15 @@ async def complete(context: ChatContext | None, typed: str) -> AsyncIterator[Com
                 meta = info.title or ""
                 yield Completion(f"{info.name} ", -len(name), display=info.name, display_meta=meta)
     elif name in known and (names := [one.name for one in _arguments(known[name])]):
-        argument, value = list(values_in(given, names).items() or [(names[0], "")])[-1]
-        async for completion in _values(context.memory, name, argument, value):
+        *others, (argument, value) = values_in(given, names).items() or [(names[0], "")]
+        async for completion in _values(context.memory, name, argument, value, dict(others)):
             yield completion
 
 
-async def _values(memory: MemoryClient, prompt: str, argument: str, typed: str) -> AsyncIterator[Completion]:
+async def _values(
+    memory: MemoryClient, prompt: str, argument: str, typed: str, others: Mapping[str, str]
+) -> AsyncIterator[Completion]:
     from ragchat.uris import short_uri
 
-    for value in (await memory.complete_argument(prompt, argument, typed))[:_OFFERED]:
+    for value in (await memory.complete_argument(prompt, argument, typed, others))[:_OFFERED]:
         yield Completion(value, -len(typed), display=short_uri(value))

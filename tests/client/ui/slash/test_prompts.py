@@ -103,6 +103,38 @@ async def test_values_are_given_by_name_and_two_documents_attached(room: Room) -
         assert sent(server).index("Green tea") < sent(server).index("Espresso")
 
 
+async def test_the_changes_between_two_versions_are_sent_with_the_document(
+    room: Room, tmp_path: Path
+) -> None:
+    (tmp_path / "tea.md").write_text(TEA.replace("two", "three"), "utf-8")
+    await room.run("/inject tea.md")
+    newest, oldest = [one.number for one in (await room.context.memory.versions("tea.md")).versions]
+    offered: list[str] = []
+
+    async def read(question: str, completer: Completer) -> str:
+        typed = Document("")
+        if question == "before: ":
+            offered.extend([c.text async for c in completer.get_completions_async(typed, CompleteEvent())])
+        return "tea.md" if question == "document: " else ""
+
+    room.context.read = read
+    async with model(
+        room, Reply("It says “at 75 degrees for three minutes” [1], not “at 75 degrees for two minutes” [2].")
+    ) as server:
+        shown = await room.run("/prompt analyze-changes")
+        assert offered == [str(newest), str(oldest)]
+        assert "Attached: tea.md (60 characters)" in shown
+        assert f"/changes/{oldest}..{newest} (" in shown
+        assert "\n-Green tea is brewed at 75 degrees for two minutes.\n" in sent(server)
+        assert f"from version {oldest} (" in sent(server)
+    turn = room.context.app.last_turn
+    assert turn is not None
+    assert [citation.verified for citation in turn.citations] == [True, True]
+    assert await completed(room, f"/prompt analyze-changes tea.md before={str(oldest)[0]}") == [
+        str(one) for one in (newest, oldest) if str(one)[0] == str(oldest)[0]
+    ]
+
+
 async def test_of_a_document_that_does_not_fit_the_beginning_is_sent(room: Room, tmp_path: Path) -> None:
     lines = "".join(f"Line {number} of the long document.\n" for number in range(1_500))
     (tmp_path / "long.md").write_text(lines, "utf-8")
