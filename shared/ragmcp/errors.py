@@ -248,6 +248,16 @@ class ToolError(RagMcpError):
         return {"errorCode": self.code, "details": {**self.details, **hint}, "requestId": id}
 
 
+class InputDeclined(RagMcpError):
+    """A server does not get what it asks its client for; `reason` is a sentence."""
+
+    reason: str
+    code: ClassVar[str] = "INPUT_DECLINED"
+    # "User rejected sampling request" (client/sampling)
+    rpc_code: ClassVar[int] = -1
+    sentence = "{reason}"
+
+
 class ConnectionClosed(RagMcpError):
     """The connection has ended; pending requests get no answer."""
 

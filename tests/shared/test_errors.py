@@ -47,6 +47,7 @@ SENTENCES: list[tuple[RagMcpError, str]] = [
     (errors.UnreadableAnswer("tools/list", "no tools"), "The answer to tools/list is not usable: no tools."),
     (errors.WireError(-32601, "Method not found"), "Method not found"),
     (errors.ToolError("OUT_OF_LUCK", "There was no luck left."), "There was no luck left."),
+    (errors.InputDeclined("The user declined."), "The user declined."),
     (errors.ConnectionClosed(), "The connection to the server was closed."),
     (
         errors.ConnectionClosed("Query", "it ended with exit code 3"),

@@ -6,12 +6,14 @@ The openai package takes half a second to import. That happens in a thread, at t
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import urlsplit
 
 import anyio
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ragchat.llm.completion import Assembly, Completion, OnText
 from ragchat.llm.errors import BrokenStream, ModelError, NoApi, mapped, message_in, not_json
@@ -74,6 +76,14 @@ class Model:
         if self._client is None:
             self._client = await anyio.to_thread.run_sync(_make_client, self.place, self.settings)
         return self._client
+
+    async def limited(self, max_tokens: int) -> Model:
+        """This model with answers of at most `max_tokens` tokens; it is closed with this one."""
+        await self.load()
+        limited = copy(self)
+        most = min(max_tokens, self.settings.max_tokens or max_tokens)
+        limited.settings = replace(self.settings, max_tokens=most)
+        return limited
 
     async def aclose(self) -> None:
         if self._client is not None:

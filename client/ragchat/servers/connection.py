@@ -17,16 +17,17 @@ from msgspec import UNSET
 from ragchat import __version__
 from ragchat.errors import RagChatError, ServerNotReady
 from ragchat.log import LOG_TAIL_BYTES, server_log, shorten
+from ragchat.servers.asking import CallTimes, User, make_handlers
 from ragchat.servers.configs import ServerConfig
 from ragchat.servers.environment import inherited
 from ragchat.servers.supervisor import Supervised
 from ragchat.settings import ServerSettings
 from ragconfig.home import Home
 from ragmcp.client.client import Client, OnProgress
-from ragmcp.client.handlers import Handlers
 from ragmcp.client.oauth.errors import LoginRequired
 from ragmcp.concurrency import beside
 from ragmcp.errors import RagMcpError, RequestTimedOut
+from ragmcp.protocol.schema.base import LogLevel
 from ragmcp.protocol.schema.subscriptions import Filter
 from ragmcp.protocol.schema.tools import ToolCallResult, ToolInfo
 
@@ -34,6 +35,8 @@ log = logging.getLogger(__name__)
 
 CLIENT_NAME = "ragchat"
 LOGS = "servers"
+# The least severe messages that a server is asked to send to its log.
+LOG_LEVEL: LogLevel = "info"
 # What the name of a log may not have: a project's file chooses the names of its servers.
 _UNSAFE = re.compile(r"[^\w-]")
 # How often the length of a server's log is checked: a server must not fill the disk.
@@ -59,11 +62,14 @@ class Connection:
     def __init__(
         self,
         config: ServerConfig,
-        handlers: Handlers,
+        user: User | None,
         settings: ServerSettings,
         home: Home,
     ) -> None:
-        """Its log and what was granted for it are in the folders of `home`."""
+        """`user` None: nobody can be asked, and the server knows that.
+
+        Its log and what was granted for it are in the folders of `home`.
+        """
         self.config = config
         self.tools: list[ToolInfo] = []
         """The tools that it listed last."""
@@ -74,8 +80,9 @@ class Connection:
         """Set once the first start has succeeded or failed."""
         self.log = home.state / LOGS / f"{_UNSAFE.sub('_', config.name)}.log"
         self._home = home
-        self._handlers = handlers
         self._settings = settings
+        self._times = CallTimes(settings.timeout_seconds)
+        self._handlers = make_handlers(config.name, user, self._times.stopped, self.log)
         self._slots = anyio.Semaphore(settings.calls)
         self._repeatable: set[str] = set()
         self._config = config
@@ -110,15 +117,14 @@ class Connection:
 
         Raises ServerNotReady, RagMcpError.
         """
-        seconds = self._settings.timeout_seconds
         if self.state in (State.DISABLED, State.UNASKED):
             raise ServerNotReady(self.config.name, f"it is {self.state}")
-        with anyio.move_on_after(seconds):
+        with self._times.limited():
             async with self._slots:
                 return await self._supervised.call_tool(
-                    tool, arguments, timeout=seconds, on_progress=on_progress
+                    tool, arguments, timeout=None, on_progress=on_progress
                 )
-        raise RequestTimedOut(tool, seconds)
+        raise RequestTimedOut(tool, self._settings.timeout_seconds)
 
     # One start
 
@@ -129,7 +135,9 @@ class Connection:
             self.state = State.STARTING
         try:
             with anyio.CancelScope(deadline=anyio.current_time() + self._settings.start_seconds) as start:
-                async with self._connect() as client:
+                async with beside(self._shorten_log), self._connect() as client:
+                    if client.capabilities.logging is not UNSET:
+                        await client.set_log_level(LOG_LEVEL)
                     await self._list_tools(client)
                     start.deadline = math.inf
                     self.state, self.failure = State.READY, None
@@ -153,6 +161,7 @@ class Connection:
         from ragchat.servers.login import Credentials, authorization
         from ragmcp.http.connect import open_http
 
+        server_log(self.log)
         return open_http(
             self._config.url,
             client_name=CLIENT_NAME,
@@ -163,11 +172,10 @@ class Connection:
             handlers=self._handlers,
         )
 
-    @asynccontextmanager
-    async def _connect_process(self) -> AsyncIterator[Client]:
+    def _connect_process(self) -> AbstractAsyncContextManager[Client]:
         from ragmcp.stdio.stdio import open_stdio
 
-        opened = open_stdio(
+        return open_stdio(
             self._config.command,
             client_name=CLIENT_NAME,
             client_version=__version__,
@@ -177,8 +185,6 @@ class Connection:
             cwd=Path(self._config.cwd) if self._config.cwd else None,
             handlers=self._handlers,
         )
-        async with beside(self._shorten_log), opened as client:
-            yield client
 
     async def _shorten_log(self) -> None:
         while True:

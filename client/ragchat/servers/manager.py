@@ -9,24 +9,25 @@ from typing import Self
 import anyio
 from anyio.abc import TaskGroup
 
+from ragchat.servers.asking import User
 from ragchat.servers.configs import USER_FILE, ServerConfig, find_config, read_configs
 from ragchat.servers.connection import Connection, State
 from ragchat.servers.permissions import Permissions
 from ragchat.servers.tools import ServerTool, offered_tools
 from ragchat.settings import ServerSettings
 from ragconfig.settings import Settings
-from ragmcp.client.handlers import NO_HANDLERS, Handlers
 
 
 class ServerManager:
     """Owns every connection; an async context manager. Nothing is started before `start`."""
 
-    def __init__(self, settings: Settings, handlers: Handlers = NO_HANDLERS) -> None:
+    def __init__(self, settings: Settings) -> None:
+        self.user: User | None = None
+        """Whom servers may ask, once set; those started before are told that nobody can be asked."""
         self.permissions = Permissions(settings.home.config)
         self._settings = settings.table("servers", ServerSettings)
         self._file = settings.home.config / USER_FILE
         self._home = settings.home
-        self._handlers = handlers
         self._connections: dict[str, Connection] = {}
         self._scopes: dict[str, anyio.CancelScope] = {}
         self._tasks: TaskGroup
@@ -42,7 +43,8 @@ class ServerManager:
         self._tasks.cancel_scope.cancel()
         # The body's own error must not be wrapped in a group.
         if isinstance(error, (Exception, KeyboardInterrupt, SystemExit)):
-            kind, error, trace = None, None, None
+            await self._tasks.__aexit__(None, None, None)
+            return False
         return await self._tasks.__aexit__(kind, error, trace)
 
     @property
@@ -104,7 +106,7 @@ class ServerManager:
         return offered_tools(ready)
 
     def _start(self, config: ServerConfig) -> None:
-        connection = Connection(config, self._handlers, self._settings, self._home)
+        connection = Connection(config, self.user, self._settings, self._home)
         self._connections[config.name] = connection
         if config.disabled:
             connection.refuse(State.DISABLED)

@@ -40,6 +40,8 @@ class _File(Struct):
     # The fingerprints of the servers of projects that may be started.
     servers: list[str] = []
     tools: dict[str, dict[str, _Remembered]] = {}
+    # The servers that may not use the model.
+    no_sampling: list[str] = []
 
 
 class Permissions:
@@ -82,9 +84,22 @@ class Permissions:
             self._file.tools.setdefault(server, {})[tool.name] = _remember(tool, rule)
         self._write()
 
+    def may_sample(self, server: str) -> bool:
+        """Whether the user may be asked to let a server use the model."""
+        return server not in self._file.no_sampling
+
+    def forbid_sampling(self, server: str) -> None:
+        """The user lets a server never use the model."""
+        if self.may_sample(server):
+            self._file.no_sampling.append(server)
+            self._write()
+
     def forget(self, server: str) -> None:
         """Drop the rules for a server that was removed: another one may get its name."""
-        if self._file.tools.pop(server, None) is not None:
+        was_forbidden = not self.may_sample(server)
+        if was_forbidden:
+            self._file.no_sampling.remove(server)
+        if self._file.tools.pop(server, None) is not None or was_forbidden:
             self._write()
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -10,22 +10,23 @@ import msgspec
 from ragchat.sanitize import one_line
 from ragchat.servers.permissions import Permissions, Rule
 from ragchat.turn.permission import Question
+from ragchat.ui.dialog import Dialog, Read
 
 _SHOWN = 200
 CHOICES = "[y]es, [s]ession, [a]lways, [e]dit, ne[v]er, [N]o"
 
 
 class Approvals:
-    """`ask` shows a question and returns the user's reply, `show` shows text."""
+    """`dialog` asks the user, `show` shows text."""
 
     def __init__(
         self,
         permissions: Permissions,
-        ask: Callable[[str], Awaitable[str]],
+        dialog: Dialog,
         show: Callable[[str], None],
     ) -> None:
         self._permissions = permissions
-        self._ask = ask
+        self._dialog = dialog
         self._show = show
         # The tools that the user allowed until the chat ends, by server and name.
         self._session: set[tuple[str, str]] = set()
@@ -36,14 +37,19 @@ class Approvals:
         key = (tool.server, tool.info.name)
         if key in self._session and not question.foreign and not question.changes:
             return arguments
-        self._explain(question)
+        async with self._dialog.turn() as read:
+            self._explain(question)
+            return await self._decide(question, read)
+
+    async def _decide(self, question: Question, read: Read) -> dict[str, Any] | None:
+        tool, arguments = question.tool, question.arguments
         while True:
-            reply = (await self._ask(f"Allow {_call(tool.name, arguments)}? {CHOICES} ")).strip().lower()
-            match reply[:1]:
+            reply = await read(f"Allow {_call(tool.name, arguments)}? {CHOICES} ") or ""
+            match (reply := reply.strip().lower())[:1]:
                 case "y":
                     return arguments
                 case "s":
-                    self._session.add(key)
+                    self._session.add((tool.server, tool.info.name))
                     return arguments
                 case "a":
                     self._permissions.remember(tool.server, [tool.info], Rule.ALWAYS)
@@ -52,7 +58,7 @@ class Approvals:
                     self._permissions.remember(tool.server, [tool.info], Rule.NEVER)
                     return None
                 case "e":
-                    arguments = await self._edited(arguments)
+                    arguments = await self._edited(arguments, read)
                 case _:
                     return None
 
@@ -62,9 +68,9 @@ class Approvals:
         if question.foreign:
             self._show(f"The model has read text that is not yours: {one_line(', '.join(question.foreign))}.")
 
-    async def _edited(self, arguments: dict[str, Any]) -> dict[str, Any]:
+    async def _edited(self, arguments: dict[str, Any], read: Read) -> dict[str, Any]:
         """The arguments that the user types as JSON; the same ones for anything else."""
-        text = await self._ask("Arguments as JSON: ")
+        text = await read("Arguments as JSON: ", None, msgspec.json.encode(arguments).decode()) or ""
         try:
             return msgspec.json.decode(text, type=dict[str, Any])
         except msgspec.MsgspecError as error:

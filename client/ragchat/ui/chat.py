@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator
-from contextlib import AbstractContextManager, asynccontextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from prompt_toolkit import PromptSession
 from prompt_toolkit.application import create_app_session, get_app_or_none
 from prompt_toolkit.utils import is_dumb_terminal
 
 from ragchat.ui.background import NO_PAST, Background, OpenApp, Past
+from ragchat.ui.dialog import Dialog
 from ragchat.ui.interrupt import Interrupts
 from ragchat.ui.prompt.session import above_prompt, make_prompt
 from ragchat.ui.prompt.toolbar import Status
@@ -22,8 +21,6 @@ from ragchat.ui.prompt.type_ahead import silent_keys
 from ragchat.ui.slash.completer import SlashCompleter
 
 if TYPE_CHECKING:
-    from prompt_toolkit.completion import Completer
-
     from ragchat.app import App
     from ragchat.ui.context import ChatContext
 
@@ -66,6 +63,7 @@ class Chat:
         self._stderr = stderr or sys.stderr
         self._status = Status()
         self._interrupts = Interrupts()
+        self._dialog: Dialog | None = None
         self._handling = asyncio.Lock()
         self._background = Background(open_app, self._make_context, partial(above_prompt, self._stdout), past)
         completer = SlashCompleter(lambda: self._background.context)
@@ -87,6 +85,8 @@ class Chat:
 
     async def _read(self) -> str | None:
         """The next message; None when the user leaves."""
+        if self._dialog is not None:  # A server may be asking the user since the last answer.
+            await self._dialog.finished()
         with suppress(EOFError):
             return await self.prompt.prompt_async()
         return None
@@ -114,31 +114,26 @@ class Chat:
         return context is not None and context.leaving
 
     def _make_context(self, app: App) -> ChatContext:
+        from ragchat.servers.asking import User
         from ragchat.ui.approval import Approvals
         from ragchat.ui.context import ChatContext
+        from ragchat.ui.elicitation import Elicitation
         from ragchat.ui.render.screen import Screen
+        from ragchat.ui.sampling import Sampling
 
         context = ChatContext(app, Screen.open(self._stdout, self._stderr), self._status, interactive=True)
-
-        async def read(question: str, completer: Completer | None = None) -> str | None:
-            context.pause()
-            with suppress(EOFError, KeyboardInterrupt):
-                return await PromptSession[str]().prompt_async(question, completer=completer)
-            return None
+        show = context.screen.note
+        self._dialog = dialog = Dialog(context.held)
 
         async def ask(question: str) -> str:
-            return await read(question) or ""
+            return await dialog.read(question) or ""
 
-        context.ask, context.read = ask, read
-        context.in_background, context.above_prompt = self._background.start, self._between_messages
-        context.approve = Approvals(app.permissions, ask, context.screen.note).approve
+        context.ask, context.read = ask, dialog.read
+        context.approve = Approvals(app.permissions, dialog, show).approve
+        if app.servers is not None:
+            sampling = Sampling(dialog, app.permissions, app.model.find, show)
+            app.servers.user = User(Elicitation(dialog, show).answer, sampling.answer)
         return context
-
-    @asynccontextmanager
-    async def _between_messages(self) -> AsyncIterator[None]:
-        """Print above the prompt, once no message is being handled."""
-        async with self._handling, above_prompt(self._stdout):
-            yield
 
     def _end_prompt(self, _: asyncio.Task[None]) -> None:
         """Opening failed or ended: leave the prompt."""

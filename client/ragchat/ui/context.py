@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine
-from contextlib import AbstractAsyncContextManager, nullcontext
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
@@ -80,10 +80,9 @@ class ChatContext:
         """What the model thought before its last answer, "" if it did not say."""
         return self._view.reasoning if self._view is not None else ""
 
-    def pause(self) -> None:
-        """Stop drawing, so that the user can be asked."""
-        if self._view is not None:
-            self._view.pause()
+    def held(self) -> AbstractContextManager[None]:
+        """Draw nothing while the block runs, so that the user can be asked."""
+        return self._view.held() if self._view is not None else nullcontext()
 
     def update_session_status(self) -> None:
         """Update the session, the model and the scope in the toolbar."""

@@ -298,6 +298,8 @@ def error_object(error: Exception, id: Id | None) -> ErrorObject:
     """The one place that turns an exception into a wire error."""
     if isinstance(error, errors.RemoteProtocolError):
         return ErrorObject(error.rpc_code, str(error), error.data(id))
+    if isinstance(error, errors.InputDeclined):
+        return ErrorObject(error.rpc_code, str(error), {"errorCode": error.code})
     if not isinstance(error, errors.ToolError):  # Internal errors are logged, and not shown to the peer.
         reason = (
             str(error) if isinstance(error, errors.NotEncodable) else "The server failed; its log says more."

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from ragchat.memory.types import ToolResult
 from ragchat.servers.permissions import Permissions, Rule
 from ragchat.turn.permission import OfferedTool, Question
 from ragchat.ui.approval import Approvals
+from tests.support.dialogs import ScriptedDialog
 from tests.support.turns import FORGET_TOOL
 
 
@@ -23,20 +23,11 @@ async def nothing(_: dict[str, Any]) -> ToolResult:
 TOOL = OfferedTool("files__Forget", "files", FORGET_TOOL, False, nothing)
 
 
-class User:
-    """Replies in turn, and records what is asked and shown."""
-
-    def __init__(self, replies: Iterable[str]) -> None:
-        self._replies = iter(replies)
-        self.asked: list[str] = []
-        self.shown: list[str] = []
-
-    async def ask(self, question: str) -> str:
-        self.asked.append(question)
-        return next(self._replies)
+class User(ScriptedDialog):
+    """A user who is asked about tools."""
 
     def approvals(self, folder: Path) -> Approvals:
-        return Approvals(Permissions(folder), self.ask, self.shown.append)
+        return Approvals(Permissions(folder), self, self.show)
 
 
 @pytest.mark.parametrize(

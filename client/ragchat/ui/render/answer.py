@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -54,14 +55,35 @@ class AnswerView:
         self._screen = screen
         self._spinner = _Spinner(screen.err)
         self._stream = AnswerStream(screen.out, animated=screen.animated)
+        # While the user is asked something: what happened meanwhile.
+        self._held: list[Event] | None = None
+        self._released = asyncio.Event()
+        self._released.set()
 
     async def show(self, take_turn: Callable[[Emit], Awaitable[Turn]]) -> None:
         """Take a turn and show its events, then its sources. Raises what the turn raises."""
         try:
             turn = await take_turn(self._show_event)
+            await self._released.wait()
         finally:
             self.pause()
         self._show_end(turn)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """While the body runs, nothing is drawn; afterwards what happened meanwhile is."""
+        waited_for = self._spinner.what
+        self.pause()
+        self._held, self._released = [], asyncio.Event()
+        try:
+            yield
+        finally:
+            events, self._held = self._held, None
+            self._released.set()
+            if waited_for:
+                self._spinner.wait(waited_for)
+            for event in events:
+                self._show_event(event)
 
     def pause(self) -> None:
         """Stop drawing, so that something else can write to the screen or ask the user."""
@@ -77,6 +99,9 @@ class AnswerView:
         self._shown_reasoning = max(self._shown_reasoning, end)
 
     def _show_event(self, event: Event) -> None:
+        if self._held is not None:
+            self._held.append(event)
+            return
         match event:
             case Retrieving(query):
                 self._stream.highlight = Highlight(query)
@@ -145,14 +170,18 @@ class _Spinner:
         self._animated = is_styled(console.file)
         self._timer: asyncio.TimerHandle | None = None
         self._status: Status | None = None
+        self.what = ""
+        """What the user waits for now."""
 
     def wait(self, what: str) -> None:
         self.stop()
+        self.what = what
         if self._animated:
             wait = _Wait(one_line(what), time.monotonic())
             self._timer = asyncio.get_running_loop().call_later(SPINNER_SECONDS, self._start, wait)
 
     def stop(self) -> None:
+        self.what = ""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

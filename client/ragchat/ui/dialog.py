@@ -1,0 +1,67 @@
+"""Questions to the user, one at a time. Nothing else is drawn meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractContextManager, asynccontextmanager, suppress
+from typing import TYPE_CHECKING, Protocol
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.application import in_terminal
+from prompt_toolkit.key_binding import KeyBindings
+
+if TYPE_CHECKING:
+    from prompt_toolkit.completion import Completer
+    from prompt_toolkit.key_binding import KeyPressEvent
+
+
+class Read(Protocol):
+    """Reads a line, with completion. None: the user cancelled, with Ctrl-C, Ctrl-D or Esc."""
+
+    def __call__(
+        self, question: str, completer: Completer | None = None, default: str = "", /
+    ) -> Awaitable[str | None]: ...
+
+
+class Dialog:
+    """Whose turn it is to ask; `hold` stops other drawing for as long as its block runs."""
+
+    def __init__(self, hold: Callable[[], AbstractContextManager[None]]) -> None:
+        self._hold = hold
+        self._lock = asyncio.Lock()
+
+    @asynccontextmanager
+    async def turn(self) -> AsyncIterator[Read]:
+        """Wait until no one else asks; the block then asks as often as it needs."""
+        async with self._lock:
+            with self._hold():
+                async with in_terminal():  # above the prompt of the chat, if that waits for a message
+                    yield _read
+
+    async def read(self, question: str, completer: Completer | None = None) -> str | None:
+        """One question."""
+        async with self.turn() as read:
+            return await read(question, completer)
+
+    async def finished(self) -> None:
+        """Wait until no question is open."""
+        async with self._lock:
+            pass
+
+
+async def _read(question: str, completer: Completer | None = None, default: str = "", /) -> str | None:
+    with suppress(EOFError, KeyboardInterrupt):
+        session = PromptSession[str](key_bindings=_keys())
+        return await session.prompt_async(question, completer=completer, default=default)
+    return None
+
+
+def _keys() -> KeyBindings:
+    keys = KeyBindings()
+
+    @keys.add("escape")
+    def _(event: KeyPressEvent) -> None:
+        event.app.exit(exception=KeyboardInterrupt)
+
+    return keys

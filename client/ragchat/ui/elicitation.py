@@ -1,0 +1,129 @@
+"""What a server asks the user: a form, field by field, or a visit to a page."""
+
+from __future__ import annotations
+
+import webbrowser
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import urlsplit
+
+import anyio
+from msgspec import UNSET
+from prompt_toolkit.completion import Completer, WordCompleter
+
+from ragchat.sanitize import one_line
+from ragchat.servers.forms import Form, FormField, asks_for_secret, read_form
+from ragchat.ui.dialog import Dialog, Read
+from ragmcp.protocol.schema.input import Elicit, ElicitResult
+
+DECLINE = "/decline"
+CANCELLED, DECLINED = ElicitResult(action="cancel"), ElicitResult(action="decline")
+
+
+class Elicitation:
+    """`show` prints a line; its second argument is a style."""
+
+    def __init__(self, dialog: Dialog, show: Callable[..., None]) -> None:
+        self._dialog = dialog
+        self._show = show
+
+    async def answer(self, server: str, request: Elicit) -> ElicitResult:
+        """What the user says. Raises InvalidParams for a form that cannot be shown."""
+        if request.mode == "url":
+            return await self._visit(server, request)
+        form = read_form(request.requested_schema)
+        async with self._dialog.turn() as read:
+            self._show(f"{server} asks: {request.message}", "name")
+            self._show(f"{DECLINE} declines, Ctrl-C or Esc cancels.")
+            return await self._fill_in(server, form, read)
+
+    async def _fill_in(self, server: str, form: Form, read: Read) -> ElicitResult:
+        values: dict[str, Any] = {}
+        while True:
+            for name, form_field in form.properties.items():
+                self._describe(name, form_field, is_required=name in form.required)
+                default = values.get(name, form_field.default)
+                typed = await self._value(name, form_field, default, name in form.required, read)
+                if isinstance(typed, ElicitResult):
+                    return typed
+                values.pop(name, None)
+                values |= typed
+            reply = await read(f"Send this to {one_line(server)}? [Y]es, [e]dit, [d]ecline, [c]ancel ")
+            match (reply if reply is not None else "c").strip().lower()[:1]:
+                case "" | "y":
+                    return ElicitResult(action="accept", content=values)
+                case "e":
+                    continue
+                case "c":
+                    return CANCELLED
+                case _:
+                    return DECLINED
+
+    def _describe(self, name: str, form_field: FormField, *, is_required: bool) -> None:
+        constraints = ", ".join([*form_field.constraints, *([] if is_required else ["may be left out"])])
+        description = f" {form_field.description}" if form_field.description else ""
+        self._show(one_line(f"{form_field.title or name} ({constraints}).{description}"))
+        for number, (value, title) in enumerate(form_field.choices.items(), 1):
+            meaning = title if value == title else f"{title} ({value})"
+            self._show(f"  {number}  {one_line(meaning)}")
+        if asks_for_secret(name, form_field):
+            self._show(
+                "This looks like a password or a key. Servers must not ask for those in the chat.",
+                "warning",
+            )
+
+    async def _value(
+        self, name: str, form_field: FormField, default: Any, is_required: bool, read: Read
+    ) -> dict[str, Any] | ElicitResult:
+        """The field with its value, without it if it is left out, or how the user refused."""
+        question = f"{one_line(form_field.title or name)}: "
+        shown = "" if default is UNSET or default is None else form_field.shown(default)
+        completer = _completer(form_field)
+        while True:
+            typed = await read(question, completer, shown)
+            if typed is None:
+                return CANCELLED
+            if (typed := typed.strip()) == DECLINE:
+                return DECLINED
+            if not typed and not is_required:
+                return {}
+            try:
+                if not typed and form_field.type != "array":
+                    raise ValueError("It must be filled in.")
+                return {name: form_field.value(typed)}
+            except ValueError as error:
+                self._show(str(error), "warning")
+
+    async def _visit(self, server: str, request: Elicit) -> ElicitResult:
+        url = "" if request.url is UNSET else request.url
+        try:
+            place = urlsplit(url)
+            host = (place.hostname or "").encode("idna").decode()
+        except ValueError:
+            place, host = urlsplit(""), ""
+        async with self._dialog.turn() as read:
+            self._show(f"{server} wants you to open a page: {request.message}", "name")
+            self._show(f"  Address: {url}\n  Host:    {host}")
+            if place.scheme not in ("https", "http") or not host:
+                self._show("This is no address of a web page; it is declined.", "warning")
+                return DECLINED
+            if place.scheme == "http" or place.username is not None:
+                self._show("The address is not encrypted, or hides its host behind a name.", "warning")
+            reply = await read("Open it in your browser? [y]es, [N]o, [c]ancel ")
+            match (reply if reply is not None else "c").strip().lower()[:1]:
+                case "y":
+                    await self._open(url)
+                    return ElicitResult(action="accept")
+                case "c":
+                    return CANCELLED
+                case _:
+                    return DECLINED
+
+    async def _open(self, url: str) -> None:
+        if not await anyio.to_thread.run_sync(webbrowser.open, url, abandon_on_cancel=True):
+            self._show("No browser was found: open the address yourself.")
+
+
+def _completer(form_field: FormField) -> Completer | None:
+    words = [*form_field.choices.values()] or (["y", "n"] if form_field.type == "boolean" else [])
+    return WordCompleter(words, ignore_case=True, sentence=form_field.type != "array") if words else None

@@ -1,0 +1,113 @@
+"""Forms and pages of servers, as the user is asked about them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ragchat.ui.elicitation import Elicitation
+from ragmcp.protocol.schema.input import Elicit, ElicitResult
+from tests.support.dialogs import ScriptedDialog
+
+FORM = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string", "title": "Your name", "description": "As on your passport."},
+        "age": {"type": "integer", "minimum": 18, "default": 30},
+    },
+    "required": ["name"],
+}
+
+
+async def fill_in(user: ScriptedDialog, schema: dict[str, Any] = FORM) -> ElicitResult:
+    request = Elicit(message="Who are you?", requested_schema=schema)
+    return await Elicitation(user, user.show).answer("github", request)
+
+
+async def visit(user: ScriptedDialog, url: str) -> ElicitResult:
+    request = Elicit(message="Log in there.", mode="url", url=url)
+    return await Elicitation(user, user.show).answer("github", request)
+
+
+async def test_each_field_is_asked_for_and_checked_and_the_form_sent_after_a_last_look() -> None:
+    user = ScriptedDialog(["", "Ada", "17", "forty", "40", "y"])
+    result = await fill_in(user)
+    assert (result.action, result.content) == ("accept", {"name": "Ada", "age": 40})
+    assert user.shown[0] == "github asks: Who are you?"
+    assert "Your name (text). As on your passport." in user.shown
+    assert "age (integer, at least 18, may be left out)." in user.shown
+    assert {"It must be filled in.", "It must be at least 18.", "Type a whole number."} <= {*user.shown}
+
+
+async def test_a_field_that_is_not_required_may_be_left_out() -> None:
+    assert (await fill_in(ScriptedDialog(["Ada", "", ""]))).content == {"name": "Ada"}
+
+
+async def test_a_form_can_be_edited_before_it_is_sent() -> None:
+    result = await fill_in(ScriptedDialog(["Ada", "40", "e", "Grace", "", "y"]))
+    assert result.content == {"name": "Grace"}
+
+
+@pytest.mark.parametrize(
+    ("replies", "action"),
+    [
+        ([None], "cancel"),
+        (["Ada", None], "cancel"),
+        (["Ada", "40", None], "cancel"),
+        (["Ada", "40", "c"], "cancel"),
+        (["/decline"], "decline"),
+        (["Ada", "/decline"], "decline"),
+        (["Ada", "40", "d"], "decline"),
+    ],
+)
+async def test_the_user_can_decline_and_cancel_at_every_point(replies: list[str | None], action: str) -> None:
+    result = await fill_in(ScriptedDialog(replies))
+    assert (result.action, result.content) == (action, {})
+
+
+async def test_a_field_for_a_password_is_warned_of() -> None:
+    user = ScriptedDialog([None])
+    await fill_in(user, {"properties": {"password": {"type": "string"}}})
+    assert any("looks like a password" in line for line in user.shown)
+
+
+async def test_a_page_is_opened_only_with_consent_to_its_full_address(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    opened: list[str] = []
+
+    def browser(url: str) -> bool:
+        opened.append(url)
+        return False
+
+    monkeypatch.setattr("webbrowser.open", browser)
+    url = "https://login.example.com/start?code=1"
+    for reply, action in ((None, "cancel"), ("", "decline"), ("n", "decline"), ("c", "cancel")):
+        assert (await visit(ScriptedDialog([reply]), url)).action == action
+    assert opened == []
+    user = ScriptedDialog(["y"])
+    assert (await visit(user, url)).action == "accept"
+    assert opened == [url]
+    assert f"  Address: {url}\n  Host:    login.example.com" in user.shown
+    assert "No browser was found: open the address yourself." in user.shown
+
+
+@pytest.mark.parametrize("url", ["file:///etc/passwd", "javascript:alert(1)", "https://", "http://[", ""])
+async def test_what_is_no_web_page_is_declined_without_a_question(url: str) -> None:
+    user = ScriptedDialog()
+    assert (await visit(user, url)).action == "decline"
+    assert user.asked == []
+
+
+@pytest.mark.parametrize(
+    ("url", "host"),
+    [
+        ("https://github.com@evil.example/", "evil.example"),
+        ("https://gíthub.com/", "xn--gthub-zsa.com"),
+    ],
+)
+async def test_a_host_that_looks_like_another_is_shown_for_what_it_is(url: str, host: str) -> None:
+    user = ScriptedDialog(["n"])
+    await visit(user, url)
+    assert any(f"Host:    {host}" in line for line in user.shown)

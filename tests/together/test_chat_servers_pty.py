@@ -1,0 +1,102 @@
+"""Servers in the chat as a person meets them: the installed program in a real terminal, with real servers.
+
+Covers `ragchat.ui.dialog`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.mcp_process import ENV, SERVER
+from tests.support.openai_server import OpenAIServer, Reply
+from tests.support.program import program_in
+
+if sys.platform == "win32":
+    pytest.skip("Windows has no pseudo-terminals of this kind", allow_module_level=True)
+
+from tests.support.terminal import Terminal
+
+RAGCHAT = str(Path(sys.executable).with_name("ragchat"))
+CTRL_C, CTRL_D, ESCAPE = "\x03", "\x04", "\x1b"
+
+
+@contextmanager
+def chatting(folder: Path, server: OpenAIServer) -> Iterator[Terminal]:
+    """A chat whose model is `server`, with the server `mine`, ready for the first question."""
+    program = program_in(
+        folder, OPENAI_BASE_URL=server.base_url, OPENAI_API_KEY="k", RAGCHAT_MODEL_NAME="test-model"
+    )
+    program("mcp", "add", "mine", "--env", f"PYTHONPATH={ENV['PYTHONPATH']}", "--", *SERVER)
+    variables = {**program.variables, "TERM": "xterm-256color", "LC_ALL": "C.UTF-8"}
+    with Terminal([RAGCHAT], variables, program.folder) as chat:
+        chat.wait_for("Your memory is empty")
+        chat.enter("/mcp")
+        chat.wait_for("^mine: ready")
+        yield chat
+
+
+def tool_results(server: OpenAIServer) -> list[str]:
+    """The results of tools that the model got last."""
+    messages: list[dict[str, Any]] = server.requests[-1]["messages"]
+    return [message["content"] for message in messages if message["role"] == "tool"]
+
+
+def test_a_form_is_filled_in_in_the_middle_of_an_answer(tmp_path: Path) -> None:
+    replies = [Reply("Let me ask.", tool_calls=[("mine__Ask", {})]), Reply("Hello Ada.")]
+    with OpenAIServer(replies) as server, chatting(tmp_path, server) as chat:
+        chat.enter("Who am I?")
+        chat.wait_for(r"^Allow mine__Ask\(\)\?")
+        chat.press("y\r")
+        chat.wait_for(r"^mine asks: What is your name\?")
+        chat.wait_for(r"^/decline declines, Ctrl-C or Esc cancels\.")
+        chat.wait_for("^name:")
+        chat.press("\r")
+        chat.wait_for(r"^It must be filled in\.")
+        chat.press("Ada\r")
+        chat.wait_for(r"^Send this to mine\?")
+        chat.press("\r")
+        chat.wait_for(r"^Hello Ada\.")
+        chat.press(CTRL_D)
+        assert chat.wait_for_end() == 0
+        assert tool_results(server) == ["accept: Ada"]
+
+
+@pytest.mark.parametrize("key", [CTRL_C, ESCAPE], ids=["ctrl-c", "escape"])
+def test_ctrl_c_and_escape_cancel_the_form_and_not_the_answer(tmp_path: Path, key: str) -> None:
+    with (
+        OpenAIServer([Reply(tool_calls=[("mine__Ask", {})]), Reply("As you wish.")]) as server,
+        chatting(tmp_path, server) as chat,
+    ):
+        chat.enter("Who am I?")
+        chat.wait_for(r"^Allow mine__Ask")
+        chat.press("y\r")
+        chat.wait_for("^name:")
+        chat.press(key)
+        chat.wait_for(r"^As you wish\.")
+        chat.press(CTRL_D)
+        assert chat.wait_for_end() == 0
+        assert tool_results(server) == ["cancel: None"]
+
+
+def test_a_server_uses_the_model_after_the_user_has_seen_what_it_asks(tmp_path: Path) -> None:
+    replies = [Reply(tool_calls=[("mine__Think", {})]), Reply("It is four."), Reply("It thought of four.")]
+    with OpenAIServer(replies) as server, chatting(tmp_path, server) as chat:
+        chat.enter("Let it think.")
+        chat.wait_for(r"^Allow mine__Think")
+        chat.press("y\r")
+        chat.wait_for(r"^mine wants to ask test-model, for at most 100 tokens:")
+        chat.wait_for(r"^  user: What is two and two\?")
+        chat.wait_for(r"^Let it ask\?")
+        chat.press("y\r")
+        chat.wait_for(r"(?s)^test-model replied:.*^It is four\..*^Send this to mine\?")
+        chat.press("\r")
+        chat.wait_for(r"^It thought of four\.")
+        chat.press(CTRL_D)
+        assert chat.wait_for_end() == 0
+        assert tool_results(server) == ["test-model: It is four."]
