@@ -517,6 +517,12 @@ COMMANDS = (
         (_argument("name", metavar="NAME", help="its name"),),
     ),
     Command(
+        "mcp logout",
+        "servers:logout",
+        "forget the login at a remote server",
+        (_argument("name", metavar="NAME", help="its name"),),
+    ),
+    Command(
         "mcp config",
         "mcp:config",
         "print the block to paste into the settings of another program",

@@ -5,6 +5,7 @@ Covers `ragchat.commands.chat` and `ragchat.ui.slash.indexing`.
 
 from __future__ import annotations
 
+import json
 import re
 import signal
 import subprocess
@@ -331,3 +332,17 @@ def test_index_outside_a_repository_needs_a_path(start: Start) -> None:
     chat.enter("/index tea.md")
     chat.wait_for("1 added")
     chat.wait_for("offline · 1 document, 1 chunk")
+
+
+def test_servers_of_a_project_that_wait_for_consent_are_named_at_the_start(
+    start: Start, tmp_path: Path
+) -> None:
+    servers = {"mcpServers": {"theirs": {"command": "run-me"}}}
+    (tmp_path / "folder" / ".mcp.json").write_text(json.dumps(servers), "utf-8")
+    with OpenAIServer([]) as server:
+        chat = start(
+            OPENAI_BASE_URL=server.base_url, OPENAI_API_KEY="k", RAGCHAT_MODEL_NAME="test-model", columns=200
+        )
+        chat.wait_for("names 1 MCP server that you have not agreed to: theirs")
+        chat.press(CTRL_D)
+        assert chat.wait_for_end() == 0

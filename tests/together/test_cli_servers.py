@@ -1,14 +1,18 @@
-"""`ragchat mcp add|list|remove|test` as a user runs them (`ragchat.commands.servers`)."""
+"""`ragchat mcp add|list|remove|test|login|logout` as a user runs them (`ragchat.commands.servers`)."""
 
 from __future__ import annotations
 
 import json
 import os
 import stat
+import sys
 from pathlib import Path
 
+import httpx2
 import pytest
+from anyio import to_thread
 
+from tests.support.authorization_server import protected
 from tests.support.mcp_process import ENV, SERVER
 from tests.support.program import Program, program_in
 
@@ -111,3 +115,37 @@ def test_recipes_are_listed_and_unknown_ones_refused(ragchat: Program) -> None:
     assert ragchat("mcp", "add", "--recipe", "gitt", "--json").json["error"]["code"] == "RECIPE_UNKNOWN"
     assert ragchat("mcp", "add").code == 2
     assert ragchat("mcp", "add", "a", "--recipe", "git", "--", "x").code == 2
+
+
+async def test_a_server_that_wants_a_login_says_how(ragchat: Program) -> None:
+    async with protected() as server:
+        ragchat("mcp", "add", "remote", f"{server.url}/mcp")
+        done = await to_thread.run_sync(ragchat, "mcp", "test")
+    assert done.code == 1
+    assert "wants you to log in" in done.out
+    assert "`ragchat mcp login remote`" in done.out
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals of this kind")
+async def test_a_login_elsewhere_is_pasted_used_and_forgotten(ragchat: Program) -> None:
+    async with protected() as server:
+        ragchat("mcp", "add", "remote", f"{server.url}/mcp")
+        await to_thread.run_sync(log_in_elsewhere, ragchat)
+        assert (await to_thread.run_sync(ragchat, "mcp", "test")).code == 0
+        assert ragchat("mcp", "logout", "remote", "--json").json == {"name": "remote", "logged_out": True}
+        assert (await to_thread.run_sync(ragchat, "mcp", "test")).code == 1
+    assert "not logged in" in ragchat("mcp", "logout", "remote").out
+
+
+def log_in_elsewhere(ragchat: Program) -> None:
+    """On a terminal of a machine without a browser."""
+    from tests.support.terminal import Terminal
+
+    command = [sys.executable, "-m", "ragchat", "mcp", "login", "remote"]
+    variables = ragchat.variables | {"TERM": "xterm", "BROWSER": "true"}
+    with Terminal(command, variables, ragchat.folder, columns=1000) as terminal:
+        page = terminal.wait_for(r"http://\S+/authorize\?\S+")[0]
+        terminal.wait_for("paste that whole address here:")
+        terminal.enter(httpx2.get(page, trust_env=False).headers["location"])
+        terminal.wait_for("remote can be used now")
+        assert terminal.wait_for_end() == 0

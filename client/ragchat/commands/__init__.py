@@ -184,6 +184,28 @@ def ask_user(question: str) -> str:
         return sys.stdin.readline().strip()
 
 
+async def read_line(question: str) -> str | None:
+    """As `ask_user`, while the event loop goes on, until cancelled; None at the end of stdin."""
+    import threading
+
+    import anyio
+    from anyio import from_thread, lowlevel
+
+    sys.stderr.write(question)
+    sys.stderr.flush()
+    token, arrived, line = lowlevel.current_token(), anyio.Event(), b""
+
+    def read() -> None:
+        nonlocal line
+        # Not `readline`: it holds a lock without which the program could not end.
+        line = os.read(sys.stdin.fileno(), _PART_BYTES)
+        from_thread.run_sync(arrived.set, token=token)
+
+    threading.Thread(target=read, daemon=True).start()
+    await arrived.wait()
+    return line.decode(errors="replace").strip() if line else None
+
+
 def _stdin(most: int) -> bytes:
     """Up to `most` bytes."""
     data, stdin = bytearray(), cast("BufferedReader", sys.stdin.buffer)

@@ -1,15 +1,16 @@
-"""`ragchat mcp add|list|remove|test|login`: the other MCP servers that a model may use."""
+"""`ragchat mcp add|list|remove|test|login|logout`: the other MCP servers that a model may use."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ragchat.commands import Run, ask_user
+from ragchat.commands import Run, ask_user, read_line
 from ragchat.console import describe
-from ragchat.errors import ServerExists
+from ragchat.errors import ServerExists, VariableMissing
 from ragchat.servers.configs import (
     PROJECT_FILE,
     USER_FILE,
@@ -104,9 +105,12 @@ def remove(run: Run) -> int:
     """Take a server out of the file that names it, and forget what was allowed and granted to it."""
     config = _find(run, run.arguments.name)
     write_entry(Path(config.file), config.name, None)
-    Permissions(run.home.config).forget(config.name)
-    if config.url:
-        Credentials(run.home.data).keep_grant(config.url, None)
+    permissions = Permissions(run.home.config)
+    permissions.forget(config.name)  # Another server may get its name.
+    permissions.withdraw_start(config)
+    with suppress(VariableMissing):
+        if url := config.expanded().url:
+            Credentials(run.home.data).keep_grant(url, None)
     if run.console.json:
         run.console.document({"name": config.name, "file": config.file})
     else:
@@ -146,11 +150,29 @@ async def login(run: Run) -> int:
         run.console.print(f"{config.name} runs on this machine: it needs no login.")
         return 0
     settings = run.settings.table("servers", ServerSettings)
-    await log_in(config, Credentials(run.home.data), settings, run.console.note)
+    # With --json the caller is a program, which has no address to paste.
+    read = read_line if sys.stdin.isatty() and not run.console.json else None
+    await log_in(config, Credentials(run.home.data), settings, run.console.note, read)
     if run.console.json:
         run.console.document({"name": config.name, "url": config.url})
     else:
         run.console.print(f"{config.name} can be used now.")
+    return 0
+
+
+def logout(run: Run) -> int:
+    """Forget the login at a remote server."""
+    config = _find(run, run.arguments.name).expanded()
+    credentials = Credentials(run.home.data)
+    was_logged_in = credentials.grant(config.url) is not None
+    if was_logged_in:
+        credentials.keep_grant(config.url, None)
+    if run.console.json:
+        run.console.document({"name": config.name, "logged_out": was_logged_in})
+    elif was_logged_in:
+        run.console.print(f"The login at {config.name} is forgotten on this machine.")
+    else:
+        run.console.print(f"You were not logged in at {config.name}.")
     return 0
 
 
@@ -185,7 +207,7 @@ def _described(config: ServerConfig) -> dict[str, Any]:
 
 
 def _state(config: ServerConfig, permissions: Permissions) -> str:
-    if config.disabled:
+    if permissions.is_disabled(config):
         return State.DISABLED
     return "enabled" if permissions.may_start(config) else State.UNASKED
 

@@ -213,6 +213,13 @@ def write_entry(file: Path, name: str, entry: Mapping[str, Any] | None, new_mode
         raise ServerFileUnreadable(str(file), error.strerror or str(error)) from None
 
 
+def disable_entry(file: Path, name: str, *, disabled: bool) -> None:
+    """Disable a server in the file that names it, or enable it again. Raises as `read_configs`."""
+    entry = _decoded(read_entries(file)[name], dict[str, Any], file, name)
+    entry.pop("disabled", None)
+    write_entry(file, name, entry | ({"disabled": True} if disabled else {}))
+
+
 def _read_tables(file: Path, comments: bool = False) -> dict[str, Raw]:
     """The members of a file, undecoded; none if it does not exist."""
     try:

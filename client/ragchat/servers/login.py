@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import webbrowser
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -30,6 +31,8 @@ from ragmcp.http.connect import open_http
 
 FILE = "credentials.json"
 CLIENT_NAME = "ragchat"
+# Asks the user for a line; None if they do not want to type one.
+Read = Callable[[str], Awaitable[str | None]]
 # How long a user may take to log in.
 LOGIN_SECONDS = 600.0
 
@@ -114,9 +117,13 @@ def authorization(
 
 
 async def log_in(
-    config: ServerConfig, credentials: Credentials, settings: ServerSettings, show: Callable[[str], None]
+    config: ServerConfig,
+    credentials: Credentials,
+    settings: ServerSettings,
+    show: Callable[[str], None],
+    read: Read | None = None,
 ) -> None:
-    """Let the user log in at a server; `show` gets what they must know.
+    """Let the user log in at a server; `show` gets what they must know, `read` asks for an address.
 
     Returns at once if the server wants no login. Raises RagMcpError, CredentialsUnusable; TimeoutError after
     `LOGIN_SECONDS`.
@@ -129,7 +136,7 @@ async def log_in(
     )
     with anyio.fail_after(LOGIN_SECONDS):
         async with open_redirect(oauth.callback_port) as redirect:
-            source = Login(identity, Browser(redirect, show))
+            source = Login(identity, Browser(redirect, show, read))
             async with open_http(
                 config.url,
                 client_name=CLIENT_NAME,
@@ -142,18 +149,44 @@ async def log_in(
 
 
 class Browser:
-    """The user's browser. On a machine without one, the user opens the printed address elsewhere."""
+    """The user's browser. On a machine without one, the user opens the printed address elsewhere.
 
-    def __init__(self, redirect: Redirect, show: Callable[[str], None]) -> None:
+    That browser is then sent to an address of the wrong machine, which the user can paste here (`read`).
+    """
+
+    def __init__(self, redirect: Redirect, show: Callable[[str], None], read: Read | None = None) -> None:
         self._redirect = redirect
         self._show = show
+        self._read = read
 
     @property
     def redirect_uri(self) -> str:
         return self._redirect.uri
 
     async def visit(self, url: str) -> str:
-        """Open the page, and wait until the browser is sent back."""
+        """Open the page, and wait until the browser is sent back, or its address is pasted."""
         self._show(f"Log in on this page:\n{url}")
         await anyio.to_thread.run_sync(webbrowser.open, url, abandon_on_cancel=True)
+        if self._read is None:
+            return await self._redirect.wait()
+        addresses: list[str] = []
+
+        async def first(wait: Callable[[], Awaitable[str]]) -> None:
+            addresses.append(await wait())
+            tasks.cancel_scope.cancel()
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(first, self._redirect.wait)
+            tasks.start_soon(first, partial(self._pasted, self._read))
+        return addresses[0]
+
+    async def _pasted(self, read: Read) -> str:
+        self._show(
+            f"If that browser is on another machine, it ends at {self.redirect_uri}?…, which it cannot open."
+        )
+        while (text := await read("Then paste that whole address here: ")) is not None:
+            if text.strip().startswith(f"{self.redirect_uri}?"):
+                return text.strip()
+            if text.strip():
+                self._show(f"The address begins with {self.redirect_uri}?")
         return await self._redirect.wait()

@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import anyio
 from anyio.abc import TaskGroup
 
 from ragchat.servers.asking import User
-from ragchat.servers.configs import USER_FILE, ServerConfig, find_config, read_configs
+from ragchat.servers.configs import (
+    USER_FILE,
+    Scope,
+    ServerConfig,
+    disable_entry,
+    find_config,
+    read_configs,
+)
 from ragchat.servers.connection import Connection, State
 from ragchat.servers.permissions import Permissions
 from ragchat.servers.tools import ServerTool, offered_tools
 from ragchat.settings import ServerSettings
 from ragconfig.settings import Settings
+
+if TYPE_CHECKING:
+    from ragchat.servers.login import Read
 
 
 class ServerManager:
@@ -83,12 +94,28 @@ class ServerManager:
         self.permissions.allow_start(self.connection(name).config)
         self.restart(name)
 
-    async def log_in(self, name: str, show: Callable[[str], None]) -> None:
+    def disable(self, name: str, *, disabled: bool) -> None:
+        """Disable a server from now on, or enable it again. Raises as `connection` and `start`."""
+        config = self.connection(name).config
+        if config.scope is Scope.PROJECT:
+            self.permissions.disable(config, disabled=disabled)
+        else:
+            disable_entry(Path(config.file), name, disabled=disabled)
+        self._stop(name)
+        self.start()
+
+    def forget(self, name: str) -> None:
+        """Drop what the user has allowed a server. Raises as `connection`."""
+        self.permissions.withdraw_start(self.connection(name).config)
+        self.permissions.forget(name)
+        self.restart(name)
+
+    async def log_in(self, name: str, show: Callable[[str], None], read: Read | None = None) -> None:
         """Let the user log in at a remote server. Raises UnknownServer, and as `login.log_in`."""
         from ragchat.servers.login import Credentials, log_in
 
         config = self.connection(name).config.expanded()
-        await log_in(config, Credentials(self._home.data), self._settings, show)
+        await log_in(config, Credentials(self._home.data), self._settings, show, read)
 
     def unasked(self) -> list[ServerConfig]:
         """The servers of the project that wait for the user's consent."""
@@ -108,7 +135,7 @@ class ServerManager:
     def _start(self, config: ServerConfig) -> None:
         connection = Connection(config, self.user, self._settings, self._home)
         self._connections[config.name] = connection
-        if config.disabled:
+        if self.permissions.is_disabled(config):
             connection.refuse(State.DISABLED)
         elif not self.permissions.may_start(config):
             connection.refuse(State.UNASKED)

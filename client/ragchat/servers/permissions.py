@@ -42,6 +42,8 @@ class _File(Struct):
     tools: dict[str, dict[str, _Remembered]] = {}
     # The servers that may not use the model.
     no_sampling: list[str] = []
+    # The servers of projects that the user has disabled, by the file that names them.
+    disabled: dict[str, list[str]] = {}
 
 
 class Permissions:
@@ -50,6 +52,8 @@ class Permissions:
     def __init__(self, folder: Path) -> None:
         self._path = folder / FILE
         self._read: _File | None = None
+        self.session: set[tuple[str, str]] = set()
+        """The tools that the user has allowed until the chat ends, by server and name."""
 
     def may_start(self, config: ServerConfig) -> bool:
         """Whether the user named this server, or has agreed to exactly this command or address."""
@@ -60,6 +64,23 @@ class Permissions:
         if config.fingerprint not in self._file.servers:
             self._file.servers.append(config.fingerprint)
             self._write()
+
+    def withdraw_start(self, config: ServerConfig) -> None:
+        """The user agrees no longer."""
+        if config.fingerprint in self._file.servers:
+            self._file.servers.remove(config.fingerprint)
+            self._write()
+
+    def is_disabled(self, config: ServerConfig) -> bool:
+        """Whether the file that names a server disables it, or the user has disabled that of a project."""
+        return config.disabled or config.name in self._file.disabled.get(config.file, ())
+
+    def disable(self, config: ServerConfig, *, disabled: bool) -> None:
+        """Disable a server of a project, or enable it again, without changing the project's file."""
+        others = [name for name in self._file.disabled.pop(config.file, ()) if name != config.name]
+        if names := [*others, config.name] if disabled else others:
+            self._file.disabled[config.file] = names
+        self._write()
 
     def rule(self, server: str, tool: ToolInfo) -> Rule | None:
         """The rule for a tool; None if there is none, or if an allowed tool has changed since."""
@@ -95,7 +116,8 @@ class Permissions:
             self._write()
 
     def forget(self, server: str) -> None:
-        """Drop the rules for a server that was removed: another one may get its name."""
+        """Drop the rules for a server and its tools."""
+        self.session = {(owner, tool) for owner, tool in self.session if owner != server}
         was_forbidden = not self.may_sample(server)
         if was_forbidden:
             self._file.no_sampling.remove(server)

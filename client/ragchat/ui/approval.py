@@ -28,14 +28,12 @@ class Approvals:
         self._permissions = permissions
         self._dialog = dialog
         self._show = show
-        # The tools that the user allowed until the chat ends, by server and name.
-        self._session: set[tuple[str, str]] = set()
 
     async def approve(self, question: Question) -> dict[str, Any] | None:
         """The arguments to call the tool with; None if the user does not allow it."""
         tool, arguments = question.tool, question.arguments
         key = (tool.server, tool.info.name)
-        if key in self._session and not question.foreign and not question.changes:
+        if key in self._permissions.session and not question.foreign and not question.changes:
             return arguments
         async with self._dialog.turn() as read:
             self._explain(question)
@@ -49,7 +47,7 @@ class Approvals:
                 case "y":
                     return arguments
                 case "s":
-                    self._session.add((tool.server, tool.info.name))
+                    self._permissions.session.add((tool.server, tool.info.name))
                     return arguments
                 case "a":
                     self._permissions.remember(tool.server, [tool.info], Rule.ALWAYS)

@@ -138,6 +138,15 @@ class Background:
             await self._show_error(context, error)
         context.update_session_status()
         get_app().invalidate()
+        await self._show_waiting_servers(context)
+
+    async def _show_waiting_servers(self, context: ChatContext) -> None:
+        from ragchat.ui.welcome import servers_line
+
+        if line := servers_line(context):
+            async with self._above_prompt():
+                context.screen.note(line)
+                context.screen.show("")
 
     async def _show_error(self, context: ChatContext, error: Exception) -> None:
         log.error("opening failed", exc_info=error)

@@ -28,6 +28,18 @@ def memory_line(context: ChatContext) -> str:
     return f"Memory of this repository: {own}" if (own := own_memory(settings)) else ""
 
 
+def servers_line(context: ChatContext) -> str:
+    """Which servers of the project wait for the user's consent; "" if none does."""
+    servers = context.app.servers
+    names = [config.name for config in servers.unasked()] if servers else []
+    if not names:
+        return ""
+    return (
+        f"This project names {counted(len(names), 'MCP server')} that you have not agreed to: "
+        f"{', '.join(names)}. /mcp shows what would be started, /mcp start NAME starts one."
+    )
+
+
 def readme() -> str:
     """The README in the distribution's metadata; "" if there is none."""
     try:

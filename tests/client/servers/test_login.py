@@ -9,6 +9,7 @@ import webbrowser
 from pathlib import Path
 
 import anyio
+import httpx2
 import pytest
 
 from ragchat.errors import CredentialsUnusable
@@ -63,6 +64,31 @@ async def test_a_login_that_the_user_gives_up_ends(tmp_path: Path, monkeypatch: 
                 await asked.wait()
                 tasks.cancel_scope.cancel()
     assert Credentials(tmp_path).grant(config.url) is None
+
+
+async def test_the_address_of_a_browser_on_another_machine_can_be_pasted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown: list[str] = []
+    monkeypatch.setattr(webbrowser, "open", lambda _: False)
+
+    async def elsewhere() -> str:
+        """The user logs in on a machine where nothing listens at the redirect's address."""
+        page = next(line for text in shown for line in text.splitlines() if "/authorize?" in line)
+        async with httpx2.AsyncClient(trust_env=False) as browser:
+            return (await browser.get(page)).headers["location"]
+
+    replies = iter(["  ", "https://example.org/?code=x", ""])
+
+    async def read(_: str) -> str:
+        return next(replies) or await elsewhere()
+
+    async with protected() as server:
+        config = ServerConfig(name="a", scope=Scope.USER, file="mcp.json", url=f"{server.url}/mcp")
+        with anyio.fail_after(LONGEST_SECONDS):
+            await log_in(config, Credentials(tmp_path), SETTINGS, shown.append, read)
+    assert Credentials(tmp_path).grant(config.url) is not None
+    assert any(text.startswith("The address begins with http://127.0.0.1:") for text in shown)
 
 
 def test_a_header_for_authorization_needs_no_login(tmp_path: Path) -> None:

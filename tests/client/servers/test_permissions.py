@@ -58,3 +58,19 @@ def test_a_damaged_file_is_an_error_and_is_not_overwritten(tmp_path: Path) -> No
 def test_only_the_user_can_read_the_file(tmp_path: Path) -> None:
     Permissions(tmp_path / "config").remember("files", [FORGET_TOOL], Rule.ALWAYS)
     assert stat.S_IMODE((tmp_path / "config" / FILE).stat().st_mode) == 0o600
+
+
+def test_a_server_of_a_project_is_disabled_whatever_its_file_becomes(tmp_path: Path) -> None:
+    permissions = Permissions(tmp_path)
+    permissions.disable(PROJECTS, disabled=True)
+    assert Permissions(tmp_path).is_disabled(replace(PROJECTS, command=("run", "that")))
+    assert not Permissions(tmp_path).is_disabled(replace(PROJECTS, file="/other/.mcp.json"))
+    permissions.disable(PROJECTS, disabled=False)
+    assert not Permissions(tmp_path).is_disabled(PROJECTS)
+
+
+def test_consent_can_be_withdrawn(tmp_path: Path) -> None:
+    permissions = Permissions(tmp_path)
+    permissions.allow_start(PROJECTS)
+    permissions.withdraw_start(PROJECTS)
+    assert not Permissions(tmp_path).may_start(PROJECTS)

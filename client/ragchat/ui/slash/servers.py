@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from prompt_toolkit.completion import Completion
 
     from ragchat.servers.connection import Connection
+    from ragchat.servers.login import Read
     from ragchat.servers.manager import ServerManager
     from ragchat.ui.context import ChatContext
 
@@ -20,6 +21,9 @@ ACTIONS = {
     "reload": "read the files of servers again, and start what is new",
     "start": "start a server that waits for your consent, or start it again",
     "login": "log in at a remote server",
+    "disable": "do not start a server any more",
+    "enable": "start a server again that you disabled",
+    "forget": "ask again before each tool of a server, also of the memory",
     "log": "show the last lines of a server's log",
     "tools": "show the tools of a server",
 }
@@ -48,9 +52,13 @@ async def mcp(context: ChatContext, argument: str) -> None:
 
 async def _act(context: ChatContext, manager: ServerManager, action: str, name: str) -> None:
     from ragchat.errors import ArgumentMissing
+    from ragchat.turn.tools import MEMORY
 
     if not name:
         raise ArgumentMissing(f"mcp {action}", "the name of a server")
+    if action == "forget" and name == MEMORY:
+        manager.permissions.forget(name)
+        return
     connection = manager.connection(name)
     if action == "log":
         context.screen.show(connection.last_log_lines(LOG_LINES) or "The log is empty.")
@@ -59,12 +67,25 @@ async def _act(context: ChatContext, manager: ServerManager, action: str, name: 
             first = (tool.description or "").strip().partition("\n")[0]
             context.screen.show(f"{tool.name}  {first}".rstrip())
     else:
-        if action == "login":
-            await manager.log_in(name, context.screen.note)
-        manager.agree(name)
+        if action in ("disable", "enable"):
+            manager.disable(name, disabled=action == "disable")
+        elif action == "forget":
+            manager.forget(name)
+        else:
+            if action == "login":
+                await manager.log_in(name, context.screen.note, _reader(context))
+            manager.agree(name)
         connection = manager.connection(name)
         await connection.settled.wait()
         _show_one(context, connection)
+
+
+def _reader(context: ChatContext) -> Read | None:
+    """How the user can paste an address; None without a terminal."""
+    from prompt_toolkit.completion import DummyCompleter
+
+    read = context.read
+    return None if read is None else lambda question: read(question, DummyCompleter())
 
 
 def _show(context: ChatContext, manager: ServerManager) -> None:
@@ -76,6 +97,7 @@ def _show(context: ChatContext, manager: ServerManager) -> None:
 
 def _show_one(context: ChatContext, connection: Connection) -> None:
     from ragchat.console import describe
+    from ragchat.servers.configs import Scope
     from ragchat.servers.connection import State
 
     config, screen = connection.config, context.screen
@@ -83,6 +105,9 @@ def _show_one(context: ChatContext, connection: Connection) -> None:
     screen.show(f"{config.name}: {connection.state}{tools}  {config.shown}")
     if connection.state is State.UNASKED:
         screen.show(f"  {config.file} names it. /mcp start {config.name} starts it, now and from now on.")
+    elif connection.state is State.DISABLED:
+        way = f"{config.file} says so" if config.disabled and config.scope is Scope.PROJECT else ""
+        screen.show(f"  {way or f'/mcp enable {config.name} starts it'}.")
     elif connection.failure is not None:
         failure = describe(connection.failure)
         screen.show(f"  {failure.message}")

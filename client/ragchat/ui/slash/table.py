@@ -116,7 +116,7 @@ COMMANDS = (
     SlashCommand(
         "mcp",
         "[ACTION] [SERVER]",
-        "show the other servers; reload, start, log in, or show a log",
+        "show the other servers; start, disable, log in, show a log …",
         servers.mcp,
         complete=servers.complete,
     ),

@@ -12,14 +12,16 @@ from prompt_toolkit.completion import Completion
 from ragchat.app import App
 from ragchat.errors import ArgumentMissing, UnknownServer
 from ragchat.servers.manager import ServerManager
+from ragchat.servers.permissions import Rule
 from ragchat.ui.context import ChatContext
 from ragchat.ui.prompt.toolbar import Status
 from ragchat.ui.slash import servers
+from ragchat.ui.welcome import servers_line
 from tests.client.servers.test_manager import GONE
 from tests.client.ui.slash.test_table import Room
 from tests.support.screens import piped_screen
 from tests.support.servers import GOOD, write
-from tests.support.turns import ListMemory, settings_in
+from tests.support.turns import FORGET_TOOL, ListMemory, settings_in
 
 
 @pytest.fixture
@@ -56,6 +58,71 @@ async def test_a_project_s_server_starts_after_consent(room: Room, tmp_path: Pat
     (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": {"theirs": GOOD}}))
     assert "/mcp start theirs" in await room.run("/mcp")
     assert "theirs: ready" in await room.run("/mcp start theirs")
+
+
+async def test_a_server_is_disabled_and_enabled_in_the_file_of_the_user(room: Room, tmp_path: Path) -> None:
+    write(tmp_path, good=GOOD)
+    await room.run("/mcp")
+    shown = await room.run("/mcp disable good")
+    assert "good: disabled" in shown
+    assert "/mcp enable good" in shown
+    file = tmp_path / "config" / "mcp.json"
+    assert json.loads(file.read_text())["mcpServers"]["good"] == {**GOOD, "disabled": True}
+    assert "good: ready" in await room.run("/mcp enable good")
+    assert json.loads(file.read_text())["mcpServers"]["good"] == GOOD
+
+
+async def test_a_project_s_server_is_disabled_without_a_change_of_its_file(
+    room: Room, tmp_path: Path
+) -> None:
+    file = tmp_path / ".mcp.json"
+    file.write_text(json.dumps({"mcpServers": {"theirs": GOOD}}))
+    before = file.read_bytes()
+    await room.run("/mcp")
+    assert "theirs: disabled" in await room.run("/mcp disable theirs")
+    assert "theirs: disabled" in await room.run("/mcp reload")
+    assert "waits for your consent" in await room.run("/mcp enable theirs")
+    assert file.read_bytes() == before
+
+
+async def test_a_server_that_the_project_disables_is_not_offered_to_be_enabled(
+    room: Room, tmp_path: Path
+) -> None:
+    (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": {"off": {**GOOD, "disabled": True}}}))
+    shown = await room.run("/mcp")
+    assert ".mcp.json says so" in shown
+    assert "/mcp enable" not in shown
+
+
+async def test_permissions_are_forgotten_with_the_consent_to_start(room: Room, tmp_path: Path) -> None:
+    (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": {"theirs": GOOD}}))
+    await room.run("/mcp")
+    permissions = room.context.app.permissions
+    await room.run("/mcp start theirs")
+    permissions.remember("theirs", [FORGET_TOOL], Rule.ALWAYS)
+    permissions.session.add(("theirs", "Echo"))
+    assert "waits for your consent" in await room.run("/mcp forget theirs")
+    assert permissions.rule("theirs", FORGET_TOOL) is None
+    assert permissions.session == set()
+
+
+async def test_the_rules_for_the_memory_are_forgotten_too(room: Room) -> None:
+    permissions = room.context.app.permissions
+    permissions.remember("memory", [FORGET_TOOL], Rule.ALWAYS)
+    await room.run("/mcp forget memory")
+    assert permissions.rule("memory", FORGET_TOOL) is None
+
+
+async def test_servers_of_the_project_that_wait_for_consent_are_named_at_the_start(
+    room: Room, tmp_path: Path
+) -> None:
+    assert servers_line(room.context) == ""
+    (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": {"theirs": GOOD}}))
+    await room.run("/mcp")
+    assert servers_line(room.context) == (
+        "This project names 1 MCP server that you have not agreed to: theirs. "
+        "/mcp shows what would be started, /mcp start NAME starts one."
+    )
 
 
 async def test_a_name_that_is_missing_or_unknown_is_an_error(room: Room, tmp_path: Path) -> None:
