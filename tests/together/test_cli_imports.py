@@ -11,9 +11,11 @@ from typing import Any
 import pytest
 
 from tests.support.program import Program, program_in
-from tests.support.terminal import Terminal
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="HOME moves the home folder on POSIX only")
+if sys.platform == "win32":
+    pytest.skip("HOME moves the home folder on POSIX only", allow_module_level=True)
+
+from tests.support.terminal import Terminal
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from anyio import to_thread
 from msgspec import Struct
 
 from ragchat.commands import Run
-from ragchat.console import Failure, is_styled, is_unicode
+from ragchat.console import Failure, describe, is_styled, is_unicode
 from ragchat.errors import MemoryRefused, RagChatError
 from ragchat.formatting import counted
 from ragchat.llm.discovery import resolve, unknown_model
@@ -28,8 +28,12 @@ from ragchat.llm.errors import ModelError
 from ragchat.memory.client import open_memory
 from ragchat.memory.process import STDERR_FILE
 from ragchat.memory.types import Source
+from ragchat.servers.connection import Connection, State
+from ragchat.servers.manager import ServerManager
+from ragchat.servers.tools import ServerTool
 from ragchat.sessions.store import sessions_path
 from ragchat.settings import ModelSettings
+from ragchat.turn.tool_search import cost
 from ragchat.types import OFFLINE
 from ragchat.uris import short_uri
 from ragconfig.errors import SettingsError
@@ -102,6 +106,8 @@ async def examine(settings: Settings, config_file: Path | None) -> AsyncIterator
     async for check in memory_server(settings, config_file):
         yield check
     yield await model(settings)
+    for check in await other_servers(settings):
+        yield check
     yield terminal()
 
 
@@ -304,6 +310,41 @@ async def model(settings: Settings) -> Check:
         hint = unknown_model(found.place, names).hint
         return Check("model", "warning", f"{detail}, which does not list this model", hint)
     return Check("model", "ok", detail)
+
+
+async def other_servers(settings: Settings) -> list[Check]:
+    """Start the other servers, as a chat does."""
+    try:
+        async with ServerManager(settings) as manager:
+            manager.start()
+            connections = [*manager.connections.values()]
+            for connection in connections:
+                await connection.settled.wait()
+            tools = manager.tools()
+    except RagChatError as error:
+        return [Check("other servers", "fault", str(error), error.hint)]
+    if not connections:
+        return [Check("other servers", "ok", "none")]
+    return [
+        other_server(connection, [tool for tool in tools if tool.connection is connection])
+        for connection in connections
+    ]
+
+
+def other_server(connection: Connection, tools: Sequence[ServerTool]) -> Check:
+    """A server that the user disabled is no fault, nor is one of a project that waits for consent."""
+    name, state = f"server {connection.config.name}", connection.state
+    if state is State.READY:
+        detail = f"{counted(len(tools), 'tool')}, about {cost(tools):,} tokens in a prompt"
+        return Check(name, "ok", detail)
+    if state is State.UNASKED:
+        hint = f"`ragchat mcp test {connection.config.name}` shows its command and asks you."
+        return Check(name, "warning", f"{connection.config.file} names it, and it {state}", hint)
+    if connection.failure is None:
+        return Check(name, "ok", state)
+    failure = describe(connection.failure)
+    log = "" if connection.config.url else f"Its log: {connection.log}"
+    return Check(name, "fault", failure.message, failure.hint or log)
 
 
 def terminal() -> Check:

@@ -6,7 +6,7 @@ The descriptions of twenty servers' tools would leave little of a model's contex
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -29,6 +29,16 @@ FIND_TOOLS = ToolInfo(
     },
     annotations=ToolAnnotations(read_only_hint=True),
 )
+
+
+class Described(Protocol):
+    """A tool under the name by which a model calls it."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def info(self) -> ToolInfo: ...
 
 
 class ToolSearch:
@@ -71,7 +81,7 @@ class ToolSearch:
         return ToolResult(True, msgspec.json.encode([describe(tool) for tool in found]).decode())
 
 
-def describe(tool: OfferedTool) -> dict[str, Any]:
+def describe(tool: Described) -> dict[str, Any]:
     """A tool in the form of the chat-completions API."""
     return {
         "type": "function",
@@ -83,7 +93,7 @@ def describe(tool: OfferedTool) -> dict[str, Any]:
     }
 
 
-def cost(tools: Sequence[OfferedTool]) -> int:
+def cost(tools: Sequence[Described]) -> int:
     """About how many tokens their descriptions take."""
     return tokens.about([describe(tool) for tool in tools])
 

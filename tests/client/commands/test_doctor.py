@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 import sys
@@ -14,6 +15,8 @@ import pytest
 
 from ragchat.commands import doctor
 from ragconfig.settings import load_settings
+from tests.support.authorization_server import protected
+from tests.support.servers import GOOD, write
 
 
 def test_a_database_that_is_not_there_yet_is_well_and_stays_away(tmp_path: Path) -> None:
@@ -79,3 +82,51 @@ def test_python_sqlite_and_terminal_are_seen() -> None:
 def test_what_a_better_embedder_brings_is_said_of_the_built_in_one_only() -> None:
     assert "fastembed" in doctor.embedded_with("local:wordllama-l2-256").hint
     assert doctor.embedded_with("fastembed:bge-small-en-v1.5").hint == ""
+
+
+async def test_every_other_server_is_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(
+        tmp_path,
+        good=GOOD,
+        gone={"command": "there-is-no-such-program"},
+        keyless={"command": "x", "env": {"KEY": "${NO_SUCH_VARIABLE}"}},
+        off={"command": "x", "disabled": True},
+    )
+    (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": {"theirs": GOOD}}), encoding="utf-8")
+    settings = load_settings(environ={"RAGCHAT_HOME": str(tmp_path)}, folder=tmp_path)
+    checks = {check.name: check for check in await doctor.other_servers(settings)}
+    assert {name: check.status for name, check in checks.items()} == {
+        "server good": "ok",
+        "server gone": "fault",
+        "server keyless": "fault",
+        "server off": "ok",
+        "server theirs": "warning",
+    }
+    assert "tokens in a prompt" in checks["server good"].detail
+    assert "there is no such program" in checks["server gone"].detail
+    assert "NO_SUCH_VARIABLE" in checks["server keyless"].detail
+    assert "mcp test theirs" in checks["server theirs"].hint
+
+
+async def test_a_server_that_wants_a_login_is_a_fault_that_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    async with protected() as server:
+        write(tmp_path, remote={"url": f"{server.url}/mcp"})
+        settings = load_settings(environ={"RAGCHAT_HOME": str(tmp_path)}, folder=tmp_path)
+        [check] = await doctor.other_servers(settings)
+    assert check.status == "fault"
+    assert "ragchat mcp login remote" in check.hint
+
+
+async def test_a_file_of_servers_that_cannot_be_read_is_a_fault(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    settings = load_settings(environ={"RAGCHAT_HOME": str(tmp_path)}, folder=tmp_path)
+    assert [check.detail for check in await doctor.other_servers(settings)] == ["none"]
+    write(tmp_path)
+    (tmp_path / "config" / "mcp.json").write_text("{oops", encoding="utf-8")
+    assert [check.status for check in await doctor.other_servers(settings)] == ["fault"]
