@@ -174,6 +174,7 @@ class Source(Struct, frozen=True):
     documents: int = 0  # that memory holds of it
     outcome: SyncOutcome | None = None  # of that sync
     exists: bool = True  # the file or folder
+    problem: str = ""  # why it cannot be read now, as the end of a sentence; "": it can
 
 
 class AddedSource(Struct, frozen=True):
@@ -454,6 +455,7 @@ class Undone(Struct, frozen=True):
     entry: Entry  # the newest of those undone
     writes: dict[str, int]  # how many were undone, by action
     kept: list[str]  # uris of the same group that were not undone: they were written again, by others
+    more_kept: int = 0  # uris that are left out of `kept`
 
 
 class Forgotten(Struct, frozen=True):
@@ -515,6 +517,7 @@ class Verified(Struct, frozen=True):
 
     ok: bool
     problems: list[str]
+    more_problems: int = 0  # that are left out of `problems`
 
 
 class Repaired(Struct, frozen=True):
@@ -524,6 +527,8 @@ class Repaired(Struct, frozen=True):
     problems: list[str]
     repaired: list[str] = []
     backup: str = ""  # the copy that was made before; "": nothing had to be repaired
+    more_problems: int = 0  # that are left out of `problems`
+    more_repaired: int = 0
 
 
 class Stats(Struct, frozen=True):

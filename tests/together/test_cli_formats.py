@@ -144,3 +144,5 @@ def test_the_terminal_and_exports_name_the_page(tmp_path: Path) -> None:
     assert "thesis.pdf p. 1–2" in ragchat("query", "oak").out
     [session] = ragchat("session", "ls", "--json").json["sessions"]
     assert "thesis.pdf>, p. 2\n" in ragchat("session", "export", session["session_id"]).out
+    exported = ragchat("session", "export", session["session_id"], "--json").json
+    assert exported["turns"][0]["citations"][0]["location"] == "thesis.pdf p. 2"

@@ -7,6 +7,7 @@ Covers `ragchat.commands.ask`, `ragchat.commands.history`, `ragchat.commands.inj
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import sys
 from contextlib import closing
@@ -462,6 +463,26 @@ def test_an_export_is_imported_elsewhere_and_undone_as_one(ragchat: Program) -> 
     again = ragchat(*other, "memory", "import", "all.jsonl", "--json")
     assert (again.code, again.json) == (0, {"added": 0, "updated": 0, "unchanged": 2, "failed": []})
     assert ragchat(*other, "memory", "undo", "--json").json["writes"] == {"added": 2}
+
+
+def test_an_export_with_vectors_spares_a_memory_of_the_same_embedder_their_computation(
+    ragchat: Program,
+) -> None:
+    ragchat("inject", "tea.md", "coffee.md")
+    lines = ragchat("memory", "export", "--vectors").out
+    header, *documents = map(json.loads, lines.splitlines())
+    assert (header["embedder"], header["dimensions"]) == ("local:wordllama-l2-256", 256)
+    assert all(document["vectors"] for document in documents)
+    done = ragchat("--memory", "other.db", "memory", "import", "-", stdin=lines)
+    assert (done.code, done.err) == (0, "")
+    exported = ragchat("--memory", "other.db", "memory", "export", "--vectors").out
+    assert exported == lines
+
+    header["embedder"] = "some:other"
+    foreign = "\n".join(map(json.dumps, [header, *documents]))
+    done = ragchat("--memory", "third.db", "memory", "import", "-", stdin=foreign)
+    assert "The vectors of the file are of some:other: its texts were embedded again" in done.err
+    assert ragchat("--memory", "third.db", "memory", "export", "--vectors").out == lines
 
 
 def test_a_file_that_is_no_export_is_not_imported(ragchat: Program) -> None:

@@ -243,7 +243,11 @@ async def memory_server(settings: Settings, config_file: Path | None) -> AsyncIt
 
 
 def sources_check(sources: Sequence[Source]) -> Check:
-    """Whether the folders that memory is kept in step with exist."""
+    """Whether the folders that memory is kept in step with exist and can be read."""
+    unreadable = [source for source in sources if source.exists and source.problem]
+    if unreadable:
+        detail = "; ".join(f"{short_uri(source.uri)} {source.problem}" for source in unreadable)
+        return Check("sources", "fault", detail, "Let your user read it, or run `ragchat source rm PATH`.")
     missing = [short_uri(source.uri) for source in sources if not source.exists]
     if not missing:
         return Check("sources", "ok", counted(len(sources), "folder") if sources else "none")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from functools import partial
 
 from ragchat.commands import Run, ask_user
@@ -180,8 +181,7 @@ async def verify(run: Run) -> int:
     elif found.ok:
         console.print("The memory file is intact.")
     else:
-        for problem in found.problems:
-            console.print(problem)
+        _list(run, found.problems, found.more_problems)
     return 0 if found.ok else 1
 
 
@@ -195,13 +195,18 @@ async def _repair(run: Run) -> int:
         return 0 if done.ok else 1
     if done.backup:
         console.note(f"The file as it was is in {done.backup}.")
-    for problem in done.repaired:
-        console.print(f"Repaired: {problem}")
-    for problem in done.problems:
-        console.print(problem)
+    _list(run, [f"Repaired: {problem}" for problem in done.repaired], done.more_repaired)
+    _list(run, done.problems, done.more_problems)
     if done.ok:
         console.print("The memory file is intact.")
     return 0 if done.ok else 1
+
+
+def _list(run: Run, problems: Sequence[str], more: int) -> None:
+    for problem in problems:
+        run.console.print(problem)
+    if more:
+        run.console.print(f"… and {more:,} more of this kind.")
 
 
 async def stats(run: Run) -> int:

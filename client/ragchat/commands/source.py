@@ -88,8 +88,8 @@ async def ls(run: Run) -> int:
 
 
 def _outcome(source: Source) -> str:
-    if not source.exists:
-        return "does not exist now"
+    if source.problem:
+        return f"{source.problem} (now)"
     outcome = source.outcome
     if outcome is None:
         return ""

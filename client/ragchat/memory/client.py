@@ -149,7 +149,14 @@ class MemoryClient:
 
     async def sources(self) -> list[Source]:
         """The registered files and folders."""
-        return (await self._typed("list_sources", {}, Sources)).sources
+        sources: list[Source] = []
+        arguments: dict[str, Any] = {"max_tokens": MOST_TOKENS}
+        while True:
+            page = await self._typed("list_sources", arguments, Sources)
+            sources += page.sources
+            if not page.next_cursor:
+                return sources
+            arguments["cursor"] = page.next_cursor
 
     async def remove_source(self, source: str, *, forget: bool, group: str = "") -> RemovedSource:
         """Take a path or file URI off the list; with `forget` its documents are removed, too."""

@@ -36,6 +36,6 @@ def sentences(undone: Undone) -> Iterator[str]:
         yield f"Undone: {', '.join(parts + [f'{count:,} {action}' for action, count in others])}."
     if undone.kept:
         names = [short_uri(uri) for uri in undone.kept[:_NAMED]]
-        if more := len(undone.kept) - len(names):
+        if more := len(undone.kept) + undone.more_kept - len(names):
             names.append(f"{more:,} more")
         yield f"Not undone, because changed again since: {', '.join(names)}."

@@ -103,10 +103,12 @@ class Source(Struct, frozen=True):
     documents: int = 0
     outcome: SyncOutcome | None = None
     exists: bool = True
+    problem: str = ""  # why it cannot be read now, as the end of a sentence
 
 
 class Sources(Struct, frozen=True):
     sources: list[Source]
+    next_cursor: str = ""  # "": this is the last page
 
 
 class AddedSource(Struct, frozen=True):
@@ -245,12 +247,14 @@ class Restored(Struct, frozen=True):
 class Undone(Struct, frozen=True):
     """One write or those of a group: the newest of them, and how many there were of each action.
 
-    `kept` are the URIs of documents that others have written since, and which were not undone.
+    `kept` are the URIs of documents that others have written since, and which were not undone; `more_kept`
+    counts those that are not named.
     """
 
     entry: Entry
     writes: dict[str, int]
     kept: list[str] = field(default_factory=list)
+    more_kept: int = 0
 
 
 class PortableDocument(Struct, frozen=True):
@@ -316,19 +320,25 @@ class Stats(Struct, frozen=True):
 
 
 class Verified(Struct, frozen=True):
-    """Each problem is a sentence that also says what to do."""
+    """Each problem is a sentence that says what to do; `more_problems` counts those that are not named."""
 
     ok: bool
     problems: list[str]
+    more_problems: int = 0
 
 
 class Repaired(Struct, frozen=True):
-    """`problems` are left, `repaired` are gone; `backup` is the copy that was made before."""
+    """`problems` are left, `repaired` are gone; `backup` is the copy that was made before.
+
+    `more_problems` and `more_repaired` count those that are not named.
+    """
 
     ok: bool
     problems: list[str]
     repaired: list[str] = field(default_factory=list)
     backup: str = ""
+    more_problems: int = 0
+    more_repaired: int = 0
 
 
 class FailureDetails(Struct, frozen=True):

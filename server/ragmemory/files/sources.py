@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from ragconfig.files.uris import path_of
 from ragconfig.repository import may_hold
 from ragmemory.errors import NoSources, SourceNotFound
-from ragmemory.files.walking import MISSING, is_missing, is_walked, reason_of, resolved
+from ragmemory.files.walking import MISSING, is_missing, is_walked, obstacle, reason_of, resolved
 from ragmemory.types import AddedSource, Ingestion, Origin, RemovedSource, Source
 
 if TYPE_CHECKING:
@@ -66,8 +66,7 @@ class Sources:
     async def listed(self) -> list[Source]:
         """All sources by uri."""
         sources = await self._stored()
-        missing = await to_thread.run_sync(lambda: {one.uri for one in sources if is_missing(one.uri)})
-        return [replace(source, exists=source.uri not in missing) for source in sources]
+        return await to_thread.run_sync(lambda: list(map(_examined, sources)))
 
     async def _stored(self) -> list[Source]:
         """The sources, without those that other people may have put into a repository's memory."""
@@ -109,6 +108,12 @@ class Sources:
         if not sources:
             raise NoSources
         return await self._ingestions.start(sources, prune=True, origin=origin, within=within)
+
+
+def _examined(source: Source) -> Source:
+    if is_missing(source.uri):
+        return replace(source, exists=False, problem=MISSING)
+    return replace(source, problem=obstacle(source.uri))
 
 
 def _existing(uri: str) -> Path:

@@ -266,6 +266,21 @@ def is_missing(uri: str) -> bool:
     return False
 
 
+def obstacle(uri: str) -> str:
+    """Why an existing file or folder cannot be read, as the end of a sentence; "": it can."""
+    path = path_of(uri)
+    try:
+        if path.is_dir():
+            os.scandir(path).close()
+        elif path.is_file():
+            path.open("rb").close()
+        else:
+            path.stat()
+    except (OSError, RuntimeError, ValueError) as error:
+        return reason_of(error)
+    return ""
+
+
 def reason_of(error: Exception) -> str:
     """Why a path cannot be read, as the end of a sentence that begins with it."""
     if isinstance(error, PermissionError):

@@ -12,11 +12,25 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from ragchat.commands import doctor
+from ragchat.memory.types import Source
 from ragconfig.settings import load_settings
 from tests.support.authorization_server import protected
 from tests.support.servers import GOOD, write
+
+
+def test_a_source_that_cannot_be_read_is_a_fault_and_a_missing_one_is_not() -> None:
+    well = Source("file:///notes", "2026-01-31T09:00:00Z")
+    missing = replace(well, uri="file:///usb", exists=False, problem="does not exist")
+    locked = replace(well, uri="file:///locked", problem="cannot be read: permission denied")
+    assert doctor.sources_check([well]).status == "ok"
+    check = doctor.sources_check([well, missing])
+    assert (check.status, check.detail) == ("warning", "missing: /usb")
+    check = doctor.sources_check([well, missing, locked])
+    assert (check.status, check.detail) == ("fault", "/locked cannot be read: permission denied")
+    assert "source rm" in check.hint
 
 
 def test_a_database_that_is_not_there_yet_is_well_and_stays_away(tmp_path: Path) -> None:

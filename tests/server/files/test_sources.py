@@ -6,6 +6,7 @@ Covers `ragmemory.stores.sources` too.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -134,6 +135,22 @@ async def test_a_source_that_the_other_leaves_out_is_not_covered(
     assert (await synced(memory)).added == 2
     assert (await sources.remove(str(outer), ORIGIN, forget=True)).documents == 1
     assert (await memory.stats()).documents == 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows makes symlinks for administrators alone")
+async def test_a_source_that_exists_and_cannot_be_read_is_listed_with_the_reason(
+    tmp_path: Path, memory: MemoryService
+) -> None:
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    sources = await memory.sources()
+    await sources.add([str(notes)])
+    notes.rmdir()
+    [source] = await sources.listed()
+    assert (source.exists, source.problem) == (False, "does not exist")
+    notes.symlink_to(notes)
+    [source] = await sources.listed()
+    assert (source.exists, source.problem[:15]) == (True, "cannot be read:")
 
 
 async def test_a_path_that_does_not_exist_is_refused_alone(tmp_path: Path, memory: MemoryService) -> None:

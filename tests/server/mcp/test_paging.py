@@ -10,7 +10,7 @@ from msgspec import UNSET
 from ragmcp.errors import InvalidArguments
 from ragmcp.protocol.pagination import cursor_to
 from ragmemory.limits import LAST_OFFSET, TOKEN_BYTES
-from ragmemory.mcp.toolsets.paging import page_of, text_page
+from ragmemory.mcp.toolsets.paging import MAX_TOKENS, first_of, page_of, text_page
 
 
 @given(items=st.lists(st.text(max_size=60)), max_tokens=st.integers(1, 30))
@@ -29,6 +29,14 @@ def test_pages_hold_every_item_once_in_order_and_keep_to_the_budget(
 
 def test_an_item_larger_than_the_budget_has_a_page_of_its_own() -> None:
     assert page_of(["x" * 100, "y"], "", 1) == (["x" * 100], cursor_to(1))
+
+
+def test_what_a_result_without_pages_leaves_out_is_counted() -> None:
+    assert first_of([]) == ([], 0)
+    assert first_of(["x"]) == (["x"], 0)
+    named, more = first_of(["x" * TOKEN_BYTES] * MAX_TOKENS)
+    assert 0 < more < MAX_TOKENS
+    assert len(named) + more == MAX_TOKENS
 
 
 @given(text=st.text(), max_tokens=st.integers(1, 10))

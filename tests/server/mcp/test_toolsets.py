@@ -107,6 +107,25 @@ async def test_only_the_chosen_toolsets_are_offered(tmp_path: Path) -> None:
             make_tools(on_demand(service), ["sql"])
 
 
+async def test_sources_and_ingestions_come_in_pages(tmp_path: Path) -> None:
+    folders = [tmp_path / name for name in ("a", "b", "c")]
+    with anyio.fail_after(60):
+        async with service_for(tmp_path, roots=["*"]) as service:
+            server = Server("ragmemory", "1", make_tools(on_demand(service), ["ingestion"]))
+            async with open_memory(server) as client:
+                for folder in folders:
+                    folder.mkdir()
+                    await called(client, "start_ingestion", path=str(folder))
+                await called(client, "add_sources", paths=[str(folder) for folder in folders])
+                for tool, key in (("list_sources", "sources"), ("list_ingestions", "ingestions")):
+                    pages = [await called(client, tool, max_tokens=1)]
+                    while cursor := pages[-1].get("next_cursor"):
+                        pages.append(await called(client, tool, max_tokens=1, cursor=cursor))
+                    assert len(pages) == len(folders)
+                    found = [one for page in pages for one in page[key]]
+                    assert found == (await called(client, tool))[key]
+
+
 async def test_the_shapes_are_those_of_the_contract(client: Client) -> None:
     metadata = {"uri": "file:///a.md", "tags": ["x"], "own": {"key": [1, None]}}
     injected = await attempt(client, "Inject", text="# Title\n\nFoxes jump.", metadata=metadata)

@@ -17,6 +17,7 @@ from ragmemory.mcp.toolsets.paging import (
     Cursor,
     MaxTokens,
     NumberCursor,
+    first_of,
     fitting,
     page_of,
     text_page,
@@ -156,6 +157,8 @@ def history_tools(memory: Memory) -> list[Tool]:
         await call.background()
         selection = Selection(numbers or (), origin, since)
         with wire_errors():
-            return await (await memory()).undo(origin_of(call), call.progress, selection)
+            undone = await (await memory()).undo(origin_of(call), call.progress, selection)
+        kept, more = first_of(undone.kept)
+        return replace(undone, kept=kept, more_kept=more)
 
     return [list_journal, list_versions, get_version, diff_versions, restore_version, undo_writes]

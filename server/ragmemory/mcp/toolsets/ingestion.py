@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated
 
 import anyio
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from ragmcp.errors import InvalidArguments
 from ragmcp.server.call import Call
@@ -14,6 +14,7 @@ from ragmemory import types
 from ragmemory.limits import LAST_OFFSET, LONGEST_URI, MOST_PATHS
 from ragmemory.mcp.errors import Memory, origin_of, wire_errors
 from ragmemory.mcp.toolsets.memory import Group
+from ragmemory.mcp.toolsets.paging import MAX_TOKENS, Cursor, MaxTokens, page_of
 from ragmemory.types import AddedSource, FileOutcome, Ingestion, RemovedSource
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ Prune = Annotated[
 JobId = Annotated[str, Meta(description="The job_id that start_ingestion returned.", max_length=100)]
 After = Annotated[int, Meta(description="How many outcomes of files to skip.", ge=0, le=LAST_OFFSET)]
 Wait = Annotated[float, Meta(description="Wait so many seconds for the end of the job.", ge=0, le=60)]
-Limit = Annotated[int, Meta(description="How many at most.", ge=1, le=1000)]
+Newest = Annotated[int, Meta(description="How many at most, on all pages.", ge=1, le=1000)]
 
 # The longest time, in seconds, between two progress notifications of a task.
 STEP_SECONDS = 0.5
@@ -54,6 +55,7 @@ class IngestionStatus(Struct, frozen=True):
 
 class IngestionList(Struct, frozen=True):
     ingestions: list[Ingestion]
+    next_cursor: str | UnsetType = UNSET  # there are more
 
 
 class AddedSources(Struct, frozen=True):
@@ -62,6 +64,7 @@ class AddedSources(Struct, frozen=True):
 
 class SourceList(Struct, frozen=True):
     sources: list[types.Source]
+    next_cursor: str | UnsetType = UNSET  # there are more
 
 
 async def _as_task(call: Call, ingestions: Ingestions, job: Ingestion) -> Ingestion:
@@ -122,10 +125,13 @@ def ingestion_tools(memory: Memory) -> list[Tool]:
             return await (await (await memory()).ingestions()).cancel(job_id)
 
     @tool(read_only=True)
-    async def list_ingestions(call: Call, limit: Limit = 20) -> IngestionList:
+    async def list_ingestions(
+        call: Call, limit: Newest = 20, max_tokens: MaxTokens = MAX_TOKENS, cursor: Cursor = ""
+    ) -> IngestionList:
         """List the last ingestions, the newest first."""
         with wire_errors():
-            return IngestionList(await (await (await memory()).ingestions()).newest(limit))
+            found = await (await (await memory()).ingestions()).newest(limit)
+        return IngestionList(*page_of(found, cursor, max_tokens))
 
     @tool(idempotent=True)
     async def add_sources(call: Call, paths: RequiredPaths) -> AddedSources:
@@ -134,10 +140,11 @@ def ingestion_tools(memory: Memory) -> list[Tool]:
             return AddedSources(await (await (await memory()).sources()).add(paths))
 
     @tool(read_only=True)
-    async def list_sources(call: Call) -> SourceList:
+    async def list_sources(call: Call, max_tokens: MaxTokens = MAX_TOKENS, cursor: Cursor = "") -> SourceList:
         """List the registered files and folders, with their last sync."""
         with wire_errors():
-            return SourceList(await (await (await memory()).sources()).listed())
+            found = await (await (await memory()).sources()).listed()
+        return SourceList(*page_of(found, cursor, max_tokens))
 
     @tool(destructive=True)
     async def remove_source(

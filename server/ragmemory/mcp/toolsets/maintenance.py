@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Annotated
 
 from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 from ragmcp.server.call import Call
 from ragmcp.server.tools import Tool, tool
 from ragmemory.limits import LONGEST_URI, MOST_IMPORTED
 from ragmemory.mcp.errors import Memory, origin_of, wire_errors
 from ragmemory.mcp.toolsets.memory import Group
+from ragmemory.mcp.toolsets.paging import first_of
 from ragmemory.types import (
     Backup,
     ExportPage,
@@ -59,7 +61,9 @@ def maintenance_tools(memory: Memory) -> list[Tool]:
     async def verify_memory(call: Call) -> Verified:
         """Check the memory's file for damage; report each problem and its remedy."""
         with wire_errors():
-            return await (await memory()).verify(call.progress)
+            found = await (await memory()).verify(call.progress)
+        problems, more = first_of(found.problems)
+        return replace(found, problems=problems, more_problems=more)
 
     @tool(destructive=True, idempotent=True, background=True)
     async def repair_memory(call: Call) -> Repaired:
@@ -69,7 +73,16 @@ def maintenance_tools(memory: Memory) -> list[Tool]:
         """
         await call.background()
         with wire_errors():
-            return await (await memory()).repair(call.progress)
+            done = await (await memory()).repair(call.progress)
+        problems, more_problems = first_of(done.problems)
+        repaired, more_repaired = first_of(done.repaired)
+        return replace(
+            done,
+            problems=problems,
+            repaired=repaired,
+            more_problems=more_problems,
+            more_repaired=more_repaired,
+        )
 
     @tool(idempotent=True, background=True)
     async def reembed_memory(call: Call) -> Reembedded:

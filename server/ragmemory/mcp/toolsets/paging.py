@@ -75,6 +75,12 @@ def fitting(items: Sequence[object], max_tokens: int) -> int:
     return len(items)
 
 
+def first_of(items: list[T]) -> tuple[list[T], int]:
+    """As many items as a result without pages may hold, and how many are left out."""
+    end = fitting(items, MAX_TOKENS)
+    return items[:end], len(items) - end
+
+
 def text_page(text: str, cursor: str, max_tokens: int) -> tuple[str, str | UnsetType]:
     """As much of a text as a result may hold, and the next cursor; cut after a line if there is one.
 
