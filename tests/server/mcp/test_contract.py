@@ -1,4 +1,4 @@
-"""Every tool of every toolset, called over stdio and HTTP in both eras, against its own schemas.
+"""Every tool of every toolset, called over stdio and HTTP, each in both eras, against its own schemas.
 
 A new tool needs a line in `valid_arguments`.
 """
@@ -18,7 +18,8 @@ from ragmcp.server.tools import Tool
 from ragmemory.mcp import toolsets
 from ragmemory.mcp.toolsets import make_tools
 from ragmemory.service import MemoryService
-from tests.support.http_memory import MODERN, host, http_memory
+from tests.support.http_memory import MODERN, http_memory
+from tests.support.http_memory import host as http_host
 from tests.support.stdio_memory import stdio_memory
 
 URI = "note:tea"
@@ -26,7 +27,10 @@ TEXTS = ["# Tea\n\nSteep it for two minutes.", "# Tea\n\nSteep it for three minu
 # From this revision on, results have structured content, and until this one arguments that do not fit a
 # schema are protocol errors.
 LAST_WITH_PROTOCOL_ERRORS = "2025-06-18"
-REVISIONS = [MODERN, "2025-11-25", LAST_WITH_PROTOCOL_ERRORS]
+HOSTS = [
+    *(("stdio", MODERN), ("stdio", LAST_WITH_PROTOCOL_ERRORS)),
+    *(("HTTP", MODERN), ("HTTP", "2025-11-25")),
+]
 # A value that is not of the type of an argument.
 WRONG = {"string": 1, "integer": "x", "number": "x", "boolean": "x", "array": 1, "object": 1}
 
@@ -96,50 +100,65 @@ async def no_memory() -> MemoryService:
 TOOLS: dict[str, Tool] = {tool.name: tool for tool in make_tools(no_memory, toolsets._TOOLSETS)}
 
 
+@pytest.fixture(scope="module", params=HOSTS, ids=lambda host: " ".join(host))
+def host(request: pytest.FixtureRequest) -> tuple[str, str]:
+    """The transport and the revision of a host."""
+    transport, revision = request.param
+    return transport, revision
+
+
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory, revision: str, transport: str) -> Path:
-    folder = tmp_path_factory.mktemp(f"{transport}-{revision}")
+def revision(host: tuple[str, str]) -> str:
+    return host[1]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory, host: tuple[str, str]) -> Path:
+    folder = tmp_path_factory.mktemp("-".join(host))
     (folder / "notes").mkdir()
     (folder / "notes" / "cup.md").write_text("# Cups\n\nOf porcelain.", encoding="utf-8")
     return folder
 
 
-@pytest.fixture(scope="module", params=REVISIONS)
-def revision(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-@pytest.fixture(scope="module", params=["stdio", "HTTP"])
-def transport(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
 @pytest.fixture(scope="module")
-def call(folder: Path, revision: str, transport: str) -> Iterator[Caller]:
+def call(folder: Path, host: tuple[str, str]) -> Iterator[Caller]:
     words = ["--toolsets", ",".join(toolsets._TOOLSETS), f"--root={folder}"]
+    transport, revision = host
     if transport == "stdio":
         with stdio_memory(folder, *words, revision=revision) as speaker:
             yield lambda tool, arguments: speaker.request("tools/call", name=tool, arguments=arguments)
     else:
-        with http_memory(folder, *words) as server, host(server.url, revision) as http:
+        with http_memory(folder, *words) as server, http_host(server.url, revision) as http:
             http.begin()
             yield lambda tool, arguments: http.request("tools/call", {"name": tool, "arguments": arguments})
 
 
+@pytest.fixture(scope="module")
+def prepared(call: Caller) -> dict[str, dict[str, Any]]:  # noqa: ARG001 (each host has its own)
+    """The arguments that `arguments` has prepared; empty once a tool has changed the memory."""
+    return {}
+
+
 @pytest.fixture
-def arguments(call: Caller, folder: Path) -> dict[str, dict[str, Any]]:
-    """The valid arguments for a memory with two versions of a document and a source."""
+def arguments(
+    name: str, call: Caller, folder: Path, prepared: dict[str, dict[str, Any]]
+) -> Iterator[dict[str, Any]]:
+    """The valid arguments of a tool for a memory with two versions of a document and a source."""
 
     def result(tool: str, **arguments: Any) -> Any:
         return call(tool, arguments)["result"]["structuredContent"]
 
-    for text in TEXTS:
-        result("Inject", text=text, metadata={"uri": URI})
-    [hit] = result("Query", query="tea", filter={"uri": URI}, top_k=1)["hits"]
-    job = result("start_ingestion", path=str(folder / "notes"))
-    result("add_sources", paths=[str(folder / "notes")])
-    version = result("list_versions", document=URI)["versions"][0]["number"]
-    return valid_arguments(folder, hit["chunk_id"], job["job_id"], version)
+    if not prepared:
+        for text in TEXTS:
+            result("Inject", text=text, metadata={"uri": URI})
+        [hit] = result("Query", query="tea", filter={"uri": URI}, top_k=1)["hits"]
+        job = result("start_ingestion", path=str(folder / "notes"))
+        result("add_sources", paths=[str(folder / "notes")])
+        version = result("list_versions", document=URI)["versions"][0]["number"]
+        prepared |= valid_arguments(folder, hit["chunk_id"], job["job_id"], version)
+    yield prepared[name]
+    if not msgspec.to_builtins(TOOLS[name].info)["annotations"]["readOnlyHint"]:
+        prepared.clear()
 
 
 def test_there_are_valid_arguments_for_every_tool(tmp_path: Path) -> None:
@@ -160,10 +179,10 @@ def test_a_tool_describes_itself_completely(name: str) -> None:
 
 @pytest.mark.parametrize("name", TOOLS)
 def test_a_result_has_the_form_that_the_tool_promises(
-    name: str, call: Caller, arguments: dict[str, dict[str, Any]]
+    name: str, call: Caller, arguments: dict[str, Any]
 ) -> None:
-    Draft202012Validator(TOOLS[name].info.input_schema).validate(arguments[name])
-    result = call(name, arguments[name])["result"]
+    Draft202012Validator(TOOLS[name].info.input_schema).validate(arguments)
+    result = call(name, arguments)["result"]
     assert not result.get("isError"), result
     assert result["content"][0]["text"]
     Draft202012Validator(msgspec.to_builtins(TOOLS[name].info.output_schema)).validate(
