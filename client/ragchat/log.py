@@ -12,7 +12,7 @@ from ragconfig.redaction import RedactingFormatter
 
 LOG_FILE = "ragchat.log"
 LOG_BYTES = 1 << 20  # a larger log is rotated
-LOG_TAIL_BYTES = 1 << 16  # how much of a server's log is kept then
+LOG_TAIL_BYTES = 1 << 16  # how much of the end of a server's log is read
 
 
 def start_log(folder: Path, *, verbose: bool) -> Path | None:
@@ -53,13 +53,3 @@ def prepare(log: Path) -> None:
         if log.stat().st_size > LOG_BYTES:
             log.replace(log.with_suffix(".log.1"))
     log.touch(mode=0o600)
-
-
-def shorten(log: Path) -> None:
-    """Move the end of a long log, which another process appends to, to the file of older lines."""
-    with suppress(OSError):
-        if log.stat().st_size > LOG_BYTES:
-            with log.open("rb") as file:
-                file.seek(-LOG_TAIL_BYTES, os.SEEK_END)
-                log.with_suffix(".log.1").write_bytes(file.read())
-            os.truncate(log, 0)

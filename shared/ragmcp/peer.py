@@ -28,6 +28,10 @@ log = logging.getLogger(__name__)
 FINISH_SECONDS = 10.0
 # How late a timeout may be.
 TICK_SECONDS = 0.02
+# A peer that sends more unusable lines than this within a second is given up: reading them keeps us busy.
+MOST_UNUSABLE = 5_000
+# Of those, so many are logged.
+LOGGED_UNUSABLE = 10
 
 
 class Channel(Protocol):
@@ -79,6 +83,8 @@ class Peer:
     ) -> None:
         self.connection = connection
         self.closed = anyio.Event()
+        self.fault = ""
+        """Why we gave the other side up, as part of a sentence; "" if it closed by itself."""
         self._stream = stream
         self._handle = handle
         self._on_notification = on_notification
@@ -90,6 +96,8 @@ class Peer:
         self._reading = False
         self._deadlines: dict[Waiter, float] = {}
         self._clock_wanted = anyio.Event()
+        self._unusable = 0
+        self._unusable_since = 0.0
 
     async def run(self) -> None:
         """Run until the other side has closed and its requests are answered."""
@@ -204,6 +212,8 @@ class Peer:
             self._reading = False
         if data:
             self._take(self.connection.receive(data))
+            if self.fault:
+                self._close()
         else:
             self._take(self.connection.receive_end())
             self._workers.cancel_scope.deadline = anyio.current_time() + FINISH_SECONDS
@@ -224,7 +234,17 @@ class Peer:
                 case Cancelled(id):
                     self._cancel(id)
                 case Unusable(error):
-                    log.info("Ignored a message of the other side: %s", error)
+                    self._ignore(error)
+
+    def _ignore(self, error: RagMcpError) -> None:
+        now = anyio.current_time()
+        if now - self._unusable_since >= 1:
+            self._unusable, self._unusable_since = 0, now
+        self._unusable += 1
+        if self._unusable <= LOGGED_UNUSABLE:
+            log.info("Ignored a message of the other side: %s", error)
+        elif self._unusable > MOST_UNUSABLE:
+            self.fault = f"it sent more than {MOST_UNUSABLE:,} lines within a second that are no messages"
 
     def _notify(self, notification: Notification) -> None:
         try:

@@ -15,6 +15,7 @@ import anyio
 import msgspec
 from msgspec import UNSET
 
+from ragchat.log import prepare
 from ragmcp.client.handlers import Handlers
 from ragmcp.protocol.schema.input import Elicit, ElicitResult, Root, Sample, SamplingResult
 from ragmcp.protocol.schema.logging import LogMessage
@@ -101,6 +102,7 @@ def _append(file: Path, message: LogMessage) -> None:
     text = message.data if isinstance(message.data, str) else msgspec.json.encode(message.data).decode()
     logger = "" if message.logger is UNSET else f" {message.logger}"
     try:
+        prepare(file)
         with file.open("a", encoding="utf-8") as log_file:
             log_file.write(f"{message.level}{logger}: {text}\n")
     except OSError as error:

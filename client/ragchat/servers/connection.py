@@ -16,7 +16,7 @@ from msgspec import UNSET
 
 from ragchat import __version__
 from ragchat.errors import RagChatError, ServerNotReady
-from ragchat.log import LOG_TAIL_BYTES, server_log, shorten
+from ragchat.log import LOG_BYTES, LOG_TAIL_BYTES, server_log
 from ragchat.servers.asking import CallTimes, User, make_handlers
 from ragchat.servers.configs import ServerConfig
 from ragchat.servers.environment import inherited
@@ -39,8 +39,6 @@ LOGS = "servers"
 LOG_LEVEL: LogLevel = "info"
 # What the name of a log may not have: a project's file chooses the names of its servers.
 _UNSAFE = re.compile(r"[^\w-]")
-# How often the length of a server's log is checked: a server must not fill the disk.
-LOG_SECONDS = 1.0
 # A server that keeps failing is started ever less often; a call or `/mcp reload` starts it at once.
 LONGEST_PAUSE_SECONDS = 300.0
 
@@ -72,7 +70,7 @@ class Connection:
         """
         self.config = config
         self.tools: list[ToolInfo] = []
-        """The tools that it listed last."""
+        """The tools that it listed last; none once it could not be started again."""
         self.state = State.STARTING
         self.failure: RagChatError | RagMcpError | None = None
         """Why it failed or ended last."""
@@ -133,13 +131,14 @@ class Connection:
         """Start the server or connect to it, list its tools, and follow their changes."""
         if self.failure is None:  # Else it shows why it is being started again.
             self.state = State.STARTING
+        listed = False
         try:
             with anyio.CancelScope(deadline=anyio.current_time() + self._settings.start_seconds) as start:
-                async with beside(self._shorten_log), self._connect() as client:
+                async with self._connect() as client:
                     if client.capabilities.logging is not UNSET:
                         await client.set_log_level(LOG_LEVEL)
                     await self._list_tools(client)
-                    start.deadline = math.inf
+                    listed, start.deadline = True, math.inf
                     self.state, self.failure = State.READY, None
                     self.settled.set()
                     async with beside(lambda: self._follow(client)):
@@ -148,6 +147,8 @@ class Connection:
                 raise RequestTimedOut("its start", self._settings.start_seconds)
         except RagMcpError as error:
             self._fail(error)
+            if not listed:
+                self.tools = []
             raise
 
     def _fail(self, error: RagChatError | RagMcpError) -> None:
@@ -156,8 +157,20 @@ class Connection:
         self.settled.set()
 
     def _connect(self) -> AbstractAsyncContextManager[Client]:
+        from ragmcp.stdio.stdio import open_stdio
+
         if not self._config.url:
-            return self._connect_process()
+            return open_stdio(
+                self._config.command,
+                client_name=CLIENT_NAME,
+                client_version=__version__,
+                message_bytes=self._settings.message_bytes,
+                stderr=server_log(self.log),
+                log_bytes=LOG_BYTES,
+                env={**inherited(), **self._config.env},
+                cwd=Path(self._config.cwd) if self._config.cwd else None,
+                handlers=self._handlers,
+            )
         from ragchat.servers.login import Credentials, authorization
         from ragmcp.http.connect import open_http
 
@@ -171,25 +184,6 @@ class Connection:
             authorization=authorization(self._config, Credentials(self._home.data)),
             handlers=self._handlers,
         )
-
-    def _connect_process(self) -> AbstractAsyncContextManager[Client]:
-        from ragmcp.stdio.stdio import open_stdio
-
-        return open_stdio(
-            self._config.command,
-            client_name=CLIENT_NAME,
-            client_version=__version__,
-            message_bytes=self._settings.message_bytes,
-            stderr=server_log(self.log),
-            env={**inherited(), **self._config.env},
-            cwd=Path(self._config.cwd) if self._config.cwd else None,
-            handlers=self._handlers,
-        )
-
-    async def _shorten_log(self) -> None:
-        while True:
-            await anyio.sleep(LOG_SECONDS)
-            shorten(self.log)
 
     # Its tools
 

@@ -128,9 +128,11 @@ class ServerManager:
                 await connection.settled.wait()
 
     def tools(self) -> list[ServerTool]:
-        """The tools of all servers that are ready, under names that are unique."""
-        ready = [one for one in self._connections.values() if one.state is State.READY]
-        return offered_tools(ready)
+        """The tools of all servers, under names that are unique.
+
+        Also of a server that has just died: a call starts it at once.
+        """
+        return offered_tools(self._connections.values())
 
     def _start(self, config: ServerConfig) -> None:
         connection = Connection(config, self.user, self._settings, self._home)

@@ -18,7 +18,7 @@ from msgspec import UNSET, Raw, UnsetType
 from ragmcp.client.core import Core, Link
 from ragmcp.client.handlers import NO_HANDLERS, Handlers
 from ragmcp.concurrency import beside, confined
-from ragmcp.errors import WireError
+from ragmcp.errors import ConnectionClosed, WireError
 from ragmcp.older_revisions import require_legacy
 from ragmcp.peer import Peer
 from ragmcp.protocol.connection import Connection
@@ -261,8 +261,13 @@ async def connect(
     )
     client = Client(peer, identity, handlers)
     async with beside(peer.run):
-        if era is None:
-            await client.negotiate()
-        elif era == "legacy":
-            await client.initialize()
-        yield client
+        try:
+            if era is None:
+                await client.negotiate()
+            elif era == "legacy":
+                await client.initialize()
+            yield client
+        except ConnectionClosed as error:
+            if error.reason or not peer.fault:
+                raise
+            raise ConnectionClosed(error.method, peer.fault) from None

@@ -11,7 +11,8 @@ from contextlib import asynccontextmanager
 from ragmcp.streams import OutgoingQueue
 
 READ_BYTES = 2**16
-# After a read that filled its buffer: the rest of a large message follows.
+# After a read that filled its buffer without the end of a line: the rest of a large message follows. Small
+# messages are read in small portions, so that other connections get their turn in between.
 LARGE_READ_BYTES = 2**20
 # Up to this size, joining lines is cheaper than a system call for each.
 JOIN_BYTES = 2**18
@@ -80,7 +81,8 @@ class PolledPipes(OutgoingQueue):
         if not self._received:
             self.ended = True
             self._pause()
-        self._read_bytes = LARGE_READ_BYTES if len(self._received) >= READ_BYTES else READ_BYTES
+        filled = len(self._received) >= READ_BYTES and b"\n" not in self._received[-READ_BYTES:]
+        self._read_bytes = LARGE_READ_BYTES if filled else READ_BYTES
         if self._receiver and not self._receiver.done():
             self._receiver.set_result(None)
 

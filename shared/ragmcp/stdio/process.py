@@ -7,9 +7,9 @@ import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import ExitStack, asynccontextmanager, suppress
+from contextlib import ExitStack, asynccontextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import anyio
 from anyio.abc import Process
@@ -23,19 +23,28 @@ from ragmcp.stdio.pipes import Pipes, open_pipes
 LEAVE_SECONDS = 3.0
 TERMINATE_SECONDS = 2.0
 KILL_SECONDS = 2.0
+# How often to look whether the rest of a process group has ended.
+POLL_SECONDS = 0.02
+# How much is read of a server that is being stopped: some write without end.
+MOST_UNREAD_BYTES = 1 << 28
 # How long to wait for the exit code after the end of stdout.
 EXIT_CODE_SECONDS = 1.0
 
 LOG_TAIL_BYTES = 4096
+# A log is copied in such portions. After a full one there is a pause (6 MB a second are enough), so that a
+# server that floods its log does not keep us busy.
+LOG_READ_BYTES = 2**16
+LOG_PAUSE_SECONDS = 0.01
 
 
 class ServerProcess:
     """A running server."""
 
-    def __init__(self, process: Process, stream: Pipes, log: Path | None) -> None:
+    def __init__(self, process: Process, stream: Pipes, log: Path | None, copy: _LogCopy | None) -> None:
         self.stream = stream
         self._process = process
         self._log = log
+        self._copy = copy
 
     @classmethod
     @asynccontextmanager
@@ -46,14 +55,19 @@ class ServerProcess:
         stderr: Path | None,
         env: Mapping[str, str] | None,
         cwd: Path | None,
+        log_bytes: int | None = None,
     ) -> AsyncIterator[ServerProcess]:
         """Run `command` in its own session, which a Ctrl-C in ours does not reach.
 
-        Raises ServerNotStarted.
+        With `log_bytes`, about so many bytes of `stderr` are kept (not on Windows). Raises ServerNotStarted.
         """
+        copy = None
         with ExitStack() as theirs, ExitStack() as ours:
             try:
-                log = theirs.enter_context(stderr.open("ab")) if stderr else None
+                log: IO[bytes] | int | None = theirs.enter_context(stderr.open("ab")) if stderr else None
+                if stderr and log_bytes and sys.platform != "win32":
+                    source, log = _pipe(ours, theirs)
+                    copy = _LogCopy(source, stderr, log_bytes)
                 their_stdin, our_output = _pipe(theirs, ours)
                 our_input, their_stdout = _pipe(ours, theirs)
                 process = await anyio.open_process(
@@ -62,8 +76,12 @@ class ServerProcess:
             except (OSError, ValueError) as error:
                 raise ServerNotStarted(command, _reason(error, command)) from None
             ours.pop_all()  # From here on the stream owns them.
-        async with process, open_pipes(our_input, our_output) as stream:
-            server = cls(process, stream, stderr)
+        async with (
+            copy.running() if copy else nullcontext(),
+            process,
+            open_pipes(our_input, our_output) as stream,
+        ):
+            server = cls(process, stream, stderr, copy)
             try:
                 yield server
             finally:
@@ -75,6 +93,8 @@ class ServerProcess:
         """How the server ended, as part of a sentence."""
         with anyio.move_on_after(EXIT_CODE_SECONDS):
             await self._process.wait()
+            if self._copy is not None:
+                await self._copy.ended.wait()
         code = self._process.returncode
         if code is None:
             return "it closed its output"
@@ -96,31 +116,84 @@ class ServerProcess:
         try:
             # A server that is sending a long answer exits only when that has been read.
             async with beside(self._read_to_end):
-                if await self._exits_within(LEAVE_SECONDS):
-                    return
-                self._signal("SIGTERM")
-                await self._exits_within(TERMINATE_SECONDS)
+                await self._exits_within(LEAVE_SECONDS)
+                # Wrappers such as npx and shells may exit before the server that they started.
+                if self._signal("SIGTERM"):
+                    await self._group_ends_within(TERMINATE_SECONDS)
         finally:  # Also after a second Ctrl-C, which ignores the shield.
-            if self._process.returncode is None:
-                self._signal("SIGKILL")
+            self._signal("SIGKILL")
         await self._exits_within(KILL_SECONDS)
 
     async def _read_to_end(self) -> None:
-        while await self.stream.receive():
-            pass
+        unread = MOST_UNREAD_BYTES
+        while unread > 0 and (data := await self.stream.receive()):
+            unread -= len(data)
 
     async def _exits_within(self, seconds: float) -> bool:
         with anyio.move_on_after(seconds):
             await self._process.wait()
         return self._process.returncode is not None
 
-    def _signal(self, name: str) -> None:
-        """Signal the whole process group; Windows has neither, so the process is killed."""
+    async def _group_ends_within(self, seconds: float) -> None:
+        with anyio.move_on_after(seconds):
+            await self._process.wait()
+            while self._signal(""):  # noqa: ASYNC110 (no event tells when the children of others end)
+                await anyio.sleep(POLL_SECONDS)
+
+    def _signal(self, name: str) -> bool:
+        """Signal the whole process group, with "" no signal. Returns whether there was a process in it.
+
+        Windows has neither, so the process is killed.
+        """
         with suppress(ProcessLookupError, PermissionError):
-            if sys.platform == "win32":
+            if sys.platform != "win32":
+                os.killpg(self._process.pid, signal.Signals[name] if name else 0)
+                return True
+            if name and self._process.returncode is None:
                 self._process.kill()
-            else:
-                os.killpg(self._process.pid, signal.Signals[name])
+                return True
+        return False
+
+
+class _LogCopy:
+    """Copies a server's stderr to a file. A file longer than `limit` bytes becomes the one of older lines."""
+
+    def __init__(self, source: int, path: Path, limit: int) -> None:
+        self.ended = anyio.Event()
+        self._source = source
+        self._path = path
+        self._limit = limit
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Copy during the body; closes the source."""
+        try:
+            async with beside(self._run):
+                yield
+        finally:
+            os.close(self._source)
+
+    async def _run(self) -> None:
+        os.set_blocking(self._source, False)
+        while True:
+            await anyio.wait_readable(self._source)
+            data = os.read(self._source, LOG_READ_BYTES)
+            if not data:
+                break
+            with suppress(OSError):  # A full disk must not stop the server.
+                self._append(data)
+            if len(data) == LOG_READ_BYTES:
+                await anyio.sleep(LOG_PAUSE_SECONDS)
+        self.ended.set()
+
+    def _append(self, data: bytes) -> None:
+        if self._path.is_file() and self._path.stat().st_size > self._limit:
+            self._path.replace(self._path.with_suffix(".log.1"))
+        log = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        try:
+            os.write(log, data)
+        finally:
+            os.close(log)
 
 
 def _pipe(readers: ExitStack, writers: ExitStack) -> tuple[int, int]:

@@ -153,6 +153,7 @@ async def open_stdio(
     client_version: str,
     message_bytes: int,
     stderr: Path | None = None,
+    log_bytes: int | None = None,
     env: Mapping[str, str] | None = None,
     cwd: Path | None = None,
     era: EraName | None = None,
@@ -160,16 +161,16 @@ async def open_stdio(
 ) -> AsyncIterator[Client]:
     """Start a server and connect to it; the server is stopped at the end of the body.
 
-    `stderr` is the file its log is appended to (None: our own stderr); `message_bytes` the longest message
-    read; `era` None: probe the server, "modern": no probe, "legacy": handshake only; `handlers` answer the
-    server's requests.
+    `stderr` is the file its log is appended to (None: our own stderr), of which about `log_bytes` are kept
+    (None: all; not on Windows); `message_bytes` the longest message read; `era` None: probe the server,
+    "modern": no probe, "legacy": handshake only; `handlers` answer the server's requests.
     Raises ServerNotStarted, and what `ragmcp.client.client.connect` raises.
     """
     from ragmcp.client.client import connect
     from ragmcp.client.handlers import NO_HANDLERS
     from ragmcp.stdio.process import ServerProcess
 
-    async with ServerProcess.start(command, stderr=stderr, env=env, cwd=cwd) as process:
+    async with ServerProcess.start(command, stderr=stderr, env=env, cwd=cwd, log_bytes=log_bytes) as process:
         identity = Implementation(name=client_name, version=client_version)
         answered = False
         try:

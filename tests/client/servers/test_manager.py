@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
+import time
 from pathlib import Path
 
 import anyio
@@ -13,6 +15,9 @@ import pytest
 from ragchat.errors import ServerNotReady, UnknownServer
 from ragchat.servers.configs import PROJECT_FILE
 from ragchat.servers.connection import State
+from ragchat.servers.manager import ServerManager
+from tests.support.mcp_process import SERVER, gone
+from tests.support.processes import LONGEST_SECONDS
 from tests.support.servers import GOOD, managed, tool, write
 
 GONE = {"command": "there-is-no-such-program"}
@@ -112,3 +117,69 @@ async def test_a_third_party_server_gets_the_variables_named_for_it_and_no_other
         names = (await environ.call({})).text.split()
         assert "GIVEN" in names
         assert not {"OPENAI_API_KEY", "MINE"} & {*names}
+
+
+DEAD = {"command": sys.executable, "args": ["-c", "raise SystemExit(3)"]}
+STUBBORN = {
+    "command": sys.executable,
+    "args": [
+        "-c",
+        "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)\nwhile True: signal.pause()",
+    ],
+}
+NOISY = {"command": sys.executable, "args": ["-c", "import os\nwhile True: os.write(2, b'x' * 65536)"]}
+RUBBISH = {
+    "command": sys.executable,
+    "args": ["-c", "import os\nwhile True: os.write(1, b'rubbish\\n' * 5000)"],
+}
+CALLS = 200
+
+
+async def seconds_of_calls(manager: ServerManager) -> list[float]:
+    """How long calls of the good server take, from the shortest to the longest."""
+    echo, seconds = tool(manager, "good__Echo"), []
+    for _ in range(CALLS):
+        began = time.perf_counter()
+        assert (await echo.call({"text": "x"})).ok
+        seconds.append(time.perf_counter() - began)
+    return sorted(seconds)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the length of logs is limited on POSIX")
+async def test_four_servers_that_misbehave_do_not_slow_down_the_fifth(tmp_path: Path) -> None:
+    write(tmp_path, good=GOOD)
+    async with managed(tmp_path) as manager:
+        usual = await seconds_of_calls(manager)
+        write(tmp_path, good=GOOD, dead=DEAD, stubborn=STUBBORN, noisy=NOISY, rubbish=RUBBISH)
+        manager.start()
+        for name in ("dead", "rubbish"):
+            await manager.connections[name].settled.wait()
+        slowed = await seconds_of_calls(manager)
+        assert "no messages" in str(manager.connections["rubbish"].failure)
+        # Busy machines differ from moment to moment: what is told apart is milliseconds from seconds.
+        assert slowed[CALLS // 2] < 2 * usual[CALLS // 2] + 0.05
+        assert slowed[CALLS * 99 // 100] < 2 * usual[CALLS * 99 // 100] + 0.5
+        noisy = manager.connections["noisy"].log
+        while not noisy.with_suffix(".log.1").exists():
+            await anyio.lowlevel.checkpoint()
+        assert sum(file.stat().st_size for file in noisy.parent.iterdir()) < 5 * 2**20
+        began = anyio.current_time()
+    assert anyio.current_time() - began < LONGEST_SECONDS / 2
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="process groups are POSIX")
+async def test_a_wrapper_leaves_no_server_behind(tmp_path: Path) -> None:
+    pid = tmp_path / "pid"
+    command = f"sleep 1000 & echo $! > {shlex.quote(str(pid))}; exec {shlex.join(SERVER)}"
+    write(tmp_path, wrapped={**GOOD, "command": "sh", "args": ["-c", command]})
+    async with managed(tmp_path) as manager:
+        assert manager.connections["wrapped"].state is State.READY
+    await gone(int(pid.read_text()))
+
+
+async def test_a_server_that_died_is_started_by_the_next_call(tmp_path: Path) -> None:
+    write(tmp_path, good=GOOD)
+    async with managed(tmp_path) as manager:
+        died = await tool(manager, "good__Die").call({})
+        assert (died.ok, "exit code 3" in died.text) == (False, True)
+        assert (await tool(manager, "good__Echo").call({"text": "back"})).text == "back"
