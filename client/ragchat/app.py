@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from ragchat.errors import EmptyQuestion, NothingToRetry, RagChatError, SessionError
+from ragchat.errors import EmptyQuestion, NothingToResume, NothingToRetry, RagChatError, SessionError
 from ragchat.formatting import utc_now
 from ragchat.llm import tokens
 from ragchat.llm.discovery import with_near_names
@@ -28,7 +28,7 @@ from ragchat.memory.client import MemoryClient, open_memory
 from ragchat.memory.types import DocumentText
 from ragchat.servers.permissions import Permissions
 from ragchat.sessions.store import SessionStore, session_title, sessions_path
-from ragchat.settings import ModelSettings, RetrievalSettings, ToolSettings
+from ragchat.settings import ModelSettings, ResearchSettings, RetrievalSettings, ToolSettings
 from ragchat.turn.conversation import newest_that_fit, turn_tokens
 from ragchat.turn.limits import Budget, RetrievalLimits, TurnLimits
 from ragchat.turn.passages import ATTACHED, attached
@@ -41,6 +41,7 @@ from ragchat.types import Candidate, Emit, Notice, Session, Turn, ignore
 from ragconfig.settings import Settings
 
 if TYPE_CHECKING:
+    from ragchat.research.research import Report
     from ragchat.servers.manager import ServerManager
 
 # Opens the memory that some settings name.
@@ -240,11 +241,64 @@ class App:
             )
         except UnknownModel as error:
             raise await with_near_names(error, model) if model else error from error
+        await self._add(turn, session, history, emit, replaced)
+        return turn
+
+    async def research(self, question: str, emit: Emit = ignore, approve: Approve | None = None) -> Report:
+        """Write a report on a question, from memory and the other servers; it is a turn of the session.
+
+        What was found is kept until then: after a stop or a kill, the same question goes on from there.
+        `question` "": the one that was stopped last. Raises RagChatError.
+        """
+        from ragchat.research.research import Means, Research
+        from ragchat.research.state import State, StateFile, last_question
+
+        folder, place = self.settings.home.state / "research", self._place
+        question = question.strip() or await anyio.to_thread.run_sync(last_question, folder, place)
+        if not question:
+            raise NothingToResume
+        if model := await self.model.find():
+            self._start_servers(emit)
+        means = Means(
+            self.scope,
+            self.toolbox,
+            self._prompts,
+            self._limits,
+            self.settings.table("research", ResearchSettings),
+            model,
+            approve,
+        )
+        file = StateFile(folder, question, place)
+        state = file.load() or State(question, place)
+        session = self.session
+        try:
+            report = await Research(state, file, means, emit).run(session.session_id)
+        except UnknownModel as error:
+            raise await with_near_names(error, model) if model else error from error
+        await self._add(report.turn, session, session.turns, emit)
+        file.remove()
+        return report
+
+    @property
+    def _place(self) -> str:
+        """The documents that are asked."""
+        server = self.settings.tables["memory_server"]["url"]
+        return f"{server or self.settings.memory_path} {self.scope.name}".strip()
+
+    async def _add(
+        self,
+        turn: Turn,
+        session: Session,
+        history: Sequence[Turn],
+        emit: Emit,
+        replaced: Turn | None = None,
+    ) -> None:
+        """Add a turn to a session, and save it as `keeps` says."""
         session.turns = [*history, turn]
         session.title = session.title or session_title(turn.question)
         self._unanswered = ("", ())
         if self.keeps is Keeps.NOTHING:
-            return turn
+            return
         try:
             await self.sessions.save_turn(
                 turn,
@@ -253,7 +307,6 @@ class App:
             )
         except SessionError as error:  # the answer is not withheld because the disk is full
             emit(Notice(f"This turn was not saved. {error}"))
-        return turn
 
 
 def _new_session() -> Session:

@@ -196,6 +196,19 @@ COMMANDS = (
         ),
     ),
     Command(
+        "research",
+        "research:research",
+        "write a cited report from memory and the connected servers",
+        (
+            _argument("question", nargs="*", help="the question, or - to read it from stdin"),
+            _argument(
+                "--resume", dest="goes_on", action="store_true", help="go on with the one stopped last"
+            ),
+            _argument("--inject", action="store_true", help="store the report in memory"),
+            *CONVERSATION,
+        ),
+    ),
+    Command(
         "inject",
         "inject:inject",
         "load files and folders into memory",
@@ -663,6 +676,8 @@ def usage_error(arguments: argparse.Namespace) -> str:
         return "--no-session cannot be combined with --session and -c"
     if arguments.target == "ask:ask" and arguments.files and arguments.scope:
         return "--in chooses documents of memory: it cannot be combined with -f"
+    if arguments.target == "research:research" and arguments.goes_on == bool(arguments.question):
+        return "name a question, or use --resume"
     if arguments.target == "inject:inject" and arguments.uri and "-" not in arguments.paths:
         return "--uri is the URI of the document from stdin: it needs the path -"
     if arguments.target == "history:undo" and arguments.writes:

@@ -27,6 +27,12 @@ class NothingToRetry(RagChatError):
     hint = "Ask something first."
 
 
+class NothingToResume(RagChatError):
+    code = "NOTHING_TO_RESUME"
+    sentence = "No research of these documents was stopped."
+    hint = "Name a question."
+
+
 class PromptUnreadable(RagChatError):
     key: str
     path: str

@@ -49,6 +49,15 @@ class ToolSettings(Struct):
     timeout_seconds: float
 
 
+class ResearchSettings(Struct):
+    """The table [research]."""
+
+    sub_questions: int
+    rounds: int
+    tokens: int
+    seconds: float
+
+
 class ServerSettings(Struct):
     """The table [servers]."""
 

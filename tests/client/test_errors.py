@@ -11,6 +11,7 @@ from ragchat.llm.errors import ModelError
 TABLE: list[tuple[RagChatError, str, str]] = [
     (errors.EmptyQuestion(), "The question is empty.", ""),
     (errors.NothingToRetry(), "There is no question to repeat.", "Ask something first."),
+    (errors.NothingToResume(), "No research of these documents was stopped.", "Name a question."),
     (
         errors.PromptUnreadable("prompts.system", "x.md", "gone"),
         "The prompt file x.md cannot be read: gone.",

@@ -1,4 +1,4 @@
-"""A session as a document of memory. Pure but for the time zone."""
+"""A session, or a report, as a document of memory. Pure but for the time zone."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import Any
 from ragchat.formatting import local
 from ragchat.offline.answer import NO_MODEL
 from ragchat.sanitize import one_line
+from ragchat.sessions.export import source_lines
 from ragchat.turn.conversation import bare_answer
-from ragchat.types import Session
+from ragchat.types import Session, Turn
 
 
 def as_document(session: Session) -> tuple[str, dict[str, Any]]:
@@ -24,3 +25,11 @@ def as_document(session: Session) -> tuple[str, dict[str, Any]]:
         parts += [f"**You** ({at}):\n{turn.question}", f"**ragchat** ({at}):\n{answer}"]
     uri = f"ragchat:session/{session.session_id}"
     return "\n\n".join(parts) + "\n", {"uri": uri, "title": title, "created_at": session.created_at}
+
+
+def report_as_document(turn: Turn) -> tuple[str, dict[str, Any]]:
+    """Text and metadata of a report, with its sources. `generated` says that a model wrote it."""
+    title = f"Report: {one_line(turn.question)}"
+    text = "\n".join([f"# {title}", "", turn.answer, "", *source_lines(turn)])
+    uri = f"ragchat:report/{turn.turn_id}"
+    return text, {"uri": uri, "title": title, "created_at": turn.created_at, "generated": True}

@@ -31,12 +31,12 @@ def _markdown(session: Session) -> Iterator[str]:
         if "\n" in turn.question:  # the heading has it on one line only
             yield from (turn.question, "")
         yield from (turn.answer, "")
-        yield from _sources(turn)
+        yield from source_lines(turn)
         yield f"*{turn.model}, {turn.created_at}*"
     yield ""
 
 
-def _sources(turn: Turn) -> Iterator[str]:
+def source_lines(turn: Turn) -> Iterator[str]:
     """Each cited passage once, with the places of its quotations."""
     cited: dict[int, list[Citation]] = {}
     for citation in turn.sources:

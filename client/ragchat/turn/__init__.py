@@ -5,6 +5,6 @@ With a model, `generation` asks it and runs its tool calls; `citations` and `fac
 `rewriting` asks it for other wordings. Without one, `quotation` quotes memory, and `overviews` answers with
 lists, outlines and comparisons.
 
-This folder imports `offline`, `llm` and `memory`; only `ragchat.app` imports it, and the user interface its
-types.
+This folder imports `offline`, `llm` and `memory`; only `ragchat.app` and `research` import it, and the user
+interface its types.
 """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from ragchat.llm import tokens
 from ragchat.llm.client import Model
@@ -19,7 +19,7 @@ from ragchat.turn.limits import TurnLimits
 from ragchat.turn.passages import ATTACHED, Passages, judge, quote
 from ragchat.turn.permission import Approve, foreign_texts
 from ragchat.turn.prompt import Prompt, Prompts, build
-from ragchat.turn.tools import CANNOT_ASK, MEMORY, Toolbox, ToolCall
+from ragchat.turn.tools import CANNOT_ASK, MEMORY, ToolCall
 from ragchat.types import (
     NOT_GROUNDED,
     Answer,
@@ -46,13 +46,23 @@ ROUNDS_USED_UP = (
 )
 
 
+class Tools(Protocol):
+    """The part of `Toolbox` that a conversation needs."""
+
+    async def descriptions(self) -> list[dict[str, Any]]: ...
+    async def permit(
+        self, request: ToolRequest, approve: Approve | None, foreign: Sequence[str] = ...
+    ) -> ToolCall: ...
+    async def run(self, calls: Sequence[ToolCall]) -> list[ToolResult]: ...
+
+
 @dataclass(frozen=True)
 class Answerer:
     """A model with its prompts, the tools it may call, and the user's approval of those calls."""
 
     model: Model
     prompts: Prompts
-    toolbox: Toolbox
+    toolbox: Tools
     approve: Approve | None = None
 
 
@@ -81,7 +91,7 @@ async def generate(
     if text := _dropped(prompt.dropped_turns, history):
         emit(Notice(text))
     earlier = [name for turn in history[prompt.dropped_turns :] for name in turn.trace.foreign]
-    exchange = await _converse(answerer, prompt, limits, emit, earlier)
+    exchange = await converse(answerer, prompt, limits, emit, earlier)
     hits = exchange.passages.numbered()
     checked = check(exchange.text, hits)
     cited = [hits[n] for n in dict.fromkeys(c.n for c in checked.citations if c.verified is not False)]
@@ -140,7 +150,7 @@ def _markers(numbers: Sequence[int]) -> str:
 
 
 @dataclass(frozen=True)
-class _Exchange:
+class Exchange:
     """All rounds with the model: its text, the messages both ways, and the passages it has.
 
     `foreign` are the texts among them that are not the user's own.
@@ -153,13 +163,13 @@ class _Exchange:
     foreign: list[str]
 
 
-async def _converse(
+async def converse(
     answerer: Answerer,
     prompt: Prompt,
     limits: TurnLimits,
     emit: Emit,
     foreign: Iterable[str],
-) -> _Exchange:
+) -> Exchange:
     """Ask the model, and again with the results of its tool calls until it calls none.
 
     `foreign` are the texts in the history that are not the user's own. Raises ModelError.
@@ -201,7 +211,7 @@ async def _converse(
         raise ToolRoundsUsedUp(name, limits.rounds) if used_up else EmptyAnswer(name)
     if completion.requests:
         emit(Notice(ROUNDS_USED_UP))
-    return _Exchange(text, messages, passages, usage, [*read])
+    return Exchange(text, messages, passages, usage, [*read])
 
 
 async def _complete(

@@ -97,6 +97,18 @@ class Toolbox:
             config = tool.connection.config
             yield OfferedTool(tool.name, config.name, tool.info, config.trusted, tool.call)
 
+    async def asking(self) -> set[str]:
+        """The names of the tools that do not run without asking, whatever the model has read.
+
+        Raises PermissionsUnusable.
+        """
+        return {
+            name
+            for name, tool in (await self.tools()).items()
+            if decide(tool, self._permissions, ["a document"], believe_all=self._believe_all)
+            is not Verdict.RUN
+        }
+
     async def costs(self) -> dict[str, tuple[int, int]]:
         """By server, how many tools it has, and about how many tokens their descriptions take."""
         grouped: dict[str, list[OfferedTool]] = {}

@@ -1,4 +1,4 @@
-"""/sources, /why, /reasoning, /retry, /copy: the last answer."""
+"""/research, /sources, /why, /reasoning, /retry, /copy: a report, and the last answer."""
 
 from __future__ import annotations
 
@@ -6,8 +6,31 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ragchat.types import Turn
+    from ragchat.types import Emit, Turn
     from ragchat.ui.context import ChatContext
+
+
+async def research(context: ChatContext, question: str) -> None:
+    """Write a report, and store it in memory if the user wants that."""
+    from ragchat.errors import ArgumentMissing
+    from ragchat.ui.context import YES
+
+    if not question:
+        raise ArgumentMissing("research", "a question")
+
+    async def report(emit: Emit) -> Turn:
+        return (await context.app.research(question, emit, context.approve)).turn
+
+    await context.answer(report)
+    if context.ask is None or not _last(context).citations:
+        return
+    if (await context.ask("Store the report in memory? [y/N] ")).strip().lower() in YES:
+        from ragchat.ingest.loading import load_text
+        from ragchat.sessions.document import report_as_document
+
+        stored = await load_text(context.memory, *report_as_document(_last(context)))
+        context.screen.note(stored.error or f"Stored as {stored.uri}. /undo removes it.")
+        await context.update_memory_status()
 
 
 async def show_sources(context: ChatContext, argument: str) -> None:

@@ -67,6 +67,9 @@ COMMANDS = (
         documents.sync,
         complete=completions.paths,
     ),
+    SlashCommand(
+        "research", "QUESTION", "write a cited report from memory and the other servers", answers.research
+    ),
     SlashCommand("query", "TEXT", "search memory without asking a question", documents.query),
     SlashCommand(
         "trace", "NAME", "show where source code defines, calls, uses and imports a name", code.trace

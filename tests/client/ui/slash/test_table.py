@@ -48,6 +48,7 @@ NAMES = (
         "inject",
         "index",
         "sync",
+        "research",
         "query",
         "trace",
         "in",

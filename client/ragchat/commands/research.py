@@ -1,0 +1,56 @@
+"""`ragchat research QUESTION`: a cited report from memory and the connected servers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from ragchat.app import Keeps
+from ragchat.commands import Run
+from ragchat.ingest.loading import load_text
+from ragchat.sessions.document import report_as_document
+from ragchat.types import Emit, Event, Notice, Turn
+
+if TYPE_CHECKING:
+    from ragchat.memory.client import MemoryClient
+    from ragchat.research.research import Report
+
+
+async def research(run: Run) -> int:
+    """The steps go to stderr. Exit code 1 if the report was to be stored in memory, and was not."""
+    arguments = run.arguments
+    question = "" if arguments.goes_on else run.words(arguments.question)
+    notices: list[str] = []
+    report: Report | None = None
+
+    def note(event: Event) -> None:
+        if isinstance(event, Notice):
+            run.console.note(event.text)
+            notices.append(event.text)
+
+    async with run.app() as app:
+        app.keeps = Keeps.ONE_SHOT
+        if arguments.session or arguments.resume:
+            await app.resume(arguments.session)
+        if run.console.json:
+            report = await app.research(question, note)
+        else:
+            from ragchat.ui.render.answer import AnswerView
+            from ragchat.ui.render.screen import Screen
+
+            async def take_turn(emit: Emit) -> Turn:
+                nonlocal report
+                report = await app.research(question, emit)
+                return report.turn
+
+            await AnswerView(Screen.open()).show(take_turn)
+        assert report is not None
+        stored: dict[str, Any] = {}
+        error = ""
+        if arguments.inject:
+            text, metadata = report_as_document(report.turn)
+            document = await load_text(cast("MemoryClient", app.memory), text, metadata)
+            stored, error = {"stored": document.uri}, document.error or ""
+            run.console.note(error or f"Stored as {document.uri}.")
+    if run.console.json:
+        run.console.document({**report.public(), "notices": notices, **stored})
+    return 1 if error else 0

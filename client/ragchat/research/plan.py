@@ -1,0 +1,54 @@
+"""The sub-questions of a question: from a model, or without one its own parts."""
+
+from __future__ import annotations
+
+import re
+
+from msgspec import Struct, field
+
+from ragchat.llm.client import Model
+from ragchat.research.requests import ask_json
+from ragchat.research.state import SubQuestion
+from ragchat.sanitize import one_line
+
+MOST_WORDINGS = 3
+LONGEST = 300  # characters of a sub-question or a wording
+# Where a question has another one: after its mark, a semicolon, or "and" before a word that asks.
+_PARTS = re.compile(
+    r"(?<=[?;])\s+|\s+(?:and|und|et|y)\s+(?=(?:what|when|where|which|who|why|how|was|wann|wo|wer|warum|wie|welche[rs]?)\b)",
+    re.IGNORECASE,
+)
+
+
+class _Part(Struct):
+    question: str
+    wordings: list[str] = field(default_factory=list)
+
+
+class _Plan(Struct):
+    questions: list[_Part]
+
+
+async def plan(question: str, model: Model, prompt: str, most: int) -> list[SubQuestion]:
+    """At most `most` sub-questions; the question itself if the model does not plan.
+
+    Raises ModelError, TokensUsedUp.
+    """
+    messages = [
+        {"role": "system", "content": prompt.replace("{most}", str(most))},
+        {"role": "user", "content": question},
+    ]
+    planned = await ask_json(model, messages, _Plan)
+    found: dict[str, SubQuestion] = {}
+    for part in planned.questions if planned else ():
+        if text := one_line(part.question, LONGEST):
+            wordings = [one_line(wording, LONGEST) for wording in part.wordings[:MOST_WORDINGS]]
+            found.setdefault(text.casefold(), SubQuestion(text, [*filter(None, wordings)]))
+    return [*found.values()][:most] or [SubQuestion(question)]
+
+
+def parts(question: str, most: int) -> list[SubQuestion]:
+    """The question, and if it has several parts, each of them."""
+    pieces = [piece.strip(" ;") for piece in _PARTS.split(question)]
+    several = [piece for piece in pieces if piece] if len(pieces) > 1 else []
+    return [SubQuestion(text) for text in dict.fromkeys([question, *several])][:most]

@@ -1,0 +1,103 @@
+"""The model reads what was found for a sub-question, calls tools for more, and quotes what answers it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from msgspec import Struct
+
+from ragchat.llm import tokens
+from ragchat.research.evidence import EvidenceTools
+from ragchat.research.requests import Metered, as_json
+from ragchat.research.state import Finding, SubQuestion
+from ragchat.turn.citations import is_verbatim
+from ragchat.turn.generation import Answerer, converse
+from ragchat.turn.limits import TurnLimits
+from ragchat.turn.passages import number, quote
+from ragchat.turn.permission import Approve
+from ragchat.turn.prompt import Prompt, Prompts
+from ragchat.turn.tools import Toolbox
+from ragchat.types import Candidate, Emit, Event, Hit, Notice, ToolFinished, ToolStarted
+
+# Of a sub-question: the report has room for the best of each.
+MOST_FINDINGS = 8
+
+
+class _Quoted(Struct):
+    passage: int
+    quote: str
+
+
+class _Found(Struct):
+    findings: list[_Quoted]
+
+
+class Reader:
+    """Reads for the sub-questions of one research.
+
+    `limits.rounds` are those of tool calls.
+    """
+
+    def __init__(
+        self,
+        model: Metered,
+        prompts: Prompts,
+        system: str,
+        toolbox: Toolbox,
+        approve: Approve | None,
+        limits: TurnLimits,
+    ) -> None:
+        self._model = model
+        self._prompts = prompts
+        self._system = system
+        self._toolbox = toolbox
+        self._approve = approve
+        self._limits = limits
+
+    async def read(self, sub: SubQuestion, candidates: Sequence[Candidate], emit: Emit) -> None:
+        """Replace the findings of `sub` by what the model quotes. Raises ModelError, TokensUsedUp."""
+        budget = self._limits.budget
+        frame = [{"role": "system", "content": self._system}, {"role": "user", "content": sub.text}]
+        room = budget.context - 2 * budget.answer - tokens.prompt_at_most(frame)
+        passages = number(candidates, min(budget.passages, room))
+        quoted = f"{self._prompts.passages}\n\n{quote(passages.numbered())}" if passages.tokens else ""
+        messages = [frame[0], {"role": "user", "content": f"{quoted}\n\n{sub.text}".strip()}]
+        tools = EvidenceTools(self._toolbox, room - passages.tokens, asks=self._approve is not None)
+        exchange = await converse(
+            Answerer(self._model, self._prompts, tools, self._approve),
+            Prompt(messages, passages, 0, tokens.prompt_at_most(messages)),
+            self._limits,
+            _without_text(emit),
+            [],
+        )
+        sub.foreign = exchange.foreign
+        hits = exchange.passages.numbered()
+        found = await as_json(self._model, exchange.messages, _Found)
+        if found is not None:
+            sub.findings = _verified(found.findings, hits, emit)
+            sub.read = True
+
+
+def _verified(quoted: Sequence[_Quoted], hits: Mapping[int, Hit], emit: Emit) -> list[Finding]:
+    """The quotations that stand word for word in their passages, each once."""
+    found: dict[tuple[int, str], Finding] = {}
+    wrong = 0
+    for one in quoted:
+        text = one.quote.strip()
+        if text and one.passage in hits and is_verbatim(text, hits[one.passage].full_text):
+            found.setdefault((one.passage, text), Finding(hits[one.passage], text))
+        else:
+            wrong += 1
+    if wrong:
+        emit(Notice(f"Left out {wrong} of the model's quotations: not in their passages word for word."))
+    return [*found.values()][:MOST_FINDINGS]
+
+
+def _without_text(emit: Emit) -> Emit:
+    """Only what the user needs of a reading: its tool calls and notices."""
+
+    def forward(event: Event) -> None:
+        if isinstance(event, ToolStarted | ToolFinished | Notice):
+            emit(event)
+
+    return forward

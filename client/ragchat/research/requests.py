@@ -1,0 +1,92 @@
+"""Requests to the model: within a number of tokens, and for JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+import msgspec
+
+from ragchat.llm import tokens as estimates
+from ragchat.llm.client import Model, OnRetry, ignore_retry, ignore_text
+from ragchat.llm.completion import Completion, OnText
+from ragchat.types import Message, Usage
+
+T = TypeVar("T")
+
+NOT_JSON = "This is not the JSON that was asked for: {error}. Reply with that JSON alone."
+
+
+class TokensUsedUp(Exception):
+    """A request could take more tokens than are left."""
+
+
+class Metered(Model):
+    """A model whose requests together take at most about `most` tokens. Raises TokensUsedUp."""
+
+    def __init__(self, model: Model, most: int, answer: int, usage: Usage) -> None:
+        """`answer` is the most that an answer is expected to take, `usage` what earlier runs have taken."""
+        super().__init__(model.place, model.settings)
+        self.usage = usage
+        self.most = most
+        self._model = model
+        self._answer = answer
+        self._reserved = 0  # by the requests that are under way
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[dict[str, Any]] = (),
+        *,
+        on_text: OnText = ignore_text,
+        on_reasoning: OnText = ignore_text,
+        on_retry: OnRetry = ignore_retry,
+        tokens: int = 0,
+    ) -> Completion:
+        """As for `Model`."""
+        size = estimates.about([*messages, *tools]) + self._answer
+        if sum(self.usage.best) + self._reserved + size > self.most:
+            raise TokensUsedUp
+        self._reserved += size
+        try:
+            completion = await self._model.complete(
+                messages,
+                tools,
+                on_text=on_text,
+                on_reasoning=on_reasoning,
+                on_retry=on_retry,
+                tokens=tokens or estimates.prompt_at_most(messages),
+            )
+        finally:
+            self._reserved -= size
+        reply: Message = {"role": "assistant", "content": completion.text}
+        self.usage += completion.usage + Usage(
+            estimated_prompt_tokens=estimates.about([*messages, *tools]),
+            estimated_completion_tokens=estimates.about([reply]),
+        )
+        return completion
+
+
+async def ask_json(model: Model, messages: Sequence[Message], type: type[T]) -> T | None:
+    """The model's reply as `type`; None if it is something else twice. Raises ModelError, TokensUsedUp."""
+    completion = await model.complete(messages, on_text=ignore_text)
+    return await as_json(model, [*messages, {"role": "assistant", "content": completion.text}], type)
+
+
+async def as_json(model: Model, messages: Sequence[Message], type: type[T]) -> T | None:
+    """The last of the messages as `type`; if it is something else, the model is asked once more."""
+    try:
+        return _decoded(messages[-1]["content"], type)
+    except msgspec.MsgspecError as error:
+        again: Message = {"role": "user", "content": NOT_JSON.format(error=error)}
+    completion = await model.complete([*messages, again], on_text=ignore_text)
+    try:
+        return _decoded(completion.text, type)
+    except msgspec.MsgspecError:
+        return None
+
+
+def _decoded(text: str, type: type[T]) -> T:
+    """The JSON object in a reply, which may stand in a block of code or between other words."""
+    start, end = text.find("{"), text.rfind("}")
+    return msgspec.json.decode(text[max(start, 0) : end + 1], type=type)

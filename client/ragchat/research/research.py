@@ -1,0 +1,381 @@
+"""One research, from the question to the checked report. Each step is kept, so that a later run goes on."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import anyio
+import msgspec
+
+from ragchat.errors import RagChatError
+from ragchat.formatting import counted, utc_now
+from ragchat.llm import tokens
+from ragchat.llm.client import Model
+from ragchat.llm.errors import EmptyAnswer, ModelError
+from ragchat.offline.answer import NO_MODEL, nothing
+from ragchat.research.checking import Unproven, check_meaning, check_words, claims_of, marked
+from ragchat.research.listing import list_findings, passages_of
+from ragchat.research.plan import parts, plan
+from ragchat.research.reading import Reader
+from ragchat.research.requests import Metered, TokensUsedUp
+from ragchat.research.search import fused, search
+from ragchat.research.state import Finding, State, StateFile, SubQuestion
+from ragchat.settings import ResearchSettings
+from ragchat.turn.citations import check
+from ragchat.turn.facts import unsupported
+from ragchat.turn.grounding import State as Closeness
+from ragchat.turn.grounding import judge_passages
+from ragchat.turn.limits import TurnLimits
+from ragchat.turn.passages import number, quote
+from ragchat.turn.permission import Approve, foreign_texts
+from ragchat.turn.prompt import Prompts
+from ragchat.turn.retrieval import Memory, Retrieval
+from ragchat.turn.tools import Toolbox
+from ragchat.types import (
+    OFFLINE,
+    Candidate,
+    Citation,
+    Delta,
+    Emit,
+    Event,
+    Hit,
+    Notice,
+    Retrieved,
+    Retrieving,
+    Trace,
+    Turn,
+    Unsupported,
+)
+from ragconfig.settings import packaged_text
+
+# The rest of the tokens and of the time is for writing and checking the report.
+GATHERING_SHARE = 0.75
+# So many sub-questions are read at the same time: local servers answer few requests at once.
+READ_AT_ONCE = 3
+RAN_OUT = "The {what} for a research (research.{what}) are used up: {consequence}."
+
+
+@dataclass(frozen=True)
+class Means:
+    """What a research works with. `model` None: offline."""
+
+    memory: Memory
+    toolbox: Toolbox
+    prompts: Prompts
+    limits: TurnLimits
+    settings: ResearchSettings
+    model: Model | None = None
+    approve: Approve | None = None
+
+
+@dataclass(frozen=True)
+class Report:
+    """The report as a turn, with the claims that its sources do not support."""
+
+    turn: Turn
+    sub_questions: Sequence[SubQuestion]
+    unproven: Sequence[Unproven] = ()
+
+    def public(self) -> dict[str, Any]:
+        """The JSON of `ragchat research --json`: that of `ask`, and how the report was made."""
+        numbers = {one.hit.chunk_id: one.n for one in self.turn.trace.candidates if one.n}
+        questions = [
+            {
+                "question": sub.text,
+                "wordings": sub.wordings,
+                "findings": [
+                    {"n": numbers.get(one.hit.chunk_id), "uri": one.hit.uri, "quote": one.quote}
+                    for one in sub.findings
+                ],
+            }
+            for sub in self.sub_questions
+        ]
+        unproven = msgspec.to_builtins(self.unproven)
+        return {**self.turn.public(), "sub_questions": questions, "not_supported": unproven}
+
+
+@dataclass(frozen=True)
+class _Written:
+    """The text of a report, its citations, and the passages that it was made from."""
+
+    text: str
+    citations: list[Citation]
+    candidates: list[Candidate]
+    unproven: list[Unproven] = field(default_factory=list)
+    unsupported: list[Unsupported] = field(default_factory=list)
+    unknown: list[int] = field(default_factory=list)
+
+
+class Research:
+    """Takes `state` to its report. `file` keeps it after each step."""
+
+    def __init__(self, state: State, file: StateFile, means: Means, emit: Emit) -> None:
+        self._state = state
+        self._file: StateFile | None = file
+        self._means = means
+        self._forward = emit
+        self._notices: list[str] = []
+        self._failure: RagChatError | None = None  # why memory did not answer
+
+    async def run(self, session_id: str) -> Report:
+        """The report as a turn of that session. Raises ModelError, and without a model what memory raises.
+
+        If it is cancelled or fails, what was found is kept.
+        """
+        started, created_at = time.perf_counter(), utc_now()
+        try:
+            written = await (self._offline() if self._means.model is None else self._online())
+        except anyio.get_cancelled_exc_class():
+            found = counted(len(self._state.findings), "finding")
+            self._emit(Notice(f"{found} kept: the same question goes on from here."))
+            raise
+        self._emit(Delta(written.text))
+        turn = self._turn(written, session_id, created_at, time.perf_counter() - started)
+        return Report(turn, self._state.sub_questions, written.unproven)
+
+    def _emit(self, event: Event) -> None:
+        if isinstance(event, Notice):
+            self._notices.append(event.text)
+        self._forward(event)
+
+    def _keep(self) -> None:
+        """Save the state. A research that cannot be resumed goes on nevertheless."""
+        if self._file is not None:
+            try:
+                self._file.save(self._state)
+            except OSError as error:
+                self._file = None
+                self._emit(Notice(f"This research cannot be resumed: {error.strerror or error}."))
+
+    # Without a model
+
+    async def _offline(self) -> _Written:
+        state, means = self._state, self._means
+        subs = parts(state.question, means.settings.sub_questions)
+        self._emit(Retrieving(state.question))
+        found = await search(means.memory, [sub.text for sub in subs], means.limits.retrieval)
+        self._note(found)
+        if self._failure is not None:
+            raise self._failure
+        candidates = fused([one.candidates for one in found])
+        self._emit(Retrieved(candidates))
+        judged = judge_passages(
+            state.question, state.question, Retrieval(candidates, weights=found[0].weights)
+        )
+        relevant = [candidate.hit for candidate in candidates if candidate.used]
+        if judged.state is Closeness.NOTHING or not relevant:
+            text = nothing(candidates, empty=found[0].empty).text
+            return _Written(text, [], candidates)
+        ids = {hit.chunk_id for hit in relevant}
+        for sub, one in zip(subs, found, strict=True):
+            own = {candidate.hit.chunk_id for candidate in one.candidates} & ids
+            sub.findings = [Finding(hit) for hit in relevant if hit.chunk_id in own]
+        state.sub_questions = subs
+        return self._listed([Finding(hit) for hit in relevant], NO_MODEL)
+
+    def _note(self, found: Sequence[Retrieval]) -> None:
+        """Show once what memory says of its searches."""
+        for notice in dict.fromkeys(one.notice for one in found if one.notice):
+            if notice not in self._notices:
+                self._emit(Notice(notice))
+        self._failure = next((one.failure for one in found if one.failure), None)
+
+    # With a model
+
+    async def _online(self) -> _Written:
+        means, state = self._means, self._state
+        assert means.model is not None
+        model = Metered(means.model, means.settings.tokens, means.limits.budget.answer, state.usage)
+        deadline = anyio.current_time() + means.settings.seconds
+        if not state.draft:
+            model.most = int(means.settings.tokens * GATHERING_SHARE)
+            with anyio.move_on_after(means.settings.seconds * GATHERING_SHARE) as scope:
+                await self._gather(model)
+            if scope.cancelled_caught:
+                self._ran_out("seconds", "the report is written from what was found")
+            model.most = means.settings.tokens
+        findings = state.findings
+        if not findings:
+            return _Written(nothing([]).text, [], [])
+        written: _Written | None = None
+        with anyio.move_on_after(deadline - anyio.current_time()) as scope:
+            try:
+                written = await self._write(model, findings)
+            except TokensUsedUp:
+                self._ran_out("tokens", "the findings are listed instead of a report")
+        if scope.cancelled_caught:
+            self._ran_out("seconds", "the findings are listed instead of a report")
+        state.usage = model.usage
+        return written or self._listed(findings)
+
+    def _ran_out(self, what: str, consequence: str) -> None:
+        self._emit(Notice(RAN_OUT.format(what=what, consequence=consequence)))
+
+    async def _gather(self, model: Metered) -> None:
+        """Plan, search memory for all sub-questions at once, and read what was found."""
+        state, means = self._state, self._means
+        if not state.sub_questions:
+            self._emit(Retrieving(state.question))
+            try:
+                prompt = packaged_text("prompts/research_plan.md")
+                state.sub_questions = await plan(state.question, model, prompt, means.settings.sub_questions)
+            except TokensUsedUp:
+                state.sub_questions = [SubQuestion(state.question)]
+            self._step(model)
+        for position, sub in enumerate(state.sub_questions, 1):
+            self._emit(Notice(f"{position}. {sub.text}"))
+        unread = [sub for sub in state.sub_questions if not sub.read]
+        queries = [*dict.fromkeys(query for sub in unread for query in sub.queries)]
+        found = dict(zip(queries, await search(means.memory, queries, means.limits.retrieval), strict=True))
+        self._note([*found.values()])
+        reader = self._reader(model)
+        limiter = anyio.CapacityLimiter(READ_AT_ONCE)
+        async with anyio.create_task_group() as group:
+            for sub in unread:
+                candidates = fused([found[query].candidates for query in sub.queries])
+                sub.findings = [Finding(one.hit) for one in candidates if one.used]
+                group.start_soon(self._read, reader, sub, candidates, limiter, model)
+
+    def _reader(self, model: Metered) -> Reader:
+        means = self._means
+        limits = replace(means.limits, rounds=means.settings.rounds)
+        system = packaged_text("prompts/research_read.md").strip()
+        return Reader(model, means.prompts, system, means.toolbox, means.approve, limits)
+
+    async def _read(
+        self,
+        reader: Reader,
+        sub: SubQuestion,
+        candidates: Sequence[Candidate],
+        limiter: anyio.CapacityLimiter,
+        model: Metered,
+    ) -> None:
+        """Read for one sub-question; where that fails, its passages stay as they were found."""
+        async with limiter:
+            try:
+                await reader.read(sub, candidates, self._emit)
+            except TokensUsedUp:
+                self._emit(Notice(f"Not read, for want of tokens (research.tokens): {sub.text}"))
+                return
+            except ModelError as error:
+                self._emit(Notice(f"Not read: {sub.text} {error}"))
+                return
+            places = {finding.hit.uri for finding in sub.findings}
+            where = f" in {counted(len(places), 'source')}" if places else ""
+            self._emit(Notice(f"{counted(len(sub.findings), 'finding')}{where}: {sub.text}"))
+            self._step(model)
+
+    def _step(self, model: Metered) -> None:
+        self._state.usage = model.usage
+        self._keep()
+
+    # The report
+
+    async def _write(self, model: Metered, findings: Sequence[Finding]) -> _Written:
+        """Write the report and check it. Raises ModelError, TokensUsedUp."""
+        state, budget = self._state, self._means.limits.budget
+        system = packaged_text("prompts/research_report.md").strip()
+        questions = "\n".join(
+            ["The parts of the question:", *(f"- {sub.text}" for sub in state.sub_questions)]
+        )
+        asked = f"{questions}\n\n{state.question}"
+        room = budget.context - budget.answer - tokens.at_most(system + asked + self._means.prompts.passages)
+        passages = number([_found(hit) for hit in passages_of(findings)], room)
+        hits = passages.numbered()
+        if not state.draft:
+            self._emit(Notice(f"Writing the report from {counted(len(hits), 'passage')}."))
+            completion = await model.complete(
+                [
+                    {"role": "system", "content": system},
+                    {
+                        "role": "user",
+                        "content": f"{self._means.prompts.passages}\n\n{quote(hits)}\n\n{asked}",
+                    },
+                ]
+            )
+            if not completion.text.strip():
+                raise EmptyAnswer(model.name)
+            if completion.cut_off:
+                self._emit(Notice(completion.cut_off))
+            state.draft = completion.text.strip()
+            self._step(model)
+        return await self._checked(model, state.draft, hits, passages.candidates)
+
+    async def _checked(
+        self, model: Metered, draft: str, hits: dict[int, Hit], candidates: list[Candidate]
+    ) -> _Written:
+        claims = claims_of(draft)
+        self._emit(
+            Notice(f"Checking {counted(len(claims), 'claim')} against {counted(len(hits), 'source')}.")
+        )
+        flaws = check_words(claims, hits, self._state.question)
+        prompt = packaged_text("prompts/research_check.md").strip()
+        try:
+            judged = await check_meaning(model, prompt, claims, flaws, hits)
+        except (TokensUsedUp, ModelError):
+            judged = None
+        if judged is None:
+            self._emit(
+                Notice("The model did not check the claims: only quotations, numbers, dates and names were.")
+            )
+        flaws |= judged or {}
+        if flaws:
+            self._emit(
+                Notice(f"{counted(len(flaws), 'claim')} not supported: marked, and listed at the end.")
+            )
+        checked = check(draft, hits)
+        return _Written(
+            marked(draft, claims, flaws),
+            checked.citations,
+            candidates,
+            [Unproven(claims[index].bare, flaws[index]) for index in sorted(flaws)],
+            unsupported(draft, hits, self._state.question),
+            checked.unknown,
+        )
+
+    def _listed(self, findings: Sequence[Finding], note: str = "") -> _Written:
+        """The findings in the place of a report."""
+        question = judge_passages(self._state.question, self._state.question, Retrieval([])).question
+        text, citations = list_findings(question, findings)
+        candidates = [Candidate(hit, True, "quoted", n) for n, hit in enumerate(passages_of(findings), 1)]
+        return _Written("\n\n".join(filter(None, [text, note])), citations, candidates)
+
+    def _turn(self, written: _Written, session_id: str, created_at: str, seconds: float) -> Turn:
+        state, model = self._state, self._means.model
+        question = state.question
+        cited = [one.hit for one in written.candidates if one.n in {c.n for c in written.citations}]
+        grounding = judge_passages(question, question, Retrieval(written.candidates))
+        subs = state.sub_questions
+        foreign = [*(name for sub in subs for name in sub.foreign), *foreign_texts(cited)]
+        return Turn(
+            turn_id=secrets.token_hex(6),
+            session_id=session_id,
+            question=question,
+            answer=written.text,
+            grounded=bool(cited) and grounding.holds_answer(cited),
+            citations=written.citations,
+            missing=grounding.missing(cited) if cited else [],
+            unsupported=written.unsupported,
+            model=model.name if model else OFFLINE,
+            usage=state.usage,
+            timings={"total": round(seconds, 6)},
+            created_at=created_at,
+            trace=Trace(
+                query=question,
+                wordings=[
+                    *dict.fromkeys(query for sub in subs for query in sub.queries if query != question)
+                ],
+                candidates=written.candidates,
+                unknown_citations=written.unknown,
+                notices=self._notices,
+                foreign=[*dict.fromkeys(foreign)],
+            ),
+        )
+
+
+def _found(hit: Hit) -> Candidate:
+    return Candidate(hit, True, "found")

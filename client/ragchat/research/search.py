@@ -1,0 +1,46 @@
+"""Several searches of memory at the same time, and what they found as one ranking."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import anyio
+
+from ragchat.turn.limits import RetrievalLimits
+from ragchat.turn.retrieval import Memory, Retrieval, retrieve
+from ragchat.types import Candidate, Hit
+
+# Of reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009).
+K = 60
+
+
+async def search(memory: Memory, queries: Sequence[str], limits: RetrievalLimits) -> list[Retrieval]:
+    """What memory has for each query. Raises nothing, as `retrieve`."""
+    found: dict[str, Retrieval] = {}
+
+    async def one(query: str) -> None:
+        found[query] = await retrieve(memory, query, limits)
+
+    async with anyio.create_task_group() as group:
+        for query in queries:
+            group.start_soon(one, query)
+    return [found[query] for query in queries]
+
+
+def fused(rankings: Iterable[Sequence[Candidate]]) -> list[Candidate]:
+    """Each passage once, best first: those that stand high in many rankings. None was written by a model."""
+    scores: dict[int, float] = {}
+    best: dict[int, Candidate] = {}
+    for ranking in rankings:
+        evidence = [candidate for candidate in ranking if not is_generated(candidate.hit)]
+        for rank, candidate in enumerate(evidence, 1):
+            key = candidate.hit.chunk_id
+            scores[key] = scores.get(key, 0.0) + 1 / (K + rank)
+            if key not in best or candidate.hit.score > best[key].hit.score:
+                best[key] = candidate
+    return [best[key] for key in sorted(scores, key=scores.__getitem__, reverse=True)]
+
+
+def is_generated(hit: Hit) -> bool:
+    """Whether a model wrote the document, such as an earlier report: it is no evidence."""
+    return hit.metadata.get("generated") is True

@@ -1,0 +1,48 @@
+"""Results of tools as passages with their addresses."""
+
+from __future__ import annotations
+
+from ragchat.research.evidence import passages_of
+from ragchat.turn.permission import foreign_texts
+
+FOUND = (
+    "Results:\n\nTitle: One\nURL: https://one.example/a\nContent: The first says so.\n\n"
+    "Title: Two\nURL: https://two.example/b\nContent: The second does not.\n"
+)
+
+
+def test_a_result_is_cut_where_it_names_another_address() -> None:
+    one, two = passages_of(FOUND, "web__search", {"query": "who?"})
+    assert (one.uri, two.uri) == ("https://one.example/a", "https://two.example/b")
+    assert "The first says so." in one.text
+    assert two.text.startswith("Title: Two")
+    assert "The second" not in one.text
+
+
+def test_json_on_one_line_is_cut_as_well() -> None:
+    text = (
+        '[{"url":"https://one.example/a","text":"The first."},{"url": "https://two.example/b","text":"Two."}]'
+    )
+    assert [hit.uri for hit in passages_of(text, "web__search", {})] == [
+        "https://one.example/a",
+        "https://two.example/b",
+    ]
+
+
+def test_a_page_that_was_asked_for_by_its_address_is_one_source() -> None:
+    [page] = passages_of(FOUND, "web__fetch", {"url": "https://page.example/"})
+    assert (page.uri, page.text) == ("https://page.example/", FOUND.strip("\n"))
+
+
+def test_a_result_without_an_address_has_the_name_of_its_tool_and_is_foreign() -> None:
+    [found] = passages_of("It is hot.", "file__read", {"path": "x"})
+    assert found.uri == "mcp:file__read"
+    assert foreign_texts([found]) == ["mcp:file__read"]
+
+
+def test_the_same_text_of_the_same_source_is_the_same_passage() -> None:
+    [one] = passages_of("It is hot.", "a__b", {})
+    [two] = passages_of("It is hot.", "a__b", {"again": 1})
+    [three] = passages_of("It is hot.", "a__c", {})
+    assert one.chunk_id == two.chunk_id != three.chunk_id
+    assert one.chunk_id < 0

@@ -1,0 +1,39 @@
+"""What a later run goes on with."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from ragchat.research.state import Finding, State, StateFile, SubQuestion, last_question
+from tests.support.turns import hit
+
+
+def test_a_state_is_read_as_it_was_saved_for_the_same_question_and_place_alone(tmp_path: Path) -> None:
+    folder = tmp_path / "new" / "research"
+    state = State("Why?", "here", [SubQuestion("Why so?", findings=[Finding(hit("So."), "So.")], read=True)])
+    file = StateFile(folder, "Why?", "here")
+    assert file.load() is None
+    file.save(state)
+    assert StateFile(folder, "Why?", "here").load() == state
+    assert StateFile(folder, "Why?", "there").load() is None
+    file.remove()
+    file.remove()
+    assert file.load() is None
+
+
+def test_the_last_question_is_that_of_the_newest_readable_file_of_a_place(tmp_path: Path) -> None:
+    for age, (question, place) in enumerate([("Third?", "there"), ("Second?", "here"), ("First?", "here")]):
+        StateFile(tmp_path, question, place).save(State(question, place))
+        newest = max(tmp_path.iterdir(), key=lambda path: path.stat().st_ctime_ns)
+        os.utime(newest, (1000 - age, 1000 - age))
+    (tmp_path / "damaged.json").write_text("{")
+    assert last_question(tmp_path, "here") == "Second?"
+    assert last_question(tmp_path, "nowhere") == ""
+    assert last_question(tmp_path / "missing", "here") == ""
+
+
+def test_findings_of_all_sub_questions_take_turns() -> None:
+    one, two, three = (Finding(hit(f"Text {n}.", chunk_id=n)) for n in (1, 2, 3))
+    state = State("Why?", "here", [SubQuestion("A", findings=[one, three]), SubQuestion("B", findings=[two])])
+    assert state.findings == [one, two, three]
