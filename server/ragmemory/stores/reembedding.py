@@ -4,7 +4,8 @@ What is collected stays in the file: after a kill, the next reembedding with the
 Until the tables change places, memory is searched with the old embeddings. A document that is written
 meanwhile with the new embedder has empty embeddings among the old ones: it is found by its words.
 
-Afterwards the old embeddings are kept, so that going back to their embedder computes only what is newer.
+Afterwards the old embeddings of another embedder are kept, so that going back to it computes only what is
+newer.
 Called with the write lock held, except for `missing`.
 """
 
@@ -125,6 +126,9 @@ async def switch(connection: aiosqlite.Connection, identity: str, after: int, at
         "kept_dimensions": values.get("dimensions"),
         "kept_bytes": str(2 * chunks * int(values.get("dimensions", "0"))),
     }
+    if values.get("embedder") == identity:  # There is nothing to go back to.
+        await connection.execute("DELETE FROM other_embeddings")
+        kept = _NOTHING_KEPT
     if not chunks:  # An empty memory accepts any embedder.
         current, kept = dict.fromkeys(current), _NOTHING_KEPT
     await meta.put(connection, {**current, **kept, **_NOTHING_COMING, "reembedded": journal.iso(at)})

@@ -231,6 +231,13 @@ async def test_going_back_computes_only_what_is_newer(tmp_path: Path, memory: Me
     assert (await memory.verify(ignore)).ok
 
 
+async def test_embeddings_of_the_same_embedder_are_not_kept(memory: MemoryService) -> None:
+    await fill(memory)
+    done = await memory.reembed(ignore)
+    assert (done.computed, done.kept_embedder, done.kept_bytes) == (11, "", 0)
+    assert (await memory.reembed(ignore)).computed == 11
+
+
 async def test_discarded_embeddings_are_computed_again(tmp_path: Path, memory: MemoryService) -> None:
     await fill(memory)
     async with service_for(tmp_path, OppositeEmbedder()) as other:

@@ -89,7 +89,7 @@ def maintenance_tools(memory: Memory) -> list[Tool]:
         """Recompute all embeddings with the configured embedder, which may differ from the previous one.
 
         Memory is searched with the old embeddings until all new ones are there. A call that was cut short is
-        continued by the next. The old ones are kept: with their embedder, only what is newer is recomputed.
+        continued by the next. The old ones are kept: going back to their embedder recomputes what is newer.
         """
         await call.background()
         with wire_errors():
