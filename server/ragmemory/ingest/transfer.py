@@ -15,6 +15,7 @@ from ragmemory.errors import BadArgument, RagMemoryError
 from ragmemory.ingest.documents import complete, make_document
 from ragmemory.ingest.preparation import by_digest
 from ragmemory.stores.journal import iso
+from ragmemory.stores.repairing import are_sound
 from ragmemory.stores.sqlite import Store
 from ragmemory.types import (
     Embedding,
@@ -103,15 +104,19 @@ def _write(portable: PortableDocument, origin: Origin) -> Write | BadArgument:
 
 
 def _known(portable: PortableDocument) -> dict[bytes, Embedding]:
-    """The embeddings of an exported document by the digests of what was embedded. Raises BadArgument."""
+    """The embeddings of an exported document by the digests of what was embedded. Raises BadArgument.
+
+    Those that are damaged, which would spoil every search, are left out: they are computed.
+    """
     if portable.vectors is UNSET:
         return {}
     try:
-        return {
+        vectors = {
             bytes.fromhex(digest): b64decode(text, validate=True) for digest, text in portable.vectors.items()
         }
     except ValueError:
         raise BadArgument("vectors", "must be texts in base64 by digests in hexadecimal") from None
+    return {one: vector for one, vector in vectors.items() if all(are_sound([vector], len(vector) // 2))}
 
 
 def _time(name: str, text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from ragmemory.service import MemoryService
 from ragmemory.types import DocumentInfo, Embedding, Metadata, PortableDocument
@@ -134,6 +136,20 @@ async def test_vectors_that_are_none_are_refused_with_their_document(
     async with service_for(tmp_path) as memory:
         [done] = await memory.import_documents([PortableDocument("Pie.", vectors=vectors)], ORIGIN)
         assert done.error == "vectors must be texts in base64 by digests in hexadecimal."
+
+
+async def test_a_damaged_vector_is_computed_again(tmp_path: Path) -> None:
+    (tmp_path / "one").mkdir()
+    embedder = CountingEmbedder(LOCAL.identity)
+    async with service_for(tmp_path / "one") as one, service_for(tmp_path, embedder) as two:
+        await one.inject("# Tea\n\nThe kettle boils.", {"uri": "a.md"}, ORIGIN)
+        [document] = (await one.export(vectors=True)).documents
+        assert isinstance(document.vectors, dict)
+        not_a_number = b64encode(b"\x00\x7e" * 256).decode()
+        damaged = replace(document, vectors=dict.fromkeys(document.vectors, not_a_number))
+        assert (await two.import_documents([damaged], ORIGIN))[0].status == "added"
+        assert embedder.embedded == 1
+        assert await found(two, "boiling water") == await found(one, "boiling water")
 
 
 async def test_an_export_comes_in_pages(tmp_path: Path) -> None:
