@@ -89,6 +89,8 @@ class CodeMemory:
             return None
         text = await self._store.text(file.document_id)
         code = await to_thread.run_sync(parse, text, language)
+        if key in self._parsed:  # Another question has parsed it meanwhile.
+            return self._parsed[key]
         self._parsed[key] = code
         self._kept += len(code.data) if code else 0
         while self._kept > KEPT_CHARACTERS and len(self._parsed) > 1:
@@ -124,11 +126,11 @@ class _Asking:
         return notices
 
     async def _files(self, words: str, *, in_headings: bool = False) -> list[tuple[CodeFile, Code]]:
-        files = await self._memory.files_holding(words, MOST_FILES + 1, in_headings=in_headings)
-        found = []
-        for file in files:
-            self._is_late = self._is_late or time.monotonic() > self._until
-            if self._is_late:
+        found: list[tuple[CodeFile, Code]] = []
+        if self._has_ended():  # A trace may have thousands of names left.
+            return found
+        for file in await self._memory.files_holding(words, MOST_FILES + 1, in_headings=in_headings):
+            if self._has_ended():
                 break
             if file.uri not in self._seen and len(self._seen) == MOST_FILES:
                 self._has_more = True
@@ -137,6 +139,10 @@ class _Asking:
             if code := await self._memory.code(file):
                 found.append((file, code))
         return found
+
+    def _has_ended(self) -> bool:
+        self._is_late = self._is_late or time.monotonic() > self._until
+        return self._is_late
 
     async def definitions(self, name: tuple[str, ...]) -> list[Found]:
         """The definitions that have a qualified name."""
