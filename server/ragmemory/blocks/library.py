@@ -29,9 +29,11 @@ from ragmemory.errors import (
     BlockNotFound,
     DocumentExists,
     DocumentNotFound,
+    NotWrittenBack,
     RagMemoryError,
     StaleVersion,
 )
+from ragmemory.files.ingestions import OUTSIDE, may_use
 from ragmemory.files.reading import title_of
 from ragmemory.files.rewriting import Rewriting, common
 from ragmemory.ingest.documents import MARKDOWN, complete, is_csv, is_markdown, make_document
@@ -341,6 +343,8 @@ class Library:
         places = moved_places(stored.places, stored.text, text) if stored.places else []
         rewriting: Rewriting | None = None
         if write_back:
+            if info.uri.startswith("file:") and not may_use(self._store.path, info.uri):
+                raise NotWrittenBack(info.uri, f"it {OUTSIDE}")
             rewriting = await to_thread.run_sync(Rewriting, info.uri, self._roots, stored.text, text)
         try:
             # The file keeps its stamp, so that the next sync does not take back an edit of memory alone.
@@ -439,4 +443,8 @@ def _encoded(entries: Sequence[Entry]) -> str:
 
 
 def _decoded(stored: str) -> list[Entry]:
-    return msgspec.json.decode(stored, type=list[Entry]) if stored else []
+    """A stored outline; a damaged one is as none, since ids can be derived again."""
+    try:
+        return msgspec.json.decode(stored, type=list[Entry]) if stored else []
+    except msgspec.DecodeError:
+        return []

@@ -70,6 +70,7 @@ SILENT_SECONDS = 5.0
 KEPT_RUNS = 10
 KEPT_OUTCOMES = 100_000
 # After the reason why a job that prunes keeps the documents of a folder.
+OUTSIDE = "is outside the repository whose memory this is"
 NOTHING_REMOVED = ", so nothing is removed. Is the disk mounted?"
 
 
@@ -80,6 +81,14 @@ def is_under(roots: Sequence[str], path: Path) -> bool:
             if root == ANY_ROOT or path.resolve().is_relative_to(user_path(root).resolve()):
                 return True
     return False
+
+
+def may_use(memory: Path, uri: str) -> bool:
+    """Whether a file or folder that stands in a memory may be used: see `repository.may_hold`."""
+    try:
+        return may_hold(memory, path_of(uri))
+    except ValueError:  # No program of ours has written it.
+        return False
 
 
 class Ingestions:
@@ -113,7 +122,7 @@ class Ingestions:
         while (beat := await self._store.last_beat(self._run_id)) is not None:
             await anyio.sleep(max(BEAT_SECONDS, beat + SILENT_SECONDS - time.time()))
             for job in await self._store.take_over_ingestions(self._run_id, SILENT_SECONDS):
-                if not all(may_hold(self._store.path, path_of(source)) for source in job.sources):
+                if not all(may_use(self._store.path, source) for source in job.sources):
                     logger.warning("The ingestion %s is not resumed: it leaves the repository", job.job_id)
                     job.status, job.ended_at = "cancelled", now()
                     await self._store.cancel_ingestion(job)

@@ -14,8 +14,8 @@ from anyio import to_thread
 from msgspec.structs import replace
 
 from ragconfig.files.uris import path_of
-from ragconfig.repository import may_hold
 from ragmemory.errors import NoSources, SourceNotFound
+from ragmemory.files.ingestions import OUTSIDE, may_use
 from ragmemory.files.walking import MISSING, is_missing, is_walked, obstacle, reason_of, resolved
 from ragmemory.types import AddedSource, Ingestion, Origin, RemovedSource, Source
 
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from ragmemory.files.ingestions import Ingestions
     from ragmemory.files.loading import Documents
     from ragmemory.stores.sqlite import Store
-
-OUTSIDE = "is outside the repository whose memory this is"
 
 
 class Sources:
@@ -50,7 +48,7 @@ class Sources:
         except (OSError, RuntimeError) as error:
             return AddedSource(uri, "refused", reason=reason_of(error))
         uri = path.as_uri()
-        if not may_hold(self._store.path, path):
+        if not may_use(self._store.path, uri):
             return AddedSource(uri, "refused", reason=OUTSIDE)
         known = [source.uri for source in await self._stored()]
         if uri in known:
@@ -71,7 +69,7 @@ class Sources:
     async def _stored(self) -> list[Source]:
         """The sources, without those that other people may have put into a repository's memory."""
         sources = await self._store.sources()
-        return [source for source in sources if may_hold(self._store.path, path_of(source.uri))]
+        return [source for source in sources if may_use(self._store.path, source.uri)]
 
     async def remove(self, source: str, origin: Origin, *, forget: bool) -> RemovedSource:
         """Remove a source; with `forget` its documents, too, but not those of other sources.

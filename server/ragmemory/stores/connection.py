@@ -14,6 +14,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from ragconfig import wal
 from ragconfig.files.regular import NotARegularFile
 from ragconfig.readable import may_write, obstacle_of, reason_of
@@ -65,6 +67,8 @@ def mapped_errors(path: Path, busy_seconds: float) -> Iterator[None]:
         raise MemoryDamaged(str(path), OUT_OF_BOUNDS) from error
     except UnicodeDecodeError as error:  # Even the name of a table in an error message can be damaged.
         raise MemoryDamaged(str(path), "a stored text is not UTF-8") from error
+    except msgspec.DecodeError as error:
+        raise MemoryDamaged(str(path), "a stored record is not what this program writes") from error
 
 
 def _from_sqlite_error(error: sqlite3.Error, path: Path, busy_seconds: float) -> RagMemoryError:

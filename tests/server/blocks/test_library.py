@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 import sys
 from collections.abc import AsyncIterator, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import anyio
@@ -337,6 +339,26 @@ async def test_a_file_that_has_changed_is_not_overwritten(memory: MemoryService,
     assert await text_of(memory, path.as_uri()) == TEXT
     assert path.read_text(encoding="utf-8") == "Something else."
     assert (await load(memory, path)).updated == 1
+
+
+async def test_a_file_outside_the_repository_of_a_memory_is_not_written(tmp_path: Path) -> None:
+    """Its memory may be someone else's, and may call any file of the user's by any title."""
+    path, own = tmp_path / "tea.md", tmp_path / "repository" / ".ragchat"
+    path.write_text(TEXT, encoding="utf-8")
+    own.mkdir(parents=True)
+    async with service_for(own, roots=["*"]) as memory:
+        await load(memory, path)
+        library = await memory.library()
+        with pytest.raises(NotWrittenBack, match="outside the repository"):
+            await library.update(path.as_uri(), 1, "1.a", "Other.", ORIGIN, write_back=True)
+    assert path.read_text(encoding="utf-8") == TEXT
+
+
+async def test_a_damaged_outline_is_made_again(library: Library, tmp_path: Path) -> None:
+    before = await ids(library)
+    with closing(sqlite3.connect(tmp_path / "memory.db")) as connection, connection:
+        connection.execute("UPDATE outlines SET blocks = '{'")
+    assert await ids(library) == before
 
 
 async def test_an_edit_of_memory_alone_stays_until_the_file_changes(

@@ -6,9 +6,10 @@ Covers `loading` and `ragmemory.stores.ingestions` too.
 from __future__ import annotations
 
 import os
+import sqlite3
 import threading
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
 
@@ -336,6 +337,33 @@ async def test_a_job_in_a_repositorys_memory_is_not_resumed_outside_of_it(
         # Named by the user, the files are read.
         job = await others.start([str(private)], prune=False, origin=ORIGIN)
         assert (await ended(others, job)).added == 2
+
+
+@pytest.mark.parametrize("job", ["'{'", "replace(job, 'file:///', 'file://[')"])
+async def test_a_job_that_no_program_of_ours_has_stored_stops_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, job: str
+) -> None:
+    monkeypatch.setattr(module, "SILENT_SECONDS", 0.2)
+    monkeypatch.setattr(module, "BEAT_SECONDS", 0.05)
+    folder = notes(tmp_path / "docs", 2)
+    async with jobs_of(tmp_path, Scripted()) as jobs:
+        await jobs.start([str(folder)], prune=False, origin=ORIGIN)
+    with closing(sqlite3.connect(tmp_path / "memory.db")) as connection, connection:
+        connection.execute(f"UPDATE ingestions SET job = {job}")
+    looked = anyio.Event()
+    take_over = Store.take_over_ingestions
+
+    async def look(self: Store, run_id: str, silent_seconds: float) -> list[Ingestion]:
+        looked.set()
+        return await take_over(self, run_id, silent_seconds)
+
+    monkeypatch.setattr(Store, "take_over_ingestions", look)
+    async with memory_in(tmp_path) as memory:
+        own = await memory.ingestions()
+        with anyio.fail_after(30):
+            await looked.wait()
+        others = notes(tmp_path / "others", 2)
+        assert (await ended(own, await own.start([str(others)], prune=False, origin=ORIGIN))).added == 2
 
 
 async def test_another_process_may_cancel_a_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
