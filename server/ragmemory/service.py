@@ -111,7 +111,7 @@ class MemoryService:
         roots: Sequence[str] = (),
         former: Callable[[str], Embedder | None] = lambda _: None,
     ) -> None:
-        """`roots`: the folders from which ingestions may read files.
+        """`roots`: the folders in which files may be read, and written by edits and backups.
 
         `former` makes the embedder with some identity, if it can: during a reembedding it embeds queries.
         """

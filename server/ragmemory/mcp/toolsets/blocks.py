@@ -84,7 +84,8 @@ Section = Annotated[
 WriteBack = Annotated[
     bool,
     Meta(
-        description="Change the file that the document was read from as well, if it is still as it was read."
+        description="Change the file that the document was read from as well, if it is still as it was read. "
+        "undo_writes does not change the file back."
     ),
 ]
 
