@@ -33,6 +33,8 @@ def label(places: Sequence[Place], start: int, end: int) -> str:
     names = [name for _, name in within(places, start, end)]
     if not names:
         return ""
+    if len(names) > 1 and names[1].startswith(f"{names[0]} "):
+        del names[0]  # "sheet Costs" is the heading of the sheet
     first, last = names[0], names[-1]
     if first == last:
         return first

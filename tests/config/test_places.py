@@ -24,6 +24,8 @@ def test_lines_are_in_the_places_from_the_last_that_begins_before_them() -> None
         (PAGES, (2, 9), "p. 1–3"),
         ([(1, "sheet Net costs row 1"), (2, "sheet Net costs row 2")], (1, 2), "sheet Net costs row 1–2"),
         ([(1, "sheet A row 7"), (2, "sheet B row 1")], (1, 2), "sheet A row 7–sheet B row 1"),
+        ([(1, "sheet A"), (2, "sheet A row 1"), (4, "sheet A row 2")], (1, 4), "sheet A row 1–2"),
+        ([(1, "sheet A"), (2, "sheet A row 1")], (1, 1), "sheet A"),
         ([(1, "cover"), (2, "end")], (1, 2), "cover–end"),
         ([], (1, 2), ""),
     ],

@@ -40,6 +40,7 @@ _LOCATING_SECONDS = 1.0
 _DAMAGE = (sqlite3.Error, UnicodeDecodeError, MemoryError)
 
 _BACKUP = "Put a backup of the file in its place."
+_REBUILD = "`ragchat memory verify --repair` builds it again."
 
 # "Tree 5 page 7 cell 1: …" from SQLite 3.42 on, "Page 7: …" and "On tree page 7 cell 1: …" before.
 _PAGE_NUMBER = re.compile(r"\bpage (\d+)", re.IGNORECASE)
@@ -65,7 +66,8 @@ async def verify(path: Path, busy_seconds: float, on_progress: OnProgress) -> Ve
                 try:
                     await check(connection, problems.append)
                 except _DAMAGE as error:
-                    problems.append(f"{name} cannot be read: {_message(error)}. {_BACKUP}")
+                    remedy = _REBUILD if check is _fulltext else _BACKUP
+                    problems.append(f"{name} cannot be read: {_message(error)}. {remedy}")
             await on_progress(len(checks), len(checks), None)
     except (*_DAMAGE, OSError) as error:
         problems.append(f"{path} cannot be opened: {_message(error)}. {_BACKUP}")
@@ -162,10 +164,7 @@ async def _fulltext(connection: aiosqlite.Connection, report: _Report) -> None:
         " + (SELECT count(DISTINCT doc) FROM temp.words_of WHERE doc NOT IN (SELECT chunk_id FROM chunks))"
     )
     if count:
-        report(
-            f"The full text lacks passages or has some that are gone: {count:,}."
-            " `ragchat memory verify --repair` builds it again."
-        )
+        report(f"The full text lacks passages or has some that are gone: {count:,}. {_REBUILD}")
 
 
 async def _documents(connection: aiosqlite.Connection, report: _Report) -> None:
