@@ -346,3 +346,29 @@ def test_servers_of_a_project_that_wait_for_consent_are_named_at_the_start(
         chat.wait_for("names 1 MCP server that you have not agreed to: theirs")
         chat.press(CTRL_D)
         assert chat.wait_for_end() == 0
+
+
+def test_a_model_writes_to_memory_with_approval_or_by_the_rule_always(start: Start) -> None:
+    injects = [[("Inject", {"text": text})] for text in ("The boiler is blue.", "The door is red.")]
+    replies = [
+        Reply(tool_calls=injects[0]),
+        Reply("One stored."),
+        Reply(tool_calls=injects[1]),
+        Reply("Two stored."),
+    ]
+    with OpenAIServer(replies) as server:
+        chat = start(
+            OPENAI_BASE_URL=server.base_url,
+            OPENAI_API_KEY="k",
+            RAGCHAT_MODEL_NAME="test-model",
+            RAGCHAT_TOOLS_OFFERED="Query,Inject",
+        )
+        chat.wait_for("Your memory is empty")
+        chat.enter("Remember the boiler.")
+        chat.wait_for(r"^Allow Inject\(text='The boiler is blue\.'\)\?")
+        chat.press("a\r")
+        chat.wait_for("One stored")
+        chat.enter("And the door.")
+        chat.wait_for("Two stored")
+        assert chat.text.count("Allow Inject") == 1
+        assert chat.text.count("Inject: Added: sha256:") == 2

@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 
 from ragchat.arguments import make_parser
+from ragchat.servers.recipes import read_recipes
+from ragchat.ui.approval import CHOICES
+from ragchat.ui.slash.servers import ACTIONS
 from tests.support.program import program_in
 
 ROOT = Path(__file__).parents[2]
@@ -45,6 +48,16 @@ def test_the_transcript_is_what_the_chat_says(tmp_path: Path) -> None:
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_in_a_code_block_parses(command: str) -> None:
     make_parser().parse_args(shlex.split(command))
+
+
+def test_every_recipe_and_every_action_on_servers_is_described() -> None:
+    table = README.partition("| recipe |")[2].partition("\n\n")[0]
+    assert {*re.findall(r"^\| `([\w-]+)`", table, re.MULTILINE)} == {*read_recipes()}
+    assert {*re.findall(r"`/mcp ([a-z]+)", README)} == {*ACTIONS}
+
+
+def test_the_question_about_a_tool_is_the_one_that_the_chat_asks() -> None:
+    assert f"Allow git__git_commit(message='Fix the date')? {CHOICES}\n" in README
 
 
 def test_every_module_on_the_two_paths_exists() -> None:
