@@ -19,10 +19,10 @@ from msgspec import Raw, Struct, field
 from msgspec.structs import replace
 
 from ragchat.errors import ServerConfigInvalid, ServerFileUnreadable, UnknownServer, VariableMissing
+from ragchat.servers.jsonc import to_json
 from ragconfig.files.regular import read_regular
 from ragconfig.files.writing import replace_file
 from ragconfig.home import private_folder
-from ragconfig.jsonc import to_json
 from ragconfig.redaction import add_secret
 
 USER_FILE = "mcp.json"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragconfig.jsonc import to_json
+from ragchat.servers.jsonc import to_json
 
 
 @pytest.mark.parametrize(
