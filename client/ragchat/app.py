@@ -10,7 +10,7 @@ import os
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import Enum
 from importlib import import_module
 from types import TracebackType
@@ -56,6 +56,18 @@ class Keeps(Enum):
     NOTHING = "nothing"
 
 
+@dataclass(frozen=True)
+class _Question:
+    """What the user asks, `about` what is attached to it; `foreign` as for `App.ask`."""
+
+    text: str = ""
+    about: Sequence[Candidate] = ()
+    foreign: Sequence[str] = ()
+
+
+_NO_QUESTION = _Question()
+
+
 class App:
     """`model` is the model in use, `session` the current session, `sessions` the store of all.
 
@@ -99,7 +111,7 @@ class App:
             believe_all=believe_all,
         )
         # The last question and what was attached to it, when its turn failed or was stopped.
-        self._unanswered: tuple[str, Sequence[Candidate]] = ("", ())
+        self._unanswered = _NO_QUESTION
 
     async def __aenter__(self) -> App:
         return self
@@ -165,7 +177,7 @@ class App:
 
     def new_session(self) -> Session:
         """Start a session. It is stored with its first turn."""
-        self.session, self._unanswered = _new_session(), ("", ())
+        self.session, self._unanswered = _new_session(), _NO_QUESTION
         return self.session
 
     async def resume(self, session_id: str | None = None) -> Session:
@@ -178,7 +190,7 @@ class App:
             self.session = await store.load_last(but=here, one_shots=self.keeps is Keeps.ONE_SHOT)
         else:
             self.session = await store.load(session_id)
-        self._unanswered = ("", ())
+        self._unanswered = _NO_QUESTION
         return self.session
 
     async def ask(
@@ -187,12 +199,15 @@ class App:
         emit: Emit = ignore,
         approve: Approve | None = None,
         documents: Sequence[DocumentText] = (),
+        foreign: Sequence[str] = (),
     ) -> Turn:
         """Answer a question; `emit` gets the events of the turn. The turn is saved as `keeps` says.
 
-        With `documents`, it is about these and nothing else of memory. Raises RagChatError.
+        With `documents`, it is about these and nothing else of memory. `foreign` names what in the question
+        is not the user's own text. Raises RagChatError.
         """
-        return await self._take_turn(question, attached(documents), emit, approve, replaced=None)
+        asked = _Question(question, attached(documents), foreign)
+        return await self._take_turn(asked, emit, approve, replaced=None)
 
     async def retry(self, emit: Emit = ignore, approve: Approve | None = None) -> Turn:
         """Ask the last question again. Raises NothingToRetry, and what `ask` raises.
@@ -200,19 +215,18 @@ class App:
         The new answer replaces the first one. A question whose turn failed or was stopped is simply asked: it
         has no answer.
         """
-        (question, about), replaced = self._unanswered, None
-        if not question and self.last_turn:
-            question, replaced = self.last_turn.question, self.last_turn
-            candidates = replaced.trace.candidates
-            about = [candidate for candidate in candidates if candidate.reason.startswith(ATTACHED)]
-        if not question:
+        asked, replaced = self._unanswered, None
+        if not asked.text and self.last_turn:
+            replaced, trace = self.last_turn, self.last_turn.trace
+            about = [one for one in trace.candidates if one.reason.startswith(ATTACHED)]
+            asked = _Question(replaced.question, about, trace.foreign)
+        if not asked.text:
             raise NothingToRetry
-        return await self._take_turn(question, about, emit, approve, replaced)
+        return await self._take_turn(asked, emit, approve, replaced)
 
     async def _take_turn(
         self,
-        question: str,
-        about: Sequence[Candidate],
+        asked: _Question,
         emit: Emit,
         approve: Approve | None,
         replaced: Turn | None,
@@ -220,24 +234,26 @@ class App:
         from ragchat.turn.generation import Answerer
         from ragchat.turn.turn import take_turn
 
-        question = question.strip()
-        if not question:
+        asked = replace(asked, text=asked.text.strip())
+        if not asked.text:
             raise EmptyQuestion
-        self._unanswered = (question, about)
+        self._unanswered = asked
         session = self.session
         history = [turn for turn in session.turns if turn is not replaced]
         if model := await self.model.find():
             self._start_servers(emit)
         try:
             turn = await take_turn(
-                question,
+                asked.text,
                 session_id=session.session_id,
                 history=history,
                 memory=self.scope,
-                answerer=Answerer(model, self._prompts, self.toolbox, approve) if model else None,
+                answerer=(
+                    Answerer(model, self._prompts, self.toolbox, approve, asked.foreign) if model else None
+                ),
                 limits=self._limits,
                 emit=emit,
-                attached=about,
+                attached=asked.about,
             )
         except UnknownModel as error:
             raise await with_near_names(error, model) if model else error from error
@@ -296,7 +312,7 @@ class App:
         """Add a turn to a session, and save it as `keeps` says."""
         session.turns = [*history, turn]
         session.title = session.title or session_title(turn.question)
-        self._unanswered = ("", ())
+        self._unanswered = _NO_QUESTION
         if self.keeps is Keeps.NOTHING:
             return
         try:

@@ -330,6 +330,15 @@ class CommandNotPossible(RagChatError):
     sentence = "/{name} is not possible now: {reason}."
 
 
+class AttachmentUnusable(RagChatError):
+    """`reason` is the end of a sentence about it."""
+
+    name: str
+    reason: str
+    code = "ATTACHMENT_UNUSABLE"
+    sentence = "@{name} cannot be attached: it {reason}."
+
+
 class ArgumentMissing(RagChatError):
     name: str
     argument: str

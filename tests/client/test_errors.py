@@ -137,6 +137,11 @@ TABLE: list[tuple[RagChatError, str, str]] = [
         "",
     ),
     (
+        errors.AttachmentUnusable("a.png", "is not text"),
+        "@a.png cannot be attached: it is not text.",
+        "",
+    ),
+    (
         errors.UnknownPrompt("outlin", ["create-outline"]),
         "There is no prompt outlin.",
         "Did you mean create-outline? /prompt lists them.",

@@ -316,7 +316,7 @@ class MemoryClient:
             if not versions:
                 documents.append(document)
             elif resource.text:  # equal versions have no changes
-                changes.append(_changes(document, resource.uri, resource.text))
+                changes.append(DocumentText.loose(resource.uri, resource.text, document_id=document))
         return FilledPrompt(text, documents, changes)
 
     async def complete_argument(
@@ -361,14 +361,6 @@ class MemoryClient:
 def _given(**arguments: int | None) -> dict[str, int]:
     """The arguments that are not None."""
     return {name: value for name, value in arguments.items() if value is not None}
-
-
-def _changes(document_id: str, uri: str, text: str) -> DocumentText:
-    """The changes between two versions of a document, as a document."""
-    size = len(text)
-    return DocumentText(
-        document_id, uri, title="", chunks=0, characters=size, added_at="", updated_at="", text=text
-    )
 
 
 def _decoded(tool: str, result: ToolCallResult, type: type[T]) -> T:

@@ -38,12 +38,12 @@ class ToolResult(Struct, frozen=True):
 class FilledPrompt(Struct, frozen=True):
     """A prompt with its arguments: the text, and what it is about.
 
-    `documents` are ids; `changes` are differences between versions of them, as documents.
+    `documents` are ids; `texts` are not in memory, such as the changes between versions of a document.
     """
 
     text: str
     documents: list[str]
-    changes: list[DocumentText]
+    texts: list[DocumentText]
 
 
 class Injected(Struct, frozen=True):
@@ -164,6 +164,12 @@ class DocumentPage(Documents, frozen=True):
 
 class DocumentText(DocumentInfo, frozen=True, kw_only=True):
     text: str
+
+    @classmethod
+    def loose(cls, uri: str, text: str, *, title: str = "", document_id: str = "") -> DocumentText:
+        """A text that is not a document in memory."""
+        size = len(text)
+        return cls(document_id or uri, uri, title, 0, size, added_at="", updated_at="", text=text)
 
 
 class DocumentPart(DocumentText, frozen=True, kw_only=True):

@@ -1,7 +1,7 @@
 """Other MCP servers beside memory: which ones there are, their connections, and what the user allows them.
 
 `configs` reads the files that name them, some of which are `jsonc`; `manager` owns all connections, each a
-`connection` whose server `supervisor` restarts; `tools` are what they offer to a model. `asking` is what
-servers ask of the user, with `forms`. `permissions` is what the user has allowed, and `login` lets the user
-log in. Knows neither turns nor the screen.
+`connection` whose server `supervisor` restarts. `tools` are what they offer to a model, `offers` what they
+offer to the user, `asking` what they ask of the user, with `forms`. `permissions` is what the user has
+allowed, and `login` lets the user log in. Knows neither turns nor the screen.
 """

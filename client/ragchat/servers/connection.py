@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from ragchat import __version__
 from ragchat.errors import RagChatError, ServerNotReady
@@ -20,6 +20,7 @@ from ragchat.log import LOG_BYTES, LOG_TAIL_BYTES, server_log
 from ragchat.servers.asking import CallTimes, User, make_handlers
 from ragchat.servers.configs import ServerConfig
 from ragchat.servers.environment import inherited
+from ragchat.servers.offers import Offers
 from ragchat.servers.supervisor import Supervised
 from ragchat.settings import ServerSettings
 from ragconfig.home import Home
@@ -28,7 +29,7 @@ from ragmcp.client.oauth.errors import LoginRequired
 from ragmcp.concurrency import beside
 from ragmcp.errors import RagMcpError, RequestTimedOut
 from ragmcp.protocol.schema.base import LogLevel
-from ragmcp.protocol.schema.subscriptions import Filter
+from ragmcp.protocol.schema.subscriptions import Filter, list_changed
 from ragmcp.protocol.schema.tools import ToolCallResult, ToolInfo
 
 log = logging.getLogger(__name__)
@@ -85,6 +86,7 @@ class Connection:
         self._repeatable: set[str] = set()
         self._config = config
         self._supervised = Supervised(self._open, self._repeatable, LONGEST_PAUSE_SECONDS)
+        self.offers = Offers(config.name, self._supervised, settings.timeout_seconds)
 
     async def run(self) -> None:
         """Stay connected until cancelled; a server whose settings cannot be used is not started."""
@@ -138,6 +140,7 @@ class Connection:
                     if client.capabilities.logging is not UNSET:
                         await client.set_log_level(LOG_LEVEL)
                     await self._list_tools(client)
+                    self.offers.forget()
                     listed, start.deadline = True, math.inf
                     self.state, self.failure = State.READY, None
                     self.settled.set()
@@ -194,16 +197,29 @@ class Connection:
         self.tools = tools
 
     async def _follow(self, client: Client) -> None:
-        """List the tools again whenever the server says that they have changed."""
-        announces = client.capabilities.tools
-        if announces is UNSET or not announces.get("listChanged"):
+        """List the tools again, and forget other lists, whenever the server says that they have changed."""
+        offered = client.capabilities
+        wanted = Filter(
+            tools_list_changed=_announces(offered.tools),
+            prompts_list_changed=_announces(offered.prompts),
+            resources_list_changed=_announces(offered.resources),
+        )
+        if wanted == Filter():
             return
         try:
-            async with client.subscribe(Filter(tools_list_changed=True)) as changes:
-                async for _ in changes:
-                    await self._list_tools(client)
-        except RagMcpError as error:  # The tools listed so far can still be called.
+            async with client.subscribe(wanted) as changes:
+                async for change in changes:
+                    if change == list_changed("tools"):
+                        await self._list_tools(client)
+                    else:
+                        self.offers.forget()
+        except RagMcpError as error:  # What was listed so far can still be used.
             log.info("The changes of %s are not followed: %s", self.config.name, error)
+
+
+def _announces(capability: dict[str, Any] | UnsetType) -> bool | UnsetType:
+    """Whether the server says when this list changes."""
+    return True if capability is not UNSET and capability.get("listChanged") else UNSET
 
 
 def _may_be_repeated(tool: ToolInfo) -> bool:

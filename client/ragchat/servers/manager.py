@@ -20,6 +20,7 @@ from ragchat.servers.configs import (
     read_configs,
 )
 from ragchat.servers.connection import Connection, State
+from ragchat.servers.offers import Offers
 from ragchat.servers.permissions import Permissions
 from ragchat.servers.tools import ServerTool, offered_tools
 from ragchat.settings import ServerSettings
@@ -126,6 +127,11 @@ class ServerManager:
         with anyio.CancelScope(deadline=self._wait_until):
             for connection in [*self._connections.values()]:
                 await connection.settled.wait()
+
+    def offers(self) -> dict[str, Offers]:
+        """What the servers that are ready offer besides tools, by their names."""
+        ready = (one for one in self._connections.values() if one.state is State.READY)
+        return {one.config.name: one.offers for one in ready}
 
     def tools(self) -> list[ServerTool]:
         """The tools of all servers, under names that are unique.

@@ -89,19 +89,17 @@ class Supervised:
 
     async def list_tools(self, *, timeout: float | None = None) -> list[ToolInfo]:
         """As `Client.list_tools`; repeated if the server dies during the call."""
-        return await self._call("tools/list", lambda client: client.list_tools(), True, timeout)
+        return await self.ask("tools/list", lambda client: client.list_tools(), True, timeout)
 
     async def list_prompts(self, *, timeout: float | None = None) -> list[PromptInfo]:
         """As `Client.list_prompts`; repeated if the server dies during the call."""
-        return await self._call("prompts/list", lambda client: client.list_prompts(), True, timeout)
+        return await self.ask("prompts/list", lambda client: client.list_prompts(), True, timeout)
 
     async def get_prompt(
         self, name: str, arguments: Mapping[str, str] | None = None, *, timeout: float | None = None
     ) -> GetPromptResult:
         """As `Client.get_prompt`; repeated if the server dies during the call."""
-        return await self._call(
-            "prompts/get", lambda client: client.get_prompt(name, arguments), True, timeout
-        )
+        return await self.ask("prompts/get", lambda client: client.get_prompt(name, arguments), True, timeout)
 
     async def complete(
         self,
@@ -113,7 +111,7 @@ class Supervised:
         timeout: float | None = None,
     ) -> Completion:
         """As `Client.complete`; repeated if the server dies during the call."""
-        return await self._call(
+        return await self.ask(
             "completion/complete",
             lambda client: client.complete(reference, argument, value, others),
             True,
@@ -133,16 +131,17 @@ class Supervised:
         Raises what `open` raises if the server cannot be started, and ConnectionClosed if the server died
         during the call, which it may have carried out.
         """
-        return await self._call(
+        return await self.ask(
             name,
             lambda client: client.call_tool(name, arguments, timeout=None, on_progress=on_progress),
             name in self._repeatable,
             timeout,
         )
 
-    async def _call(
+    async def ask(
         self, what: str, ask: Callable[[Client], Awaitable[T]], repeatable: bool, timeout: float | None
     ) -> T:
+        """Any request; if `repeatable`, it is repeated when the server dies during the first one."""
         try:
             with anyio.fail_after(timeout):
                 try:

@@ -58,12 +58,16 @@ class Tools(Protocol):
 
 @dataclass(frozen=True)
 class Answerer:
-    """A model with its prompts, the tools it may call, and the user's approval of those calls."""
+    """A model with its prompts, the tools it may call, and the user's approval of those calls.
+
+    `foreign` names what in the question is not the user's own text.
+    """
 
     model: Model
     prompts: Prompts
     toolbox: Tools
     approve: Approve | None = None
+    foreign: Sequence[str] = ()
 
 
 async def generate(
@@ -91,7 +95,7 @@ async def generate(
     if text := _dropped(prompt.dropped_turns, history):
         emit(Notice(text))
     earlier = [name for turn in history[prompt.dropped_turns :] for name in turn.trace.foreign]
-    exchange = await converse(answerer, prompt, limits, emit, earlier)
+    exchange = await converse(answerer, prompt, limits, emit, [*earlier, *answerer.foreign])
     hits = exchange.passages.numbered()
     checked = check(exchange.text, hits)
     cited = [hits[n] for n in dict.fromkeys(c.n for c in checked.citations if c.verified is not False)]

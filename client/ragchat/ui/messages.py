@@ -6,6 +6,7 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING
 
+from ragchat.ui.attachments import attachments
 from ragchat.ui.context import YES
 from ragchat.ui.slash import table
 from ragchat.ui.welcome import load_readme
@@ -40,4 +41,6 @@ async def _dispatch(context: ChatContext, text: str) -> None:
         await table.run(context, text)
     else:
         question = text.removeprefix("/")
-        await context.answer(partial(context.app.ask, question, approve=context.approve))
+        # Only what the user typed: the lines of a pipe may be written by others.
+        documents = await attachments(context, question) if context.interactive and "@" in question else []
+        await context.answer(partial(context.app.ask, question, approve=context.approve, documents=documents))

@@ -1,8 +1,8 @@
-"""Completion of slash commands and their arguments; ordinary text is never completed."""
+"""Completion of slash commands and their arguments, and of what a question mentions with @."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable
 from typing import TYPE_CHECKING
 
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
@@ -37,16 +37,28 @@ class SlashCompleter(Completer):
     ) -> AsyncGenerator[Completion, None]:
         for completion in self.get_completions(document, event):
             yield completion
-        from ragchat.ui.slash import table as slash
-
-        text = document.text_before_cursor
-        name, space, argument = text.partition(" ")
-        command = slash.BY_NAME.get(name.removeprefix("/"))
-        if not (text.startswith("/") and space and command and command.complete):
-            return
         try:
-            async for completion in command.complete(self._context(), argument.lstrip()):
+            async for completion in self._slow_completions(document.text_before_cursor):
                 yield completion
         except Exception:
-            # If memory is down, the menu stays closed, and the command will report the error.
+            # If memory or a server is down, the menu stays closed, and the command will report the error.
             return
+
+    async def _slow_completions(self, text: str) -> AsyncGenerator[Completion, None]:
+        """Completions for which memory or a server may be asked."""
+        from ragchat.ui import attachments
+        from ragchat.ui.slash import prompts
+        from ragchat.ui.slash import table as slash
+
+        name, space, argument = text.partition(" ")
+        found: AsyncIterable[Completion]
+        if not text.startswith("/"):
+            found = attachments.complete(self._context(), text)
+        elif not space or ":" in name:
+            found = prompts.complete_of_servers(self._context(), text[1:])
+        elif (command := slash.BY_NAME.get(name[1:])) and command.complete:
+            found = command.complete(self._context(), argument.lstrip())
+        else:
+            return
+        async for completion in found:
+            yield completion

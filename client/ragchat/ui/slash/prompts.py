@@ -1,11 +1,12 @@
-"""/prompt: tasks for the model on documents, from the memory server's prompts."""
+"""/prompt and /SERVER:PROMPT: tasks for the model, from the prompts of memory and of other servers."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
@@ -13,7 +14,7 @@ from prompt_toolkit.document import Document
 from ragchat.formatting import counted
 
 if TYPE_CHECKING:
-    from ragchat.memory.client import MemoryClient
+    from ragchat.memory.types import FilledPrompt
     from ragchat.ui.context import ChatContext
     from ragmcp.protocol.schema.prompts import PromptArgument, PromptInfo
 
@@ -22,12 +23,68 @@ _OUTLINES = frozenset({"summarize-document", "create-outline"})
 _OFFERED = 50
 
 
+class _Source(Protocol):
+    """Memory, or another server."""
+
+    async def prompts(self) -> Sequence[PromptInfo]: ...
+    async def fill_in(self, prompt: str, arguments: Mapping[str, str], /) -> FilledPrompt: ...
+    async def complete_argument(
+        self, prompt: str, argument: str, typed: str, others: Mapping[str, str], /
+    ) -> list[str]: ...
+
+
+@dataclass(frozen=True)
+class _Prompt:
+    """A prompt; `server` is "" for memory."""
+
+    info: PromptInfo
+    source: _Source
+    server: str = ""
+
+    @property
+    def name(self) -> str:
+        """By which the user asks for it."""
+        return f"{self.server}:{self.info.name}" if self.server else self.info.name
+
+    @property
+    def arguments(self) -> Sequence[PromptArgument]:
+        return self.info.arguments or []
+
+    async def values(self, argument: str, typed: str, others: Mapping[str, str]) -> AsyncIterator[Completion]:
+        """Completions of the value of an argument."""
+        from ragchat.uris import short_uri
+
+        found = await self.source.complete_argument(self.info.name, argument, typed, others)
+        for value in found[:_OFFERED]:
+            yield Completion(value, -len(typed), display=short_uri(value))
+
+
+async def _of_memory(context: ChatContext) -> list[_Prompt]:
+    return [_Prompt(info, context.memory) for info in await context.memory.prompts()]
+
+
+async def _of_servers(context: ChatContext) -> list[_Prompt]:
+    """Those of the servers that are ready; one that fails has none."""
+    from ragmcp.errors import RagMcpError
+
+    found: list[_Prompt] = []
+    for server, offers in (context.app.servers.offers() if context.app.servers else {}).items():
+        try:
+            found += [_Prompt(info, offers, server) for info in await offers.prompts()]
+        except RagMcpError:
+            continue
+    return found
+
+
 async def prompt(context: ChatContext, words: str) -> None:
     """List the prompts; or fill one in, attach its documents, and ask the model."""
     name, _, given = words.partition(" ")
-    known = {info.name: info for info in await context.memory.prompts()}
+    found = await _of_servers(context)
+    if ":" not in name:  # Memory need not work for the prompts of others.
+        found = [*await _of_memory(context), *found]
+    known = {one.name: one for one in found}
     if not name:
-        _list(context, known.values())
+        _list(context, found)
         return
     if name not in known:
         import difflib
@@ -40,31 +97,36 @@ async def prompt(context: ChatContext, words: str) -> None:
         from ragchat.errors import CommandNotPossible
 
         raise CommandNotPossible(f"prompt {name}", "it needs a language model, and none is configured")
-    arguments = _arguments(known[name])
-    values = await _ask(context, name, arguments, values_in(given, [one.name for one in arguments]))
+    chosen = known[name]
+    values = await _ask(context, chosen, values_in(given, [one.name for one in chosen.arguments]))
     if values is None:
         context.screen.note("Nothing is asked.")
         return
-    await _answer(context, name, values, offline=offline)
+    await _answer(context, chosen, values, offline=offline)
 
 
-async def _answer(context: ChatContext, name: str, values: Mapping[str, str], *, offline: bool) -> None:
+async def _answer(context: ChatContext, chosen: _Prompt, values: Mapping[str, str], *, offline: bool) -> None:
     from ragchat.errors import MemoryRefused
     from ragchat.uris import short_uri
 
     try:
-        filled = await context.memory.fill_in(name, values)
+        filled = await chosen.source.fill_in(chosen.info.name, values)
     except MemoryRefused as error:
         error.hint = error.hint or "/memory lists the documents."
         raise
-    documents = [await context.memory.show(document) for document in filled.documents] + filled.changes
+    documents = [await context.memory.show(document) for document in filled.documents] + filled.texts
+    foreign = []
+    if chosen.server:  # The user sees what a server puts into their mouth.
+        foreign.append(f"the prompt {chosen.name}")
+        context.screen.note(filled.text)
     for document in documents:
         short = short_uri(document.uri, document.title)
         context.screen.note(f"Attached: {short} ({counted(len(document.text), 'character')})")
     question = filled.text
     if offline and documents:  # a prompt of the user may have none
         question, documents = f"Outline of {short_uri(documents[0].uri, documents[0].title)}", []
-    await context.answer(partial(context.app.ask, question, approve=context.approve, documents=documents))
+    ask = partial(context.app.ask, approve=context.approve, documents=documents, foreign=foreign)
+    await context.answer(partial(ask, question))
 
 
 def values_in(text: str, names: Sequence[str]) -> dict[str, str]:
@@ -76,41 +138,38 @@ def values_in(text: str, names: Sequence[str]) -> dict[str, str]:
     return {names[0]: first.strip()} | values if first.strip() else values
 
 
-async def _ask(
-    context: ChatContext, name: str, arguments: Sequence[PromptArgument], values: dict[str, str]
-) -> dict[str, str] | None:
+async def _ask(context: ChatContext, chosen: _Prompt, values: dict[str, str]) -> dict[str, str] | None:
     """The values with those that the user adds; None if one that is required is not given.
 
     Without any value all arguments are asked for, else those that are required.
     """
-    missing = [one for one in arguments if one.name not in values and (one.required is True or not values)]
+    missing = [
+        one for one in chosen.arguments if one.name not in values and (one.required is True or not values)
+    ]
     if context.read is None:
         if required := [f"{one.name}=…" for one in missing if one.required is True]:
             from ragchat.errors import ArgumentMissing
 
-            raise ArgumentMissing(f"prompt {name}", " ".join(required))
+            raise ArgumentMissing(f"prompt {chosen.name}", " ".join(required))
         return values
     for one in missing:
         context.screen.note(one.description or one.name)
-        completer = _ValueCompleter(context.memory, name, one.name, values)
-        value = await context.read(f"{one.name}: ", completer)
+        value = await context.read(f"{one.name}: ", _ValueCompleter(chosen, one.name, values))
         if value is None or (one.required is True and not value.strip()):
             return None
         values[one.name] = value.strip()
     return values
 
 
-def _arguments(info: PromptInfo) -> Sequence[PromptArgument]:
-    return info.arguments or []
-
-
-def _list(context: ChatContext, known: Iterable[PromptInfo]) -> None:
+def _list(context: ChatContext, known: Iterable[_Prompt]) -> None:
     from rich.table import Table
     from rich.text import Text
 
+    from ragchat.sanitize import one_line
+
     table = Table.grid(padding=(0, 2))
-    for info in known:
-        table.add_row(Text(info.name, "name"), Text(info.description or ""))
+    for one in known:
+        table.add_row(Text(one_line(one.name), "name"), Text(one_line(one.info.description or "")))
     context.screen.show(table)
     context.screen.note("/prompt NAME asks for the document and what else the prompt needs.")
 
@@ -121,50 +180,50 @@ def _list(context: ChatContext, known: Iterable[PromptInfo]) -> None:
 class _ValueCompleter(Completer):
     """Completes the value of an argument."""
 
-    def __init__(self, memory: MemoryClient, prompt: str, argument: str, others: Mapping[str, str]) -> None:
-        self._memory = memory
+    def __init__(self, prompt: _Prompt, argument: str, others: Mapping[str, str]) -> None:
         self._prompt = prompt
         self._argument = argument
         self._others = others
 
     def get_completions(self, _: Document, __: CompleteEvent) -> Iterable[Completion]:
-        """Nothing: memory is asked for the values."""
+        """Nothing: the server is asked for the values."""
         return []
 
     async def get_completions_async(
         self, document: Document, _: CompleteEvent
     ) -> AsyncGenerator[Completion, None]:
         from ragchat.errors import RagChatError
+        from ragmcp.errors import RagMcpError
 
         try:
-            others = dict(self._others)
-            async for value in _values(self._memory, self._prompt, self._argument, document.text, others):
+            async for value in self._prompt.values(self._argument, document.text, dict(self._others)):
                 yield value
-        except RagChatError:  # The menu stays closed, and the prompt will report the error.
+        except (RagChatError, RagMcpError):  # The menu stays closed, and the prompt will report the error.
             return
 
 
 async def complete(context: ChatContext | None, typed: str) -> AsyncIterator[Completion]:
     """Complete the name of a prompt, then the value of its first or last argument."""
-    if context is None:
-        return
-    known = {info.name: info for info in await context.memory.prompts()}
-    name, space, given = typed.partition(" ")
-    if not space:
-        for info in known.values():
-            if info.name.startswith(name):
-                meta = info.title or ""
-                yield Completion(f"{info.name} ", -len(name), display=info.name, display_meta=meta)
-    elif name in known and (names := [one.name for one in _arguments(known[name])]):
-        *others, (argument, value) = values_in(given, names).items() or [(names[0], "")]
-        async for completion in _values(context.memory, name, argument, value, dict(others)):
+    if context is not None:
+        of_memory = [] if ":" in typed.partition(" ")[0] else await _of_memory(context)
+        async for completion in _complete([*of_memory, *await _of_servers(context)], typed):
             yield completion
 
 
-async def _values(
-    memory: MemoryClient, prompt: str, argument: str, typed: str, others: Mapping[str, str]
-) -> AsyncIterator[Completion]:
-    from ragchat.uris import short_uri
+async def complete_of_servers(context: ChatContext | None, typed: str) -> AsyncIterator[Completion]:
+    """As `complete`, for the prompts of other servers alone, which are commands."""
+    if context is not None:
+        async for completion in _complete(await _of_servers(context), typed):
+            yield completion
 
-    for value in (await memory.complete_argument(prompt, argument, typed, others))[:_OFFERED]:
-        yield Completion(value, -len(typed), display=short_uri(value))
+
+async def _complete(known: Iterable[_Prompt], typed: str) -> AsyncIterator[Completion]:
+    name, space, given = typed.partition(" ")
+    for one in known:
+        if not space and one.name.startswith(name):
+            meta = one.info.title or ""
+            yield Completion(f"{one.name} ", -len(name), display=one.name, display_meta=meta)
+        elif space and one.name == name and (names := [argument.name for argument in one.arguments]):
+            *others, (argument, value) = values_in(given, names).items() or [(names[0], "")]
+            async for completion in one.values(argument, value, dict(others)):
+                yield completion

@@ -170,6 +170,9 @@ async def run(context: ChatContext, line: str) -> None:
     from ragchat.errors import CommandNotPossible, UnexpectedArgument, UnknownCommand
 
     name, argument = parse(line)
+    if ":" in name:  # the prompt of a server
+        await prompts.prompt(context, f"{name} {argument}".rstrip())
+        return
     command = BY_NAME.get(name.lower())
     if command is None:
         import difflib

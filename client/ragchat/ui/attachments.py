@@ -1,0 +1,128 @@
+"""`@path` and `@server:uri` in a question: files and resources of servers that are attached to it."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from prompt_toolkit.completion import CompleteEvent, Completion, PathCompleter
+from prompt_toolkit.document import Document
+
+if TYPE_CHECKING:
+    from ragchat.memory.types import DocumentText
+    from ragchat.servers.offers import Offers
+    from ragchat.ui.context import ChatContext
+
+_MENTION = re.compile(r'(?<!\S)@(?:"([^"]+)"|(\S+))')
+_LAST = re.compile(r"(?<!\S)@(\S*)$")
+# What may follow a mention within a sentence.
+_PUNCTUATION = ".,;:!?)"
+_OFFERED = 50
+_PATHS = PathCompleter(expanduser=True)
+# A template whose only variable is its end.
+_TEMPLATE = re.compile(r"([^{}]*)\{\+?(\w+)\}")
+
+
+async def attachments(context: ChatContext, question: str) -> list[DocumentText]:
+    """What a question mentions; other words that begin with @ are left alone.
+
+    Raises AttachmentUnusable, and RagMcpError for a resource that its server does not give.
+    """
+    found: list[DocumentText] = []
+    for mention in _MENTION.finditer(question):
+        quoted, word = mention.groups()
+        for name in dict.fromkeys([quoted] if quoted else [word, word.rstrip(_PUNCTUATION)]):
+            if documents := await _attached(context, name):
+                found += documents
+                break
+    if found:
+        from ragchat.errors import AttachmentUnusable
+        from ragchat.formatting import counted
+        from ragchat.uris import short_uri
+
+        if await context.app.model.find() is None:
+            name = short_uri(found[0].uri).removeprefix("@")
+            raise AttachmentUnusable(name, "needs a language model, and none is configured")
+        for document in found:
+            size = counted(len(document.text), "character")
+            context.screen.note(f"Attached: {short_uri(document.uri)} ({size})")
+    return found
+
+
+async def _attached(context: ChatContext, name: str) -> list[DocumentText]:
+    server, colon, uri = name.partition(":")
+    if colon and uri and (offers := _offers(context).get(server)):
+        return await offers.read(uri)
+    return await asyncio.to_thread(_file, name)
+
+
+def _file(name: str) -> list[DocumentText]:
+    """The file of that name; nothing if there is none."""
+    from ragchat.errors import AttachmentUnusable
+    from ragchat.memory.types import DocumentText
+    from ragconfig.files.decoding import LARGEST_BYTES, NotText, decode
+    from ragconfig.files.regular import read_regular
+
+    try:
+        path = Path(name).expanduser().absolute()
+        if not path.is_file():
+            return []
+    except (OSError, RuntimeError, ValueError):  # no name of a file; `~name` of an unknown user
+        return []
+    try:
+        return [DocumentText.loose(path.as_uri(), decode(read_regular(path, LARGEST_BYTES)).text)]
+    except NotText as error:
+        raise AttachmentUnusable(name, str(error)) from None
+    except OSError as error:
+        raise AttachmentUnusable(name, f"cannot be read: {error.strerror or error}") from None
+
+
+def _offers(context: ChatContext) -> dict[str, Offers]:
+    return context.app.servers.offers() if context.app.servers is not None else {}
+
+
+async def complete(context: ChatContext | None, text: str) -> AsyncIterator[Completion]:
+    """Complete the mention at the end of `text`: paths first, which need no server."""
+    if not (last := _LAST.search(text)):
+        return
+    typed = last[1]
+    for number, path in enumerate(_PATHS.get_completions(Document(typed), CompleteEvent())):
+        if number == _OFFERED:
+            break
+        whole = typed + path.text
+        shown = f'"{whole}"' if " " in whole else whole
+        yield Completion(shown, -len(typed), display=path.display)
+    offers = _offers(context) if context else {}
+    server, colon, uri = typed.partition(":")
+    if not colon:
+        for name in offers:
+            if name.startswith(typed):
+                yield Completion(f"{name}:", -len(typed), display_meta="resources of the server")
+    elif server in offers:
+        async for completion in _resources(offers[server], uri):
+            yield completion
+
+
+async def _resources(offers: Offers, typed: str) -> AsyncIterator[Completion]:
+    from ragmcp.protocol.results import or_none
+
+    wanted = typed.lower()
+    matching = [one for one in await offers.resources() if wanted in f"{one.uri} {one.name}".lower()]
+    for resource in matching[:_OFFERED]:
+        meta = or_none(resource.title) or resource.name
+        yield Completion(resource.uri, -len(typed), display_meta=meta)
+    for template in await offers.templates():
+        parts = _TEMPLATE.fullmatch(template.uri_template)
+        if parts is None:
+            continue
+        prefix, variable = parts.groups()
+        if typed.startswith(prefix):
+            values = await offers.complete_variable(template, variable, typed.removeprefix(prefix))
+            for value in values[:_OFFERED]:
+                yield Completion(prefix + value, -len(typed), display_meta=template.name)
+        elif prefix.startswith(typed):
+            meta = or_none(template.title) or template.name
+            yield Completion(prefix, -len(typed), display=template.uri_template, display_meta=meta)

@@ -1,0 +1,176 @@
+"""What a question mentions with @, and the prompts of servers: real servers, and a model that a test plays.
+
+Covers `ragchat.servers.offers`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from io import StringIO
+from pathlib import Path
+
+import anyio
+import pytest
+from prompt_toolkit.completion import CompleteEvent
+from prompt_toolkit.document import Document
+
+from ragchat.app import App
+from ragchat.errors import AttachmentUnusable, UnknownPrompt
+from ragchat.llm.selection import ModelSelection
+from ragchat.ui.context import ChatContext
+from ragchat.ui.messages import handle
+from ragchat.ui.prompt.toolbar import Status
+from ragchat.ui.slash.completer import SlashCompleter
+from ragmcp.errors import RagMcpError
+from tests.client.llm.test_client import settings as model_settings
+from tests.client.ui.slash.test_table import Room
+from tests.support.openai_server import OpenAIServer, Reply
+from tests.support.screens import piped_screen
+from tests.support.servers import GOOD, managed, write
+from tests.support.turns import ListMemory, settings_in
+
+
+@pytest.fixture
+def server() -> Iterator[OpenAIServer]:
+    with OpenAIServer([Reply("Noted."), Reply("Noted again.")]) as server:
+        yield server
+
+
+@pytest.fixture
+async def room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: OpenAIServer) -> AsyncIterator[Room]:
+    """A chat with the server `mine` and a model; the working folder has two files."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tea.md").write_text("Tea is brewed at 75 degrees.\n", "utf-8")
+    (tmp_path / "my notes.txt").write_bytes("Grün.\n".encode("cp1252"))
+    (tmp_path / "dot.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(50))
+    write(tmp_path, mine=GOOD)
+    settings, (screen, out, err) = settings_in(tmp_path), piped_screen()
+    async with managed(tmp_path) as manager, App(settings, ListMemory(), servers=manager) as app:
+        chosen = model_settings()
+        chosen.name, chosen.base_url = "test-model", server.base_url
+        app.model = ModelSelection(chosen, {})
+        yield Room(ChatContext(app, screen, Status(), interactive=True), out, err)
+
+
+def sent(server: OpenAIServer) -> str:
+    """The user's message in the last request."""
+    return str(server.requests[-1]["messages"][-1]["content"])
+
+
+async def completions(room: Room, text: str) -> list[str]:
+    completer = SlashCompleter(lambda: room.context)
+    found = completer.get_completions_async(Document(text), CompleteEvent())
+    with anyio.fail_after(30):
+        return [one.text async for one in found]
+
+
+def notes(room: Room) -> str:
+    """What was shown besides answers."""
+    file = room.context.screen.err.file
+    assert isinstance(file, StringIO)
+    return file.getvalue()
+
+
+async def failure(room: Room, text: str) -> str:
+    """What the chat shows for a message that fails."""
+    await handle(room.context, text)
+    return notes(room)
+
+
+async def test_a_file_is_attached_as_a_quoted_passage(room: Room, server: OpenAIServer) -> None:
+    await handle(room.context, "What does @tea.md say?")
+    assert "Tea is brewed at 75 degrees." in sent(server)
+    assert "What does @tea.md say?" in sent(server)
+    assert "Attached: tea.md (29 characters)" in notes(room)
+    assert room.context.app.last_turn is not None
+    assert room.context.app.last_turn.trace.foreign == []
+
+
+async def test_a_name_with_spaces_is_quoted_and_punctuation_is_no_part_of_a_name(
+    room: Room, server: OpenAIServer
+) -> None:
+    await handle(room.context, 'Compare @"my notes.txt" and @tea.md.')
+    assert "Grün." in sent(server)
+    assert "75 degrees" in sent(server)
+
+
+async def test_other_words_with_an_at_sign_are_left_alone(room: Room, server: OpenAIServer) -> None:
+    await handle(room.context, "Did @alice mail a@tea.md or @other:thing?")
+    assert "Attached" not in notes(room)
+    assert "75 degrees" not in sent(server)
+
+
+async def test_what_is_no_text_is_refused(room: Room, server: OpenAIServer) -> None:
+    assert "@dot.png cannot be attached: it " in await failure(room, "What is in @dot.png?")
+    assert server.requests == []
+
+
+async def test_lines_of_a_pipe_attach_nothing(room: Room, server: OpenAIServer) -> None:
+    room.context.interactive = False
+    await handle(room.context, "What does @tea.md say?")
+    assert "75 degrees" not in sent(server)
+
+
+async def test_without_a_model_nothing_can_be_attached(room: Room) -> None:
+    settings = model_settings()
+    settings.name = "offline"
+    room.context.app.model = ModelSelection(settings, {})
+    shown = await failure(room, "What does @tea.md say?")
+    assert str(AttachmentUnusable("tea.md", "needs a language model, and none is configured")) in shown
+
+
+async def test_a_resource_is_attached_and_is_foreign_text(room: Room, server: OpenAIServer) -> None:
+    await handle(room.context, "What does @mine:note://welcome say?")
+    assert "Grüße, 世界" in sent(server)
+    assert "@mine:note://welcome" in sent(server)
+    assert room.context.app.last_turn is not None
+    assert room.context.app.last_turn.trace.foreign == ["@mine:note://welcome"]
+
+
+async def test_a_resource_that_is_not_there_is_an_error(room: Room, server: OpenAIServer) -> None:
+    assert "There is no resource 'note://gone'" in await failure(room, "Read @mine:note://gone to me")
+    assert server.requests == []
+
+
+async def test_mentions_are_completed(room: Room) -> None:
+    assert "a.md" not in await completions(room, "What does @te")
+    assert "tea.md" in await completions(room, "What does @te")
+    assert '"my notes.txt"' in await completions(room, "@my")
+    assert "mine:" in await completions(room, "@mi")
+    assert "note://welcome" in await completions(room, "@mine:wel")
+    assert "note://named/" in await completions(room, "@mine:note://na")
+    assert "note://named/playful" in await completions(room, "@mine:note://named/pl")
+    assert await completions(room, "mail a@te") == []
+    assert await completions(room, "@nothing:x") == []
+
+
+async def test_a_prompt_of_a_server_is_filled_in_and_its_text_is_foreign(
+    room: Room, server: OpenAIServer
+) -> None:
+    await room.run("/mine:Summarize topic=tea tone=poetic")
+    assert "Summarize tea, poetic." in sent(server)
+    assert "Summarize tea, poetic." in notes(room)
+    assert room.context.app.last_turn is not None
+    assert room.context.app.last_turn.trace.foreign == ["the prompt mine:Summarize"]
+    await room.run("/retry")
+    assert room.context.app.last_turn.trace.foreign == ["the prompt mine:Summarize"]
+
+
+async def test_prompts_of_servers_are_completed_with_their_values(room: Room) -> None:
+    assert "mine:Summarize " in await completions(room, "/mi")
+    assert "mine:Summarize " in await completions(room, "/prompt mine:")
+    assert await completions(room, "/mine:Summarize topic=tea tone=pl") == ["plain", "playful"]
+    assert await completions(room, "/prompt mine:Summarize topic=tea tone=po") == ["poetic"]
+
+
+async def test_an_unknown_prompt_of_a_server_is_an_error(room: Room) -> None:
+    with pytest.raises(UnknownPrompt, match="mine:Sumarize"):
+        await room.run("/mine:Sumarize")
+
+
+async def test_a_server_that_fails_has_no_resources_and_no_prompts_to_complete(room: Room) -> None:
+    assert room.context.app.servers is not None
+    connection = room.context.app.servers.connections["mine"]
+    with pytest.raises(RagMcpError):
+        await connection.call("Die", {})
+    assert await completions(room, "/nothing:") == []
