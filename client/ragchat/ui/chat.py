@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from contextlib import AbstractContextManager, nullcontext, suppress
+from collections.abc import AsyncIterator
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -129,11 +130,18 @@ class Chat:
             return await dialog.read(question) or ""
 
         context.ask, context.read = ask, dialog.read
+        context.in_background, context.above_prompt = self._background.start, self._between_messages
         context.approve = Approvals(app.permissions, dialog, show).approve
         if app.servers is not None:
             sampling = Sampling(dialog, app.permissions, app.model.find, show)
             app.servers.user = User(Elicitation(dialog, show).answer, sampling.answer)
         return context
+
+    @asynccontextmanager
+    async def _between_messages(self) -> AsyncIterator[None]:
+        """Print above the prompt, once no message is being handled."""
+        async with self._handling, above_prompt(self._stdout):
+            yield
 
     def _end_prompt(self, _: asyncio.Task[None]) -> None:
         """Opening failed or ended: leave the prompt."""
