@@ -13,6 +13,7 @@ import pytest
 
 from ragmcp.client.client import Client
 from ragmcp.server.server import Server
+from ragmemory.limits import RESULT_BYTES
 from ragmemory.mcp.toolsets import make_tools
 from tests.support.in_memory import open_memory
 from tests.support.memories import service_for
@@ -97,6 +98,17 @@ async def test_get_symbol_returns_the_source_with_the_comment_above(call: Call, 
     assert symbol["text"] == "# Reads a text.\ndef load(name):\n    return name"
     assert symbol["location"] == f"{folder / 'disk.py'}:2"
     assert (symbol["start_line"], symbol["end_line"]) == (1, 3)
+
+
+async def test_the_source_of_a_long_symbol_is_cut_and_the_answer_says_where(call: Call) -> None:
+    lines = ["def long():", *(f"    print({n}, '{'x' * 80}')" for n in range(1_000))]
+    await call("Inject", text="\n".join(lines), metadata={"uri": "note:long.py"})
+    found = await call("get_symbol", name="long")
+    [symbol], [notice] = found["symbols"], found["notices"]
+    shown = symbol["text"].splitlines()
+    assert shown == lines[: len(shown)]
+    assert len(msgspec.json.encode(symbol)) < RESULT_BYTES
+    assert notice.endswith(f"returns the rest, from line {len(shown) + 1}.")
 
 
 async def test_a_long_trace_comes_in_pages(call: Call) -> None:

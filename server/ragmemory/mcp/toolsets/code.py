@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec.structs import replace
 
 from ragmcp.errors import InvalidArguments
 from ragmcp.server.call import Call
@@ -12,7 +13,7 @@ from ragmcp.server.tools import Tool, tool
 from ragmemory.limits import LONGEST_NAME, MOST_PATHS
 from ragmemory.mcp.errors import Memory, origin_of, wire_errors
 from ragmemory.mcp.toolsets.memory import Filter, Question
-from ragmemory.mcp.toolsets.paging import Cursor, page_of
+from ragmemory.mcp.toolsets.paging import MAX_TOKENS, Cursor, page_of, text_page
 from ragmemory.types import Direction, Ingestion, Symbol, TraceStep
 
 Limit = Annotated[int, Meta(description="How many passages at most, on all pages together.", ge=1, le=100)]
@@ -128,11 +129,15 @@ def code_tools(memory: Memory) -> list[Tool]:
 
     @tool(read_only=True)
     async def get_symbol(call: Call, name: Name, cursor: Cursor = "") -> Symbols:
-        """Return the definitions of a function, class or constant, with their whole source and path:line."""
+        """Return the definitions of a function, class or constant, with their source and path:line."""
         with wire_errors():
             found, notices = await (await (await memory()).code()).symbols(name)
-        page, next_cursor = page_of(found, cursor)
-        return Symbols(symbols=page, next_cursor=next_cursor, notices=notices)
+        shown, next_cursor = page_of([_cut(one) for one in found], cursor)
+        return Symbols(
+            symbols=[symbol for symbol, _ in shown],
+            next_cursor=next_cursor,
+            notices=[*notices, *(notice for _, notice in shown if notice)],
+        )
 
     @tool(read_only=True)
     async def trace_symbol(
@@ -181,3 +186,15 @@ def code_tools(memory: Memory) -> list[Tool]:
             return IndexStatus(files=await (await service.code()).languages(), jobs=jobs)
 
     return [search_code, get_symbol, trace_symbol, build_index, index_status]
+
+
+def _cut(symbol: Symbol) -> tuple[Symbol, str]:
+    """A symbol with no more of its source than half a result, and a notice if that is not all."""
+    text, rest = text_page(symbol.text, "", MAX_TOKENS // 2)
+    if rest is UNSET:
+        return symbol, ""
+    line = symbol.start_line + text.count("\n")
+    return replace(symbol, text=text), (
+        f"The source of {symbol.name} at {symbol.location} is cut: get_document of the toolset `documents` "
+        f"returns the rest, from line {line}."
+    )
