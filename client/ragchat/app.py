@@ -334,5 +334,6 @@ def _limits(model: ModelSettings, retrieval: RetrievalSettings, tools: ToolSetti
         RetrievalLimits(retrieval.top_k, retrieval.min_score, retrieval.deadline_seconds),
         Budget(model.context_tokens, model.answer_tokens, retrieval.passage_tokens),
         tools.rounds,
+        tools.turn_seconds,
         retrieval.rewrite_seconds if retrieval.rewrite == "when_weak" else 0.0,
     )

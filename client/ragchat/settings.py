@@ -46,6 +46,7 @@ class ToolSettings(Struct):
     offered: list[str]
     description_tokens: int
     rounds: int
+    turn_seconds: float
     timeout_seconds: float
 
 

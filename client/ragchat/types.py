@@ -318,6 +318,18 @@ class ToolRequest(Struct, frozen=True):
     name: str
     arguments: str
 
+    def decoded(self) -> dict[str, Any]:
+        """The arguments; none for an empty text. Raises msgspec.MsgspecError."""
+        return msgspec.json.decode(self.arguments or "{}", type=dict[str, Any])
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether the arguments are a JSON object."""
+        try:
+            return bool(self.arguments) and self.decoded() is not None
+        except msgspec.MsgspecError:
+            return False
+
 
 # The events of a turn, in the order in which they are emitted. Notice comes at any time.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator, Sequence
+from math import inf
 from typing import Any
 
 from msgspec.structs import replace as with_changes
@@ -51,9 +52,9 @@ class EvidenceTools:
         """As for `Toolbox`."""
         return await self._toolbox.permit(request, approve, foreign)
 
-    async def run(self, calls: Sequence[ToolCall]) -> list[ToolResult]:
+    async def run(self, calls: Sequence[ToolCall], seconds: float = inf) -> list[ToolResult]:
         """As for `Toolbox`, but what other servers returned becomes hits."""
-        results = await self._toolbox.run(calls)
+        results = await self._toolbox.run(calls, seconds)
         # A quarter: descriptions and later rounds need room, too.
         share = self._room // 4 // max(1, len(calls))
         cited = [_as_evidence(call, result, share) for call, result in zip(calls, results, strict=True)]

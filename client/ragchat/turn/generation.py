@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -19,7 +20,8 @@ from ragchat.turn.limits import TurnLimits
 from ragchat.turn.passages import ATTACHED, Passages, judge, quote
 from ragchat.turn.permission import Approve, foreign_texts
 from ragchat.turn.prompt import Prompt, Prompts, build
-from ragchat.turn.tools import CANNOT_ASK, MEMORY, ToolCall
+from ragchat.turn.tool_search import HOST
+from ragchat.turn.tools import CANNOT_ASK, MEMORY, TIME_USED_UP, ToolCall
 from ragchat.types import (
     NOT_GROUNDED,
     Answer,
@@ -41,6 +43,12 @@ from ragchat.uris import short_uri
 SUMMARY_CHARACTERS = 80
 # Shorter pauses between two attempts, in seconds, are not announced.
 NOTICED_PAUSE = 2.0
+# The calls of one round that are carried out.
+MOST_CALLS = 16
+TOO_MANY = f"Only the first {MOST_CALLS} calls of a message are carried out. Repeat this one if you need it."
+# The tools whose results do not count as text that is not the user's own: memory's, whose passages are judged
+# one by one, and the host's search for tools.
+OWN = (MEMORY, HOST)
 ROUNDS_USED_UP = (
     "The model wanted to call tools beyond the limit (tools.rounds); its answer may lack something."
 )
@@ -53,7 +61,7 @@ class Tools(Protocol):
     async def permit(
         self, request: ToolRequest, approve: Approve | None, foreign: Sequence[str] = ...
     ) -> ToolCall: ...
-    async def run(self, calls: Sequence[ToolCall]) -> list[ToolResult]: ...
+    async def run(self, calls: Sequence[ToolCall], seconds: float = ...) -> list[ToolResult]: ...
 
 
 @dataclass(frozen=True)
@@ -182,9 +190,11 @@ async def converse(
     read = dict.fromkeys([*foreign, *foreign_texts(passages.numbered().values())])
     texts: list[str] = []
     usage = Usage()
+    seconds = limits.tool_seconds
     for rounds_left in range(limits.rounds, -1, -1):
+        may_call = rounds_left > 0 and seconds > 0
         # Described again in each round: a search may have found more of them.
-        offered = await answerer.toolbox.descriptions() if rounds_left else []
+        offered = await answerer.toolbox.descriptions() if may_call else []
         completion = await _complete(answerer.model, messages, offered, emit, is_first=not texts)
         reply = _message(completion)
         estimate = Usage(
@@ -194,18 +204,22 @@ async def converse(
         usage += completion.usage + estimate
         messages.append(reply)
         texts += [completion.text] if completion.text else []
-        if not completion.requests or not rounds_left:
+        if not completion.requests or not may_call:
             break
         calls = await _permitted(answerer, completion.requests, emit, [*read])
-        results = await answerer.toolbox.run(calls)
+        began = time.monotonic()
+        results = await answerer.toolbox.run(calls, seconds)
+        seconds -= time.monotonic() - began
+        left = limits.budget.context - limits.budget.answer - tokens.prompt_at_most([*messages, *offered])
+        room = max(0, min(limits.budget.passages, left // len(calls)))
         for call, result in zip(calls, results, strict=True):
             request = call.request
-            if call.tool is not None and call.tool.server != MEMORY and not call.refusal:
+            if call.tool is not None and call.tool.server not in OWN and not call.refusal:
                 read[f"the result of {request.name}"] = None
             read |= dict.fromkeys(foreign_texts(result.hits))
             judged = [judge(hit, limits.retrieval.min_score) for hit in result.hits]
             passages = passages.extended(judged, limits.budget.passages)
-            text, summary = _readable(result, passages, limits.budget.passages)
+            text, summary = _readable(result, passages, room)
             messages.append({"role": "tool", "tool_call_id": request.id, "content": text})
             emit(ToolFinished(request.name, result.ok, summary))
     text = "\n\n".join(texts)
@@ -214,7 +228,7 @@ async def converse(
         name = answerer.model.name
         raise ToolRoundsUsedUp(name, limits.rounds) if used_up else EmptyAnswer(name)
     if completion.requests:
-        emit(Notice(ROUNDS_USED_UP))
+        emit(Notice(ROUNDS_USED_UP if seconds > 0 else TIME_USED_UP))
     return Exchange(text, messages, passages, usage, [*read])
 
 
@@ -253,7 +267,12 @@ def _message(completion: Completion) -> Message:
     message: Message = {"role": "assistant", "content": completion.text}
     if completion.requests:
         message["tool_calls"] = [
-            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+            {
+                "id": call.id,
+                "type": "function",
+                # Many servers refuse a prompt with malformed arguments.
+                "function": {"name": call.name, "arguments": call.arguments if call.is_readable else "{}"},
+            }
             for call in completion.requests
         ]
     return message
@@ -279,7 +298,12 @@ async def _permitted(
     answerer: Answerer, requests: Sequence[ToolRequest], emit: Emit, foreign: Sequence[str]
 ) -> list[ToolCall]:
     """The calls of one round, once all of them are decided on. Refused ones are shown to the user."""
-    calls = [await answerer.toolbox.permit(request, answerer.approve, foreign) for request in requests]
+    calls = [
+        await answerer.toolbox.permit(request, answerer.approve, foreign)
+        if number < MOST_CALLS
+        else ToolCall(request, refusal=TOO_MANY)
+        for number, request in enumerate(requests)
+    ]
     for call in calls:
         if call.refusal == CANNOT_ASK:
             name = call.request.name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 
 
 @dataclass(frozen=True)
@@ -28,4 +29,5 @@ class TurnLimits:
     retrieval: RetrievalLimits
     budget: Budget
     rounds: int  # of tool calls
+    tool_seconds: float = inf  # for all tool calls together
     rewrite_seconds: float = 0.0  # for other wordings of a question from the model; 0: it is not asked

@@ -1,8 +1,8 @@
 """Whether a tool may be called: at once, after asking the user, or not at all.
 
 A tool that only reads runs if the server's word for that is trusted. Any other tool runs only if the user has
-allowed it for all time, and asks nevertheless while the conversation holds text that is not the user's own:
-such text may be written to make the model call it.
+allowed it for all time. A tool that changes something asks even then, while the conversation holds text that
+is not the user's own: such text may be written to make the model call it.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def decide(
         return Verdict.ASK
     if tool.only_reads and (tool.trusted or believe_all):
         return Verdict.RUN
-    return Verdict.RUN if rule is Rule.ALWAYS and not foreign else Verdict.ASK
+    return Verdict.RUN if rule is Rule.ALWAYS and (tool.only_reads or not foreign) else Verdict.ASK
 
 
 def foreign_texts(hits: Iterable[Hit]) -> list[str]:

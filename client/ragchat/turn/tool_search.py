@@ -19,6 +19,8 @@ from ragmcp.protocol.schema.tools import ToolAnnotations, ToolInfo
 
 # The tools that one search finds.
 MOST_FOUND = 5
+# In the place of the name of a server.
+HOST = ""
 FIND_TOOLS = ToolInfo(
     name="find_tools",
     description="Find tools of the connected servers by what they do. You can then call those it returns.",
@@ -58,7 +60,7 @@ class ToolSearch:
         if cost([*always, *others]) <= self._budget:
             return [*always, *others]
         self._tools = others
-        search = OfferedTool(FIND_TOOLS.name, "", FIND_TOOLS, True, self._find)
+        search = OfferedTool(FIND_TOOLS.name, HOST, FIND_TOOLS, True, self._find)
         offered, by_name = [*always, search], {tool.name: tool for tool in others}
         room = self._budget - cost(offered)
         for name in reversed(self._found):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 MEMORY = "memory"
 FORBIDDEN = "The user has forbidden this tool."
 NOT_ALLOWED = "The user did not allow this call."
+TIME_USED_UP = "The time for the tool calls of this turn is used up (tools.turn_seconds)."
 CANNOT_ASK = "This call needs the user's permission, and nobody can be asked here."
 
 
@@ -135,9 +138,11 @@ class Toolbox:
         known = await self.tools() | {tool.name: tool for tool in await self._offered_now()}
         tool = known.get(request.name)
         if tool is None:
-            return ToolCall(request, refusal=f"There is no tool {request.name}.")
+            near = difflib.get_close_matches(request.name, known, n=1)
+            hint = f" There is {near[0]}." if near else ""
+            return ToolCall(request, refusal=f"There is no tool {request.name}.{hint}")
         try:
-            arguments = msgspec.json.decode(request.arguments or "{}", type=dict[str, Any])
+            arguments = request.decoded()
         except msgspec.MsgspecError as error:
             return ToolCall(request, refusal=f"The arguments are not a JSON object: {error}.")
         call = ToolCall(request, arguments, tool=tool)
@@ -152,12 +157,17 @@ class Toolbox:
         allowed = await approve(Question(tool, arguments, foreign, changes))
         return replace(call, refusal=NOT_ALLOWED) if allowed is None else replace(call, arguments=allowed)
 
-    async def run(self, calls: Sequence[ToolCall]) -> list[ToolResult]:
-        """Carry out calls at the same time. Returns the results in the order of the calls."""
+    async def run(self, calls: Sequence[ToolCall], seconds: float = inf) -> list[ToolResult]:
+        """Carry out calls at the same time, and end those that take longer than `seconds`.
+
+        Returns the results in the order of the calls.
+        """
         results: dict[int, ToolResult] = {}
 
         async def run_one(index: int, call: ToolCall) -> None:
-            results[index] = await self._run(call)
+            results[index] = ToolResult(False, TIME_USED_UP)
+            with anyio.move_on_after(seconds):
+                results[index] = await self._run(call)
 
         async with anyio.create_task_group() as group:
             for index, call in enumerate(calls):

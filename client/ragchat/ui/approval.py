@@ -33,7 +33,8 @@ class Approvals:
         """The arguments to call the tool with; None if the user does not allow it."""
         tool, arguments = question.tool, question.arguments
         key = (tool.server, tool.info.name)
-        if key in self._permissions.session and not question.foreign and not question.changes:
+        is_gated = question.foreign and not tool.only_reads
+        if key in self._permissions.session and not is_gated and not question.changes:
             return arguments
         async with self._dialog.turn() as read:
             self._explain(question)

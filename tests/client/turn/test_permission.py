@@ -32,9 +32,10 @@ def test_a_tool_that_only_reads_runs_if_its_server_is_trusted(tmp_path: Path, fo
 
 def test_an_allowed_tool_asks_nevertheless_once_foreign_text_was_read(tmp_path: Path) -> None:
     permissions = Permissions(tmp_path)
-    permissions.remember("files", [FORGET_TOOL], Rule.ALWAYS)
+    permissions.remember("files", [FORGET_TOOL, QUERY_TOOL], Rule.ALWAYS)
     assert decide(offered(reads=False), permissions, []) is Verdict.RUN
     assert decide(offered(reads=False), permissions, PAGE) is Verdict.ASK
+    assert decide(offered(reads=True), permissions, PAGE) is Verdict.RUN
 
 
 def test_a_forbidden_tool_is_refused_even_if_it_only_reads(tmp_path: Path) -> None:
