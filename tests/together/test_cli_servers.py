@@ -53,8 +53,9 @@ def test_what_else_is_in_the_file_is_kept_and_a_secret_is_never_printed(ragchat:
     file = ragchat.home / "config" / "mcp.json"
     file.parent.mkdir(parents=True)
     file.write_text(json.dumps({"inputs": [1], "mcpServers": {"a": {"command": "x", "extra": True}}}))
-    added = ragchat("mcp", "add", "web", "https://example.org/mcp?key=s3cret", "--header", "X: s3cret")
-    assert added.code == 0
+    url = "https://example.org/mcp"
+    added = ragchat("mcp", "add", "web", f"{url}?key=s3cret", "--header", "X: s3cret", "--json")
+    assert (added.code, added.json["url"]) == (0, url)
     kept = json.loads(file.read_text())
     assert (kept["inputs"], kept["mcpServers"]["a"]["extra"]) == ([1], True)
     assert kept["mcpServers"]["web"]["headers"] == {"X": "s3cret"}

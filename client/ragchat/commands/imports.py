@@ -58,7 +58,7 @@ def _agrees(run: Run, found: Found) -> bool:
     """Whether the user wants a server that a project's file names: other people may have written it."""
     if found.config is None or run.console.json or not sys.stdin.isatty():
         return False
-    run.console.note(f"{found.file} names the server {found.name}: {found.config.shown}")
+    run.console.note(f"{found.file} names the server {found.name}: {found.config.whole}")
     return ask_user("Add it for all your chats? [y/N] ").lower() in YES
 
 

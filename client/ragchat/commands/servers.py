@@ -20,6 +20,7 @@ from ragchat.servers.configs import (
     find_project_file,
     read_configs,
     read_entries,
+    read_file,
     write_entry,
 )
 from ragchat.servers.connection import Connection, State
@@ -64,7 +65,8 @@ def _add(run: Run, name: str, entry: dict[str, Any], missing: Sequence[str] = ()
     # A project's file is for everybody who works on it.
     write_entry(file, name, entry, 0o600 if arguments.scope == Scope.USER else 0o644)
     if run.console.json:
-        run.console.document({"name": name, "file": str(file), **entry, "missing": list(missing)})
+        added = _described(read_file(file, Scope(arguments.scope))[name])
+        run.console.document({**added, "missing": list(missing)})
         return 0
     run.console.print(f"Added {name} to {file}. `ragchat mcp test {name}` tries it.")
     for sentence in missing:
@@ -216,7 +218,7 @@ def _agrees(run: Run, config: ServerConfig) -> bool:
     """Whether the user agrees to start a server that a project's file names."""
     if run.console.json or not sys.stdin.isatty():
         return False
-    run.console.note(f"{config.file} wants to start: {config.shown}")
+    run.console.note(f"{config.file} wants to start: {config.whole}")
     return ask_user("Start it? [y/N] ").lower() in YES
 
 

@@ -73,6 +73,13 @@ class ServerConfig(Struct, frozen=True, kw_only=True):
         return " ".join(self.command) or self.url.partition("?")[0]
 
     @property
+    def whole(self) -> str:
+        """What a user agrees to: the command with its variables and its folder, or the address."""
+        variables = [f"{name}={value}" for name, value in self.env.items()]
+        folder = [f"(in {self.cwd})"] if self.cwd else []
+        return " ".join([*variables, *self.command, *folder]) if self.command else self.url
+
+    @property
     def entry(self) -> dict[str, Any]:
         """What is started or reached, as these files describe it."""
         if self.url:

@@ -58,6 +58,7 @@ async def _act(context: ChatContext, manager: ServerManager, action: str, name: 
         raise ArgumentMissing(f"mcp {action}", "the name of a server")
     if action == "forget" and name == MEMORY:
         manager.permissions.forget(name)
+        context.screen.note("The tools of memory are asked about again.")
         return
     connection = manager.connection(name)
     if action == "log":
@@ -104,7 +105,8 @@ def _show_one(context: ChatContext, connection: Connection) -> None:
     tools = f", {len(connection.tools)} tools" if connection.state is State.READY else ""
     screen.show(f"{config.name}: {connection.state}{tools}  {config.shown}")
     if connection.state is State.UNASKED:
-        screen.show(f"  {config.file} names it. /mcp start {config.name} starts it, now and from now on.")
+        screen.show(f"  {config.file} would start: {config.whole}")
+        screen.show(f"  /mcp start {config.name} starts it, now and from now on.")
     elif connection.state is State.DISABLED:
         way = f"{config.file} says so" if config.disabled and config.scope is Scope.PROJECT else ""
         screen.show(f"  {way or f'/mcp enable {config.name} starts it'}.")

@@ -56,7 +56,9 @@ async def test_a_servers_log_is_at_hand(room: Room, tmp_path: Path) -> None:
 
 async def test_a_project_s_server_starts_after_consent(room: Room, tmp_path: Path) -> None:
     (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": {"theirs": GOOD}}))
-    assert "/mcp start theirs" in await room.run("/mcp")
+    shown = await room.run("/mcp")
+    assert f"would start: PYTHONPATH={GOOD['env']['PYTHONPATH']} {GOOD['command']}" in shown
+    assert "/mcp start theirs" in shown
     assert "theirs: ready" in await room.run("/mcp start theirs")
 
 
