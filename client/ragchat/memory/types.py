@@ -28,11 +28,15 @@ class Similarities(Struct, frozen=True):
 
 
 class ToolResult(Struct, frozen=True):
-    """The result of a tool that a model called. `hits` are the passages that it found, if it searches."""
+    """The result of a tool that a model called. `hits` are the passages that it found, if it searches.
+
+    `notes` tell the user what a model cannot see or open.
+    """
 
     ok: bool
     text: str
     hits: list[Hit] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
 
 class FilledPrompt(Struct, frozen=True):

@@ -28,10 +28,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class User:
-    """Asks the user for a server, which is named first. Both raise InputDeclined."""
+    """Asks the user for a server, which is named first; both raise InputDeclined.
+
+    `show_progress` gets a line about a call that takes long.
+    """
 
     elicit: Callable[[str, Elicit], Awaitable[ElicitResult]]
     sample: Callable[[str, Sample], Awaitable[SamplingResult]]
+    show_progress: Callable[[str], None]
 
 
 class CallTimes:

@@ -80,6 +80,7 @@ class Connection:
         self.log = home.state / LOGS / f"{_UNSAFE.sub('_', config.name)}.log"
         self._home = home
         self._settings = settings
+        self._user = user
         self._times = CallTimes(settings.timeout_seconds)
         self._handlers = make_handlers(config.name, user, self._times.stopped, self.log)
         self._slots = anyio.Semaphore(settings.calls)
@@ -110,9 +111,7 @@ class Connection:
         self.state = state
         self.settled.set()
 
-    async def call(
-        self, tool: str, arguments: Mapping[str, Any], on_progress: OnProgress | None = None
-    ) -> ToolCallResult:
+    async def call(self, tool: str, arguments: Mapping[str, Any]) -> ToolCallResult:
         """Call a tool. Waits while too many calls are in progress, and repeats only what may be repeated.
 
         Raises ServerNotReady, RagMcpError.
@@ -122,9 +121,21 @@ class Connection:
         with self._times.limited():
             async with self._slots:
                 return await self._supervised.call_tool(
-                    tool, arguments, timeout=None, on_progress=on_progress
+                    tool, arguments, timeout=None, on_progress=self._progress(tool)
                 )
         raise RequestTimedOut(tool, self._settings.timeout_seconds)
+
+    def _progress(self, tool: str) -> OnProgress | None:
+        """Shows the user how far a call is, if there is one."""
+        if (user := self._user) is None:
+            return None
+
+        def show(done: float, total: float | None, message: str | None) -> None:
+            how_far = f"{done:g}" if total is None else f"{done:g} of {total:g}"
+            words = " ".join(filter(None, [how_far, message]))
+            user.show_progress(f"Calling {self.config.name} {tool}: {words}")
+
+        return show
 
     # One start
 

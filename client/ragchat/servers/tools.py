@@ -33,7 +33,9 @@ class ServerTool:
     async def call(self, arguments: dict[str, Any]) -> ToolResult:
         """Call it. Raises nothing: a failure is a result that a model can act on."""
         try:
-            return readable(await self.connection.call(self.info.name, arguments))
+            return readable(
+                await self.connection.call(self.info.name, arguments), self.connection.config.name
+            )
         except (RagChatError, RagMcpError) as error:
             return ToolResult(False, f"{error} {error.hint}".rstrip())
 

@@ -222,6 +222,8 @@ async def converse(
             text, summary = _readable(result, passages, room)
             messages.append({"role": "tool", "tool_call_id": request.id, "content": text})
             emit(ToolFinished(request.name, result.ok, summary))
+            for note in result.notes:
+                emit(Notice(note))
     text = "\n\n".join(texts)
     if not text.strip():
         used_up = completion.requests or rounds_left == 0 < limits.rounds

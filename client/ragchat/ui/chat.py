@@ -134,7 +134,7 @@ class Chat:
         context.approve = Approvals(app.permissions, dialog, show).approve
         if app.servers is not None:
             sampling = Sampling(dialog, app.permissions, app.model.find, show)
-            app.servers.user = User(Elicitation(dialog, show).answer, sampling.answer)
+            app.servers.user = User(Elicitation(dialog, show).answer, sampling.answer, context.show_progress)
         return context
 
     @asynccontextmanager

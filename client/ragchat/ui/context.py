@@ -80,6 +80,11 @@ class ChatContext:
         """What the model thought before its last answer, "" if it did not say."""
         return self._view.reasoning if self._view is not None else ""
 
+    def show_progress(self, text: str) -> None:
+        """Show how far the answer is that the user waits for."""
+        if self._view is not None:
+            self._view.show_progress(text)
+
     def held(self) -> AbstractContextManager[None]:
         """Draw nothing while the block runs, so that the user can be asked."""
         return self._view.held() if self._view is not None else nullcontext()

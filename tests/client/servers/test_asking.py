@@ -55,6 +55,7 @@ class Ada:
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, str]] = []
+        self.progress: list[str] = []
         self.begun, self.go_on = anyio.Event(), anyio.Event()
         self.cancelled = anyio.Event()
         self.go_on.set()
@@ -74,7 +75,7 @@ class Ada:
 
     @property
     def user(self) -> User:
-        return User(self.elicit, self.sample)
+        return User(self.elicit, self.sample, self.progress.append)
 
 
 async def test_the_user_is_asked_with_the_name_of_the_server(tmp_path: Path) -> None:
@@ -143,3 +144,10 @@ async def test_messages_of_a_server_go_to_its_log(tmp_path: Path) -> None:
     assert 'info tests: {"said":"plainly"}' in log
     assert "error: said aloud" in log
     assert "debug" not in log
+
+
+async def test_the_progress_of_a_call_is_shown(tmp_path: Path) -> None:
+    ada = Ada()
+    async with server(tmp_path, ada.user, timeout_seconds=1) as tools:
+        assert not (await tools["Wait"].call({"progress": 2})).ok
+    assert ada.progress == ["Calling mine Wait: 1 of 2 working", "Calling mine Wait: 2 of 2 working"]

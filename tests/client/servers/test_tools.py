@@ -71,8 +71,30 @@ def test_names_are_legal_unique_and_always_the_same() -> None:
 )
 def test_every_kind_of_content_is_shown_to_the_model_as_text(content: list[Content], text: str) -> None:
     result = ToolCallResult(content=content, structured_content=Raw(b'{"total":3}'))
-    assert readable(result).text == text
+    assert readable(result, "mine").text == text
 
 
 def test_a_result_without_anything_is_an_empty_text() -> None:
-    assert readable(ToolCallResult(content=[])).text == ""
+    assert readable(ToolCallResult(content=[]), "mine").text == ""
+
+
+@pytest.mark.parametrize(
+    ("content", "notes"),
+    [
+        (TextContent(text="one"), []),
+        (ImageContent(data="QUJD", mime_type="image/png"), ["mine returned [image/png, 3 bytes]."]),
+        (
+            ResourceLink(uri="note://a", name="a", title="Report", mime_type="text/plain", size=1200),
+            ["mine links to Report (text/plain, 1,200 bytes): @mine:note://a"],
+        ),
+        (ResourceLink(uri="note://a", name="a"), ["mine links to a: @mine:note://a"]),
+        (
+            EmbeddedResource(resource=ResourceContents(uri="note://dot", blob="QUJD")),
+            ["mine returned @mine:note://dot"],
+        ),
+    ],
+)
+def test_the_user_is_told_of_images_and_of_links_that_can_be_attached(
+    content: Content, notes: list[str]
+) -> None:
+    assert readable(ToolCallResult(content=[content]), "mine").notes == notes

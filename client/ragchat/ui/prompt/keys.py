@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 KEY_HELP = (
     ("Enter", "send"),
     ("Esc Enter, Alt-Enter", "new line; pasted text keeps its lines"),
-    ("Tab", "complete commands, paths, documents, models, sessions"),
+    ("Tab", "complete commands, paths, documents, models, sessions, @files and @server:resources"),
     ("Up, Down, Ctrl-R", "earlier messages, search in them"),
     ("Ctrl-C", "stop the answer; at the prompt, clear the line"),
     ("Ctrl-X Ctrl-E", "write the message in $EDITOR, then send it"),

@@ -69,6 +69,10 @@ class AnswerView:
             self.pause()
         self._show_end(turn)
 
+    def show_progress(self, text: str) -> None:
+        """Show `text` as what the user waits for, if they wait."""
+        self._spinner.update(text)
+
     @contextmanager
     def held(self) -> Iterator[None]:
         """While the body runs, nothing is drawn; afterwards what happened meanwhile is."""
@@ -148,7 +152,7 @@ def summary(turn: Turn) -> str:
     return " · ".join(parts)
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Wait:
     """`Thinking 12 s`, with the seconds since `started` whenever it is drawn."""
 
@@ -170,18 +174,26 @@ class _Spinner:
         self._animated = is_styled(console.file)
         self._timer: asyncio.TimerHandle | None = None
         self._status: Status | None = None
-        self.what = ""
-        """What the user waits for now."""
+        self._wait = _Wait("", 0.0)
+
+    @property
+    def what(self) -> str:
+        """What the user waits for now, "" for nothing."""
+        return self._wait.what
+
+    def update(self, what: str) -> None:
+        """The user still waits, for `what` now."""
+        if self.what:
+            self._wait.what = one_line(what)
 
     def wait(self, what: str) -> None:
         self.stop()
-        self.what = what
+        self._wait = _Wait(one_line(what), time.monotonic())
         if self._animated:
-            wait = _Wait(one_line(what), time.monotonic())
-            self._timer = asyncio.get_running_loop().call_later(SPINNER_SECONDS, self._start, wait)
+            self._timer = asyncio.get_running_loop().call_later(SPINNER_SECONDS, self._start, self._wait)
 
     def stop(self) -> None:
-        self.what = ""
+        self._wait = _Wait("", 0.0)
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
