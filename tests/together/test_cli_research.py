@@ -250,7 +250,7 @@ def test_the_time_is_bounded_and_what_was_found_is_listed(tmp_path: Path) -> Non
         ragchat.environ["RAGCHAT_RESEARCH_SECONDS"] = "20"
         done = ragchat("research", "--json", QUESTION)
     assert done.code == 0
-    assert "The seconds for a research (research.seconds) are used up" in done.err
+    assert "The limit research.seconds is reached" in done.err
     assert "> brewed at 75 degrees [1]" in done.json["answer"]
     assert done.json["timings"]["total"] < 25
 
@@ -285,3 +285,16 @@ def test_a_question_or_resume_is_needed(tmp_path: Path) -> None:
     ragchat = program_in(tmp_path)
     assert ragchat("research").code == 2
     assert ragchat("research", "--resume", "x").code == 2
+
+
+def test_a_check_that_takes_too_long_leaves_the_report_with_what_words_can_tell(tmp_path: Path) -> None:
+    held = Reply("{}", hold_after=1)
+    with OpenAIServer(rules=script(**{"the claims:": held})) as server:
+        ragchat = program(tmp_path, server)
+        ragchat.environ["RAGCHAT_RESEARCH_SECONDS"] = "20"
+        done = ragchat("research", "--json", QUESTION)
+    assert "The model did not check the claims" in done.err
+    assert [one["reason"] for one in done.json["not_supported"]] == [
+        "93 degrees: not in source 2",
+        "it cites no source",
+    ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,7 +17,7 @@ from ragchat.formatting import counted, utc_now
 from ragchat.llm import tokens
 from ragchat.llm.client import Model
 from ragchat.llm.errors import EmptyAnswer, ModelError
-from ragchat.offline.answer import NO_MODEL, nothing
+from ragchat.offline.answer import NEAREST, NO_MODEL, nothing
 from ragchat.research.checking import Unproven, check_meaning, check_words, claims_of, marked
 from ragchat.research.listing import list_findings, passages_of
 from ragchat.research.plan import parts, plan
@@ -30,7 +31,7 @@ from ragchat.turn.facts import unsupported
 from ragchat.turn.grounding import State as Closeness
 from ragchat.turn.grounding import judge_passages
 from ragchat.turn.limits import TurnLimits
-from ragchat.turn.passages import number, quote
+from ragchat.turn.passages import Passages, number, quote
 from ragchat.turn.permission import Approve, foreign_texts
 from ragchat.turn.prompt import Prompts
 from ragchat.turn.retrieval import Memory, Retrieval
@@ -42,7 +43,6 @@ from ragchat.types import (
     Delta,
     Emit,
     Event,
-    Hit,
     Notice,
     Retrieved,
     Retrieving,
@@ -56,7 +56,7 @@ from ragconfig.settings import packaged_text
 GATHERING_SHARE = 0.75
 # So many sub-questions are read at the same time: local servers answer few requests at once.
 READ_AT_ONCE = 3
-RAN_OUT = "The {what} for a research (research.{what}) are used up: {consequence}."
+RAN_OUT = "The limit research.{limit} is reached: {consequence}."
 
 
 @dataclass(frozen=True)
@@ -122,14 +122,15 @@ class Research:
         self._failure: RagChatError | None = None  # why memory did not answer
 
     async def run(self, session_id: str) -> Report:
-        """The report as a turn of that session. Raises ModelError, and without a model what memory raises.
+        """The report as a turn of that session. If this is cancelled or fails, what was found is kept.
 
-        If it is cancelled or fails, what was found is kept.
+        Raises ModelError, and if nothing else was found, what memory raises.
         """
         started, created_at = time.perf_counter(), utc_now()
         try:
             written = await (self._offline() if self._means.model is None else self._online())
         except anyio.get_cancelled_exc_class():
+            self._keep()
             found = counted(len(self._state.findings), "finding")
             self._emit(Notice(f"{found} kept: the same question goes on from here."))
             raise
@@ -166,7 +167,9 @@ class Research:
         judged = judge_passages(
             state.question, state.question, Retrieval(candidates, weights=found[0].weights)
         )
-        relevant = [candidate.hit for candidate in candidates if candidate.used]
+        grounded = judged.state is Closeness.GROUNDED
+        chosen = judged.candidates if grounded else candidates
+        relevant = [candidate.hit for candidate in chosen if candidate.used]
         if judged.state is Closeness.NOTHING or not relevant:
             text = nothing(candidates, empty=found[0].empty).text
             return _Written(text, [], candidates)
@@ -175,7 +178,9 @@ class Research:
             own = {candidate.hit.chunk_id for candidate in one.candidates} & ids
             sub.findings = [Finding(hit) for hit in relevant if hit.chunk_id in own]
         state.sub_questions = subs
-        return self._listed([Finding(hit) for hit in relevant], NO_MODEL)
+        written = self._listed([Finding(hit) for hit in relevant])
+        shown = [*([] if grounded else [NEAREST]), written.text, NO_MODEL]
+        return replace(written, text="\n\n".join(shown))
 
     def _note(self, found: Sequence[Retrieval]) -> None:
         """Show once what memory says of its searches."""
@@ -191,29 +196,38 @@ class Research:
         assert means.model is not None
         model = Metered(means.model, means.settings.tokens, means.limits.budget.answer, state.usage)
         deadline = anyio.current_time() + means.settings.seconds
+        if state.sub_questions:
+            found = counted(len(state.findings), "finding")
+            self._emit(Notice(f"Going on with the research that was stopped: {found} kept."))
         if not state.draft:
             model.most = int(means.settings.tokens * GATHERING_SHARE)
             with anyio.move_on_after(means.settings.seconds * GATHERING_SHARE) as scope:
                 await self._gather(model)
             if scope.cancelled_caught:
                 self._ran_out("seconds", "the report is written from what was found")
+            if not state.sub_questions:  # there was no time to plan
+                state.sub_questions = [SubQuestion(state.question)]
+                await self._search(state.sub_questions)
             model.most = means.settings.tokens
         findings = state.findings
         if not findings:
+            if self._failure is not None:
+                raise self._failure
             return _Written(nothing([]).text, [], [])
-        written: _Written | None = None
-        with anyio.move_on_after(deadline - anyio.current_time()) as scope:
+        asked, passages = self._passages(findings)
+        with anyio.CancelScope(deadline=deadline) as scope:
             try:
-                written = await self._write(model, findings)
+                await self._write(model, asked, passages)
             except TokensUsedUp:
                 self._ran_out("tokens", "the findings are listed instead of a report")
         if scope.cancelled_caught:
             self._ran_out("seconds", "the findings are listed instead of a report")
+        written = await self._checked(model, passages, deadline) if state.draft else self._listed(findings)
         state.usage = model.usage
-        return written or self._listed(findings)
+        return written
 
-    def _ran_out(self, what: str, consequence: str) -> None:
-        self._emit(Notice(RAN_OUT.format(what=what, consequence=consequence)))
+    def _ran_out(self, limit: str, consequence: str) -> None:
+        self._emit(Notice(RAN_OUT.format(limit=limit, consequence=consequence)))
 
     async def _gather(self, model: Metered) -> None:
         """Plan, search memory for all sub-questions at once, and read what was found."""
@@ -221,30 +235,37 @@ class Research:
         if not state.sub_questions:
             self._emit(Retrieving(state.question))
             try:
-                prompt = packaged_text("prompts/research_plan.md")
-                state.sub_questions = await plan(state.question, model, prompt, means.settings.sub_questions)
+                most = means.settings.sub_questions
+                state.sub_questions = await plan(state.question, model, _prompt("plan"), most)
             except TokensUsedUp:
                 state.sub_questions = [SubQuestion(state.question)]
             self._step(model)
         for position, sub in enumerate(state.sub_questions, 1):
             self._emit(Notice(f"{position}. {sub.text}"))
         unread = [sub for sub in state.sub_questions if not sub.read]
-        queries = [*dict.fromkeys(query for sub in unread for query in sub.queries)]
-        found = dict(zip(queries, await search(means.memory, queries, means.limits.retrieval), strict=True))
-        self._note([*found.values()])
+        found = await self._search(unread)
         reader = self._reader(model)
         limiter = anyio.CapacityLimiter(READ_AT_ONCE)
         async with anyio.create_task_group() as group:
-            for sub in unread:
-                candidates = fused([found[query].candidates for query in sub.queries])
-                sub.findings = [Finding(one.hit) for one in candidates if one.used]
+            for sub, candidates in zip(unread, found, strict=True):
                 group.start_soon(self._read, reader, sub, candidates, limiter, model)
+
+    async def _search(self, subs: Sequence[SubQuestion]) -> list[list[Candidate]]:
+        """What memory has for each sub-question; the relevant passages are its findings until it is read."""
+        means = self._means
+        queries = [*dict.fromkeys(query for sub in subs for query in sub.queries)]
+        found = dict(zip(queries, await search(means.memory, queries, means.limits.retrieval), strict=True))
+        self._note([*found.values()])
+        self._emit(Retrieved(fused([one.candidates for one in found.values()])))
+        ranked = [fused([found[query].candidates for query in sub.queries]) for sub in subs]
+        for sub, candidates in zip(subs, ranked, strict=True):
+            sub.findings = [Finding(one.hit) for one in candidates if one.used]
+        return ranked
 
     def _reader(self, model: Metered) -> Reader:
         means = self._means
         limits = replace(means.limits, rounds=means.settings.rounds)
-        system = packaged_text("prompts/research_read.md").strip()
-        return Reader(model, means.prompts, system, means.toolbox, means.approve, limits)
+        return Reader(model, means.prompts, _prompt("read"), means.toolbox, means.approve, limits)
 
     async def _read(
         self,
@@ -259,7 +280,7 @@ class Research:
             try:
                 await reader.read(sub, candidates, self._emit)
             except TokensUsedUp:
-                self._emit(Notice(f"Not read, for want of tokens (research.tokens): {sub.text}"))
+                self._emit(Notice(f"Not read, as the limit research.tokens is reached: {sub.text}"))
                 return
             except ModelError as error:
                 self._emit(Notice(f"Not read: {sub.text} {error}"))
@@ -275,49 +296,45 @@ class Research:
 
     # The report
 
-    async def _write(self, model: Metered, findings: Sequence[Finding]) -> _Written:
-        """Write the report and check it. Raises ModelError, TokensUsedUp."""
+    def _passages(self, findings: Sequence[Finding]) -> tuple[str, Passages]:
+        """The end of the prompt for the report, and the passages that fit into it."""
         state, budget = self._state, self._means.limits.budget
-        system = packaged_text("prompts/research_report.md").strip()
-        questions = "\n".join(
-            ["The parts of the question:", *(f"- {sub.text}" for sub in state.sub_questions)]
-        )
-        asked = f"{questions}\n\n{state.question}"
-        room = budget.context - budget.answer - tokens.at_most(system + asked + self._means.prompts.passages)
-        passages = number([_found(hit) for hit in passages_of(findings)], room)
-        hits = passages.numbered()
-        if not state.draft:
-            self._emit(Notice(f"Writing the report from {counted(len(hits), 'passage')}."))
-            completion = await model.complete(
-                [
-                    {"role": "system", "content": system},
-                    {
-                        "role": "user",
-                        "content": f"{self._means.prompts.passages}\n\n{quote(hits)}\n\n{asked}",
-                    },
-                ]
-            )
-            if not completion.text.strip():
-                raise EmptyAnswer(model.name)
-            if completion.cut_off:
-                self._emit(Notice(completion.cut_off))
-            state.draft = completion.text.strip()
-            self._step(model)
-        return await self._checked(model, state.draft, hits, passages.candidates)
+        listed = ["The parts of the question:", *(f"- {sub.text}" for sub in state.sub_questions)]
+        asked = "\n".join([*listed, "", state.question])
+        fixed = tokens.at_most(_prompt("report") + asked + self._means.prompts.passages)
+        candidates = [Candidate(hit, True, "found") for hit in passages_of(findings)]
+        return asked, number(candidates, budget.context - 2 * budget.answer - fixed)
 
-    async def _checked(
-        self, model: Metered, draft: str, hits: dict[int, Hit], candidates: list[Candidate]
-    ) -> _Written:
+    async def _write(self, model: Metered, asked: str, passages: Passages) -> None:
+        """Write the draft, unless an earlier run has. Raises ModelError, TokensUsedUp."""
+        if self._state.draft:
+            return
+        self._emit(Notice(f"Writing the report from {counted(len(passages.numbered()), 'passage')}."))
+        quoted = f"{self._means.prompts.passages}\n\n{quote(passages.numbered())}"
+        completion = await model.complete(
+            [
+                {"role": "system", "content": _prompt("report")},
+                {"role": "user", "content": f"{quoted}\n\n{asked}"},
+            ]
+        )
+        if not completion.text.strip():
+            raise EmptyAnswer(model.name)
+        if completion.cut_off:
+            self._emit(Notice(completion.cut_off))
+        self._state.draft = completion.text.strip()
+        self._step(model)
+
+    async def _checked(self, model: Metered, passages: Passages, deadline: float) -> _Written:
+        """The draft with its claims checked; by the model only if it does so in time."""
+        draft, hits = self._state.draft, passages.numbered()
         claims = claims_of(draft)
         self._emit(
             Notice(f"Checking {counted(len(claims), 'claim')} against {counted(len(hits), 'source')}.")
         )
         flaws = check_words(claims, hits, self._state.question)
-        prompt = packaged_text("prompts/research_check.md").strip()
-        try:
-            judged = await check_meaning(model, prompt, claims, flaws, hits)
-        except (TokensUsedUp, ModelError):
-            judged = None
+        judged = None
+        with anyio.CancelScope(deadline=deadline), suppress(TokensUsedUp, ModelError):
+            judged = await check_meaning(model, _prompt("check"), claims, flaws, hits)
         if judged is None:
             self._emit(
                 Notice("The model did not check the claims: only quotations, numbers, dates and names were.")
@@ -331,18 +348,18 @@ class Research:
         return _Written(
             marked(draft, claims, flaws),
             checked.citations,
-            candidates,
+            passages.candidates,
             [Unproven(claims[index].bare, flaws[index]) for index in sorted(flaws)],
             unsupported(draft, hits, self._state.question),
             checked.unknown,
         )
 
-    def _listed(self, findings: Sequence[Finding], note: str = "") -> _Written:
+    def _listed(self, findings: Sequence[Finding]) -> _Written:
         """The findings in the place of a report."""
         question = judge_passages(self._state.question, self._state.question, Retrieval([])).question
         text, citations = list_findings(question, findings)
         candidates = [Candidate(hit, True, "quoted", n) for n, hit in enumerate(passages_of(findings), 1)]
-        return _Written("\n\n".join(filter(None, [text, note])), citations, candidates)
+        return _Written(text, citations, candidates)
 
     def _turn(self, written: _Written, session_id: str, created_at: str, seconds: float) -> Turn:
         state, model = self._state, self._means.model
@@ -377,5 +394,5 @@ class Research:
         )
 
 
-def _found(hit: Hit) -> Candidate:
-    return Candidate(hit, True, "found")
+def _prompt(name: str) -> str:
+    return packaged_text(f"prompts/research_{name}.md").strip()

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from ragchat.offline.answer import NO_MODEL
-from ragchat.sessions.document import as_document
-from ragchat.types import NOT_GROUNDED, Session
-from tests.support.turns import turn
+from ragchat.sessions.document import as_document, report_as_document
+from ragchat.turn.permission import foreign_texts
+from ragchat.types import NOT_GROUNDED, Citation, Session
+from tests.support.turns import hit, turn
 
 
 def test_a_document_holds_the_title_the_date_and_what_was_said() -> None:
@@ -25,3 +28,14 @@ def test_a_document_holds_the_title_the_date_and_what_was_said() -> None:
         "**ragchat**",
     ] * 2
     assert metadata == {"uri": "ragchat:session/abc", "title": "What is tea?", "created_at": "not a time"}
+
+
+def test_a_report_has_its_sources_and_counts_as_generated_and_foreign() -> None:
+    cited = Citation.of(1, hit("Tea is hot."), "Tea is hot.")
+    text, metadata = report_as_document(turn("Is tea\nhot?", "Tea is hot [1].", cited=[cited]))
+    assert text.splitlines() == [
+        *("# Report: Is tea hot?", "", "Tea is hot [1].", ""),
+        *("- [1] Notes, <file:///notes/1.md>, lines 1 to 1",),
+    ]
+    assert (metadata["uri"], metadata["generated"]) == ("ragchat:report/t1", True)
+    assert foreign_texts([replace(hit(text), uri=metadata["uri"])]) == [metadata["uri"]]

@@ -1,0 +1,50 @@
+"""/research as a person meets it: the installed program in a real terminal, with a scripted model."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.openai_server import OpenAIServer, Reply
+from tests.together.test_cli_research import QUESTION, REPORT, TEA, program, script
+
+if sys.platform == "win32":
+    pytest.skip("Windows has no pseudo-terminals of this kind", allow_module_level=True)
+
+from tests.support.processes import LONGEST_SECONDS
+from tests.support.terminal import Terminal
+
+RAGCHAT = str(Path(sys.executable).with_name("ragchat"))
+CTRL_C, CTRL_D = "\x03", "\x04"
+
+
+def test_a_research_is_stopped_goes_on_and_is_stored_if_the_user_says_so(tmp_path: Path) -> None:
+    held = Reply(REPORT, hold_after=1)
+    rules = {pattern: held if reply.text == REPORT else reply for pattern, reply in script().items()}
+    with OpenAIServer(rules=rules) as server:
+        ragchat = program(tmp_path, server)
+        variables = {**ragchat.variables, "TERM": "xterm-256color", "LC_ALL": "C.UTF-8"}
+        with Terminal([RAGCHAT], variables, ragchat.folder) as chat:
+            chat.wait_for("2 documents")
+            chat.enter(f"/research {QUESTION}")
+            chat.wait_for(f"1. {TEA}"[:20])
+            chat.wait_for("Writing the report from 2 passages.")
+            assert held.reached.wait(LONGEST_SECONDS)
+            chat.type(CTRL_C)
+            chat.wait_for("2 findings kept")
+            chat.wait_for(r"\(stopped\)")
+            held.go.set()
+            chat.enter(f"/research {QUESTION}")
+            chat.wait_for("Going on with the research that was stopped: 2 findings kept.")
+            chat.wait_for("2 claims not supported")
+            chat.wait_for(r"Store the report in memory\? \[y/N\]")
+            chat.press("y\r")
+            chat.wait_for("Stored as ragchat:report/")
+            chat.enter("/why")
+            chat.wait_for("coffee.md")
+            chat.enter("/sources 1")
+            chat.wait_for("for two minutes")
+            chat.press(CTRL_D)
+            chat.wait_for_end()
