@@ -283,3 +283,47 @@ def test_why_fits_a_narrow_terminal() -> None:
     out.print(*why(TURN), sep="\n")
     assert "relevant" in "".join(file.shown.split())
     assert all(len(line) <= 32 for line in file.shown.splitlines())
+
+
+async def test_while_the_user_is_asked_nothing_is_drawn_and_then_what_happened_meanwhile() -> None:
+    screen, out, err = piped_screen()
+    view = AnswerView(screen)
+
+    async def ask(emit: Emit) -> Turn:
+        emit(Delta("Before. "))
+        with view.held():
+            emit(Delta("After."))
+            emit(Notice("Something happened."))
+            assert "After" not in out.getvalue()
+            assert err.getvalue() == ""
+        return TURN
+
+    await view.show(ask)
+    assert out.getvalue().startswith("Before.")
+    assert "After." in out.getvalue()
+    assert "Something happened." in err.getvalue()
+
+
+async def test_the_progress_of_a_call_replaces_what_the_user_waits_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("ragchat.ui.render.answer.SPINNER_SECONDS", 0.0)
+    out, _ = terminal(80)
+    err, file = terminal(80)
+    view = AnswerView(Screen(out, err, animated=True))
+
+    async def call(emit: Emit) -> Turn:
+        view.show_progress("too early")
+        emit(ToolStarted("mine__Wait", {}))
+        await file.until("Calling mine__Wait")
+        view.show_progress("Calling mine Wait: 1 of 2")
+        await file.until("Calling mine Wait: 1 of 2")
+        with view.held():
+            view.show_progress("not now")
+        await file.until("Calling mine Wait: 1 of 2")
+        return TURN
+
+    with anyio.fail_after(60):
+        await view.show(call)
+    assert "too early" not in file.shown
+    assert "not now" not in file.shown
