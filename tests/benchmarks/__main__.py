@@ -6,7 +6,18 @@ import importlib
 import os
 import sys
 
-SECTIONS = ("stdio", "http", "start", "memory", "library", "fairness", "ndcg", "conversations", "offline")
+SECTIONS = (
+    "stdio",
+    "http",
+    "servers",
+    "start",
+    "memory",
+    "library",
+    "fairness",
+    "ndcg",
+    "conversations",
+    "offline",
+)
 # Run only if they are named: too long, or with a set of questions that not everyone has.
 ON_REQUEST = ("million", "grounding")
 
