@@ -86,10 +86,13 @@ async def manager(
         fetch=python("mcp_server_fetch", "--ignore-robots-txt", "--allow-private-ips"),
         time=python("mcp_server_time", "--local-timezone", "UTC"),
     )
-    async with managed(home) as manager:
-        failures = {name: str(one.failure) for name, one in manager.connections.items() if one.failure}
-        assert failures == {}
-        yield manager
+    with pytest.MonkeyPatch.context() as patch:
+        # The server of files takes our root, which is the working directory, in place of its argument.
+        patch.chdir(folder)
+        async with managed(home) as manager:
+            failures = {name: str(one.failure) for name, one in manager.connections.items() if one.failure}
+            assert failures == {}
+            yield manager
 
 
 CALLS: dict[str, tuple[dict[str, Any], str]] = {
@@ -171,9 +174,11 @@ def ragchat(tmp_path: Path, model: OpenAIServer) -> Program:
 
 
 def test_a_published_server_is_added_tested_and_used_by_the_model(
-    ragchat: Program, model: OpenAIServer, folder: Path
+    ragchat: Program, model: OpenAIServer
 ) -> None:
     typescript.need()
+    folder = ragchat.folder
+    (folder / "tea.md").write_text(TEA, "utf-8")
     server = node("server-filesystem", str(folder))
     added = ragchat("mcp", "add", "files", "--trusted", "--", server["command"], *server["args"])
     assert added.code == 0
