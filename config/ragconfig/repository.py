@@ -62,15 +62,20 @@ def is_repository(folder: Path) -> bool:
     return (folder / ".git").exists()
 
 
+def root_of(memory: Path) -> Path | None:
+    """The root of the repository that a memory belongs to; None for any other memory."""
+    return memory.parent.parent if (memory.parent.name, memory.name) == (FOLDER, FILE) else None
+
+
 def may_hold(memory: Path, path: Path) -> bool:
     """Whether a path that stands in a memory may be used without the user's naming it.
 
     What stands in a repository's memory may have been written by others: only what is in the repository may.
     """
-    if (memory.parent.name, memory.name) != (FOLDER, FILE):
+    if (root := root_of(memory)) is None:
         return True
     try:
-        return path.resolve().is_relative_to(memory.parent.parent.resolve())
+        return path.resolve().is_relative_to(root.resolve())
     except (OSError, RuntimeError, ValueError):
         return False
 

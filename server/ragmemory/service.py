@@ -116,7 +116,7 @@ class MemoryService:
         `former` makes the embedder with some identity, if it can: during a reembedding it embeds queries.
         """
         self._former = former
-        self._roots = roots
+        self.roots = roots
         self._store = store
         self._embedder = embedder
         self._indexing = indexing
@@ -140,10 +140,10 @@ class MemoryService:
             self._store,
             self.query,
             self._queue.submit,
-            self._roots,
+            self.roots,
             lambda *change: self.on_block_change(*change),
         )
-        self._ingestions = Ingestions(self._store, self, self._roots, self._tasks)
+        self._ingestions = Ingestions(self._store, self, self.roots, self._tasks)
         self._tasks.start_soon(self._queue.run)
         self._tasks.start_soon(self._indexing.follow, self._queue.idle)
         self._tasks.start_soon(self._indexing.maintain)
@@ -494,7 +494,7 @@ class MemoryService:
         Raises BackupFailed, NotAMemory.
         """
         target = user_path(path)
-        if not is_under(self._roots, target):
+        if not is_under(self.roots, target):
             raise BackupFailed(str(target), "it is in none of the folders that memory.roots names")
         await self._open()
         size = await self._store.backup(target, force=force, on_progress=on_progress)

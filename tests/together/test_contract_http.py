@@ -67,7 +67,7 @@ def test_serve_says_where_it_is_in_one_document(server: HttpMemory) -> None:
 def test_the_description_has_its_fields(server: HttpMemory) -> None:
     described = get(f"{server.root}/.well-known/mcp").json()
     assert types_of(described) == DESCRIBED
-    assert set(described["endpoints"]) == {"mcp", "sse", "messages"}
+    assert set(described["endpoints"]) == {"mcp", "sse", "messages", "openapi"}
 
 
 def test_health_has_its_fields(server: HttpMemory) -> None:

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, NoReturn
 import anyio
 from anyio import to_thread
 from anyio.abc import TaskGroup, TaskStatus
+from msgspec import structs
 
+from ragconfig.repository import ORIGIN, root_of
 from ragconfig.settings import Settings
 from ragmcp.server.server import Server
 from ragmcp.stdio.stdio import serve_stdio
@@ -42,8 +44,18 @@ INSTRUCTIONS = (
 
 def run(settings: Settings) -> NoReturn:
     """Serve until the host disconnects or a signal arrives; then exit. Raises SettingsError."""
-    anyio.run(_serve, settings)
+    anyio.run(_serve, _with_own_repository(settings))
     exit_now()
+
+
+def _with_own_repository(settings: Settings) -> Settings:
+    """Over stdio, a repository may be read if its own memory is in use, unless other roots are set."""
+    memory = settings.tables["memory"]
+    root = root_of(settings.memory_path)
+    if root is None or memory["roots"] or settings.origins.get("memory.path") != ORIGIN:
+        return settings
+    tables = {**settings.tables, "memory": {**memory, "roots": [str(root)]}}
+    return structs.replace(settings, tables=tables)
 
 
 async def _serve(settings: Settings) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,14 @@ import jsonschema
 import msgspec
 import pytest
 
+from ragconfig.home import Home
+from ragconfig.repository import make_memory
 from ragmcp.client.client import Client
 from ragmcp.server.server import Server
 from ragmemory.limits import RESULT_BYTES
 from ragmemory.mcp.toolsets import make_tools
 from tests.support.in_memory import open_memory
+from tests.support.mcp_process import ENV, spawned
 from tests.support.memories import service_for
 from tests.support.processes import attempt, called, memory_process
 
@@ -84,6 +88,24 @@ async def test_build_index_reads_only_below_the_roots(client: Client, tmp_path: 
     refused = await attempt(client, "build_index", paths=[str(tmp_path)])
     assert refused.is_error
     assert refused.structured(dict)["errorCode"] == "PATH_NOT_ALLOWED"
+
+
+async def test_in_a_repository_with_its_own_memory_the_index_is_built_without_any_set_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository = tmp_path / "repository"
+    (repository / ".git").mkdir(parents=True)
+    (repository / "tea.py").write_text("def brew() -> int:\n    return 75\n", encoding="utf-8")
+    memory, _ = make_memory(repository, Home.find({"RAGCHAT_HOME": str(tmp_path / "home")}))
+    memory.touch()
+    monkeypatch.setitem(ENV, "RAGCHAT_HOME", str(tmp_path / "home"))
+    command = [sys.executable, "-m", "ragmemory", "--toolsets", "code"]
+    async with spawned(command, cwd=repository, stderr=tmp_path / "log") as client:
+        job = await called(client, "build_index")
+        while (await called(client, "index_status", job_id=job["job_id"]))["jobs"][0]["status"] == "running":
+            await anyio.lowlevel.checkpoint()
+        [symbol] = (await called(client, "get_symbol", name="brew"))["symbols"]
+        assert symbol["location"].endswith("tea.py:1")
 
 
 async def test_search_code_cites_path_and_line_and_leaves_out_prose(call: Call, folder: Path) -> None:

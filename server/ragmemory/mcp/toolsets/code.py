@@ -37,7 +37,13 @@ Depth = Annotated[
     int, Meta(description="How many calls are followed: 2 also finds the callers of callers.", ge=1, le=5)
 ]
 _Paths = Annotated[list[str], Meta(min_length=1, max_length=MOST_PATHS)]
-Paths = Annotated[_Paths, Meta(description="Folders and files on this machine, as paths or file:// URIs.")]
+Paths = Annotated[
+    _Paths | None,
+    Meta(
+        description="Folders and files on this machine, as paths or file:// URIs. Default: the folders "
+        "that the server may read, such as the repository whose memory it is."
+    ),
+]
 JobId = Annotated[
     str, Meta(description="The job_id that build_index returned; default: the last jobs.", max_length=100)
 ]
@@ -161,17 +167,21 @@ def code_tools(memory: Memory) -> list[Tool]:
         )
 
     @tool(idempotent=True)
-    async def build_index(call: Call, paths: Paths) -> Ingestion:
+    async def build_index(call: Call, paths: Paths = None) -> Ingestion:
         """Load the files of folders into memory in the background, so that the other tools find them.
 
         Files that .gitignore excludes are left out, and files that have not changed are not read again.
         Returns at once with a job_id for index_status.
         """
-        if not all(paths):
-            raise InvalidArguments("$.paths", "must not hold an empty path")
+        from ragmemory.files.ingestions import ANY_ROOT
+
         with wire_errors():
-            ingestions = await (await memory()).ingestions()
-            return await ingestions.start(paths, prune=False, origin=origin_of(call))
+            service = await memory()
+            chosen = paths or [root for root in service.roots if root != ANY_ROOT]
+            if not chosen or not all(chosen):
+                raise InvalidArguments("$.paths", "needs a folder or file")
+            ingestions = await service.ingestions()
+            return await ingestions.start(chosen, prune=False, origin=origin_of(call))
 
     @tool(read_only=True)
     async def index_status(call: Call, job_id: JobId = "") -> IndexStatus:
