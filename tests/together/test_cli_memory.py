@@ -228,13 +228,13 @@ def test_memory_can_be_given_to_another_embedder(ragchat: Program) -> None:
         "kept_bytes": 1024,
     }
     assert ragchat("query", "green tea", "--json").json["hits"]
-    again = ragchat("memory", "reembed")
-    assert again.out == "Embedded 2 chunks with local:wordllama-l2-256.\n"
-    assert "are kept (1,024 bytes)" in again.err
     assert "embeddings kept" in ragchat("memory", "stats").out
     assert ragchat("memory", "reembed", "--discard").out == (
         "Only the embeddings of local:wordllama-l2-256 are left.\n"
     )
+    assert "embeddings kept" not in ragchat("memory", "stats").out
+    again = ragchat("memory", "reembed")  # With the same embedder there is nothing to go back to.
+    assert (again.out, again.err) == ("Embedded 2 chunks with local:wordllama-l2-256.\n", "")
     assert "embeddings kept" not in ragchat("memory", "stats").out
     assert ragchat("query", "green tea", "--json").json["hits"]
 
