@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ragchat import __version__
+from ragchat import CLIENT_NAME, __version__
 from ragchat.log import server_log
 from ragchat.servers.environment import inherited
 from ragconfig.settings import Settings
@@ -17,7 +17,6 @@ from ragconfig.settings import Settings
 if TYPE_CHECKING:
     from ragchat.servers.supervisor import Supervised
 
-CLIENT_NAME = "ragchat"
 STDERR_FILE = "ragmemory.log"
 TOOLSETS = "memory,search,documents,history,ingestion,code,maintenance"
 # Calls that are sent again when the server dies: reading changes nothing, and Inject is an upsert.

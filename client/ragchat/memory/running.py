@@ -17,9 +17,9 @@ from urllib.parse import urlsplit
 import msgspec
 from anyio import to_thread
 
-from ragchat import __version__
+from ragchat import CLIENT_NAME, __version__
 from ragchat.errors import FilesElsewhere
-from ragchat.memory.process import CLIENT_NAME, REPEATABLE, supervised
+from ragchat.memory.process import REPEATABLE, supervised
 from ragchat.servers.supervisor import Supervised
 from ragconfig.errors import InvalidSetting
 from ragconfig.running import CHALLENGE, OWNER_PATH, PROOF, Note, find_note, find_token, note_of

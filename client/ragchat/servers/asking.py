@@ -16,6 +16,7 @@ import msgspec
 from msgspec import UNSET
 
 from ragchat.log import prepare
+from ragconfig.repository import is_repository
 from ragmcp.client.handlers import Handlers
 from ragmcp.protocol.schema.input import Elicit, ElicitResult, Root, Sample, SamplingResult
 from ragmcp.protocol.schema.logging import LogMessage
@@ -96,7 +97,7 @@ async def list_roots() -> Sequence[Root]:
     """The root of the repository that the working folder is in, else that folder; none if it was deleted."""
     with suppress(OSError):
         folder = Path.cwd()
-        root = next((place for place in (folder, *folder.parents) if (place / ".git").exists()), folder)
+        root = next(filter(is_repository, (folder, *folder.parents)), folder)
         return [Root(uri=root.as_uri(), name=root.name or UNSET)]
     return []
 

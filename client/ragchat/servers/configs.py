@@ -24,6 +24,7 @@ from ragconfig.files.regular import read_regular
 from ragconfig.files.writing import replace_file
 from ragconfig.home import private_folder
 from ragconfig.redaction import add_secret
+from ragconfig.repository import is_repository
 
 USER_FILE = "mcp.json"
 PROJECT_FILE = ".mcp.json"
@@ -175,7 +176,7 @@ def find_project_file(folder: Path) -> Path | None:
     for place in (folder, *folder.parents):
         if (place / PROJECT_FILE).is_file():
             return place / PROJECT_FILE
-        if (place / ".git").exists():
+        if is_repository(place):
             break
     return None
 

@@ -14,7 +14,7 @@ from typing import Any
 import anyio
 from msgspec import UNSET, UnsetType
 
-from ragchat import __version__
+from ragchat import CLIENT_NAME, __version__
 from ragchat.errors import RagChatError, ServerNotReady
 from ragchat.log import LOG_BYTES, LOG_TAIL_BYTES, server_log
 from ragchat.servers.asking import CallTimes, User, make_handlers
@@ -34,7 +34,6 @@ from ragmcp.protocol.schema.tools import ToolCallResult, ToolInfo
 
 log = logging.getLogger(__name__)
 
-CLIENT_NAME = "ragchat"
 LOGS = "servers"
 # The least severe messages that a server is asked to send to its log.
 LOG_LEVEL: LogLevel = "info"
@@ -65,7 +64,7 @@ class Connection:
         settings: ServerSettings,
         home: Home,
     ) -> None:
-        """`user` None: nobody can be asked, and the server knows that.
+        """Without a `user`, the server is told at its start that it cannot ask anything.
 
         Its log and what was granted for it are in the folders of `home`.
         """

@@ -8,16 +8,13 @@ from functools import partial
 from pathlib import Path
 
 import anyio
-import msgspec
 from msgspec import Struct
 
-from ragchat import __version__
+from ragchat import CLIENT_NAME, __version__
 from ragchat.errors import CredentialsUnusable
-from ragchat.servers.configs import LARGEST_BYTES, ServerConfig
+from ragchat.servers.configs import ServerConfig
+from ragchat.servers.private_json import read_private, write_private
 from ragchat.settings import ServerSettings
-from ragconfig.files.regular import read_regular
-from ragconfig.files.writing import replace_file
-from ragconfig.home import private_folder
 from ragconfig.redaction import add_secret
 from ragmcp.client.oauth.authorization import OAuth
 from ragmcp.client.oauth.dpop import Prover
@@ -30,7 +27,6 @@ from ragmcp.client.oauth.web import Web
 from ragmcp.http.connect import open_http
 
 FILE = "credentials.json"
-CLIENT_NAME = "ragchat"
 # Asks the user for a line; None if they do not want to type one.
 Read = Callable[[str], Awaitable[str | None]]
 # How long a user may take to log in.
@@ -74,25 +70,14 @@ class Credentials:
 
     def _read(self) -> _File:
         # Each time: other running programs renew tokens too.
-        try:
-            file = msgspec.json.decode(read_regular(self._path, LARGEST_BYTES, private=True), type=_File)
-        except FileNotFoundError:
-            return _File()
-        except OSError as error:
-            raise CredentialsUnusable(str(self._path), error.strerror or str(error)) from None
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise CredentialsUnusable(str(self._path), str(error)) from None
+        file = read_private(self._path, _File, CredentialsUnusable, private=True)
         for grant in file.grants.values():
             add_secret(grant.access_token)
             add_secret(grant.refresh_token)
         return file
 
     def _write(self, file: _File) -> None:
-        try:
-            private_folder(self._path.parent)
-            replace_file(self._path, msgspec.json.encode(file))
-        except OSError as error:
-            raise CredentialsUnusable(str(self._path), error.strerror or str(error)) from None
+        write_private(self._path, file, CredentialsUnusable)
 
 
 class NoLogin:

@@ -35,7 +35,7 @@ class ServerManager:
 
     def __init__(self, settings: Settings) -> None:
         self.user: User | None = None
-        """Whom servers may ask, once set; those started before are told that nobody can be asked."""
+        """The user that servers may ask. Those started before it is set are told that they cannot ask."""
         self.permissions = Permissions(settings.home.config)
         self._settings = settings.table("servers", ServerSettings)
         self._file = settings.home.config / USER_FILE

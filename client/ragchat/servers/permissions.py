@@ -12,10 +12,8 @@ import msgspec
 from msgspec import UNSET, Struct
 
 from ragchat.errors import PermissionsUnusable
-from ragchat.servers.configs import LARGEST_BYTES, Scope, ServerConfig
-from ragconfig.files.regular import read_regular
-from ragconfig.files.writing import replace_file
-from ragconfig.home import private_folder
+from ragchat.servers.configs import Scope, ServerConfig
+from ragchat.servers.private_json import read_private, write_private
 from ragmcp.protocol.schema.tools import ToolInfo
 
 FILE = "permissions.json"
@@ -127,22 +125,11 @@ class Permissions:
     @property
     def _file(self) -> _File:
         if self._read is None:
-            try:
-                self._read = msgspec.json.decode(read_regular(self._path, LARGEST_BYTES), type=_File)
-            except FileNotFoundError:
-                self._read = _File()
-            except OSError as error:
-                raise PermissionsUnusable(str(self._path), error.strerror or str(error)) from None
-            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-                raise PermissionsUnusable(str(self._path), str(error)) from None
+            self._read = read_private(self._path, _File, PermissionsUnusable)
         return self._read
 
     def _write(self) -> None:
-        try:
-            private_folder(self._path.parent)
-            replace_file(self._path, msgspec.json.format(msgspec.json.encode(self._file)) + b"\n")
-        except OSError as error:
-            raise PermissionsUnusable(str(self._path), error.strerror or str(error)) from None
+        write_private(self._path, self._file, PermissionsUnusable)
 
 
 def _remember(tool: ToolInfo, rule: Rule = Rule.ALWAYS) -> _Remembered:

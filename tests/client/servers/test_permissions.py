@@ -1,4 +1,4 @@
-"""What the user has allowed, across runs."""
+"""What the user has allowed, across runs, in a file that is `private_json`."""
 
 from __future__ import annotations
 

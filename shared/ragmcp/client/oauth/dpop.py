@@ -48,8 +48,7 @@ class Prover:
         if nonce := self._nonces.get(_origin(url)):
             claims["nonce"] = nonce
         if token:
-            digest = hashlib.sha256(token.encode()).digest()
-            claims["ath"] = base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
+            claims["ath"] = base64url(hashlib.sha256(token.encode()).digest())
         headers = {"typ": "dpop+jwt", "jwk": self._public_key}
         return jwt.encode(claims, self.pem, ALGORITHM, headers=headers)
 
@@ -61,6 +60,11 @@ class Prover:
         key: Any = load_pem_private_key(self.pem.encode(), None)
         jwk: dict[str, Any] = ECAlgorithm.to_jwk(key.public_key(), as_dict=True)
         return jwk
+
+
+def base64url(data: bytes) -> str:
+    """The form of base64 in JOSE and PKCE: safe in URLs, without padding."""
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
 
 
 def _new_key() -> str:

@@ -18,7 +18,7 @@ import msgspec
 from msgspec import Struct
 
 from ragmcp.client.oauth.discovery import ServerMetadata
-from ragmcp.client.oauth.dpop import Prover
+from ragmcp.client.oauth.dpop import Prover, base64url
 from ragmcp.client.oauth.errors import AuthorizationFailed
 from ragmcp.client.oauth.registration import Identity, register
 from ragmcp.client.oauth.store import Grant, Registration, Store
@@ -78,7 +78,7 @@ class Login:
             "client_id": us.client_id,
             "redirect_uri": redirect_uri,
             "state": state,
-            "code_challenge": _base64(hashlib.sha256(verifier.encode()).digest()),
+            "code_challenge": base64url(hashlib.sha256(verifier.encode()).digest()),
             "code_challenge_method": "S256",
             "resource": wanted.resource,
             **_scope(wanted),
@@ -119,7 +119,7 @@ class ClientCredentials:
 
 
 class Assertion:
-    """Somebody else vouches for us: `make` gives a JWT for the wanted token, such as a workload's."""
+    """Another party vouches for us: `make` gives a JWT for the wanted token, such as a workload's."""
 
     def __init__(self, registration: Registration, make: Callable[[Web, Wanted], Awaitable[str]]) -> None:
         self._registration = registration
@@ -240,7 +240,3 @@ def code_of(returned: str, server: ServerMetadata, state: str) -> str:
 
 def _scope(wanted: Wanted) -> dict[str, Any]:
     return {"scope": wanted.scope} if wanted.scope else {}
-
-
-def _base64(data: bytes) -> str:
-    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()

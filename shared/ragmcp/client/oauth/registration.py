@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ragmcp.client.oauth.discovery import ServerMetadata
 from ragmcp.client.oauth.errors import AuthorizationFailed
@@ -25,12 +26,6 @@ class Identity(Struct, frozen=True, kw_only=True):
     registered: Registration | None = None
     registered_at: str = ""
     metadata_url: str = ""
-
-
-class _Registered(Struct, frozen=True):
-    client_id: str
-    client_secret: str = ""
-    token_endpoint_auth_method: str = ""
 
 
 async def register(
@@ -84,7 +79,7 @@ async def _register_now(
     if answer.status not in (200, 201):
         raise AuthorizationFailed(server.issuer, f"it refused to register us (status {answer.status})")
     try:
-        found = msgspec.json.decode(answer.body, type=_Registered)
+        found = msgspec.json.decode(answer.body, type=Registration)
     except DECODE_ERRORS as error:
         raise AuthorizationFailed(server.issuer, f"its registration is not usable: {error}") from None
-    return Registration(found.client_id, found.client_secret, found.token_endpoint_auth_method or method)
+    return replace(found, token_endpoint_auth_method=found.token_endpoint_auth_method or method)

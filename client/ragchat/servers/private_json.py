@@ -1,0 +1,44 @@
+"""JSON files that belong to the user alone: what was allowed, what was granted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from ragchat.errors import RagChatError
+from ragchat.servers.configs import LARGEST_BYTES
+from ragconfig.files.regular import read_regular
+from ragconfig.files.writing import replace_file
+from ragconfig.home import private_folder
+
+S = TypeVar("S", bound=Struct)
+# The error for a file that cannot be used, made of its path and the reason.
+Unusable = Callable[[str, str], RagChatError]
+
+
+def read_private(path: Path, type: type[S], unusable: Unusable, *, private: bool = False) -> S:
+    """The content of a file, that of a missing one by default; `private` as for `read_regular`.
+
+    Raises what `unusable` makes.
+    """
+    try:
+        return msgspec.json.decode(read_regular(path, LARGEST_BYTES, private=private), type=type)
+    except FileNotFoundError:
+        return type()
+    except OSError as error:
+        raise unusable(str(path), error.strerror or str(error)) from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise unusable(str(path), str(error)) from None
+
+
+def write_private(path: Path, content: Struct, unusable: Unusable) -> None:
+    """Replace a file, whose folder is made if need be. Raises what `unusable` makes."""
+    try:
+        private_folder(path.parent)
+        replace_file(path, msgspec.json.format(msgspec.json.encode(content)) + b"\n")
+    except OSError as error:
+        raise unusable(str(path), error.strerror or str(error)) from None
