@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import select
 import subprocess
 import sys
 import threading
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -105,3 +106,26 @@ async def attempt(client: Client, tool: str, **arguments: Any) -> ToolCallResult
 def uris(found: dict[str, Sequence[dict[str, Any]]]) -> list[str]:
     """The sources of what a Query found."""
     return [hit["uri"] for hit in found["hits"]]
+
+
+def processes_in(folder: Path) -> dict[int, str]:
+    """The processes whose working folder it is, with their commands: a program started there, and its own.
+
+    Linux.
+    """
+    found: dict[int, str] = {}
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # It has ended, or is another user's.
+            if (process / "cwd").readlink() == folder:
+                found[int(process.name)] = (process / "cmdline").read_text().replace("\0", " ")
+    return found
+
+
+def wait_until_ended(pid: int) -> None:
+    """Wait until a process that is not our child has ended. Linux."""
+    with suppress(ProcessLookupError):
+        descriptor = os.pidfd_open(pid)
+        try:
+            assert select.select([descriptor], [], [], LONGEST_SECONDS)[0], f"{pid} still runs"
+        finally:
+            os.close(descriptor)

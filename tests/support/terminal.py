@@ -77,6 +77,10 @@ class Terminal:
         wanted = termios.ECHO | termios.ICANON
         return bool(termios.tcgetattr(self._master)[3] & wanted == wanted)
 
+    @property
+    def is_running(self) -> bool:
+        return self._process.poll() is None
+
     def signal(self, number: int) -> None:
         self._process.send_signal(number)
 
@@ -104,16 +108,16 @@ class Terminal:
         end = time.monotonic() + seconds
         while not condition():
             assert time.monotonic() < end, f"no {what}, but:\n{self.text}"
-            assert self._read(end - time.monotonic()), f"ended without {what}:\n{self.text}"
+            assert self.read(end - time.monotonic()), f"ended without {what}:\n{self.text}"
 
     def wait_for_end(self, seconds: float = LONGEST_SECONDS) -> int:
         """Until the program has ended; its exit code."""
         end = time.monotonic() + seconds
-        while self._read(end - time.monotonic()):
+        while self.read(end - time.monotonic()):
             assert time.monotonic() < end, f"still running:\n{self.text}"
         return self._process.wait(seconds)
 
-    def _read(self, seconds: float) -> bool:
+    def read(self, seconds: float) -> bool:
         """Take in what the program writes next; False when it has ended."""
         if not select.select([self._master], [], [], max(0.0, seconds))[0]:
             return True

@@ -1,13 +1,15 @@
 """Signals that end a command: Ctrl-C, SIGTERM, and SIGHUP when the terminal closes.
 
-The first signal cancels the command, which then cleans up. The second ends the process at once: Python's
-default is to raise an exception in the running code, which prints tracebacks and breaks the event loop.
+The first signal cancels the command, which then cleans up. The second kills the servers and ends the process
+at once: Python's default is to raise an exception in the running code, which prints tracebacks and breaks the
+event loop.
 """
 
 from __future__ import annotations
 
 import asyncio
 import signal
+import sys
 from collections.abc import Callable, Coroutine
 from types import FrameType
 from typing import Any
@@ -56,9 +58,11 @@ def _handle(numbers: list[signal.Signals], handler: Handler) -> None:
 
 
 def _die(number: int, _frame: FrameType | None) -> None:
-    """End the process as the signal does by default.
+    """Kill the servers, some of which would outlive us, and end the process as the signal does by default.
 
     Not SIG_DFL as the handler: Python would report an error for a signal that arrived before it was set.
     """
+    if servers := sys.modules.get("ragmcp.stdio.process"):  # Without the module, no server was started.
+        servers.kill_all()
     signal.signal(number, signal.SIG_DFL)
     signal.raise_signal(number)

@@ -82,12 +82,14 @@ class ServerProcess:
             open_pipes(our_input, our_output) as stream,
         ):
             server = cls(process, stream, stderr, copy)
+            _running.add(server)
             try:
                 yield server
             finally:
                 # Shielded, with bounded waits: a cancelled caller leaves no server behind and does not hang.
                 with anyio.CancelScope(shield=True):
                     await server._stop()
+                _running.discard(server)
 
     async def exit_reason(self) -> str:
         """How the server ended, as part of a sentence."""
@@ -153,6 +155,18 @@ class ServerProcess:
                 self._process.kill()
                 return True
         return False
+
+
+_running: set[ServerProcess] = set()
+
+
+def kill_all() -> None:
+    """Kill every server that runs: for a program that ends without stopping them.
+
+    A signal handler may call it.
+    """
+    for server in [*_running]:
+        server._signal("SIGKILL")
 
 
 class _LogCopy:

@@ -76,6 +76,24 @@ async def test_a_server_that_ignores_sigterm_is_killed_with_its_children(
         await gone(int(log.text.split()[1]))
 
 
+@posix
+async def test_a_program_that_ends_at_once_kills_servers_that_would_stay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "LEAVE_SECONDS", 2 * LONGEST_SECONDS)
+    script = (
+        "import os, signal, sys\n"
+        "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+        "print(os.getpid(), '.', file=sys.stderr, flush=True)\n"
+        "signal.pause()\n"
+    )
+    with anyio.fail_after(LONGEST_SECONDS), closing(LogPipe(tmp_path / "log")) as log:
+        async with spawned([sys.executable, "-c", script], stderr=log.path, era="modern"):
+            await log.until(".")
+            process.kill_all()
+            await gone(int(log.text.split()[0]))
+
+
 async def test_a_cancelled_caller_leaves_no_server_behind(tmp_path: Path) -> None:
     log = tmp_path / "log"
     pid = 0
