@@ -24,7 +24,6 @@ if sys.platform != "linux":
 from tests.support.chats import CTRL_C, CTRL_D, chatting, started, with_model
 from tests.support.terminal import Terminal
 
-# Each ends the reading of its stdin only when that ends.
 SILENT = {"command": sys.executable, "args": ["-c", "import sys; sys.stdin.read()"]}
 STUBBORN = {
     "command": sys.executable,
@@ -35,7 +34,10 @@ STUBBORN = {
         "while True: signal.pause()",
     ],
 }
-WAIT, ASK, QUIET = ("mine__Wait", {}), ("mine__Ask", {}), ("mine__Quiet", {})
+Call = tuple[str, dict[str, Any]]
+WAIT: Call = ("mine__Wait", {})
+ASK: Call = ("mine__Ask", {})
+QUIET: Call = ("mine__Quiet", {})
 
 
 @pytest.fixture
