@@ -31,7 +31,7 @@ async def measure(top_k: int) -> list[str]:
         async with make_service(settings_for(Path(folder)), LOCAL) as service:
             for number, session in enumerate(loadable(collection)):
                 uri = f"file:///exports/session-{number}.md"
-                await service.inject(session.text, {"uri": uri, "title": session.title}, ORIGIN)
+                await service.writer.inject(session.text, {"uri": uri, "title": session.title}, ORIGIN)
 
             async def memory() -> MemoryService:
                 return service

@@ -53,7 +53,7 @@ def one_process(folder: Path) -> Iterator[Clients]:
     ):
 
         def inject(text: str, uri: str) -> None:
-            portal.call(memory.inject, text, {"uri": uri}, ORIGIN)
+            portal.call(memory.writer.inject, text, {"uri": uri}, ORIGIN)
 
         yield Clients(inject, inject)
 

@@ -29,7 +29,7 @@ async def whole(tmp_path: Path) -> bytes:
     async with service_for(tmp_path) as service:
         for number in [*range(20), *range(5)]:
             text = " ".join(f"w{words.randrange(900)}é" for _ in range(300))
-            await service.inject(text, {"uri": f"u{number}", "tags": ["a"]}, ORIGIN)
+            await service.writer.inject(text, {"uri": f"u{number}", "tags": ["a"]}, ORIGIN)
     return (tmp_path / "memory.db").read_bytes()
 
 
@@ -44,15 +44,15 @@ async def outcome(work: Awaitable[Any]) -> str:
 
 async def used(service: MemoryService) -> list[str]:
     return [
-        await outcome(service.query("w1 w2 w3", 8)),
-        await outcome(service.documents(100)),
-        await outcome(service.document("u4")),
-        await outcome(service.journal(50)),
-        await outcome(service.stats()),
-        await outcome(service.undo(ORIGIN)),
-        await outcome(service.inject("a new text", {"uri": "new"}, ORIGIN)),
-        await outcome(service.inject("a new text", {"uri": "u12"}, ORIGIN)),
-        await outcome(service.forget("u13", ORIGIN)),
+        await outcome(service.search.query("w1 w2 w3", 8)),
+        await outcome(service.documents.page(100)),
+        await outcome(service.documents.read("u4")),
+        await outcome(service.history.journal(50)),
+        await outcome(service.maintenance.stats()),
+        await outcome(service.history.undo(ORIGIN)),
+        await outcome(service.writer.inject("a new text", {"uri": "new"}, ORIGIN)),
+        await outcome(service.writer.inject("a new text", {"uri": "u12"}, ORIGIN)),
+        await outcome(service.writer.forget("u13", ORIGIN)),
     ]
 
 
@@ -117,13 +117,13 @@ async def test_the_check_names_what_is_damaged_and_its_advice_mends_it(tmp_path:
         memory.execute("UPDATE chunks SET text = 'x' WHERE document = 8")
         memory.execute("DELETE FROM embeddings WHERE chunk_id = 30")
     async with service_for(tmp_path) as service:
-        assert (await service.query("w1 w2 w3", 8)).hits
-        [document, embeddings] = (await service.verify(noted)).problems
+        assert (await service.search.query("w1 w2 w3", 8)).hits
+        [document, embeddings] = (await service.maintenance.verify(noted)).problems
         assert document.startswith("The document u7 is damaged. Inject it again")
         assert "`ragchat memory verify --repair`" in embeddings
-        await service.inject("a new text", {"uri": "u7"}, ORIGIN)
+        await service.writer.inject("a new text", {"uri": "u7"}, ORIGIN)
         # The words of the damaged text are still in the full text.
-        assert (await service.repair(noted)).ok
+        assert (await service.maintenance.repair(noted)).ok
 
 
 async def test_a_length_larger_than_the_computers_memory_is_reported_as_damage(
@@ -132,9 +132,13 @@ async def test_a_length_larger_than_the_computers_memory_is_reported_as_damage(
     path = tmp_path / "memory.db"
     path.write_bytes(with_endless_vector(whole, path))
     async with service_for(tmp_path) as service:
-        assert (await service.verify(noted)).problems[0].startswith("The table embeddings is damaged: ")
+        assert (
+            (await service.maintenance.verify(noted))
+            .problems[0]
+            .startswith("The table embeddings is damaged: ")
+        )
         # The damaged vectors are not read: new ones take their place.
-        assert await outcome(service.reembed(noted)) == ""
+        assert await outcome(service.maintenance.reembed(noted)) == ""
         assert set(await used(service)) <= {"", "MEMORY_DAMAGED"}
 
 
@@ -159,29 +163,29 @@ async def test_an_undo_from_a_damaged_entry_changes_nothing_and_the_check_names_
     # Its text stays in the hidden document: it has more chunks than a transaction writes.
     long_text = "\n\n".join(f"# Part {n}\n\n" + f"word{n} " * 400 for n in range(450))
     async with service_for(tmp_path) as service:
-        await service.inject(long_text, {"uri": "a"}, ORIGIN)
-        await service.inject("a short text", {"uri": "a"}, ORIGIN)
+        await service.writer.inject(long_text, {"uri": "a"}, ORIGIN)
+        await service.writer.inject("a short text", {"uri": "a"}, ORIGIN)
     with closing(sqlite3.connect(tmp_path / "memory.db")) as memory, memory:
         memory.execute(change)
     async with service_for(tmp_path) as service:
-        assert await outcome(service.undo(ORIGIN)) == "MEMORY_DAMAGED"
-        assert (await service.document("a"))[1] == "a short text"
+        assert await outcome(service.history.undo(ORIGIN)) == "MEMORY_DAMAGED"
+        assert (await service.documents.read("a"))[1] == "a short text"
         assert (
             "Entry 2 of the journal is damaged: a cannot be restored from it."
-            in (await service.verify(noted)).problems
+            in (await service.maintenance.verify(noted)).problems
         )
 
 
 async def test_a_read_that_fails_does_not_hide_later_writes_from_other_reads(tmp_path: Path) -> None:
     async with service_for(tmp_path) as service:
-        await service.inject("a text", {"uri": "a"}, ORIGIN)
+        await service.writer.inject("a text", {"uri": "a"}, ORIGIN)
         with closing(sqlite3.connect(tmp_path / "memory.db")) as memory, memory:
             memory.execute("UPDATE journal SET client = CAST(x'ff' AS TEXT)")
         with pytest.raises(MemoryDamaged) as kept:  # its traceback refers to the statement
-            await service.journal(10)
-        await service.inject("a text", {"uri": "b"}, ORIGIN)
-        assert (await service.stats()).documents == 2
-        assert (await service.reembed(noted)).chunks == 2
+            await service.history.journal(10)
+        await service.writer.inject("a text", {"uri": "b"}, ORIGIN)
+        assert (await service.maintenance.stats()).documents == 2
+        assert (await service.maintenance.reembed(noted)).chunks == 2
         assert kept.value.code == "MEMORY_DAMAGED"
 
 

@@ -74,19 +74,19 @@ async def _write(memory: MemoryService, model: Model, chance: Random, version: s
     name = chance.choice(["a.txt", "b.txt"])
     before = model.texts.get(name)
     if before is not None and chance.random() < 0.1:
-        await memory.forget(name, ORIGIN)
+        await memory.writer.forget(name, ORIGIN)
         del model.texts[name]
     else:
         model.texts[name] = f"{name} in version {version}."
-        await memory.inject(model.texts[name], {"uri": name}, ORIGIN)
-    [entry] = await memory.journal(1)
+        await memory.writer.inject(model.texts[name], {"uri": name}, ORIGIN)
+    [entry] = await memory.history.journal(1)
     model.writes.append((entry.seq, name, before))
 
 
 async def _undone(memory: MemoryService, model: Model, outcome: Outcome) -> bool:
     """Undo once and return whether it was done. Whatever differs from the model is recorded as lost."""
     try:
-        entry = (await memory.undo(ORIGIN)).entry
+        entry = (await memory.history.undo(ORIGIN)).entry
     except RagMemoryError:
         entry = None
     if entry is not None:
@@ -94,8 +94,8 @@ async def _undone(memory: MemoryService, model: Model, outcome: Outcome) -> bool
         if entry.seq != seq:
             outcome.lost.append(f"write {entry.seq} was taken back, {seq} was the last")
         model.texts.pop(name) if before is None else model.texts.update({name: before})
-    infos, _ = await memory.documents(100)
-    there = {info.uri: (await memory.document(info.uri))[1] for info in infos}
+    infos, _ = await memory.documents.page(100)
+    there = {info.uri: (await memory.documents.read(info.uri))[1] for info in infos}
     if there != model.texts:
         what = "after an undo that was refused" if entry is None else f"after {entry.action} was undone"
         outcome.lost.append(f"{what}: {sorted(there.items())} is not {sorted(model.texts.items())}")
@@ -241,12 +241,12 @@ def _memory_in(folder: Path) -> MemoryService:
 
 async def _inject(folder: Path) -> None:
     async with _memory_in(folder) as memory:
-        await memory.inject(f"A note of {time.monotonic_ns()}.", {"uri": "note"}, ORIGIN)
+        await memory.writer.inject(f"A note of {time.monotonic_ns()}.", {"uri": "note"}, ORIGIN)
 
 
 async def _query(folder: Path) -> None:
     async with _memory_in(folder) as memory:
-        await memory.query("note", 3)
+        await memory.search.query("note", 3)
 
 
 async def _reembed(folder: Path) -> None:
@@ -254,12 +254,12 @@ async def _reembed(folder: Path) -> None:
         pass
 
     async with _memory_in(folder) as memory:
-        await memory.reembed(unheard)
+        await memory.maintenance.reembed(unheard)
 
 
 async def _undo(folder: Path) -> None:
     async with _memory_in(folder) as memory:
-        await memory.undo(ORIGIN)
+        await memory.history.undo(ORIGIN)
 
 
 async def _back_up(folder: Path) -> None:

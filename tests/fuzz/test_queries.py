@@ -101,7 +101,7 @@ def memory(portal: BlockingPortal, tmp_path_factory: pytest.TempPathFactory) -> 
         for name in ("fox", "cat", "owl"):
             text = f"# The {name}\n\nThe quick {name} jumps over the lazy dog.\n"
             metadata = {"uri": f"file:///{name}.md", "tags": [name], "created_at": "2026-01-31", "lang": 1}
-            portal.call(memory.inject, text, metadata, ORIGIN)
+            portal.call(memory.writer.inject, text, metadata, ORIGIN)
         yield memory
 
 
@@ -121,7 +121,7 @@ def answered(portal: BlockingPortal, call: Callable[..., Any], *arguments: Any) 
 @few(60)
 @given(text=queries, top_k=st.integers(1, 100))
 def test_any_query_is_answered(portal: BlockingPortal, memory: MemoryService, text: str, top_k: int) -> None:
-    found = answered(portal, memory.query, text, top_k)
+    found = answered(portal, memory.search.query, text, top_k)
     assert found is not None
     assert [hit.rank for hit in found.hits] == list(range(1, len(found.hits) + 1))
     assert len(found.hits) <= top_k
@@ -132,7 +132,7 @@ def test_any_query_is_answered(portal: BlockingPortal, memory: MemoryService, te
 def test_any_filter_is_answered_or_refused_by_name(
     portal: BlockingPortal, memory: MemoryService, filter: dict[str, Any]
 ) -> None:
-    answered(portal, memory.query, "the quick fox", 8, filter)
+    answered(portal, memory.search.query, "the quick fox", 8, filter)
 
 
 @settings(few(15), phases=UNSHRUNK)
@@ -140,7 +140,7 @@ def test_any_filter_is_answered_or_refused_by_name(
 def test_a_long_query_takes_linear_time(portal: BlockingPortal, memory: MemoryService, text: str) -> None:
     with processor_seconds(PROCESSOR_SECONDS):
         parse(text)
-    answered(portal, memory.query, text, 8)
+    answered(portal, memory.search.query, text, 8)
 
 
 def result_of(message: Any) -> Any:

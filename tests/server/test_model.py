@@ -316,25 +316,25 @@ class Client:
 
     async def inject(self, uri: str, text: str, metadata: Metadata, group: str = "") -> str:
         origin = replace(ORIGIN, group=group)
-        return (await (await self.service()).inject(text, {**metadata, "uri": uri}, origin)).status
+        return (await (await self.service()).writer.inject(text, {**metadata, "uri": uri}, origin)).status
 
     async def forget(self, document: str, group: str) -> str:
-        await (await self.service()).forget(document, replace(ORIGIN, group=group))
+        await (await self.service()).writer.forget(document, replace(ORIGIN, group=group))
         return "removed"
 
     async def undo(self, numbers: Sequence[int] = ()) -> str:
         service = await self.service()
-        return (await service.undo(ORIGIN, selection=Selection(numbers))).entry.action
+        return (await service.history.undo(ORIGIN, selection=Selection(numbers))).entry.action
 
     async def compare(self) -> None:
         """List the same documents and the same journal."""
         service = await self.service()
-        listed, total = await service.documents(100)
+        listed, total = await service.documents.page(100)
         assert [info.uri for info in listed] == sorted(self.model.documents)
-        assert total == len(listed) == (await service.stats()).documents
+        assert total == len(listed) == (await service.maintenance.stats()).documents
         metadata = {uri: document.metadata for uri, document in self.model.documents.items()}
         assert {info.uri: canonical(info.metadata) for info in listed} == metadata
-        entries = (await service.journal(10_000))[::-1]
+        entries = (await service.history.journal(10_000))[::-1]
         journal = [(entry.action, entry.uri, entry.origin.group, entry.undone) for entry in entries]
         expected = [(line.action, line.uri, line.group, line.undone) for line in self.model.journal]
         assert in_any_order_of_restoring(journal) == in_any_order_of_restoring(expected)
@@ -342,7 +342,7 @@ class Client:
     async def read(self) -> None:
         """Show the same texts."""
         for uri, document in self.model.documents.items():
-            _, text = await (await self.service()).document(document_id(uri))
+            _, text = await (await self.service()).documents.read(document_id(uri))
             assert text == document.text
 
     async def search(self) -> None:
@@ -351,14 +351,14 @@ class Client:
         for uri in {line.uri for line in self.model.journal}:
             document = self.model.documents.get(uri)
             here = {"uri": re.sub(r"([*?[])", r"[\1]", uri)}
-            found = (await service.query(word(uri), 100, here)).hits
+            found = (await service.search.query(word(uri), 100, here)).hits
             assert {hit.uri for hit in found} == ({uri} if document else set())
             assert not document or any(word(uri) in hit.text for hit in found)
             if document:
                 for other in self.model.documents.values():
                     for key, value in other.values.items():
                         if key not in ("uri", "created_at"):
-                            hits = (await service.query(word(uri), 100, {**here, key: value})).hits
+                            hits = (await service.search.query(word(uri), 100, {**here, key: value})).hits
                             assert bool(hits) == passes(document, key, value), (key, value, document)
 
 
@@ -388,7 +388,7 @@ async def take(client: Client, step: Step, clients: Sequence[Client]) -> None:
             await inject_at_once(clients, number, uris)
         case Refused(text, metadata):
             with pytest.raises(BadArgument):
-                await (await client.service()).inject(text, metadata, ORIGIN)
+                await (await client.service()).writer.inject(text, metadata, ORIGIN)
         case Forget(name, group):
             expected = model_outcome(model.forget, name, depth, group)
             assert await outcome(client.forget(name, group)) == expected
@@ -400,7 +400,7 @@ async def take(client: Client, step: Step, clients: Sequence[Client]) -> None:
             numbers = sorted({length - seed for seed in seeds if seed < length})
             assert await outcome(client.undo(numbers)) == model_outcome(model.undo, numbers)
         case Reembed():
-            await (await client.service()).reembed(ignore)
+            await (await client.service()).maintenance.reembed(ignore)
         case Reopen(undo_depth):
             await client.close()
             client.depth = undo_depth
@@ -419,7 +419,7 @@ async def inject_at_once(clients: Sequence[Client], number: int, uris: Sequence[
             tasks.start_soon(inject, clients[index % CLIENTS], uri)
     model = clients[0].model
     # Which came first is not said, but the journal knows.
-    entries = await (await clients[0].service()).journal(len(uris))
+    entries = await (await clients[0].service()).history.journal(len(uris))
     written = [uri for uri in uris if statuses[uri] != "unchanged"]
     order = [entry.uri for entry in entries[: len(written)]][::-1]
     assert sorted(order) == sorted(written)

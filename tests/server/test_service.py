@@ -1,6 +1,7 @@
 """The memory service on real files: inject, query, undo, and what several processes do to one file.
 
-Covers `app`, `types`, `ragmemory.ingest.reembedding`, `ragmemory.ingest.sweeping` and
+Covers `app`, `types`, `documents`, `ragmemory.ingest.sweeping`, `ragmemory.ingest.writer`,
+`ragmemory.maintenance.maintenance`, `ragmemory.maintenance.reembedding`, `ragmemory.search.searching` and
 `ragmemory.search.sync`.
 """
 
@@ -24,7 +25,6 @@ import pytest
 from anyio import from_thread, to_thread
 from anyio.abc import TaskStatus
 
-from ragmemory import service as service_module
 from ragmemory.errors import (
     BadArgument,
     DocumentNotFound,
@@ -41,7 +41,7 @@ from ragmemory.errors import (
     UndoConflict,
 )
 from ragmemory.ingest.documents import document_id
-from ragmemory.search import sync
+from ragmemory.search import searching, sync
 from ragmemory.search.index.chunk_index import ChunkIndex
 from ragmemory.search.index.saving import SavedIndex
 from ragmemory.search.sync import IndexSync
@@ -87,11 +87,11 @@ class GatedEmbedder(SwitchableEmbedder):
 
 
 async def put(memory: MemoryService, text: str, **metadata: object) -> Injected:
-    return await memory.inject(text, metadata, ORIGIN)
+    return await memory.writer.inject(text, metadata, ORIGIN)
 
 
 async def uris(memory: MemoryService, question: str, filter: Metadata | None = None) -> list[str]:
-    return [hit.uri for hit in (await memory.query(question, 8, filter)).hits]
+    return [hit.uri for hit in (await memory.search.query(question, 8, filter)).hits]
 
 
 # Inject
@@ -100,7 +100,7 @@ async def uris(memory: MemoryService, question: str, filter: Metadata | None = N
 async def test_what_was_injected_is_found_with_its_source(memory: MemoryService) -> None:
     injected = await put(memory, FOX, uri="file:///fox.md", tags=["a"])
     assert (injected.uri, injected.status, injected.chunks) == ("file:///fox.md", "added", 1)
-    [hit] = (await memory.query("Which animal jumps?", 8)).hits
+    [hit] = (await memory.search.query("Which animal jumps?", 8)).hits
     assert (hit.rank, hit.document_id, hit.uri) == (1, injected.document_id, "file:///fox.md")
     assert (hit.title, hit.heading, hit.start_line, hit.end_line) == ("Animals", "Animals", 1, 3)
     assert hit.text == FOX
@@ -118,13 +118,13 @@ async def test_a_row_of_a_long_table_is_found_by_its_column_and_shown_with_the_h
         injected = await put(memory, LAMPS, uri="file:///lamps.csv")
         assert injected.chunks > 3
         for _ in range(2):
-            hit = (await memory.query("watts of lamp250", 3)).hits[0]
+            hit = (await memory.search.query("watts of lamp250", 3)).hits[0]
             assert "lamp250," in hit.text
             assert not hit.text.startswith("lamp,")
             assert hit.context == "lamp,watts,bought in\n"
-            assert (await memory.document(injected.document_id))[1] == LAMPS
-            await memory.reembed(_nothing)
-        assert (await memory.verify(_nothing)).ok
+            assert (await memory.documents.read(injected.document_id))[1] == LAMPS
+            await memory.maintenance.reembed(_nothing)
+        assert (await memory.maintenance.verify(_nothing)).ok
 
 
 CALM = "and that is all that I know of it for now, but one of the others may know a little more"
@@ -151,27 +151,27 @@ async def test_a_turn_of_a_conversation_is_found_by_its_neighbours_and_shown_alo
         assert {injected.chunks for injected in ids.values()} == {5}
         for _ in range(2):
             for thing, injected in ids.items():
-                hits = (await memory.query(f"Has Clara taken the {thing} home?", 3)).hits[:2]
+                hits = (await memory.search.query(f"Has Clara taken the {thing} home?", 3)).hits[:2]
                 assert {hit.document_id for hit in hits} == {injected.document_id}
                 [hit] = [hit for hit in hits if "Clara" in hit.text]
                 assert thing not in hit.text
                 assert (hit.text, hit.context) == (f"{talk(thing).splitlines()[6]}\n", "")
                 assert (hit.start_line, hit.end_line) == (7, 7)
-                assert (await memory.document(injected.document_id))[1] == talk(thing)
-            await memory.reembed(_nothing)
-        assert (await memory.verify(_nothing)).ok
+                assert (await memory.documents.read(injected.document_id))[1] == talk(thing)
+            await memory.maintenance.reembed(_nothing)
+        assert (await memory.maintenance.verify(_nothing)).ok
 
 
 async def test_turns_keep_their_neighbours_over_an_undo_and_a_restart(tmp_path: Path) -> None:
     async def found(memory: MemoryService) -> list[int]:
-        return [hit.start_line for hit in (await memory.query("Clara kayak", 8)).hits]
+        return [hit.start_line for hit in (await memory.search.query("Clara kayak", 8)).hits]
 
     async with service_for(tmp_path) as memory:
         await put(memory, talk("kayak"), uri="file:///kayak.txt")
         before = await found(memory)
         await put(memory, "# Clara\n\nClara has no kayak.\n", uri="file:///kayak.txt")
         assert await found(memory) != before
-        await memory.undo(ORIGIN)
+        await memory.history.undo(ORIGIN)
         assert await found(memory) == before
     async with service_for(tmp_path) as memory:
         assert await found(memory) == before
@@ -205,11 +205,11 @@ async def test_a_memory_from_before_tables_repeated_their_header_opens_and_chang
         old.execute("DROP INDEX journal_uris")
         old.execute("PRAGMA user_version = 2")
     async with service_for(tmp_path) as memory:
-        assert {hit.context for hit in (await memory.query("lamp250", 3)).hits} == {""}
+        assert {hit.context for hit in (await memory.search.query("lamp250", 3)).hits} == {""}
         await put(memory, LAMPS + "lamp300,1,2200\n", uri="file:///lamps.csv")
-        assert (await memory.query("lamp250", 3)).hits[0].context == "lamp,watts,bought in\n"
+        assert (await memory.search.query("lamp250", 3)).hits[0].context == "lamp,watts,bought in\n"
         for action in ("updated", "added"):
-            assert (await memory.undo(ORIGIN)).entry.action == action
+            assert (await memory.history.undo(ORIGIN)).entry.action == action
 
 
 async def test_the_same_text_again_changes_nothing_and_costs_no_embedding(
@@ -220,7 +220,7 @@ async def test_the_same_text_again_changes_nothing_and_costs_no_embedding(
     assert again.status == "unchanged"
     assert again.chunks == 1
     assert embedder.calls == 1
-    assert len(await memory.journal(10)) == 1
+    assert len(await memory.history.journal(10)) == 1
 
 
 async def test_new_metadata_alone_is_written_without_embedding(
@@ -236,7 +236,7 @@ async def test_new_metadata_alone_is_written_without_embedding(
 async def test_a_new_text_replaces_the_old_one(memory: MemoryService) -> None:
     await put(memory, FOX, uri="page")
     assert (await put(memory, PIE, uri="page")).status == "updated"
-    hits = (await memory.query("fox jumps apple pie", 8)).hits
+    hits = (await memory.search.query("fox jumps apple pie", 8)).hits
     assert [hit.text for hit in hits] == [PIE]
 
 
@@ -244,7 +244,7 @@ async def test_the_chunks_of_a_document_join_to_its_text(memory: MemoryService) 
     text = "\n\n".join(f"## Part {i}\n\nSentence {i} of many, über alles. " * 20 for i in range(30))
     injected = await put(memory, text, uri="long")
     assert injected.chunks > 10
-    info, shown = await memory.document("long")
+    info, shown = await memory.documents.read("long")
     assert shown == text
     assert (info.chunks, info.characters) == (injected.chunks, len(text))
 
@@ -263,7 +263,7 @@ async def test_many_at_once_share_commits_and_all_get_their_own_answer(
     assert {answer.uri for answer in answers.values()} == set(answers)
     assert {answer.status for answer in answers.values()} == {"added"}
     assert embedder.calls < 16
-    assert (await memory.stats()).documents == 64
+    assert (await memory.maintenance.stats()).documents == 64
 
 
 async def test_two_texts_for_one_uri_at_once_end_with_the_last(memory: MemoryService) -> None:
@@ -276,7 +276,7 @@ async def test_two_texts_for_one_uri_at_once_end_with_the_last(memory: MemorySer
         for text in (FOX, PIE, PIE):
             tasks.start_soon(one, text)
     assert answers == ["added", "updated", "unchanged"]
-    assert (await memory.document("same"))[1] == PIE
+    assert (await memory.documents.read("same"))[1] == PIE
 
 
 async def test_bad_input_is_refused_before_anything_is_opened(memory: MemoryService, tmp_path: Path) -> None:
@@ -301,7 +301,7 @@ async def test_with_the_embedder_down_an_inject_fails_and_stores_nothing(
         await put(memory, PIE, uri="fox")
     assert (await put(memory, FOX, uri="fox")).status == "unchanged"
     assert (await put(memory, FOX, uri="fox", year=1)).status == "updated"
-    assert [info.uri for info in (await memory.documents(10))[0]] == ["fox"]
+    assert [info.uri for info in (await memory.documents.page(10))[0]] == ["fox"]
     embedder.is_down = False
     assert (await put(memory, PIE, uri="pie")).status == "added"
 
@@ -311,9 +311,9 @@ async def test_with_the_embedder_down_a_query_goes_by_words_and_says_so(
 ) -> None:
     await put(memory, FOX, uri="fox")
     await put(memory, PIE, uri="pie")
-    assert (await memory.query("pie", 8)).notice == ""
+    assert (await memory.search.query("pie", 8)).notice == ""
     embedder.is_down = True
-    found = await memory.query("apple pie", 8)
+    found = await memory.search.query("apple pie", 8)
     assert [hit.uri for hit in found.hits] == ["pie"]
     assert found.notice.startswith("Searched by words alone.")
 
@@ -326,8 +326,8 @@ async def test_another_embedder_than_the_stored_one_is_refused(tmp_path: Path) -
             await put(memory, PIE, uri="pie")
         assert "ragchat memory reembed" in caught.value.hint
         with pytest.raises(EmbedderMismatch):
-            await memory.query("fox", 8)
-        assert (await memory.document("fox"))[1] == FOX
+            await memory.search.query("fox", 8)
+        assert (await memory.documents.read("fox"))[1] == FOX
         assert (await put(memory, FOX, uri="fox")).status == "unchanged"
 
 
@@ -338,7 +338,7 @@ async def test_an_empty_memory_gives_an_empty_result_without_any_embedder(
     memory: MemoryService, embedder: SwitchableEmbedder
 ) -> None:
     embedder.is_down = True
-    found = await memory.query("anything", 8)
+    found = await memory.search.query("anything", 8)
     assert (found.hits, found.notice) == ([], "")
 
 
@@ -361,7 +361,7 @@ async def test_an_empty_memory_gives_an_empty_result_without_any_embedder(
 )
 async def test_any_text_is_a_question(memory: MemoryService, question: str) -> None:
     await put(memory, FOX, uri="fox")
-    found = await memory.query(question, 8)
+    found = await memory.search.query(question, 8)
     assert [hit.uri for hit in found.hits] in ([], ["fox"])
     # No question leaves the memory unable to answer the next one.
     assert await uris(memory, f"{question} quick fox") == ["fox"]
@@ -377,7 +377,7 @@ async def test_of_an_endless_question_the_beginning_is_answered_and_it_is_said(
 ) -> None:
     await put(memory, FOX)
     began = time.process_time()
-    found = await memory.query(f"brown fox {rest}", 8)
+    found = await memory.search.query(f"brown fox {rest}", 8)
     assert time.process_time() - began < 10  # of all of it: half a minute to hours
     assert found.notice == "Only the first 10,000 characters of the question were used."
 
@@ -392,22 +392,22 @@ async def test_a_quoted_phrase_and_a_prefix_lift_what_holds_them(memory: MemoryS
 async def test_no_more_hits_than_asked_for(memory: MemoryService) -> None:
     for number in range(6):
         await put(memory, f"Fox number {number} of the forest, with a tail of {number} inches")
-    assert len((await memory.query("fox", 3)).hits) == 3
+    assert len((await memory.search.query("fox", 3)).hits) == 3
 
 
 async def test_hits_below_the_lowest_score_are_left_out(memory: MemoryService) -> None:
     await put(memory, FOX, uri="fox")
     await put(memory, PIE, uri="pie")
-    every = (await memory.query("brown fox", 8)).hits
+    every = (await memory.search.query("brown fox", 8)).hits
     assert len(every) == 2
     between = (every[0].score + every[1].score) / 2
-    assert [hit.uri for hit in (await memory.query("brown fox", 8, min_score=between)).hits] == ["fox"]
+    assert [hit.uri for hit in (await memory.search.query("brown fox", 8, min_score=between)).hits] == ["fox"]
 
 
 async def test_a_misspelt_word_is_corrected_by_the_words_of_memory(memory: MemoryService) -> None:
     await put(memory, "The trebuchet stands in the courtyard.", uri="castle")
     await put(memory, PIE, uri="pie")
-    found = await memory.query("where is the trebuchte?", 8)
+    found = await memory.search.query("where is the trebuchte?", 8)
     assert found.corrections == {"trebuchte": "trebuchet"}
     assert found.hits[0].uri == "castle"
     assert found.missing == []
@@ -419,17 +419,17 @@ async def test_a_correction_is_a_word_of_memory_not_only_another_form_of_its_ste
     await put(memory, "Two guests are allergic.", uri="guests")
     for day in range(3):
         await put(memory, f"The alert of day {day}.", uri=f"alert{day}")  # "alertic" has this stem
-    assert (await memory.query("who is alergic?", 8)).corrections == {"alergic": "allergic"}
+    assert (await memory.search.query("who is alergic?", 8)).corrections == {"alergic": "allergic"}
 
 
 async def test_a_common_word_that_memory_has_not_is_no_error(memory: MemoryService) -> None:
     await put(memory, "The house has a garden.")
-    assert (await memory.query("mouse", 8)).corrections == {}
+    assert (await memory.search.query("mouse", 8)).corrections == {}
 
 
 async def test_words_that_no_hit_contains_are_missing_and_weigh_most(memory: MemoryService) -> None:
     await put(memory, FOX)
-    found = await memory.query("Does the fox like Mongolia?", 8)
+    found = await memory.search.query("Does the fox like Mongolia?", 8)
     assert "mongolia" in found.missing
     assert "fox" not in found.missing
     assert found.weights["mongolia"] == 1.0 > found.weights["fox"] > 0
@@ -439,26 +439,26 @@ async def test_texts_are_compared_with_a_query_by_meaning(
     memory: MemoryService, embedder: SwitchableEmbedder
 ) -> None:
     await put(memory, FOX)
-    alike, other, empty = await memory.similarities(
+    alike, other, empty = await memory.search.similarities(
         "hot drinks", ["Tea and coffee are served.", "The lawn is mowed on Fridays.", ""]
     )
     assert 1 >= alike > other
     assert empty == 0
-    assert await memory.similarities("tea", []) == []
+    assert await memory.search.similarities("tea", []) == []
     embedder.is_down = True
     with pytest.raises(EmbedderUnavailable):
-        await memory.similarities("tea", ["coffee"])
+        await memory.search.similarities("tea", ["coffee"])
 
 
 async def test_a_bad_filter_is_refused_with_its_key(memory: MemoryService) -> None:
     await put(memory, FOX)
     with pytest.raises(BadArgument, match=r"filter\.tags"):
-        await memory.query("fox", 8, {"tags": 5})
+        await memory.search.query("fox", 8, {"tags": 5})
 
 
 async def test_an_empty_memory_refuses_a_bad_filter_too(memory: MemoryService) -> None:
     with pytest.raises(BadArgument, match=r"filter\.tags"):
-        await memory.query("fox", 8, {"tags": 5})
+        await memory.search.query("fox", 8, {"tags": 5})
 
 
 async def test_a_write_that_fails_at_the_commit_fails_none_of_the_others(
@@ -484,9 +484,9 @@ async def test_a_write_that_fails_at_the_commit_fails_none_of_the_others(
             tasks.start_soon(write, (memory, other)[index % 2], name)
     good = [name for name in names if name.startswith("good")]
     assert sorted(refused) == sorted(set(names) - set(good))
-    found, _ = await memory.documents(200, 0, {"uri": "good*"})
+    found, _ = await memory.documents.page(200, 0, {"uri": "good*"})
     assert sorted(document.uri for document in found) == sorted(good)
-    assert len(await memory.journal(200)) == 1 + len(good)
+    assert len(await memory.history.journal(200)) == 1 + len(good)
     assert await uris(memory, "good 11", {"uri": "good-11"}) == ["good-11"]
 
 
@@ -499,8 +499,8 @@ async def test_what_another_writes_is_found_at_the_next_query(tmp_path: Path, me
         await put(memory, FOX, uri="fox")
         assert await uris(other, "fox") == ["fox"]
         await put(memory, PIE, uri="fox")
-        assert (await other.query("apple pie", 8)).hits[0].text == PIE
-        await other.forget("fox", ORIGIN)
+        assert (await other.search.query("apple pie", 8)).hits[0].text == PIE
+        await other.writer.forget("fox", ORIGIN)
         assert await uris(memory, "apple pie") == []
 
 
@@ -510,7 +510,7 @@ async def test_what_another_writes_is_found_at_the_next_query(tmp_path: Path, me
 async def test_a_second_start_reads_the_saved_index_and_what_came_after(tmp_path: Path) -> None:
     async with service_for(tmp_path) as memory:
         await put(memory, FOX, uri="fox")
-        await memory.query("fox", 8)
+        await memory.search.query("fox", 8)
     assert (tmp_path / "memory.db-index").is_dir()
     async with service_for(tmp_path) as memory:
         await put(memory, PIE, uri="pie")
@@ -539,7 +539,7 @@ async def test_every_damage_of_the_index_is_noticed_and_mended_before_it_is_read
         async with service_for(folder) as memory:
             for number in (1, 17, 49):
                 assert (await uris(memory, f"animal{number} jumps"))[0] == f"fox{number}"
-            everything = (await memory.query("jumps", 100)).hits
+            everything = (await memory.search.query("jumps", 100)).hits
             assert {hit.uri for hit in everything} == {f"fox{n}" for n in range(50) if n not in (3, 7)}
 
     async with service_for(tmp_path) as memory:
@@ -547,9 +547,9 @@ async def test_every_damage_of_the_index_is_noticed_and_mended_before_it_is_read
             await put(
                 memory, f"Animal{number} jumps over word{number} and thing{number}.", uri=f"fox{number}"
             )
-        await memory.forget("fox3", ORIGIN)
+        await memory.writer.forget("fox3", ORIGIN)
     async with service_for(tmp_path) as memory:
-        await memory.forget("fox7", ORIGIN)
+        await memory.writer.forget("fox7", ORIGIN)
     await check(tmp_path)
     found = 0
     for name in sorted(path.name for path in (tmp_path / "memory.db-index").glob("*.index")):
@@ -617,34 +617,34 @@ async def test_a_folder_of_the_users_in_place_of_the_index_is_refused_and_left_a
 
 async def test_a_forgotten_document_is_found_no_more(memory: MemoryService) -> None:
     injected = await put(memory, FOX, uri="fox")
-    forgotten = await memory.forget(injected.document_id, ORIGIN)
+    forgotten = await memory.writer.forget(injected.document_id, ORIGIN)
     assert (forgotten.uri, forgotten.chunks) == ("fox", 1)
     assert await uris(memory, "fox") == []
     with pytest.raises(DocumentNotFound):
-        await memory.forget("fox", ORIGIN)
+        await memory.writer.forget("fox", ORIGIN)
 
 
 async def test_undo_walks_back_write_by_write(memory: MemoryService) -> None:
     await put(memory, FOX, uri="page", tags=["one"])
-    added_at = (await memory.document("page"))[0].added_at
+    added_at = (await memory.documents.read("page"))[0].added_at
     await put(memory, PIE, uri="page", tags=["two"])
-    await memory.forget("page", ORIGIN)
+    await memory.writer.forget("page", ORIGIN)
 
-    assert (await memory.undo(ORIGIN)).entry.action == "removed"
-    info, text = await memory.document("page")
+    assert (await memory.history.undo(ORIGIN)).entry.action == "removed"
+    info, text = await memory.documents.read("page")
     assert (text, info.metadata["tags"], info.added_at) == (PIE, ["two"], added_at)
     assert await uris(memory, "apple pie") == ["page"]
 
-    undone = (await memory.undo(ORIGIN)).entry
+    undone = (await memory.history.undo(ORIGIN)).entry
     assert (undone.action, undone.undone) == ("updated", True)
-    info, text = await memory.document("page")
+    info, text = await memory.documents.read("page")
     assert (text, info.metadata["tags"]) == (FOX, ["one"])
 
-    assert (await memory.undo(ORIGIN)).entry.action == "added"
-    assert (await memory.stats()).documents == 0
+    assert (await memory.history.undo(ORIGIN)).entry.action == "added"
+    assert (await memory.maintenance.stats()).documents == 0
     with pytest.raises(NothingToUndo):
-        await memory.undo(ORIGIN)
-    assert [entry.action for entry in await memory.journal(10)] == ["restored"] * 3 + [
+        await memory.history.undo(ORIGIN)
+    assert [entry.action for entry in await memory.history.journal(10)] == ["restored"] * 3 + [
         "removed",
         "updated",
         "added",
@@ -657,13 +657,13 @@ async def test_undo_of_new_metadata_brings_the_old_back_without_embedding(
     await put(memory, FOX, uri="fox", year=1)
     await put(memory, FOX, uri="fox", year=2)
     embedder.is_down = True
-    await memory.undo(ORIGIN)
-    assert (await memory.document("fox"))[0].metadata["year"] == 1
+    await memory.history.undo(ORIGIN)
+    assert (await memory.documents.read("fox"))[0].metadata["year"] == 1
 
 
 async def test_what_was_undone_can_be_injected_again(memory: MemoryService) -> None:
     await put(memory, FOX, uri="fox")
-    await memory.undo(ORIGIN)
+    await memory.history.undo(ORIGIN)
     assert (await put(memory, FOX, uri="fox")).status == "added"
     assert await uris(memory, "fox") == ["fox"]
 
@@ -675,40 +675,40 @@ async def test_undo_never_removes_a_document_whose_earlier_text_is_no_longer_kep
         await put(memory, text, uri="thesis.txt")
     async with service_for(tmp_path, undo_depth=1) as shallow:
         await put(shallow, FOX, uri="fox")
-    assert (await memory.undo(ORIGIN)).entry.uri == "fox"
+    assert (await memory.history.undo(ORIGIN)).entry.uri == "fox"
     for _ in range(2):
         with pytest.raises(NotUndoable, match=r"Entry 3 .*\(thesis\.txt was updated"):
-            await memory.undo(ORIGIN)
-    assert (await memory.document("thesis.txt"))[1] == "version three"
+            await memory.history.undo(ORIGIN)
+    assert (await memory.documents.read("thesis.txt"))[1] == "version three"
     # What comes after it can be taken back.
     await put(memory, "version four", uri="thesis.txt")
-    assert (await memory.undo(ORIGIN)).entry.action == "updated"
-    assert (await memory.document("thesis.txt"))[1] == "version three"
+    assert (await memory.history.undo(ORIGIN)).entry.action == "updated"
+    assert (await memory.documents.read("thesis.txt"))[1] == "version three"
 
 
 async def test_undo_from_a_damaged_entry_of_the_journal_says_so_and_changes_nothing(
     tmp_path: Path, memory: MemoryService
 ) -> None:
     await put(memory, FOX, uri="fox")
-    await memory.forget("fox", ORIGIN)
+    await memory.writer.forget("fox", ORIGIN)
     for damaged in ("{", "3"):
         with closing(sqlite3.connect(tmp_path / "memory.db")) as other, other:
             other.execute("UPDATE journal SET before_metadata = ? WHERE seq = 2", [damaged])
         with pytest.raises(MemoryDamaged, match="at entry 2 of the journal"):
-            await memory.undo(ORIGIN)
-    assert [entry.undone for entry in await memory.journal(10)] == [False, False]
+            await memory.history.undo(ORIGIN)
+    assert [entry.undone for entry in await memory.history.journal(10)] == [False, False]
 
 
 async def test_with_no_texts_kept_undo_takes_back_additions_alone(tmp_path: Path) -> None:
     async with service_for(tmp_path, undo_depth=0) as memory:
         await put(memory, FOX, uri="fox")
         await put(memory, PIE, uri="pie")
-        await memory.forget("pie", ORIGIN)
+        await memory.writer.forget("pie", ORIGIN)
         with pytest.raises(NotUndoable, match=r"Entry 3 .*\(pie was removed"):
-            await memory.undo(ORIGIN)
+            await memory.history.undo(ORIGIN)
         await put(memory, PIE, uri="pie")
-        assert (await memory.undo(ORIGIN)).entry.action == "added"
-        assert [document.uri for document in (await memory.documents(10))[0]] == ["fox"]
+        assert (await memory.history.undo(ORIGIN)).entry.action == "added"
+        assert [document.uri for document in (await memory.documents.page(10))[0]] == ["fox"]
 
 
 async def test_undoing_does_not_use_up_the_depth(tmp_path: Path) -> None:
@@ -717,14 +717,14 @@ async def test_undoing_does_not_use_up_the_depth(tmp_path: Path) -> None:
             await put(memory, f"version {number}", uri="page")
         for _ in range(5):
             await put(memory, "another version", uri="page")
-            await memory.undo(ORIGIN)
-            assert (await memory.document("page"))[1] == "version 3"
+            await memory.history.undo(ORIGIN)
+            assert (await memory.documents.read("page"))[1] == "version 3"
         # The five that were undone pushed one text out, the oldest: they were writes when they were made.
         for number in (2, 1):
-            await memory.undo(ORIGIN)
-            assert (await memory.document("page"))[1] == f"version {number}"
+            await memory.history.undo(ORIGIN)
+            assert (await memory.documents.read("page"))[1] == f"version {number}"
         with pytest.raises(NotUndoable):
-            await memory.undo(ORIGIN)
+            await memory.history.undo(ORIGIN)
 
 
 async def test_two_that_undo_at_once_take_back_two_writes_or_one_is_refused(
@@ -737,7 +737,7 @@ async def test_two_that_undo_at_once_take_back_two_writes_or_one_is_refused(
     async def undo(service: MemoryService) -> None:
         nonlocal done
         with suppress(UndoConflict):
-            await service.undo(ORIGIN)
+            await service.history.undo(ORIGIN)
             done += 1
 
     async with service_for(tmp_path) as other:
@@ -746,8 +746,8 @@ async def test_two_that_undo_at_once_take_back_two_writes_or_one_is_refused(
                 tasks.start_soon(undo, memory)
                 tasks.start_soon(undo, other)
     assert done >= 2
-    assert (await memory.document("page"))[1] == f"version {5 - done}"
-    assert sum(entry.undone for entry in await memory.journal(100)) == done
+    assert (await memory.documents.read("page"))[1] == f"version {5 - done}"
+    assert sum(entry.undone for entry in await memory.history.journal(100)) == done
 
 
 async def test_a_uri_that_is_refused_today_can_be_forgotten_and_brought_back(
@@ -763,12 +763,12 @@ async def test_a_uri_that_is_refused_today_can_be_forgotten_and_brought_back(
         metadata = msgspec.json.encode({"uri": "a\0b"}).decode()
         connection.execute("UPDATE documents SET metadata = ?", [metadata])
         connection.commit()
-    await memory.forget("a\0b", ORIGIN)
-    assert (await memory.stats()).documents == 0
-    assert (await memory.undo(ORIGIN)).entry.action == "removed"
+    await memory.writer.forget("a\0b", ORIGIN)
+    assert (await memory.maintenance.stats()).documents == 0
+    assert (await memory.history.undo(ORIGIN)).entry.action == "removed"
     assert await uris(memory, "fox") == ["a\0b"]
-    assert (await memory.undo(ORIGIN)).entry.action == "added"
-    assert (await memory.stats()).documents == 0
+    assert (await memory.history.undo(ORIGIN)).entry.action == "added"
+    assert (await memory.maintenance.stats()).documents == 0
 
 
 # Embedding anew
@@ -783,16 +783,16 @@ async def test_reembedding_gives_a_memory_to_another_embedder(tmp_path: Path, me
     await put(memory, PIE, uri="pie")
     async with service_for(tmp_path, SwitchableEmbedder("other:model")) as other:
         with pytest.raises(EmbedderMismatch):
-            await other.query("fox", 8)
+            await other.search.query("fox", 8)
         kept = SwitchableEmbedder().identity
-        assert await other.reembed(progressed) == Reembedded(2, "other:model", 2, kept, 2 * 512)
+        assert await other.maintenance.reembed(progressed) == Reembedded(2, "other:model", 2, kept, 2 * 512)
         assert (await uris(other, "quick fox"))[0] == "fox"
         assert (await put(other, "# New", uri="new")).status == "added"
-        assert (await other.stats()).embedder == "other:model"
+        assert (await other.maintenance.stats()).embedder == "other:model"
     with pytest.raises(EmbedderMismatch):
-        await memory.query("fox", 8)
+        await memory.search.query("fox", 8)
     # Going back: only what is newer is embedded.
-    assert await memory.reembed(progressed) == Reembedded(3, kept, 1, "other:model", 3 * 512)
+    assert await memory.maintenance.reembed(progressed) == Reembedded(3, kept, 1, "other:model", 3 * 512)
     assert (await uris(memory, "quick fox"))[0] == "fox"
 
 
@@ -804,9 +804,9 @@ async def test_other_processes_rebuild_their_index_after_a_reembedding_with_the_
     with closing(sqlite3.connect(tmp_path / "memory.db")) as connection, connection:
         connection.execute("UPDATE embeddings SET vector = zeroblob(512)")
     async with service_for(tmp_path) as other:
-        await other.reembed(progressed)
-    await memory.query("an animal leaps", 8)
-    [scored] = [hit.score for hit in (await memory.query("an animal leaps", 8)).hits]
+        await other.maintenance.reembed(progressed)
+    await memory.search.query("an animal leaps", 8)
+    [scored] = [hit.score for hit in (await memory.search.query("an animal leaps", 8)).hits]
     assert scored > 0
 
 
@@ -818,9 +818,9 @@ async def test_a_reembedding_that_fails_leaves_the_old_embeddings(
     embedder.is_down = True
     async with service_for(tmp_path, embedder) as other:
         with pytest.raises(EmbedderUnavailable):
-            await other.reembed(progressed)
+            await other.maintenance.reembed(progressed)
     assert await uris(memory, "quick fox") == ["fox"]
-    assert (await memory.stats()).embedder == SwitchableEmbedder().identity
+    assert (await memory.maintenance.stats()).embedder == SwitchableEmbedder().identity
 
 
 async def test_what_is_injected_during_a_reembedding_is_embedded_too(
@@ -833,7 +833,7 @@ async def test_what_is_injected_during_a_reembedding_is_embedded_too(
         await put(memory, FOX + "\nAgain.", uri="fox")
 
     async with service_for(tmp_path, SwitchableEmbedder("other:model")) as other:
-        assert (await other.reembed(inject_once)).chunks == 2
+        assert (await other.maintenance.reembed(inject_once)).chunks == 2
         assert (await uris(other, "apple pie"))[0] == "pie"
 
 
@@ -841,8 +841,8 @@ async def test_reembedding_an_empty_memory_leaves_it_free_for_any_embedder(
     tmp_path: Path, memory: MemoryService
 ) -> None:
     await put(memory, FOX, uri="fox")
-    await memory.forget("fox", ORIGIN)
-    assert await memory.reembed(progressed) == Reembedded(0, SwitchableEmbedder().identity)
+    await memory.writer.forget("fox", ORIGIN)
+    assert await memory.maintenance.reembed(progressed) == Reembedded(0, SwitchableEmbedder().identity)
     async with service_for(tmp_path, SwitchableEmbedder("other:model")) as other:
         assert (await put(other, PIE, uri="pie")).status == "added"
 
@@ -850,22 +850,22 @@ async def test_reembedding_an_empty_memory_leaves_it_free_for_any_embedder(
 async def test_two_reembeddings_at_once_lose_nothing(
     memory: MemoryService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ragmemory.ingest.reembedding._PAGE", 1)
+    monkeypatch.setattr("ragmemory.maintenance.reembedding._PAGE", 1)
     for name in ("one", "two", "three"):
         await put(memory, f"# {name}", uri=name)
     reembedded: list[Reembedded] = []
 
     async def again() -> None:
-        reembedded.append(await memory.reembed(progressed))
+        reembedded.append(await memory.maintenance.reembed(progressed))
 
     async def begin_again(done: int, _: int) -> None:
         if done == 1:
             tasks.start_soon(again)
             for _ in range(20):  # Time for the other one to come as far as it can.
-                await memory.stats()
+                await memory.maintenance.stats()
 
     async with anyio.create_task_group() as tasks:
-        reembedded.append(await memory.reembed(begin_again))
+        reembedded.append(await memory.maintenance.reembed(begin_again))
     assert [one.chunks for one in reembedded] == [3, 3]
     assert set(await uris(memory, "one two three")) == {"one", "two", "three"}
 
@@ -884,11 +884,11 @@ async def backup_of(folder: Path) -> Path:
     path = folder / "memory.db"
     async with service_for(folder) as memory:
         await put(memory, FOX, uri="fox")
-        await memory.query("fox", 8)
+        await memory.search.query("fox", 8)
     shutil.copy(path, folder / "copy.db")
     async with service_for(folder) as memory:
         await put(memory, PIE, uri="pie")
-        await memory.query("fox", 8)
+        await memory.search.query("fox", 8)
     return folder / "copy.db"
 
 
@@ -941,7 +941,7 @@ async def test_a_memory_that_is_deleted_while_it_is_served_starts_empty(
     await put(memory, FOX, uri="fox")
     for name in ("memory.db", "memory.db-wal", "memory.db-shm"):
         (tmp_path / name).unlink()
-    assert (await memory.query("fox", 8)).hits == []
+    assert (await memory.search.query("fox", 8)).hits == []
     assert (await put(memory, FOX, uri="fox")).status == "added"
 
 
@@ -958,7 +958,7 @@ async def test_a_write_during_which_the_memory_becomes_unusable_fails_and_the_me
         path.rename(tmp_path / "away")
         path.write_text("no database " * 99, encoding="utf-8")
         with pytest.raises(NotAMemory):
-            await memory.query("fox", 8)
+            await memory.search.query("fox", 8)
         return await embed(texts, titles)
 
     with monkeypatch.context() as patch:
@@ -980,7 +980,7 @@ async def test_what_cannot_be_opened_fails_every_call(tmp_path: Path) -> None:
             with pytest.raises(NotAMemory):
                 await memory.warm_up()
             with pytest.raises(NotAMemory):
-                await memory.query("fox", 8)
+                await memory.search.query("fox", 8)
             with pytest.raises(NotAMemory):
                 await put(memory, FOX)
 
@@ -1047,7 +1047,7 @@ async def test_an_embedder_that_cannot_be_made_ready_fails_those_who_need_it_and
         raise TypeError("damaged")
 
     monkeypatch.setattr(embedder, "warm_up", fail)
-    await memory.stats()
+    await memory.maintenance.stats()
     await to_thread.run_sync(tried.wait, 10)
     await anyio.wait_all_tasks_blocked()
     assert (await put(memory, FOX)).status == "added"
@@ -1056,13 +1056,13 @@ async def test_an_embedder_that_cannot_be_made_ready_fails_those_who_need_it_and
 async def test_a_model_is_loaded_for_a_query_and_not_for_a_list(
     memory: MemoryService, embedder: SwitchableEmbedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(service_module, "_UNASKED_SECONDS", 3600.0)
+    monkeypatch.setattr(searching, "_UNASKED_SECONDS", 3600.0)
     loaded = threading.Event()
     monkeypatch.setattr(embedder, "warm_up", loaded.set)
-    await memory.documents(9)
+    await memory.documents.page(9)
     await anyio.wait_all_tasks_blocked()
     assert not loaded.is_set()
-    await memory.query("fox", 1)
+    await memory.search.query("fox", 1)
     assert await to_thread.run_sync(loaded.wait, 10)
 
 
@@ -1107,11 +1107,11 @@ async def test_a_short_document_overtakes_a_long_one_which_nothing_finds_before_
             assert (await put(memory, FOX, uri="fox")).status == "added"
             assert await uris(memory, "Sentence3 stands here alone") == ["fox"]
             assert await uris(memory, '"Sentence3 stands"') == ["fox"]
-            assert (await memory.stats()).documents == 1
+            assert (await memory.maintenance.stats()).documents == 1
             embedder.gate.set()
     async with service_for(tmp_path, embedder) as memory:
         assert (await uris(memory, "Sentence3 stands here alone"))[0] == "long"
-        assert (await memory.document("long"))[1] == LONG
+        assert (await memory.documents.read("long"))[1] == LONG
         assert (await put(memory, LONG, uri="long")).status == "unchanged"
 
 
@@ -1153,8 +1153,8 @@ async def test_documents_with_one_uri_keep_their_order_behind_a_long_one(tmp_pat
                 tasks.start_soon(partial(put, memory, FOX, uri="doc"))
                 await put(memory, PIE, uri="other")
                 embedder.gate.set()
-            assert (await memory.document("doc"))[1] == FOX
-            assert [(entry.uri, entry.action) for entry in await memory.journal(10)] == [
+            assert (await memory.documents.read("doc"))[1] == FOX
+            assert [(entry.uri, entry.action) for entry in await memory.history.journal(10)] == [
                 ("doc", "updated"),
                 ("doc", "added"),
                 ("other", "added"),
@@ -1170,11 +1170,11 @@ async def test_a_long_document_whose_caller_is_cancelled_is_worked_on_no_more(tm
                 await embedder.reached.wait()
                 tasks.cancel_scope.cancel()
             calls = embedder.calls
-            assert memory.waiting == 0
+            assert memory.writer.queue.waiting == 0
             assert (await put(memory, FOX, uri="doc")).status == "added"
             assert embedder.calls == calls + 1
             assert await uris(memory, "Sentence3 stands here alone") == ["doc"]
-            assert [entry.action for entry in await memory.journal(10)] == ["added"]
+            assert [entry.action for entry in await memory.history.journal(10)] == ["added"]
 
 
 @pytest.fixture
@@ -1225,7 +1225,7 @@ async def test_what_a_killed_process_left_is_swept_once_the_memory_is_opened_aga
             other.execute("UPDATE documents SET hidden = 1, updated_at = '2020-01-01T00:00:00.000+00:00'")
             other.execute("DELETE FROM journal")
         async with service_for(tmp_path) as memory:
-            assert (await memory.stats()).documents == 0
+            assert (await memory.maintenance.stats()).documents == 0
             await swept.wait()
     assert chunks_in(tmp_path) == 0
 
@@ -1233,12 +1233,12 @@ async def test_what_a_killed_process_left_is_swept_once_the_memory_is_opened_aga
 async def test_a_long_document_is_updated_forgotten_and_put_back(memory: MemoryService) -> None:
     await put(memory, LONG, uri="doc")
     assert (await put(memory, LONG + "And more.", uri="doc")).status == "updated"
-    await memory.undo(ORIGIN)
-    assert (await memory.document("doc"))[1] == LONG
-    assert (await memory.forget("doc", ORIGIN)).chunks == 1_500
+    await memory.history.undo(ORIGIN)
+    assert (await memory.documents.read("doc"))[1] == LONG
+    assert (await memory.writer.forget("doc", ORIGIN)).chunks == 1_500
     assert await uris(memory, "Sentence3 stands here alone") == []
-    await memory.undo(ORIGIN)
-    assert (await memory.document("doc"))[1] == LONG
+    await memory.history.undo(ORIGIN)
+    assert (await memory.documents.read("doc"))[1] == LONG
     assert (await uris(memory, "Sentence3 stands here alone"))[0] == "doc"
 
 
@@ -1258,15 +1258,15 @@ async def test_a_text_that_the_embedder_refuses_fails_alone(tmp_path: Path) -> N
                 for text in ["one", "two", "is refused", "three", "four"]:
                     tasks.start_soon(try_to_put, memory, text)
             assert failed == ["is refused"]
-            assert (await memory.stats()).documents == 4
+            assert (await memory.maintenance.stats()).documents == 4
 
 
 async def test_undo_brings_places_back_and_a_hit_names_them(memory: MemoryService) -> None:
     text, uri = "Bees live in hives.\n\nThe oak is old.\n", "file:///papers/thesis.pdf"
-    await memory.inject(text, {"uri": uri}, ORIGIN, places=[(1, "p. 1"), (3, "p. 2")])
+    await memory.writer.inject(text, {"uri": uri}, ORIGIN, places=[(1, "p. 1"), (3, "p. 2")])
     for undo in (False, True):
         if undo:
-            await memory.inject("Something else.", {"uri": uri}, ORIGIN)
-            await memory.undo(ORIGIN)
-        [hit] = (await memory.query("oak", 1)).hits
+            await memory.writer.inject("Something else.", {"uri": uri}, ORIGIN)
+            await memory.history.undo(ORIGIN)
+        [hit] = (await memory.search.query("oak", 1)).hits
         assert (hit.location, hit.places) == ("thesis.pdf p. 1–2", [(1, "p. 1"), (3, "p. 2")])

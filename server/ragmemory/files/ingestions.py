@@ -32,7 +32,7 @@ from ragmemory.errors import (
     PathNotAllowed,
     RagMemoryError,
 )
-from ragmemory.files.loading import Documents, Loading, Run, now, refused, size_of
+from ragmemory.files.loading import Loading, Run, Writer, now, refused, size_of
 from ragmemory.files.walking import (
     MISSING,
     Found,
@@ -94,10 +94,10 @@ def may_use(memory: Path, uri: str) -> bool:
 class Ingestions:
     """The jobs of one memory. `roots`: the folders from which files may be read; "*": all."""
 
-    def __init__(self, store: Store, documents: Documents, roots: Sequence[str], tasks: TaskGroup) -> None:
+    def __init__(self, store: Store, writer: Writer, roots: Sequence[str], tasks: TaskGroup) -> None:
         """Jobs run in `tasks`."""
         self._store = store
-        self._documents = documents
+        self._writer = writer
         self._roots = roots
         self._tasks = tasks
         self._run_id = os.urandom(8).hex()
@@ -317,7 +317,7 @@ class Ingestions:
             run.add(refused(refusal))
         job.files = len(found.files)
         job.bytes = size_of(found.files)
-        await Loading(self._store, self._documents, found.files, run).run()
+        await Loading(self._store, self._writer, found.files, run).run()
         seen = {file.uri for file in found.files}
         for folder in found.folders:
             if missing := await self._missing(part.of(folder), seen):
@@ -340,7 +340,7 @@ class Ingestions:
             prune = False
             run.add(refused(Refusal(folder, "holds no files" + NOTHING_REMOVED, failed=False)))
         if prune:
-            await self._documents.forget_all(missing, run.origin)
+            await self._writer.forget_all(missing, run.origin)
         for uri in missing:
             run.add(FileOutcome(uri, "removed" if prune else "missing"))
 

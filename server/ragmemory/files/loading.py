@@ -67,8 +67,8 @@ FATAL = (
 Content: TypeAlias = Read | FileOutcome
 
 
-class Documents(Protocol):
-    """What a job needs of the memory service."""
+class Writer(Protocol):
+    """What a job needs of `ingest.writer.Writer`."""
 
     async def inject(
         self,
@@ -125,9 +125,9 @@ class Run:
 class Loading:
     """One task reads files, at most IN_FLIGHT tasks inject them and record the outcomes."""
 
-    def __init__(self, store: Store, documents: Documents, files: Sequence[File], run: Run) -> None:
+    def __init__(self, store: Store, writer: Writer, files: Sequence[File], run: Run) -> None:
         self._store = store
-        self._documents = documents
+        self._writer = writer
         self._files = files
         self._run = run
         self._numbers = {file.uri: number for number, file in enumerate(files, 1)}
@@ -198,7 +198,7 @@ class Loading:
         if content.media_type:
             metadata["media_type"] = content.media_type
         try:
-            injected = await self._documents.inject(
+            injected = await self._writer.inject(
                 content.text, metadata, self._run.origin, file.stamp, content.places
             )
         except RagMemoryError as error:

@@ -21,16 +21,16 @@ from ragmemory.types import AddedSource, Ingestion, Origin, RemovedSource, Sourc
 
 if TYPE_CHECKING:
     from ragmemory.files.ingestions import Ingestions
-    from ragmemory.files.loading import Documents
+    from ragmemory.files.loading import Writer
     from ragmemory.stores.sqlite import Store
 
 
 class Sources:
     """The sources of one memory. `ingestions` loads them."""
 
-    def __init__(self, store: Store, documents: Documents, ingestions: Ingestions) -> None:
+    def __init__(self, store: Store, writer: Writer, ingestions: Ingestions) -> None:
         self._store = store
-        self._documents = documents
+        self._writer = writer
         self._ingestions = ingestions
 
     async def add(self, paths: Sequence[str]) -> list[AddedSource]:
@@ -92,7 +92,7 @@ class Sources:
             if not any(path_of(document).is_relative_to(other) for other in inner)
         ]
         if forget:
-            await self._documents.forget_all(documents, origin)
+            await self._writer.forget_all(documents, origin)
         await self._store.change_sources(None, [uri])
         return RemovedSource(uri, len(documents), forget)
 

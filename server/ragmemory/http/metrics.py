@@ -64,10 +64,10 @@ class Metrics:
         self._streams.set(endpoint.stream_count)
         try:
             memory = await self._memory()
-            stats = await memory.stats()
+            stats = await memory.maintenance.stats()
         except (RagMemoryError, SettingsError):
             return generate_latest(self._registry)
         self._documents.set(stats.documents)
         self._chunks.set(stats.chunks)
-        self._waiting.set(memory.waiting)
+        self._waiting.set(memory.writer.queue.waiting)
         return generate_latest(self._registry)

@@ -124,7 +124,7 @@ class Prompts:
             numbers = await self._version_numbers(document, others.get(document, "").strip())
             return [number for number in numbers if number.startswith(typed.strip())]
         with wire_errors():
-            found = await (await self._memory()).documents_named(typed, _MOST_NAMES)
+            found = await (await self._memory()).documents.named(typed, _MOST_NAMES)
         return [_name(document) for document in found]
 
     @cached_property
@@ -174,11 +174,11 @@ class Prompts:
 
             memory = await self._memory()
             with suppress(DocumentNotFound):
-                return await memory.document(name.removeprefix(BASE))
-            found = await memory.documents_named(name, _MOST_NAMES)
+                return await memory.documents.read(name.removeprefix(BASE))
+            found = await memory.documents.named(name, _MOST_NAMES)
             called = [document for document in found if _is_called(document, name)]
             if len(called) == 1:
-                return await memory.document(called[0].document_id)
+                return await memory.documents.read(called[0].document_id)
         reason = f"there is no document {name!r} in memory"
         if called:
             uris = ", ".join(document.uri for document in called[:_MOST_NAMED])
@@ -197,7 +197,7 @@ class Prompts:
             from ragmemory.errors import VersionNotFound, VersionNotKept
 
             try:
-                found = await (await self._memory()).difference(document.document_id, before, after)
+                found = await (await self._memory()).history.difference(document.document_id, before, after)
             except (VersionNotFound, VersionNotKept) as error:
                 raise InvalidParams("$.arguments", f"{error} {error.hint}") from None
         if found.before is None:
@@ -215,7 +215,7 @@ class Prompts:
         try:
             info, _ = await self._document(argument, document)
             with wire_errors(), suppress(DocumentNotFound):  # It may be removed meanwhile.
-                found = await (await self._memory()).versions(info.document_id, MOST_VERSIONS)
+                found = await (await self._memory()).history.versions(info.document_id, MOST_VERSIONS)
                 return [str(one.number) for one in found.versions if one.characters is not None]
         except InvalidParams:
             pass

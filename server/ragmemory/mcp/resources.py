@@ -73,7 +73,7 @@ class Documents:
         if start > LAST_OFFSET:
             raise InvalidParams("$.cursor", "no list returned this cursor")
         with wire_errors():
-            documents, total = await (await self._memory()).documents(PAGE_ITEMS, start)
+            documents, total = await (await self._memory()).documents.page(PAGE_ITEMS, start)
         if start and not documents:
             raise InvalidParams("$.cursor", "the list no longer reaches this far; begin again without it")
         end = start + len(documents)
@@ -106,13 +106,13 @@ class Documents:
             from ragmemory.errors import DocumentNotFound, VersionNotFound, VersionNotKept
 
             try:
-                found = await (await self._memory()).difference(document, before, after)
+                found = await (await self._memory()).history.difference(document, before, after)
             except (DocumentNotFound, VersionNotFound, VersionNotKept):
                 raise ResourceNotFound(uri) from None
         return changes(document, found)
 
     async def _whole(self, memory: MemoryService, document: str) -> ResourceContents:
-        return contents(*await memory.document(document))
+        return contents(*await memory.documents.read(document))
 
     async def _block(self, memory: MemoryService, document: str, block: str) -> ResourceContents:
         from ragmemory.ingest.documents import media_type
@@ -139,7 +139,7 @@ class Documents:
         with wire_errors():
             memory = await self._memory()
             if argument == _VARIABLE:
-                return await memory.document_ids(typed)
+                return await memory.documents.ids(typed)
             return await (await memory.library()).block_ids(others.get(_VARIABLE, ""), typed)
 
 

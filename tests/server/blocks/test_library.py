@@ -46,12 +46,12 @@ async def memory(tmp_path: Path, embedder: SwitchableEmbedder) -> AsyncIterator[
 
 @pytest.fixture
 async def library(memory: MemoryService) -> Library:
-    await memory.inject(TEXT, {"uri": URI}, ORIGIN)
+    await memory.writer.inject(TEXT, {"uri": URI}, ORIGIN)
     return await memory.library()
 
 
 async def text_of(memory: MemoryService, document: str = URI) -> str:
-    return (await memory.document(document))[1]
+    return (await memory.documents.read(document))[1]
 
 
 async def ids(library: Library, document: str = URI) -> dict[str, str]:
@@ -106,7 +106,7 @@ async def test_ids_are_completed(library: Library) -> None:
 
 
 async def test_a_query_finds_blocks(library: Library, memory: MemoryService) -> None:
-    await memory.inject("# Cars\n\nThe old van rusts.", {"uri": "note:[van]*"}, ORIGIN)
+    await memory.writer.inject("# Cars\n\nThe old van rusts.", {"uri": "note:[van]*"}, ORIGIN)
     blocks, notice = await library.search("How long must tea steep?")
     assert (blocks[0].label, notice) == ("1.a", "")
     blocks, _ = await library.search("rust", "note:[van]*")
@@ -119,7 +119,7 @@ async def labels_with(library: Library, query: str, document: str = "") -> list[
 
 
 async def test_full_text_finds_the_blocks_with_all_words(library: Library, memory: MemoryService) -> None:
-    await memory.inject("Grüner Tee, two-minute brew.", {"uri": "a"}, ORIGIN)
+    await memory.writer.inject("Grüner Tee, two-minute brew.", {"uri": "a"}, ORIGIN)
     assert await labels_with(library, "STEEP minutes") == ["1.a"]
     assert await labels_with(library, "tea none") == ["1.1.a"]
     assert await labels_with(library, '"two minutes"') == ["1.a"]
@@ -133,7 +133,7 @@ async def test_full_text_finds_the_blocks_with_all_words(library: Library, memor
 
 async def test_full_text_goes_on_after_every_block(library: Library, memory: MemoryService) -> None:
     for number in range(3):
-        await memory.inject("Tea.\n\nTea.\n\nNo.\n\nTea.", {"uri": f"t{number}"}, ORIGIN)
+        await memory.writer.inject("Tea.\n\nTea.\n\nNo.\n\nTea.", {"uri": f"t{number}"}, ORIGIN)
     found = [(at, block) async for at, block in library.containing("tea")]
     assert len(found) == 10
     for number, (at, _) in enumerate(found):
@@ -156,11 +156,11 @@ async def test_an_edit_is_a_version_in_the_journal_and_can_be_undone(
     assert (edited.status, edited.version, edited.removed, edited.file) == ("updated", 2, [], "")
     assert [(one.label, one.kind, one.start_line) for one in edited.blocks] == [("1.a", "paragraph", 3)]
     assert await text_of(memory) == TEXT.replace("for two minutes", "well")
-    [entry, _] = await memory.journal(5)
+    [entry, _] = await memory.history.journal(5)
     assert (entry.action, entry.origin) == ("updated", Origin("me", "s", "group"))
-    assert [one.number for one in (await memory.versions(URI, 5)).versions] == [2, 1]
+    assert [one.number for one in (await memory.history.versions(URI, 5)).versions] == [2, 1]
     assert (await library.block(URI, "1.a"))[1].version == 2
-    await memory.undo(ORIGIN)
+    await memory.history.undo(ORIGIN)
     assert await text_of(memory) == TEXT
     assert (await library.block(URI, "1.a"))[1].version == 1
 
@@ -202,7 +202,7 @@ async def test_an_edit_in_another_process_is_noticed(tmp_path: Path, library: Li
 async def test_the_same_content_again_is_no_write(library: Library, memory: MemoryService) -> None:
     edited = await library.update(URI, 1, "1.a", "Steep it for two minutes.", ORIGIN)
     assert (edited.status, edited.version) == ("unchanged", 1)
-    assert len(await memory.journal(5)) == 1
+    assert len(await memory.history.journal(5)) == 1
 
 
 async def test_an_edit_that_cannot_be_embedded_changes_nothing(
@@ -221,7 +221,7 @@ async def test_an_edit_that_cannot_be_embedded_changes_nothing(
 
 async def test_what_was_edited_is_found(library: Library, memory: MemoryService) -> None:
     await library.insert(URI, 1, "The samovar hums.", "1.a", "after", ORIGIN)
-    assert "samovar" in (await memory.query("samovar", 1)).hits[0].text
+    assert "samovar" in (await memory.search.query("samovar", 1)).hits[0].text
 
 
 async def test_ids_stay_through_edits_reloads_and_undo(library: Library, memory: MemoryService) -> None:
@@ -235,11 +235,11 @@ async def test_ids_stay_through_edits_reloads_and_undo(library: Library, memory:
     deleted = await library.delete(URI, edited.version, "1.c", ORIGIN)
     assert {*deleted.removed} == {before[label] for label in ("1.b", "1.b.1", "1.b.2")}
     text = (await text_of(memory)).replace("Brew", "Stew").replace("None", "Some")
-    await memory.inject("Above.\n\n" + text, {"uri": URI}, ORIGIN)
+    await memory.writer.inject("Above.\n\n" + text, {"uri": URI}, ORIGIN)
     reloaded = await ids(library)
     assert (reloaded["1.b"], reloaded["1.1.a"]) == (before["1.a"], before["1.1.a"])
-    await memory.forget(URI, ORIGIN)
-    await memory.undo(ORIGIN)
+    await memory.writer.forget(URI, ORIGIN)
+    await memory.history.undo(ORIGIN)
     assert await ids(library) == reloaded
 
 
@@ -247,13 +247,13 @@ async def test_the_ids_of_a_document_that_was_never_edited_stay_as_well(
     library: Library, memory: MemoryService
 ) -> None:
     before = await ids(library)
-    await memory.inject(TEXT.replace("two", "three"), {"uri": URI}, ORIGIN)
+    await memory.writer.inject(TEXT.replace("two", "three"), {"uri": URI}, ORIGIN)
     assert await ids(library) == before
 
 
 async def test_a_read_only_memory_shows_the_same_ids(tmp_path: Path) -> None:
     async with service_for(tmp_path) as memory:
-        await memory.inject(TEXT, {"uri": URI}, ORIGIN)
+        await memory.writer.inject(TEXT, {"uri": URI}, ORIGIN)
         before = await ids(await memory.library())
     settings = settings_for(tmp_path, memory__path=str(tmp_path / "memory.db"), memory__read_only=True)
     async with make_service(settings, SwitchableEmbedder()) as reader:
@@ -266,32 +266,32 @@ async def test_a_document_is_created_once(library: Library, memory: MemoryServic
     created = await library.create("My plan: v2.c", "# One\n\nText.", "", ORIGIN)
     assert (created.uri, created.status) == ("note:My%20plan%3A%20v2.c", "added")
     assert [one.label for one in created.blocks] == ["1", "1.a"]
-    assert (await memory.document(created.uri))[0].title == "My plan: v2.c"
+    assert (await memory.documents.read(created.uri))[0].title == "My plan: v2.c"
     with pytest.raises(DocumentExists):
         await library.create("My plan: v2.c", "Other.", "", ORIGIN)
     with pytest.raises(BadArgument):
         await library.create("Empty", " \n", "", ORIGIN)
     edited = await library.insert(created.uri, created.version, "More.", "1", "inside", ORIGIN)
     assert edited.blocks[0].label == "1.b"
-    await memory.forget(created.uri, ORIGIN)
+    await memory.writer.forget(created.uri, ORIGIN)
     assert (await library.create("My plan: v2.c", "Other.", "", ORIGIN)).status == "added"
 
 
 async def test_a_document_without_a_uri_of_its_own_can_be_edited_and_undone(memory: MemoryService) -> None:
-    injected = await memory.inject(TEXT, {}, ORIGIN)
+    injected = await memory.writer.inject(TEXT, {}, ORIGIN)
     library = await memory.library()
     edited = await library.update(injected.document_id, 1, "1.a", "Other.", ORIGIN)
     assert (edited.document_id, edited.uri) == (injected.document_id, injected.uri)
-    await memory.undo(ORIGIN)
+    await memory.history.undo(ORIGIN)
     assert await text_of(memory, injected.uri) == TEXT
 
 
 async def test_pages_below_an_edit_move_with_their_lines(memory: MemoryService) -> None:
     places = [(1, "p. 1"), (5, "p. 2"), (8, "p. 3")]
-    await memory.inject(TEXT, {"uri": URI}, ORIGIN, places=places)
+    await memory.writer.inject(TEXT, {"uri": URI}, ORIGIN, places=places)
     library = await memory.library()
     await library.insert(URI, 1, "One.\n\nTwo.", "1.a", "after", ORIGIN)
-    [hit] = (await memory.query("milk", 1)).hits
+    [hit] = (await memory.search.query("milk", 1)).hits
     assert (hit.start_line, hit.places) == (12, [(12, "p. 3")])
 
 
@@ -323,9 +323,9 @@ async def test_an_edit_is_written_back_and_the_next_load_finds_nothing_new(
     edited = await library.update(path.as_uri(), 1, "1", "Black tea", ORIGIN, write_back=True)
     assert edited.file == str(path)
     assert path.read_bytes() == TEXT.replace("# Tea", "# Black tea").replace("\n", "\r\n").encode()
-    assert (await memory.document(path.as_uri()))[0].title == "Black tea"
+    assert (await memory.documents.read(path.as_uri()))[0].title == "Black tea"
     assert (await load(memory, path)).unchanged == 1
-    assert len(await memory.journal(5)) == 2
+    assert len(await memory.history.journal(5)) == 2
 
 
 async def test_a_file_that_has_changed_is_not_overwritten(memory: MemoryService, tmp_path: Path) -> None:
@@ -447,9 +447,9 @@ async def test_changed_blocks_are_announced_however_they_change(
     await library.update(URI, 1, "1.b.2", "- dark", ORIGIN)
     assert await next_one() == named("1", "1.b", "1.b.2")
     text = await text_of(memory)
-    await memory.inject(text.replace("None", "Some"), {"uri": URI}, ORIGIN)
+    await memory.writer.inject(text.replace("None", "Some"), {"uri": URI}, ORIGIN)
     assert await next_one() == named("1", "1.1", "1.1.a")
-    await memory.undo(ORIGIN)
+    await memory.history.undo(ORIGIN)
     assert await next_one() == named("1", "1.1", "1.1.a")
-    await memory.forget(URI, ORIGIN)
+    await memory.writer.forget(URI, ORIGIN)
     assert await next_one() == named(*block)

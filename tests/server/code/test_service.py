@@ -200,7 +200,7 @@ async def test_search_is_in_source_code_alone_and_finds_parts_of_identifiers(
         ("parse_retry_after", "parseRetryAfter"),
         ("waitForDisk", "wait_for_disk"),
     ):
-        hits = (await memory.query(query, 1, only_code=True)).hits
+        hits = (await memory.search.query(query, 1, only_code=True)).hits
         assert [hit.heading for hit in hits] == [name]
     assert await (await memory.code()).languages() == {"Python": 2}
 
@@ -227,14 +227,14 @@ async def test_a_switch_of_branches_and_back_embeds_nothing_twice(tmp_path: Path
             (code / "m4.py").unlink()
             git("commit", "-qam", "two")
             await build(memory, code)
-            assert (await memory.stats()).documents == 19
+            assert (await memory.maintenance.stats()).documents == 19
             calls = embedder.calls
             await build(memory, code)
             assert embedder.calls == calls
             calls = embedder.calls
             git("checkout", "-q", "main")
             await build(memory, code)
-            assert (await memory.stats()).documents == 20
+            assert (await memory.maintenance.stats()).documents == 20
             assert embedder.calls == calls  # The embeddings of both files are still known.
             assert [one.name for one in (await (await memory.code()).symbols("f3"))[0]] == ["f3"]
             assert (await (await memory.code()).symbols("g3"))[0] == []

@@ -121,7 +121,7 @@ async def test_an_unchanged_file_is_not_read_again(tmp_path: Path) -> None:
         write(file, "THE OTHER TEXT.")  # of the same size and time
         again = await jobs.start([str(file)], prune=False, origin=ORIGIN)
         assert await statuses(jobs, again) == {"a.txt": "unchanged"}
-        _, text = await memory.document(file.as_uri())
+        _, text = await memory.documents.read(file.as_uri())
         assert text == "The first text."
 
 
@@ -134,7 +134,7 @@ async def test_a_changed_file_is_updated_and_a_touched_one_is_not(tmp_path: Path
         write(changed, "Another text.", OLD + 5)
         again = await jobs.start([str(touched.parent)], prune=False, origin=ORIGIN)
         assert await statuses(jobs, again) == {"a.txt": "unchanged", "b.txt": "updated"}
-        assert [entry.action for entry in await memory.journal(9)] == ["updated", "added", "added"]
+        assert [entry.action for entry in await memory.history.journal(9)] == ["updated", "added", "added"]
 
 
 async def test_a_file_whose_document_was_changed_by_another_client_is_read_again(tmp_path: Path) -> None:
@@ -142,7 +142,7 @@ async def test_a_file_whose_document_was_changed_by_another_client_is_read_again
     async with memory_in(tmp_path) as memory:
         jobs = await memory.ingestions()
         await ended(jobs, await jobs.start([str(file)], prune=False, origin=ORIGIN))
-        await memory.inject("Something else.", {"uri": file.as_uri()}, ORIGIN)
+        await memory.writer.inject("Something else.", {"uri": file.as_uri()}, ORIGIN)
         again = await jobs.start([str(file)], prune=False, origin=ORIGIN)
         assert await statuses(jobs, again) == {"a.txt": "updated"}
 
@@ -317,7 +317,7 @@ async def test_the_job_of_a_killed_process_is_resumed(
         resumed = await ended(others, (await others.newest(1))[0])
         assert (resumed.job_id, resumed.status, resumed.added) == (job.job_id, "completed", 5)
         assert resumed.run_id != job.run_id
-        assert (await memory.stats()).documents == 5
+        assert (await memory.maintenance.stats()).documents == 5
 
 
 async def test_a_job_in_a_repositorys_memory_is_not_resumed_outside_of_it(
@@ -333,7 +333,7 @@ async def test_a_job_in_a_repositorys_memory_is_not_resumed_outside_of_it(
     async with memory_in(own) as memory:
         others = await memory.ingestions()
         assert (await ended(others, (await others.newest(1))[0])).status == "cancelled"
-        assert (await memory.stats()).documents == 0
+        assert (await memory.maintenance.stats()).documents == 0
         # Named by the user, the files are read.
         job = await others.start([str(private)], prune=False, origin=ORIGIN)
         assert (await ended(others, job)).added == 2
@@ -390,7 +390,7 @@ async def test_a_folder_without_files_keeps_its_documents_beside_a_full_one(tmp_
         assert sorted(one.status for one in outcomes) == [
             *("missing", "missing", "removed", "skipped", "unchanged")
         ]
-        assert (await memory.stats()).documents == 3
+        assert (await memory.maintenance.stats()).documents == 3
 
 
 async def test_a_part_of_a_folder_is_loaded_by_the_rules_of_the_whole(tmp_path: Path) -> None:
@@ -421,7 +421,9 @@ async def test_a_killed_sync_of_a_part_is_resumed_as_it_was(
     monkeypatch.setattr(module, "BEAT_SECONDS", 0.05)
     folder, stuck = notes(tmp_path / "docs", 5), Scripted()
     async with memory_in(tmp_path) as memory:
-        await memory.inject("A document whose file is gone.", {"uri": (folder / "gone.txt").as_uri()}, ORIGIN)
+        await memory.writer.inject(
+            "A document whose file is gone.", {"uri": (folder / "gone.txt").as_uri()}, ORIGIN
+        )
     async with jobs_of(tmp_path, stuck) as jobs:
         within = [str(folder / "1.txt"), str(folder / "gone.txt")]
         await jobs.start([str(folder)], prune=True, origin=ORIGIN, within=within)
@@ -429,7 +431,7 @@ async def test_a_killed_sync_of_a_part_is_resumed_as_it_was(
         others = await memory.ingestions()
         resumed = await ended(others, (await others.newest(1))[0])
         assert (resumed.status, resumed.added, resumed.removed) == ("completed", 1, 1)
-        assert (await memory.stats()).documents == 1
+        assert (await memory.maintenance.stats()).documents == 1
 
 
 async def test_a_failed_load_leaves_what_is_stored(tmp_path: Path) -> None:
@@ -443,8 +445,8 @@ async def test_a_failed_load_leaves_what_is_stored(tmp_path: Path) -> None:
         embedder.is_down = True
         job = await ended(jobs, await jobs.start([str(folder)], prune=True, origin=ORIGIN))
         assert job.status == "failed"
-        assert (await memory.stats()).documents == 3
-        _, text = await memory.document((folder / "1.txt").as_uri())
+        assert (await memory.maintenance.stats()).documents == 3
+        _, text = await memory.documents.read((folder / "1.txt").as_uri())
         assert text == "Note 1."
 
 
@@ -494,7 +496,7 @@ async def test_undo_ends_the_load_that_it_undoes(tmp_path: Path, monkeypatch: py
     write(tmp_path / "docs" / "b.txt", "The second note.")
     stored = anyio.Event()
     async with memory_in(tmp_path) as memory:
-        inject = memory.inject
+        inject = memory.writer.inject
 
         async def inject_the_first(text: str, *rest: Any) -> Injected:
             if "second" in text:
@@ -503,14 +505,14 @@ async def test_undo_ends_the_load_that_it_undoes(tmp_path: Path, monkeypatch: py
             stored.set()
             return injected
 
-        monkeypatch.setattr(memory, "inject", inject_the_first)
+        monkeypatch.setattr(memory.writer, "inject", inject_the_first)
         jobs = await memory.ingestions()
         await jobs.start([str(tmp_path / "docs")], prune=False, origin=ORIGIN)
         with anyio.fail_after(60):
             await stored.wait()
-            assert (await memory.undo(ORIGIN)).writes == {"added": 1}
+            assert (await memory.history.undo(ORIGIN)).writes == {"added": 1}
         assert [one.status for one in await jobs.newest(9)] == ["cancelled"]
-        assert (await memory.stats()).documents == 0
+        assert (await memory.maintenance.stats()).documents == 0
 
 
 async def test_a_root_that_cannot_be_found_allows_no_file(tmp_path: Path) -> None:

@@ -134,7 +134,7 @@ async def test_a_source_that_the_other_leaves_out_is_not_covered(
     assert sorted(await listed(sources)) == sorted(["notes", name])
     assert (await synced(memory)).added == 2
     assert (await sources.remove(str(outer), ORIGIN, forget=True)).documents == 1
-    assert (await memory.stats()).documents == 1
+    assert (await memory.maintenance.stats()).documents == 1
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows makes symlinks for administrators alone")
@@ -179,7 +179,7 @@ async def test_documents_stay_when_a_source_is_removed_unless_they_are_forgotten
         removed = await sources.remove(str(folder), ORIGIN, forget=forget)
         assert (removed.documents, removed.forgotten) == (2, forget)
         assert await listed(sources) == []
-        assert (await memory.stats()).documents == (1 if forget else 3)
+        assert (await memory.maintenance.stats()).documents == (1 if forget else 3)
 
 
 async def test_what_is_forgotten_with_a_source_is_undone_as_one(
@@ -192,9 +192,9 @@ async def test_what_is_forgotten_with_a_source_is_undone_as_one(
     await synced(memory)
     origin = type(ORIGIN)(ORIGIN.client, ORIGIN.session, "group-1")
     assert (await sources.remove(str(tmp_path / "notes"), origin, forget=True)).documents == 100
-    assert (await memory.stats()).documents == 0
-    assert (await memory.undo(ORIGIN)).writes == {"removed": 100}
-    assert (await memory.stats()).documents == 100
+    assert (await memory.maintenance.stats()).documents == 0
+    assert (await memory.history.undo(ORIGIN)).writes == {"removed": 100}
+    assert (await memory.maintenance.stats()).documents == 100
 
 
 async def test_a_source_must_be_under_the_roots(tmp_path: Path) -> None:

@@ -64,7 +64,7 @@ def sent(server: EmbeddingsServer) -> list[str]:
 
 
 async def put(memory: MemoryService, parts: Sequence[str], uri: str = "notes.md") -> None:
-    await memory.inject("".join(parts), {"uri": uri, "title": "Notes"}, ORIGIN)
+    await memory.writer.inject("".join(parts), {"uri": uri, "title": "Notes"}, ORIGIN)
 
 
 async def sync(memory: MemoryService, folder: Path) -> None:
@@ -85,7 +85,7 @@ async def test_an_edit_sends_only_the_changed_chunk(
     await put(memory, [*parts[:7], "# Part 7\n\nIt says something else.\n\n", *parts[8:]])
     [text] = sent(server)
     assert "something else" in text
-    assert {hit.heading for hit in (await memory.query("Sentence", 100)).hits} > {"Part 6", "Part 8"}
+    assert {hit.heading for hit in (await memory.search.query("Sentence", 100)).hits} > {"Part 6", "Part 8"}
 
 
 async def test_a_text_that_occurs_twice_is_sent_once(memory: MemoryService, server: EmbeddingsServer) -> None:
@@ -100,14 +100,14 @@ async def test_undo_restore_and_a_copy_send_nothing(
     await put(memory, parts)
     await put(memory, PARTS[:1])
     sent(server)
-    await memory.restore("notes.md", 1, ORIGIN)
-    await memory.undo(ORIGIN)
-    await memory.undo(ORIGIN)
-    await memory.forget("notes.md", ORIGIN)
-    await memory.undo(ORIGIN)
+    await memory.history.restore("notes.md", 1, ORIGIN)
+    await memory.history.undo(ORIGIN)
+    await memory.history.undo(ORIGIN)
+    await memory.writer.forget("notes.md", ORIGIN)
+    await memory.history.undo(ORIGIN)
     await put(memory, parts, "copy.md")
     assert sent(server) == []
-    assert (await memory.document("copy.md"))[0].chunks == len(parts)
+    assert (await memory.documents.read("copy.md"))[0].chunks == len(parts)
 
 
 async def test_a_branch_switch_and_back_and_a_rename_send_nothing_twice(
@@ -136,11 +136,11 @@ async def test_a_branch_switch_and_back_and_a_rename_send_nothing_twice(
     for branch in ("main", "other", "main"):
         git("checkout", branch)
         await sync(memory, repository)
-        assert (await memory.documents(100))[1] == (10 if branch == "main" else 9)
+        assert (await memory.documents.page(100))[1] == (10 if branch == "main" else 9)
     (repository / "5.md").rename(repository / "renamed.md")
     await sync(memory, repository)
     assert sent(server) == []
-    [hit] = (await memory.query("text", 1, {"uri": "*renamed.md"})).hits
+    [hit] = (await memory.search.query("text", 1, {"uri": "*renamed.md"})).hits
     assert "text of 5" in hit.text
 
 
@@ -149,12 +149,12 @@ async def test_a_limited_number_of_removed_embeddings_is_kept(
 ) -> None:
     monkeypatch.setattr(reuse, "MOST_REMOVED", 15)
     await put(memory, PARTS)
-    await memory.forget("notes.md", ORIGIN)
+    await memory.writer.forget("notes.md", ORIGIN)
     with closing(sqlite3.connect(tmp_path / "memory.db")) as connection:
         [(count,)] = connection.execute("SELECT count(*) FROM removed_embeddings")
     assert count == 15
     sent(server)
-    await memory.undo(ORIGIN)
+    await memory.history.undo(ORIGIN)
     assert len(sent(server)) == 5
 
 
@@ -192,7 +192,7 @@ async def test_the_local_embedder_embeds_only_what_an_edit_has_changed(
         embedder.texts.clear()
         await put(memory, ["# Before\n\nAnother beginning.\n\n", *parts])
         assert embedder.texts == ["# Before\n\nAnother beginning.\n\n"]
-        [hit] = (await memory.query("sentence 19", 1)).hits
+        [hit] = (await memory.search.query("sentence 19", 1)).hits
         assert hit.heading == "Part 19"
 
 
@@ -201,5 +201,5 @@ async def test_another_title_is_embedded_with_every_chunk(tmp_path: Path) -> Non
     async with service_for(tmp_path, embedder) as memory:
         await put(memory, PARTS)
         embedder.texts.clear()
-        await memory.inject("".join(PARTS), {"uri": "notes.md", "title": "Another"}, ORIGIN)
+        await memory.writer.inject("".join(PARTS), {"uri": "notes.md", "title": "Another"}, ORIGIN)
         assert len(embedder.texts) == len(PARTS)

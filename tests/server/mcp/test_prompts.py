@@ -114,8 +114,8 @@ async def prompt_server(folder: Path, **files: str) -> AsyncIterator[tuple[Serve
         path.write_text(text, encoding="utf-8")
     async with service_for(folder) as service:
         for uri in ("file:///notes/tea.md", "file:///old/tea.md"):
-            await service.inject(f"{TEA}\n\n{uri}", {"uri": uri, "title": uri[8:11]}, Origin())
-        await service.inject("No name.", {"title": "Unnamed\nnote"}, Origin())
+            await service.writer.inject(f"{TEA}\n\n{uri}", {"uri": uri, "title": uri[8:11]}, Origin())
+        await service.writer.inject("No name.", {"title": "Unnamed\nnote"}, Origin())
 
         async def memory() -> MemoryService:
             return service
@@ -161,7 +161,7 @@ async def test_errors_are_those_that_every_revision_prescribes(tmp_path: Path, r
 )
 async def test_a_document_is_named_as_users_name_it(tmp_path: Path, name: str) -> None:
     async with prompt_server(tmp_path) as (server, service), raw_client(server, REVISIONS[-1]) as client:
-        info, text = await service.document("file:///notes/tea.md")
+        info, text = await service.documents.read("file:///notes/tea.md")
         got = await get(client, "create-outline", document=name.format(id=info.document_id))
         assert got["messages"][0]["content"]["resource"]["text"] == text
 
@@ -216,8 +216,8 @@ async def test_users_add_prompts_and_replace_ours(tmp_path: Path) -> None:
 async def test_the_changes_between_two_versions_are_attached(tmp_path: Path) -> None:
     async with prompt_server(tmp_path) as (server, service), raw_client(server, REVISIONS[-1]) as client:
         for minutes in ("two", "three", "four"):
-            await service.inject(f"Steep it for {minutes} minutes.", {"uri": "note:tea"}, Origin())
-        found = await service.versions("note:tea", 10)
+            await service.writer.inject(f"Steep it for {minutes} minutes.", {"uri": "note:tea"}, Origin())
+        found = await service.history.versions("note:tea", 10)
         newest, middle, oldest = (one.number for one in found.versions)
 
         async def texts(**given: str) -> list[str]:
@@ -253,8 +253,8 @@ async def test_the_changes_between_two_versions_are_attached(tmp_path: Path) -> 
 async def test_versions_are_completed_for_the_document_that_is_given(tmp_path: Path) -> None:
     async with prompt_server(tmp_path) as (_, service):
         for number in range(3):
-            await service.inject(f"Text {number}.", {"uri": "note:tea"}, Origin())
-        numbers = [str(one.number) for one in (await service.versions("note:tea", 10)).versions]
+            await service.writer.inject(f"Text {number}.", {"uri": "note:tea"}, Origin())
+        numbers = [str(one.number) for one in (await service.history.versions("note:tea", 10)).versions]
 
         async def memory() -> MemoryService:
             return service

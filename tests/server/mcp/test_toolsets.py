@@ -373,7 +373,7 @@ async def test_of_a_client_with_an_endless_name_the_journal_keeps_the_beginning(
             params = {"name": "Inject", "arguments": {"text": "Foxes jump."}, "_meta": info}
             async with raw_client(server) as raw:
                 await raw.request("tools/call", params, modern=True)
-            assert [len(entry.origin.client) for entry in await service.journal(1)] == [200]
+            assert [len(entry.origin.client) for entry in await service.history.journal(1)] == [200]
 
 
 async def test_a_tool_that_failed_says_why_and_what_to_do(

@@ -131,8 +131,8 @@ async def test_a_query_is_reranked_and_without_the_model_keeps_its_order_with_a_
                 "The automobile sleeps.",
                 "The car, the car: a car is parked on a mat, in a garage.",
             ):
-                await service.inject(text, {}, ORIGIN)
-            results[name] = await service.query("where sleeps the car", 1)
+                await service.writer.inject(text, {}, ORIGIN)
+            results[name] = await service.search.query("where sleeps the car", 1)
     reranked, plain = results.values()
     assert len(reranked.hits) == len(plain.hits) == 1
     assert reranked.hits[0].rerank_score is not UNSET

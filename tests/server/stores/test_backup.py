@@ -21,52 +21,54 @@ async def test_a_backup_during_writes_is_a_whole_memory(tmp_path: Path) -> None:
     with anyio.fail_after(60):
         async with service_for(tmp_path, roots=["*"]) as memory:
             for number in range(20):
-                await memory.inject(f"Fox {number} jumps.", {"uri": f"{number:02}", "tags": ["fox"]}, ORIGIN)
-            await memory.forget("00", ORIGIN)
-            listed = await memory.documents(100)
+                await memory.writer.inject(
+                    f"Fox {number} jumps.", {"uri": f"{number:02}", "tags": ["fox"]}, ORIGIN
+                )
+            await memory.writer.forget("00", ORIGIN)
+            listed = await memory.documents.page(100)
             async with anyio.create_task_group() as tasks:
                 for number in range(20, 40):
-                    tasks.start_soon(memory.inject, f"Fox {number}.", {"uri": f"{number}"}, ORIGIN)
-                made = await memory.backup(str(copy), ignore)
+                    tasks.start_soon(memory.writer.inject, f"Fox {number}.", {"uri": f"{number}"}, ORIGIN)
+                made = await memory.maintenance.backup(str(copy), ignore)
             assert made.bytes == copy.stat().st_size
             assert [entry.name for entry in copy.parent.iterdir()] == ["memory.db"]
         async with service_for(copy.parent) as restored:
-            documents, _ = await restored.documents(100)
+            documents, _ = await restored.documents.page(100)
             assert documents[: len(listed[0])] == listed[0]
-            assert (await restored.verify(ignore)).ok
-            assert (await restored.query("fox 7", 1)).hits[0].uri == "07"
-            assert (await restored.restore("00", None, ORIGIN)).status == "added"
+            assert (await restored.maintenance.verify(ignore)).ok
+            assert (await restored.search.query("fox 7", 1)).hits[0].uri == "07"
+            assert (await restored.history.restore("00", None, ORIGIN)).status == "added"
 
 
 async def test_a_backup_replaces_only_a_memory_that_is_not_in_use_and_if_forced(tmp_path: Path) -> None:
     copy, notes = tmp_path / "copy.db", tmp_path / "notes.txt"
     notes.write_text("my notes " * 20, encoding="utf-8")
     async with service_for(tmp_path, roots=["*"]) as memory:
-        await memory.inject("Fox.", {"uri": "fox"}, ORIGIN)
-        await memory.backup(str(copy), ignore)
+        await memory.writer.inject("Fox.", {"uri": "fox"}, ORIGIN)
+        await memory.maintenance.backup(str(copy), ignore)
         with pytest.raises(BackupFailed, match="it already exists"):
-            await memory.backup(str(copy), ignore)
-        await memory.inject("Pie.", {"uri": "pie"}, ORIGIN)
+            await memory.maintenance.backup(str(copy), ignore)
+        await memory.writer.inject("Pie.", {"uri": "pie"}, ORIGIN)
         before = copy.read_bytes()
         log = tmp_path / "copy.db-wal"
         log.touch()
         with pytest.raises(BackupFailed, match=r"copy\.db-wal exists"):
-            await memory.backup(str(copy), ignore, force=True)
+            await memory.maintenance.backup(str(copy), ignore, force=True)
         log.unlink()
         assert copy.read_bytes() == before
-        await memory.backup(str(copy), ignore, force=True)
+        await memory.maintenance.backup(str(copy), ignore, force=True)
         assert copy.read_bytes() != before
         with pytest.raises(NotAMemory, match="only a memory is replaced"):
-            await memory.backup(str(notes), ignore, force=True)
+            await memory.maintenance.backup(str(notes), ignore, force=True)
         with pytest.raises(BackupFailed, match="it is the memory itself"):
-            await memory.backup(str(tmp_path / "memory.db"), ignore, force=True)
+            await memory.maintenance.backup(str(tmp_path / "memory.db"), ignore, force=True)
         with pytest.raises(BackupFailed, match="No such file"):
-            await memory.backup(str(tmp_path / "gone" / "copy.db"), ignore)
+            await memory.maintenance.backup(str(tmp_path / "gone" / "copy.db"), ignore)
     assert notes.read_text(encoding="utf-8").startswith("my notes")
 
 
 async def test_a_backup_stays_in_the_folders_of_the_setting(tmp_path: Path) -> None:
     async with service_for(tmp_path, roots=[str(tmp_path / "backups")]) as memory:
         with pytest.raises(BackupFailed, match=r"none of the folders that memory\.roots names"):
-            await memory.backup(str(tmp_path / "copy.db"), ignore)
+            await memory.maintenance.backup(str(tmp_path / "copy.db"), ignore)
     assert not (tmp_path / "copy.db").exists()

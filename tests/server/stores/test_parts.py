@@ -21,9 +21,9 @@ LONG = "".join(f"## Part {number}\n\n{'Some words. ' * 60}\n\n" for number in ra
 
 
 async def parts(memory: MemoryService, lines: tuple[int, int | None], size: int) -> list[DocumentPart]:
-    found = [await memory.document_part("doc", lines, 0, size)]
+    found = [await memory.documents.part("doc", lines, 0, size)]
     while found[-1].next_cursor is not UNSET:
-        found.append(await memory.document_part("doc", lines, int(found[-1].next_cursor), size))
+        found.append(await memory.documents.part("doc", lines, int(found[-1].next_cursor), size))
     return found
 
 
@@ -44,7 +44,7 @@ def test_lines_are_cut_out_of_a_text(start: int, end: int | None, expected: str)
 
 async def test_the_parts_of_a_document_join_to_its_text_and_keep_to_their_size(tmp_path: Path) -> None:
     async with service_for(tmp_path) as memory:
-        await memory.inject(LONG, {"uri": "doc"}, ORIGIN)
+        await memory.writer.inject(LONG, {"uri": "doc"}, ORIGIN)
         found = await parts(memory, (1, None), 5_000)
         assert "".join(part.text for part in found) == LONG
         assert len(found) > 5
@@ -72,7 +72,7 @@ async def test_any_lines_of_any_text_are_returned_exactly(
     expected = clipped(text, first - 1, last)
     with TemporaryDirectory() as folder:
         async with service_for(Path(folder)) as memory:
-            await memory.inject(text, {"uri": "doc"}, ORIGIN)
+            await memory.writer.inject(text, {"uri": "doc"}, ORIGIN)
             if expected:
                 found = await parts(memory, (first, last), size)
                 assert "".join(part.text for part in found) == expected
@@ -84,9 +84,9 @@ async def test_any_lines_of_any_text_are_returned_exactly(
 
 async def test_a_cursor_of_a_text_that_was_replaced_is_refused(tmp_path: Path) -> None:
     async with service_for(tmp_path) as memory:
-        await memory.inject(LONG, {"uri": "doc"}, ORIGIN)
-        part = await memory.document_part("doc", (1, None), 0, 1_000)
-        await memory.inject("# New\n\n" + LONG, {"uri": "doc"}, ORIGIN)
+        await memory.writer.inject(LONG, {"uri": "doc"}, ORIGIN)
+        part = await memory.documents.part("doc", (1, None), 0, 1_000)
+        await memory.writer.inject("# New\n\n" + LONG, {"uri": "doc"}, ORIGIN)
         assert part.next_cursor is not UNSET
         with pytest.raises(BadArgument, match="has changed since the page before"):
-            await memory.document_part("doc", (1, None), int(part.next_cursor), 1_000)
+            await memory.documents.part("doc", (1, None), int(part.next_cursor), 1_000)

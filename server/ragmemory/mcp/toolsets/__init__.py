@@ -1,4 +1,4 @@
-"""The memory's tools, in toolsets that the settings choose. Each tool is one call of the service."""
+"""The memory's tools, in toolsets that the settings choose. Each tool calls one part of the service."""
 
 from __future__ import annotations
 

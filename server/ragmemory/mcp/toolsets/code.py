@@ -115,7 +115,7 @@ def code_tools(memory: Memory) -> list[Tool]:
         from ragmemory.code.service import place_of
 
         with wire_errors():
-            result = await (await memory()).query(query, limit, filter, only_code=True)
+            result = await (await memory()).search.query(query, limit, filter, only_code=True)
         hits = [
             CodeHit(
                 rank=hit.rank,

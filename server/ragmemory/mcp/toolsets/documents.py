@@ -123,7 +123,7 @@ def document_tools(memory: Memory) -> list[Tool]:
         """List the documents in memory, without their texts: id, uri, title, size, times and metadata."""
         start = start_of(cursor)
         with wire_errors():
-            found = await (await memory()).documents(limit, start, filter, sort, descending=descending)
+            found = await (await memory()).documents.page(limit, start, filter, sort, descending=descending)
         documents, total = found
         if start and not documents:
             raise InvalidArguments("$.cursor", "the list no longer reaches this far; begin again without it")
@@ -151,7 +151,7 @@ def document_tools(memory: Memory) -> list[Tool]:
         with wire_errors():
             service = await memory()
             lines, size = (start_line, end_line), max_tokens * TOKEN_BYTES
-            return await service.document_part(document, lines, int(cursor or 0), size)
+            return await service.documents.part(document, lines, int(cursor or 0), size)
 
     @tool(read_only=True)
     async def search_documents(
@@ -163,7 +163,7 @@ def document_tools(memory: Memory) -> list[Tool]:
         instructions.
         """
         with wire_errors():
-            result = await (await memory()).query_documents(query, n_results)
+            result = await (await memory()).search.documents(query, n_results)
         documents, next_cursor = page_of([_found(hit) for hit in result.hits], cursor)
         return FoundDocuments(
             documents=documents, next_cursor=next_cursor, empty=result.empty, notice=result.notice
@@ -183,7 +183,7 @@ def document_tools(memory: Memory) -> list[Tool]:
         metadata = {key: value for key, value in given.items() if value}
         try:
             with wire_errors():
-                return await (await memory()).inject(content, metadata, origin_of(call))
+                return await (await memory()).writer.inject(content, metadata, origin_of(call))
         except InvalidArguments as error:
             raise InvalidArguments(_ARGUMENTS.get(error.path, error.path), error.reason) from None
 
@@ -191,7 +191,7 @@ def document_tools(memory: Memory) -> list[Tool]:
     async def delete_document(call: Call, document: Name, group: Group = "") -> Forgotten:
         """Remove a document from memory. undo_writes and restore_version bring it back."""
         with wire_errors():
-            return await (await memory()).forget(document, origin_of(call, group))
+            return await (await memory()).writer.forget(document, origin_of(call, group))
 
     @tool(read_only=True)
     async def list_headings(

@@ -76,7 +76,7 @@ def history_tools(memory: Memory) -> list[Tool]:
     ) -> JournalPage:
         """List the last writes to memory, newest first: action, time, client, session and host."""
         with wire_errors():
-            found = await (await memory()).journal(limit, before=int(cursor or 0) or None)
+            found = await (await memory()).history.journal(limit, before=int(cursor or 0) or None)
         entries = found[: fitting(found, max_tokens)]
         is_last = len(entries) == len(found) < limit or not entries or entries[-1].seq == 1
         return JournalPage(entries, UNSET if is_last else str(entries[-1].seq))
@@ -94,7 +94,7 @@ def history_tools(memory: Memory) -> list[Tool]:
         A version whose `characters` are null has a text that is no longer kept.
         """
         with wire_errors():
-            found = await (await memory()).versions(document, limit)
+            found = await (await memory()).history.versions(document, limit)
         versions, next_cursor = page_of(found.versions, cursor, max_tokens)
         return VersionPage(found.document_id, found.uri, versions, next_cursor)
 
@@ -111,7 +111,7 @@ def history_tools(memory: Memory) -> list[Tool]:
         A long text comes in parts: while there is a next_cursor, there is more.
         """
         with wire_errors():
-            found = await (await memory()).version(document, version)
+            found = await (await memory()).history.version(document, version)
         text, next_cursor = text_page(found.text, cursor, max_tokens)
         return VersionPart(**asdict(replace(found, text=text)), next_cursor=next_cursor)
 
@@ -129,7 +129,7 @@ def history_tools(memory: Memory) -> list[Tool]:
         By default what the last write changed; with `before` alone, all changes since that version.
         """
         with wire_errors():
-            found = await (await memory()).difference(document, before, after)
+            found = await (await memory()).history.difference(document, before, after)
         diff, next_cursor = text_page(found.diff, cursor, max_tokens)
         return DifferencePart(**asdict(replace(found, diff=diff)), next_cursor=next_cursor)
 
@@ -141,7 +141,7 @@ def history_tools(memory: Memory) -> list[Tool]:
         """
         await call.background()
         with wire_errors():
-            return await (await memory()).restore(document, version, origin_of(call))
+            return await (await memory()).history.restore(document, version, origin_of(call))
 
     @tool(destructive=True, background=True)
     async def undo_writes(
@@ -157,7 +157,7 @@ def history_tools(memory: Memory) -> list[Tool]:
         await call.background()
         selection = Selection(numbers or (), origin, since)
         with wire_errors():
-            undone = await (await memory()).undo(origin_of(call), call.progress, selection)
+            undone = await (await memory()).history.undo(origin_of(call), call.progress, selection)
         kept, more = first_of(undone.kept)
         return replace(undone, kept=kept, more_kept=more)
 

@@ -55,13 +55,13 @@ def maintenance_tools(memory: Memory) -> list[Tool]:
     async def get_memory_stats(call: Call) -> Stats:
         """Return the size of memory, its path, and the embedder that filled it."""
         with wire_errors():
-            return await (await memory()).stats()
+            return await (await memory()).maintenance.stats()
 
     @tool(read_only=True)
     async def verify_memory(call: Call) -> Verified:
         """Check the memory's file for damage; report each problem and its remedy."""
         with wire_errors():
-            found = await (await memory()).verify(call.progress)
+            found = await (await memory()).maintenance.verify(call.progress)
         problems, more = first_of(found.problems)
         return replace(found, problems=problems, more_problems=more)
 
@@ -73,7 +73,7 @@ def maintenance_tools(memory: Memory) -> list[Tool]:
         """
         await call.background()
         with wire_errors():
-            done = await (await memory()).repair(call.progress)
+            done = await (await memory()).maintenance.repair(call.progress)
         problems, more_problems = first_of(done.problems)
         repaired, more_repaired = first_of(done.repaired)
         return replace(
@@ -93,33 +93,35 @@ def maintenance_tools(memory: Memory) -> list[Tool]:
         """
         await call.background()
         with wire_errors():
-            return await (await memory()).reembed(call.progress)
+            return await (await memory()).maintenance.reembed(call.progress)
 
     @tool(destructive=True, idempotent=True)
     async def discard_embeddings(call: Call) -> Stats:
         """Delete the embeddings that a reembedding has kept, or those of one that was not completed."""
         with wire_errors():
-            return await (await memory()).discard_embeddings()
+            return await (await memory()).maintenance.discard_embeddings()
 
     @tool(destructive=True, background=True)
     async def backup_memory(call: Call, path: File, force: Force = False) -> Backup:
         """Write a consistent copy of the whole memory to a file, also while others write to the memory."""
         await call.background()
         with wire_errors():
-            return await (await memory()).backup(path, call.progress, force=force)
+            return await (await memory()).maintenance.backup(path, call.progress, force=force)
 
     @tool(read_only=True)
     async def export_documents(call: Call, cursor: Cursor = "", vectors: Vectors = False) -> ExportPage:
         """Return whole documents with metadata and times: about 1 MB, and a cursor for the next."""
         with wire_errors():
-            return await (await memory()).export(int(cursor or 0), vectors=vectors)
+            return await (await memory()).maintenance.export(int(cursor or 0), vectors=vectors)
 
     @tool(idempotent=True, background=True)
     async def import_documents(call: Call, documents: Documents, group: Group = "") -> Imported:
         """Store exported documents with metadata and times; a document with the same uri is replaced."""
         await call.background()
         with wire_errors():
-            return Imported(await (await memory()).import_documents(documents, origin_of(call, group)))
+            return Imported(
+                await (await memory()).maintenance.import_documents(documents, origin_of(call, group))
+            )
 
     return [
         *(get_memory_stats, verify_memory, repair_memory, reembed_memory, discard_embeddings),

@@ -107,7 +107,7 @@ def memory_tools(memory: Memory) -> list[Tool]:
         if len(text) > LONG_CHARACTERS:
             await call.background()
         with wire_errors():
-            injected = await (await memory()).inject(text, metadata or {}, origin_of(call, group))
+            injected = await (await memory()).writer.inject(text, metadata or {}, origin_of(call, group))
         return ToolResult([TextContent(text=_outcome(injected))], injected)
 
     @tool(read_only=True)
@@ -121,10 +121,12 @@ def memory_tools(memory: Memory) -> list[Tool]:
         """
         with wire_errors():
             service = await memory()
-            result = await service.query(query, top_k, filter, min_score)
+            result = await service.search.query(query, top_k, filter, min_score)
             text = readable(result)
             if len(result.hits) > 0 and len(text) < READ:
-                turns = await service.turns_around([hit.chunk_id for hit in result.hits], MOST_TURNS)
+                turns = await service.documents.turns_around(
+                    [hit.chunk_id for hit in result.hits], MOST_TURNS
+                )
                 text = readable(result, nearest_turns(turns, READ - len(text))) if turns else text
         return ToolResult([TextContent(text=text)], result)
 

@@ -24,7 +24,7 @@ async def exported(memory: MemoryService) -> list[PortableDocument]:
     documents: list[PortableDocument] = []
     after = 0
     while True:
-        page = await memory.export(after)
+        page = await memory.maintenance.export(after)
         documents += page.documents
         if page.next_cursor is UNSET:
             return documents
@@ -33,23 +33,23 @@ async def exported(memory: MemoryService) -> list[PortableDocument]:
 
 async def content(memory: MemoryService) -> list[tuple[DocumentInfo, str]]:
     """All documents with their metadata, times and texts."""
-    listed, _ = await memory.documents(1000)
-    return [await memory.document(info.uri) for info in listed]
+    listed, _ = await memory.documents.page(1000)
+    return [await memory.documents.read(info.uri) for info in listed]
 
 
 async def found(memory: MemoryService, query: str) -> list[tuple[str, str, str, str, float]]:
     """All hits in a fixed order: those of equal score have none."""
-    hits = (await memory.query(query, 100)).hits
+    hits = (await memory.search.query(query, 100)).hits
     return sorted((hit.uri, hit.location, hit.heading, hit.text, round(hit.score, 6)) for hit in hits)
 
 
 async def check_round_trip(one: MemoryService, two: MemoryService) -> None:
     documents = await exported(one)
-    outcomes = await two.import_documents(documents, ORIGIN)
+    outcomes = await two.maintenance.import_documents(documents, ORIGIN)
     assert {outcome.status for outcome in outcomes} <= {"added"}
     assert await content(two) == await content(one)
     assert await exported(two) == documents
-    assert {one.status for one in await two.import_documents(documents, ORIGIN)} <= {"unchanged"}
+    assert {one.status for one in await two.maintenance.import_documents(documents, ORIGIN)} <= {"unchanged"}
 
 
 # Texts that differ: two equal ones without a uri would be one document.
@@ -70,7 +70,7 @@ def test_a_round_trip_gives_an_equal_memory(documents: Sequence[tuple[bool, str,
             async with service_for(folder / "one") as one, service_for(folder / "two") as two:
                 for number, (has_uri, text, details) in enumerate(documents):
                     uri = {"uri": f"{number}.txt"} if has_uri else {}
-                    await one.inject(text, {**details, **uri}, ORIGIN)
+                    await one.writer.inject(text, {**details, **uri}, ORIGIN)
                 await check_round_trip(one, two)
                 # Without removed documents, which count in the statistics of an index until it is rebuilt.
                 assert await found(two, "some words") == await found(one, "some words")
@@ -86,12 +86,12 @@ async def test_times_and_places_survive_a_round_trip(tmp_path: Path) -> None:
     async with service_for(folders[0]) as one, service_for(folders[1]) as two:
         pages, places = "The kettle boils.\nTea is poured.\n", [(1, "p. 1"), (2, "p. 2")]
         old = PortableDocument("Old words.", {"uri": "tea.pdf"}, "2026-01-31", "2026-02-01T10:00:00+02:00")
-        await one.import_documents([old], ORIGIN)
-        info, _ = await one.document("tea.pdf")
+        await one.maintenance.import_documents([old], ORIGIN)
+        info, _ = await one.documents.read("tea.pdf")
         times = "2026-01-31T00:00:00.000+00:00", "2026-02-01T08:00:00.000+00:00"
         assert (info.added_at, info.updated_at) == times
-        await one.inject("Coffee is ground.", {"uri": "coffee.md"}, ORIGIN)
-        await one.inject(pages, {"uri": "tea.pdf"}, ORIGIN, places=places)
+        await one.writer.inject("Coffee is ground.", {"uri": "coffee.md"}, ORIGIN)
+        await one.writer.inject(pages, {"uri": "tea.pdf"}, ORIGIN, places=places)
         await check_round_trip(one, two)
         [tea] = [document for document in await exported(two) if document.text == pages]
         assert tea.places == places
@@ -120,10 +120,14 @@ async def test_exported_vectors_are_used_by_the_same_embedder_and_by_no_other(
         folder.mkdir()
     embedder = CountingEmbedder(identity)
     async with service_for(folders[0]) as one, service_for(folders[1], embedder) as two:
-        await one.inject("# Tea\n\nThe kettle boils.\n\n# Coffee\n\nIt is ground.", {"uri": "a.md"}, ORIGIN)
-        page = await one.export(vectors=True)
+        await one.writer.inject(
+            "# Tea\n\nThe kettle boils.\n\n# Coffee\n\nIt is ground.", {"uri": "a.md"}, ORIGIN
+        )
+        page = await one.maintenance.export(vectors=True)
         assert (page.embedder, page.dimensions) == (LOCAL.identity, 256)
-        assert {one.status for one in await two.import_documents(page.documents, ORIGIN)} == {"added"}
+        assert {one.status for one in await two.maintenance.import_documents(page.documents, ORIGIN)} == {
+            "added"
+        }
         assert embedder.embedded == embedded
         assert await content(two) == await content(one)
         assert await found(two, "boiling water") == await found(one, "boiling water")
@@ -134,7 +138,9 @@ async def test_vectors_that_are_none_are_refused_with_their_document(
     tmp_path: Path, vectors: dict[str, str]
 ) -> None:
     async with service_for(tmp_path) as memory:
-        [done] = await memory.import_documents([PortableDocument("Pie.", vectors=vectors)], ORIGIN)
+        [done] = await memory.maintenance.import_documents(
+            [PortableDocument("Pie.", vectors=vectors)], ORIGIN
+        )
         assert done.error == "vectors must be texts in base64 by digests in hexadecimal."
 
 
@@ -142,12 +148,12 @@ async def test_a_damaged_vector_is_computed_again(tmp_path: Path) -> None:
     (tmp_path / "one").mkdir()
     embedder = CountingEmbedder(LOCAL.identity)
     async with service_for(tmp_path / "one") as one, service_for(tmp_path, embedder) as two:
-        await one.inject("# Tea\n\nThe kettle boils.", {"uri": "a.md"}, ORIGIN)
-        [document] = (await one.export(vectors=True)).documents
+        await one.writer.inject("# Tea\n\nThe kettle boils.", {"uri": "a.md"}, ORIGIN)
+        [document] = (await one.maintenance.export(vectors=True)).documents
         assert isinstance(document.vectors, dict)
         not_a_number = b64encode(b"\x00\x7e" * 256).decode()
         damaged = replace(document, vectors=dict.fromkeys(document.vectors, not_a_number))
-        assert (await two.import_documents([damaged], ORIGIN))[0].status == "added"
+        assert (await two.maintenance.import_documents([damaged], ORIGIN))[0].status == "added"
         assert embedder.embedded == 1
         assert await found(two, "boiling water") == await found(one, "boiling water")
 
@@ -155,8 +161,8 @@ async def test_a_damaged_vector_is_computed_again(tmp_path: Path) -> None:
 async def test_an_export_comes_in_pages(tmp_path: Path) -> None:
     async with service_for(tmp_path) as memory:
         for number in range(3):
-            await memory.inject(f"{number} " * 300_000, {"uri": f"{number}"}, ORIGIN)
-        page = await memory.export()
+            await memory.writer.inject(f"{number} " * 300_000, {"uri": f"{number}"}, ORIGIN)
+        page = await memory.maintenance.export()
         assert (len(page.documents), page.total) == (2, 3)
         assert [document.metadata["uri"] for document in await exported(memory)] == ["0", "1", "2"]
 
@@ -169,12 +175,12 @@ async def test_a_refused_document_does_not_keep_the_others_out(tmp_path: Path) -
             PortableDocument("Cats sleep.", {"uri": "fox"}),
             PortableDocument("Foxes jump.", {"uri": "fox"}, added_at="2026-01-31"),
         ]
-        done = await memory.import_documents(documents, ORIGIN)
+        done = await memory.maintenance.import_documents(documents, ORIGIN)
         assert [(one.status, one.error) for one in done] == [
             ("failed", "text is empty."),
             ("failed", "added_at must be a time in ISO 8601."),
             ("added", ""),
             ("updated", ""),
         ]
-        _, text = await memory.document("fox")
+        _, text = await memory.documents.read("fox")
         assert text == "Foxes jump."

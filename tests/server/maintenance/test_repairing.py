@@ -29,8 +29,10 @@ async def folder(tmp_path: Path) -> AsyncIterator[Path]:
     with anyio.fail_after(60):
         async with service_for(tmp_path) as memory:
             for number in range(COUNT):
-                await memory.inject(f"Report {number}: the kettle boils.", {"uri": f"u{number}"}, ORIGIN)
-            await memory.query("kettle", 3)
+                await memory.writer.inject(
+                    f"Report {number}: the kettle boils.", {"uri": f"u{number}"}, ORIGIN
+                )
+            await memory.search.query("kettle", 3)
         yield tmp_path
 
 
@@ -46,7 +48,7 @@ def rows(path: Path) -> list[tuple[object, ...]]:
 
 
 async def hits(memory: MemoryService, query: str) -> list[tuple[str, float]]:
-    return sorted((hit.uri, round(hit.score, 4)) for hit in (await memory.query(query, 100)).hits)
+    return sorted((hit.uri, round(hit.score, 4)) for hit in (await memory.search.query(query, 100)).hits)
 
 
 DAMAGES = {
@@ -66,13 +68,13 @@ async def test_what_follows_from_the_texts_is_repaired_after_a_copy(folder: Path
     change(folder, *damage)
     damaged = rows(folder / "memory.db")
     async with service_for(folder) as memory:
-        assert not (await memory.verify(ignore)).ok
-        done = await memory.repair(ignore)
+        assert not (await memory.maintenance.verify(ignore)).ok
+        done = await memory.maintenance.repair(ignore)
         assert done.ok, done.problems
         assert done.problems == []
         assert done.repaired
         assert done.backup.startswith(f"{folder}/memory.db.")
-        assert (await memory.verify(ignore)).ok
+        assert (await memory.maintenance.verify(ignore)).ok
         assert rows(Path(done.backup)) == damaged
         assert (await hits(memory, '"report 7"'), await hits(memory, "a boiling pot")) == right
 
@@ -84,24 +86,24 @@ async def test_a_damaged_text_is_named_and_left_alone(folder: Path) -> None:
         "DELETE FROM embeddings WHERE chunk_id = 5",
     )
     async with service_for(folder) as memory:
-        done = await memory.repair(ignore)
+        done = await memory.maintenance.repair(ignore)
         assert not done.ok
         assert [problem.startswith("The document u2 is damaged.") for problem in done.problems] == [True]
         [repaired] = done.repaired
         assert repaired.startswith("1 embeddings are missing")
-        assert (await memory.document("u2"))[1].endswith("!")
+        assert (await memory.documents.read("u2"))[1].endswith("!")
 
 
 async def test_a_sound_memory_is_not_changed_or_copied(folder: Path) -> None:
     async with service_for(folder) as memory:
-        done = await memory.repair(ignore)
+        done = await memory.maintenance.repair(ignore)
     assert (done.ok, done.repaired, done.backup) == (True, [], "")
 
 
 async def test_vectors_of_another_embedder_are_not_repaired_with_this_one(folder: Path) -> None:
     change(folder, "DELETE FROM embeddings WHERE chunk_id = 5")
     async with service_for(folder, SwitchableEmbedder("another")) as memory:
-        done = await memory.repair(ignore)
+        done = await memory.maintenance.repair(ignore)
     assert not done.ok
     assert any("`ragchat memory reembed`" in problem for problem in done.problems)
 

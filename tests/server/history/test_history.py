@@ -31,18 +31,18 @@ async def memory(tmp_path: Path) -> AsyncIterator[MemoryService]:
 
 async def put(memory: MemoryService, *texts: str, uri: str = "pie") -> None:
     for text in texts:
-        await memory.inject(text, {"uri": uri, "title": "Pie", "tags": ["food"]}, ORIGIN)
+        await memory.writer.inject(text, {"uri": uri, "title": "Pie", "tags": ["food"]}, ORIGIN)
 
 
 async def listed(memory: MemoryService, document: str = "pie") -> list[tuple[int, str, int | None]]:
-    found = (await memory.versions(document, 100)).versions
+    found = (await memory.history.versions(document, 100)).versions
     assert [one.current for one in found] == [True] + [False] * (len(found) - 1)
     assert {one.origin for one in found} == {ORIGIN}
     return [(one.number, one.action, one.characters) for one in found]
 
 
 async def text_of(memory: MemoryService, document: str = "pie") -> str:
-    return (await memory.document(document))[1]
+    return (await memory.documents.read(document))[1]
 
 
 async def test_the_versions_are_the_writes_that_are_not_undone_the_current_one_first(
@@ -50,7 +50,7 @@ async def test_the_versions_are_the_writes_that_are_not_undone_the_current_one_f
 ) -> None:
     await put(memory, FIRST, "a\0b", LONG)
     await put(memory, "Another document.", uri="other")
-    await memory.forget("pie", ORIGIN)
+    await memory.writer.forget("pie", ORIGIN)
     await put(memory, SECOND)
     assert await listed(memory) == [
         (6, "added", len(SECOND)),
@@ -59,23 +59,27 @@ async def test_the_versions_are_the_writes_that_are_not_undone_the_current_one_f
         (2, "updated", 3),
         (1, "added", len(FIRST)),
     ]
-    texts = {number: (await memory.version("pie", number)).text for number in (1, 2, 3, 5, 6)}
+    texts = {number: (await memory.history.version("pie", number)).text for number in (1, 2, 3, 5, 6)}
     assert texts == {1: FIRST, 2: "a\0b", 3: LONG, 5: "", 6: SECOND}
     for _ in range(2):
-        await memory.undo(ORIGIN)
+        await memory.history.undo(ORIGIN)
     assert await listed(memory) == [
         (3, "updated", len(LONG)),
         (2, "updated", 3),
         (1, "added", len(FIRST)),
     ]
-    assert (await memory.version("pie")).text == LONG
-    assert (await memory.version("pie", 1)).metadata == {"uri": "pie", "title": "Pie", "tags": ["food"]}
+    assert (await memory.history.version("pie")).text == LONG
+    assert (await memory.history.version("pie", 1)).metadata == {
+        "uri": "pie",
+        "title": "Pie",
+        "tags": ["food"],
+    }
 
 
 async def test_a_diff_is_of_the_last_write_or_of_two_versions(memory: MemoryService) -> None:
     await put(memory, FIRST, SECOND)
-    await memory.inject(SECOND, {"uri": "pie", "title": "Pie", "tags": ["sweet"]}, ORIGIN)
-    last = await memory.difference("pie")
+    await memory.writer.inject(SECOND, {"uri": "pie", "title": "Pie", "tags": ["sweet"]}, ORIGIN)
+    last = await memory.history.difference("pie")
     assert (last.before and last.before.number, last.after.number) == (2, 3)
     assert [line for line in last.diff.split("\n") if line[0] in "+-"] == [
         "--- pie (version 2) (metadata)",
@@ -83,7 +87,7 @@ async def test_a_diff_is_of_the_last_write_or_of_two_versions(memory: MemoryServ
         '-    "food"',
         '+    "sweet"',
     ]
-    texts = (await memory.difference("pie", 1, 2)).diff
+    texts = (await memory.history.difference("pie", 1, 2)).diff
     assert texts.split("\n") == [
         "--- pie (version 1)",
         "+++ pie (version 2)",
@@ -93,8 +97,8 @@ async def test_a_diff_is_of_the_last_write_or_of_two_versions(memory: MemoryServ
         " Let it cool.",
         " ",
     ]
-    assert (await memory.difference("pie", 3, 3)).diff == ""
-    added = await memory.difference("pie", after=1)
+    assert (await memory.history.difference("pie", 3, 3)).diff == ""
+    added = await memory.history.difference("pie", after=1)
     assert added.before is None
     assert "+Let it cool." in added.diff
 
@@ -103,28 +107,28 @@ async def test_an_earlier_version_is_restored_as_a_new_write_that_undo_takes_bac
     memory: MemoryService,
 ) -> None:
     await put(memory, FIRST, SECOND)
-    restored = await memory.restore("pie", None, ORIGIN)
+    restored = await memory.history.restore("pie", None, ORIGIN)
     assert (restored.uri, restored.version, restored.status) == ("pie", 1, "updated")
     assert await text_of(memory) == FIRST
-    assert (await memory.restore("pie", 1, ORIGIN)).status == "unchanged"
-    assert (await memory.undo(ORIGIN)).entry.action == "updated"
+    assert (await memory.history.restore("pie", 1, ORIGIN)).status == "unchanged"
+    assert (await memory.history.undo(ORIGIN)).entry.action == "updated"
     assert await text_of(memory) == SECOND
 
 
 @pytest.mark.parametrize("text", [FIRST, LONG], ids=["short", "long"])
 async def test_a_removed_document_comes_back_whole_by_its_uri_or_id(memory: MemoryService, text: str) -> None:
     await put(memory, text)
-    before, _ = await memory.document("pie")
-    await memory.forget("pie", ORIGIN)
-    restored = await memory.restore(document_id("pie"), None, ORIGIN)
+    before, _ = await memory.documents.read("pie")
+    await memory.writer.forget("pie", ORIGIN)
+    restored = await memory.history.restore(document_id("pie"), None, ORIGIN)
     assert restored.status == "added"
-    after, restored_text = await memory.document("pie")
+    after, restored_text = await memory.documents.read("pie")
     assert restored_text == text
     assert (after.title, after.metadata, after.added_at) == (before.title, before.metadata, before.added_at)
-    assert (await memory.query("oven pie", 3)).hits[0].uri == "pie"
-    assert (await memory.undo(ORIGIN)).entry.action == "added"
+    assert (await memory.search.query("oven pie", 3)).hits[0].uri == "pie"
+    assert (await memory.history.undo(ORIGIN)).entry.action == "added"
     with pytest.raises(DocumentNotFound):
-        await memory.document("pie")
+        await memory.documents.read("pie")
 
 
 async def test_a_version_whose_text_is_no_longer_kept_is_listed_and_refused(tmp_path: Path) -> None:
@@ -132,22 +136,22 @@ async def test_a_version_whose_text_is_no_longer_kept_is_listed_and_refused(tmp_
         await put(memory, FIRST, SECOND, "Third.")
         assert await listed(memory) == [(3, "updated", 6), (2, "updated", len(SECOND)), (1, "added", None)]
         with pytest.raises(VersionNotKept, match="The text of version 1 of pie is no longer kept"):
-            await memory.restore("pie", 1, ORIGIN)
+            await memory.history.restore("pie", 1, ORIGIN)
         assert await text_of(memory) == "Third."
 
 
 async def test_what_does_not_exist_is_refused(memory: MemoryService) -> None:
     await put(memory, FIRST)
     with pytest.raises(DocumentNotFound):
-        await memory.versions("cake", 100)
+        await memory.history.versions("cake", 100)
     with pytest.raises(VersionNotFound, match="pie has no version 7 with a text"):
-        await memory.version("pie", 7)
+        await memory.history.version("pie", 7)
     with pytest.raises(VersionNotFound, match="pie has no earlier version with a text"):
-        await memory.restore("pie", None, ORIGIN)
-    await memory.forget("pie", ORIGIN)
+        await memory.history.restore("pie", None, ORIGIN)
+    await memory.writer.forget("pie", ORIGIN)
     with pytest.raises(VersionNotFound, match="pie has no version 2 with a text"):
-        await memory.restore("pie", 2, ORIGIN)
-    await memory.undo(ORIGIN)
-    await memory.undo(ORIGIN)
+        await memory.history.restore("pie", 2, ORIGIN)
+    await memory.history.undo(ORIGIN)
+    await memory.history.undo(ORIGIN)
     with pytest.raises(DocumentNotFound):
-        await memory.versions("pie", 100)
+        await memory.history.versions("pie", 100)

@@ -10,7 +10,7 @@ from datetime import datetime
 
 from ragmemory.embedders import Embedder
 from ragmemory.errors import EmbedderMismatch, MemoryDamaged, RagMemoryError
-from ragmemory.ingest.reembedding import embed
+from ragmemory.maintenance.reembedding import embed
 from ragmemory.stores.sqlite import Store
 from ragmemory.stores.verifying import OnProgress
 from ragmemory.types import Repaired

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -27,15 +27,12 @@ from ragmemory.errors import (
     WrittenLater,
 )
 from ragmemory.ingest.documents import complete
+from ragmemory.ingest.writer import Writer
 from ragmemory.stores.sqlite import Store
-from ragmemory.types import Document, Entry, Injected, Origin, Previous, Selection, Undone, Write
+from ragmemory.types import Document, Entry, Origin, Previous, Selection, Undone, Write
 
 # Called with the writes undone and the writes in all.
 OnProgress = Callable[[int, int], Awaitable[None]]
-# Remove documents: by uri, the entry that this undoes.
-Remove = Callable[[Mapping[str, int | None], Origin], Awaitable[object]]
-# Write a document; returns after the commit.
-Submit = Callable[[Write], Awaitable[Injected]]
 
 _AGO = re.compile(r"([0-9]+)([smhd])")
 _UNITS = {
@@ -51,8 +48,7 @@ _BATCH = 64
 
 async def undo(
     store: Store,
-    submit: Submit,
-    remove: Remove,
+    writer: Writer,
     selection: Selection,
     origin: Origin,
     on_progress: OnProgress | None = None,
@@ -60,7 +56,7 @@ async def undo(
     """Undo the selected writes; numbers of writes that are undone already are left out.
 
     Raises NothingToUndo, BadArgument, NotAWrite, WrittenLater, NotUndoable, MemoryDamaged: nothing has
-    changed. Raises also UndoConflict and what `submit` raises; then a part may be undone.
+    changed. Raises also UndoConflict and what a write raises; then a part may be undone.
     """
     since = moment(selection.since, datetime.now(UTC)) if selection.since else None
     if unknown := await store.not_writes(selection.numbers):
@@ -77,8 +73,8 @@ async def undo(
     for batch in batches:
         added: dict[str, int | None] = {entry.uri: entry.seq for entry in batch if entry.action == "added"}
         if added:
-            await remove(added, origin)
-        await _submit_all(submit, await _restorations(store, batch, origin))
+            await writer.remove(added, origin)
+        await _submit_all(writer, await _restorations(store, batch, origin))
         done += len(batch)
         if on_progress:
             await on_progress(done, len(entries))
@@ -135,13 +131,13 @@ def document_before(memory: Path, seq: int, uri: str, before: Previous) -> Docum
     return document
 
 
-async def _submit_all(submit: Submit, writes: Sequence[Write]) -> None:
+async def _submit_all(writer: Writer, writes: Sequence[Write]) -> None:
     """Write all of them at the same time; raises the first error after the last has ended."""
     errors: list[RagMemoryError] = []
 
     async def submit_one(write: Write) -> None:
         try:
-            await submit(write)
+            await writer.queue.submit(write)
         except RagMemoryError as error:
             errors.append(error)
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ragmemory.embedders import WordWeights
 from ragmemory.errors import EmbedderMismatch, EmbedderUnavailable, ReembeddingEnded
-from ragmemory.ingest import reembedding
+from ragmemory.maintenance import reembedding
 from ragmemory.service import MemoryService
 from ragmemory.types import Embedding
 from tests.support.memories import LOCAL, ORIGIN, SwitchableEmbedder, service_for
@@ -69,7 +69,7 @@ def small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def put(memory: MemoryService, text: str, uri: str) -> None:
-    await memory.inject(text, {"uri": uri}, ORIGIN)
+    await memory.writer.inject(text, {"uri": uri}, ORIGIN)
 
 
 async def fill(memory: MemoryService) -> None:
@@ -89,7 +89,7 @@ def embeddings(folder: Path) -> list[tuple[int, bytes]]:
 
 
 async def is_found_by_meaning(memory: MemoryService) -> bool:
-    [first, *_] = (await memory.query(MEANING, 3)).hits
+    [first, *_] = (await memory.search.query(MEANING, 3)).hits
     return first.uri == "fox"
 
 
@@ -102,20 +102,20 @@ async def test_memory_is_searched_with_the_old_embeddings_until_the_switch(
     async def look(*_: int) -> None:
         assert await is_found_by_meaning(memory)
         assert await is_found_by_meaning(other)
-        notices.add((await other.query(MEANING, 3)).notice)
+        notices.add((await other.search.query(MEANING, 3)).notice)
 
     async with service_for(tmp_path, OppositeEmbedder()) as other:
         with pytest.raises(EmbedderMismatch):
-            await other.query(MEANING, 3)
-        await other.reembed(look)
+            await other.search.query(MEANING, 3)
+        await other.maintenance.reembed(look)
         assert notices == {
             f"Searched with {LOCAL.identity}, because the memory is not yet embedded with opposite."
             " `ragchat memory reembed` completes that."
         }
         assert await is_found_by_meaning(other)
-        assert (await other.query(MEANING, 3)).notice == ""
+        assert (await other.search.query(MEANING, 3)).notice == ""
         with pytest.raises(EmbedderMismatch):
-            await memory.query(MEANING, 3)
+            await memory.search.query(MEANING, 3)
 
 
 async def test_queries_beside_the_switch_never_mix_old_and_new(tmp_path: Path, memory: MemoryService) -> None:
@@ -126,7 +126,7 @@ async def test_queries_beside_the_switch_never_mix_old_and_new(tmp_path: Path, m
         async def ask_all_the_time() -> None:
             nonlocal queries
             while True:
-                found = await other.query(f"{MEANING} fox", 3)
+                found = await other.search.query(f"{MEANING} fox", 3)
                 assert found.hits[0].uri == "fox"
                 assert found.hits[0].score > 0.5
                 queries += 1
@@ -135,14 +135,14 @@ async def test_queries_beside_the_switch_never_mix_old_and_new(tmp_path: Path, m
             if not queries:
                 tasks.start_soon(ask_all_the_time)
                 while not queries:
-                    await other.stats()
+                    await other.maintenance.stats()
 
         async with anyio.create_task_group() as tasks:
             for _ in range(5):
-                await other.reembed(begin)
+                await other.maintenance.reembed(begin)
             before, queries = queries, 0
             while not queries:
-                await other.stats()
+                await other.maintenance.stats()
             tasks.cancel_scope.cancel()
         assert before
 
@@ -153,12 +153,12 @@ async def test_without_the_old_embedder_memory_is_searched_by_words_until_the_sw
     async with service_for(tmp_path, OppositeEmbedder("new")) as other:
 
         async def look(*_: int) -> None:
-            found = await other.query("quick fox", 3)
+            found = await other.search.query("quick fox", 3)
             assert found.hits[0].uri == "fox"
             assert found.notice.startswith("Searched by words alone, because the memory is not yet embedded")
 
-        await other.reembed(look)
-        assert (await other.query("quick fox", 3)).notice == ""
+        await other.maintenance.reembed(look)
+        assert (await other.search.query("quick fox", 3)).notice == ""
 
 
 @pytest.mark.parametrize("text", [FOX, LONG + FOX], ids=["short", "long"])
@@ -166,7 +166,7 @@ async def test_what_is_written_during_a_reembedding_is_among_the_old_and_the_new
     tmp_path: Path, memory: MemoryService, text: str
 ) -> None:
     await fill(memory)
-    await memory.forget("fox", ORIGIN)
+    await memory.writer.forget("fox", ORIGIN)
     async with service_for(tmp_path, OppositeEmbedder()) as other:
         written = False
 
@@ -176,16 +176,16 @@ async def test_what_is_written_during_a_reembedding_is_among_the_old_and_the_new
                 written = True
                 await put(memory, text, "by the old one")
                 await put(other, text.replace("fox", "vixen"), "by the new one")
-                assert (await memory.query(MEANING, 1)).hits[0].uri == "by the old one"
+                assert (await memory.search.query(MEANING, 1)).hits[0].uri == "by the old one"
                 for service in (memory, other):
-                    assert (await service.query("vixen", 1)).hits[0].uri == "by the new one"
+                    assert (await service.search.query("vixen", 1)).hits[0].uri == "by the new one"
 
-        done = await other.reembed(write)
-        stats = await other.stats()
+        done = await other.maintenance.reembed(write)
+        stats = await other.maintenance.stats()
         assert done.chunks == stats.chunks
-        found = (await other.query(MEANING, 2)).hits
+        found = (await other.search.query(MEANING, 2)).hits
         assert {hit.uri for hit in found} == {"by the old one", "by the new one"}
-        assert (await other.verify(ignore)).ok
+        assert (await other.maintenance.verify(ignore)).ok
 
 
 async def test_one_that_was_cut_off_again_and_again_ends_as_an_undisturbed_one(tmp_path: Path) -> None:
@@ -196,19 +196,19 @@ async def test_one_that_was_cut_off_again_and_again_ends_as_an_undisturbed_one(t
         async with service_for(folder) as memory:
             await fill(memory)
     async with service_for(folders[0], OppositeEmbedder()) as memory:
-        undisturbed = await memory.reembed(ignore)
+        undisturbed = await memory.maintenance.reembed(ignore)
     texts: list[str] = []
     while True:
         embedder = OppositeEmbedder()
         embedder.most = chance.randint(0, 6)
         async with service_for(folders[1], embedder) as memory:
-            before = await memory.stats()
+            before = await memory.maintenance.stats()
             assert before.embedder == LOCAL.identity
             try:
-                done = await memory.reembed(ignore)
+                done = await memory.maintenance.reembed(ignore)
                 break
             except EmbedderUnavailable:
-                assert (await memory.stats()).next_embedder == "opposite"
+                assert (await memory.maintenance.stats()).next_embedder == "opposite"
             finally:
                 texts += embedder.texts
     assert embeddings(folders[1]) == embeddings(folders[0])
@@ -219,33 +219,33 @@ async def test_going_back_computes_only_what_is_newer(tmp_path: Path, memory: Me
     await fill(memory)
     before = embeddings(tmp_path)
     async with service_for(tmp_path, OppositeEmbedder()) as other:
-        await other.reembed(ignore)
+        await other.maintenance.reembed(ignore)
         await put(other, "Something new.", "new")
-        await other.forget("pie", ORIGIN)
-        stats = await other.stats()
+        await other.writer.forget("pie", ORIGIN)
+        stats = await other.maintenance.stats()
         assert (stats.kept_embedder, stats.kept_bytes) == (LOCAL.identity, 11 * 512)
-    done = await memory.reembed(ignore)
+    done = await memory.maintenance.reembed(ignore)
     assert (done.chunks, done.computed, done.kept_embedder) == (11, 1, "opposite")
     assert embeddings(tmp_path)[:-1] == [row for row in before if row[0] != 2]
     assert await is_found_by_meaning(memory)
-    assert (await memory.verify(ignore)).ok
+    assert (await memory.maintenance.verify(ignore)).ok
 
 
 async def test_embeddings_of_the_same_embedder_are_not_kept(memory: MemoryService) -> None:
     await fill(memory)
-    done = await memory.reembed(ignore)
+    done = await memory.maintenance.reembed(ignore)
     assert (done.computed, done.kept_embedder, done.kept_bytes) == (11, "", 0)
-    assert (await memory.reembed(ignore)).computed == 11
+    assert (await memory.maintenance.reembed(ignore)).computed == 11
 
 
 async def test_discarded_embeddings_are_computed_again(tmp_path: Path, memory: MemoryService) -> None:
     await fill(memory)
     async with service_for(tmp_path, OppositeEmbedder()) as other:
-        await other.reembed(ignore)
-        stats = await other.discard_embeddings()
+        await other.maintenance.reembed(ignore)
+        stats = await other.maintenance.discard_embeddings()
         assert (stats.kept_embedder, stats.kept_bytes, stats.embedder) == ("", 0, "opposite")
         assert await is_found_by_meaning(other)
-    assert (await memory.reembed(ignore)).computed == 11
+    assert (await memory.maintenance.reembed(ignore)).computed == 11
 
 
 async def test_one_that_another_embedder_replaces_ends_with_an_error(
@@ -255,10 +255,10 @@ async def test_one_that_another_embedder_replaces_ends_with_an_error(
     async with service_for(tmp_path, OppositeEmbedder()) as other:
 
         async def discard(*_: int) -> None:
-            await memory.discard_embeddings()
+            await memory.maintenance.discard_embeddings()
 
         with pytest.raises(ReembeddingEnded, match="with opposite"):
-            await other.reembed(discard)
+            await other.maintenance.reembed(discard)
         assert await is_found_by_meaning(memory)
         with pytest.raises(EmbedderMismatch):
-            await other.query(MEANING, 3)
+            await other.search.query(MEANING, 3)

@@ -23,7 +23,7 @@ from ragmemory.errors import (
     NotUndoable,
     WrittenLater,
 )
-from ragmemory.ingest.undoing import moment
+from ragmemory.history.undoing import moment
 from ragmemory.service import MemoryService
 from ragmemory.types import Origin, Selection
 from tests.support.memories import ORIGIN, SwitchableEmbedder, service_for
@@ -46,19 +46,19 @@ async def memory(tmp_path: Path, embedder: SwitchableEmbedder) -> AsyncIterator[
 
 
 async def put(memory: MemoryService, text: str, uri: str) -> None:
-    await memory.inject(text, {"uri": uri}, ORIGIN)
+    await memory.writer.inject(text, {"uri": uri}, ORIGIN)
 
 
 async def load(memory: MemoryService, texts: Mapping[str, str], origin: Origin = LOAD) -> None:
     """Inject texts by their uris, at the same time."""
     async with anyio.create_task_group() as tasks:
         for uri, text in texts.items():
-            tasks.start_soon(memory.inject, text, {"uri": uri}, origin)
+            tasks.start_soon(memory.writer.inject, text, {"uri": uri}, origin)
 
 
 async def texts_in(memory: MemoryService) -> dict[str, str]:
-    listed, _ = await memory.documents(1000)
-    return {info.uri: (await memory.document(info.uri))[1] for info in listed}
+    listed, _ = await memory.documents.page(1000)
+    return {info.uri: (await memory.documents.read(info.uri))[1] for info in listed}
 
 
 async def test_a_load_is_undone_as_one_and_counted(memory: MemoryService) -> None:
@@ -66,29 +66,29 @@ async def test_a_load_is_undone_as_one_and_counted(memory: MemoryService) -> Non
     await load(memory, before, ORIGIN)
     await load(memory, {f"old {n}": f"New text {n}." for n in range(100)})
     await load(memory, {f"new {n}": f"Text {n}." for n in range(100)})
-    await memory.forget("other", LOAD)
+    await memory.writer.forget("other", LOAD)
     progress: list[tuple[int, int]] = []
 
     async def note(done: int, total: int) -> None:
         progress.append((done, total))
 
-    undone = await memory.undo(ORIGIN, note)
+    undone = await memory.history.undo(ORIGIN, note)
     assert (undone.entry.action, undone.entry.uri, undone.entry.undone) == ("removed", "other", True)
     assert undone.writes == {"added": 100, "updated": 100, "removed": 1}
     assert undone.kept == []
     assert await texts_in(memory) == before
-    assert (await memory.query("Text", 100, {"uri": "new*"})).hits == []
+    assert (await memory.search.query("Text", 100, {"uri": "new*"})).hits == []
     assert progress[-1] == (201, 201)
     assert progress == sorted(progress)
-    assert (await memory.undo(ORIGIN)).writes == {"added": 1}
+    assert (await memory.history.undo(ORIGIN)).writes == {"added": 1}
 
 
 async def test_the_same_document_twice_in_a_load_gets_its_first_text_back(memory: MemoryService) -> None:
     await put(memory, FOX, uri="page")
     for text in (PIE, "A third text."):
-        await memory.inject(text, {"uri": "page"}, LOAD)
-    await memory.forget("page", LOAD)
-    assert (await memory.undo(ORIGIN)).writes == {"removed": 1, "updated": 2}
+        await memory.writer.inject(text, {"uri": "page"}, LOAD)
+    await memory.writer.forget("page", LOAD)
+    assert (await memory.history.undo(ORIGIN)).writes == {"removed": 1, "updated": 2}
     assert await texts_in(memory) == {"page": FOX}
 
 
@@ -98,13 +98,13 @@ async def test_undo_of_a_load_keeps_what_others_have_written_since_and_names_it(
     await load(memory, {"one": FOX, "two": PIE})
     await put(memory, "Written by another program.", uri="one")
     await load(memory, {"three": "The load goes on."})
-    undone = await memory.undo(ORIGIN)
+    undone = await memory.history.undo(ORIGIN)
     assert (undone.writes, undone.kept) == ({"added": 2}, ["one"])
     assert await texts_in(memory) == {"one": "Written by another program."}
     # Nothing is in the way of taking back the rest, step by step.
-    assert (await memory.undo(ORIGIN)).entry.action == "updated"
+    assert (await memory.history.undo(ORIGIN)).entry.action == "updated"
     assert await texts_in(memory) == {"one": FOX}
-    assert (await memory.undo(ORIGIN)).entry.action == "added"
+    assert (await memory.history.undo(ORIGIN)).entry.action == "added"
     assert await texts_in(memory) == {}
 
 
@@ -119,8 +119,8 @@ async def test_a_load_is_undone_as_one_however_long_it_is(tmp_path: Path) -> Non
         # One of its writes is still among the last two, so all of its texts are kept.
         await put(memory, "Unrelated.", uri="unrelated")
         assert kept_texts(tmp_path) == sorted(old.values())
-        await memory.undo(ORIGIN)
-        assert (await memory.undo(ORIGIN)).writes == {"updated": 10}
+        await memory.history.undo(ORIGIN)
+        assert (await memory.history.undo(ORIGIN)).writes == {"updated": 10}
         assert await texts_in(memory) == {**old, "fox": PIE}
 
 
@@ -130,9 +130,9 @@ async def test_a_load_beyond_the_depth_is_refused_whole(tmp_path: Path) -> None:
         await load(memory, {"fox": PIE, "new": "New."})
     async with service_for(tmp_path, undo_depth=0) as memory:
         await put(memory, "Unrelated.", uri="unrelated")
-        await memory.undo(ORIGIN)
+        await memory.history.undo(ORIGIN)
         with pytest.raises(NotUndoable, match=r"\(fox was updated\)"):
-            await memory.undo(ORIGIN)
+            await memory.history.undo(ORIGIN)
         assert await texts_in(memory) == {"fox": PIE, "new": "New."}
         assert kept_texts(tmp_path) == []
 
@@ -148,7 +148,7 @@ async def test_a_load_whose_undo_is_cut_short_is_undone_by_the_next(
         embedder.is_down = True
 
     with pytest.raises(EmbedderUnavailable):
-        await memory.undo(ORIGIN, fail)
+        await memory.history.undo(ORIGIN, fail)
     there = await texts_in(memory)
     assert 0 < sum(there[uri] == before[uri] for uri in before) < 200
     embedder.is_down = False
@@ -157,10 +157,10 @@ async def test_a_load_whose_undo_is_cut_short_is_undone_by_the_next(
         async def cancel(*_: int) -> None:
             scope.cancel()
 
-        await memory.undo(ORIGIN, cancel)
-    await memory.undo(ORIGIN)
+        await memory.history.undo(ORIGIN, cancel)
+    await memory.history.undo(ORIGIN)
     assert await texts_in(memory) == before
-    assert (await memory.verify(ignore)).ok
+    assert (await memory.maintenance.verify(ignore)).ok
 
 
 async def test_writes_are_undone_by_their_numbers(memory: MemoryService) -> None:
@@ -168,17 +168,20 @@ async def test_writes_are_undone_by_their_numbers(memory: MemoryService) -> None
     await put(memory, PIE, uri="pie")
     await put(memory, "Another fox.", uri="fox")
     await put(memory, "Another pie.", uri="pie")
-    undone = await memory.undo(ORIGIN, selection=Selection([2, 4]))
+    undone = await memory.history.undo(ORIGIN, selection=Selection([2, 4]))
     assert (undone.writes, undone.kept) == ({"updated": 1, "added": 1}, [])
     assert await texts_in(memory) == {"fox": "Another fox."}
     with pytest.raises(NothingToUndo):
-        await memory.undo(ORIGIN, selection=Selection([2, 4]))
+        await memory.history.undo(ORIGIN, selection=Selection([2, 4]))
     # As a resumed undo: what is undone already is left out.
-    assert (await memory.undo(ORIGIN, selection=Selection([1, 2, 3]))).writes == {"updated": 1, "added": 1}
+    assert (await memory.history.undo(ORIGIN, selection=Selection([1, 2, 3]))).writes == {
+        "updated": 1,
+        "added": 1,
+    }
     assert await texts_in(memory) == {}
     for number in (5, 99):  # an undo, and no entry
         with pytest.raises(NotAWrite, match=f"There is no write {number} in the journal"):
-            await memory.undo(ORIGIN, selection=Selection([number]))
+            await memory.history.undo(ORIGIN, selection=Selection([number]))
 
 
 async def test_a_write_of_a_document_that_was_written_again_is_refused_by_name(memory: MemoryService) -> None:
@@ -186,22 +189,22 @@ async def test_a_write_of_a_document_that_was_written_again_is_refused_by_name(m
         await put(memory, text, uri="page")
     await put(memory, FOX, uri="fox")
     with pytest.raises(WrittenLater, match="written again later: page"):
-        await memory.undo(ORIGIN, selection=Selection([2, 4]))
+        await memory.history.undo(ORIGIN, selection=Selection([2, 4]))
     assert await texts_in(memory) == {"page": "Third.", "fox": FOX}
-    await memory.undo(ORIGIN, selection=Selection([2, 3, 4]))
+    await memory.history.undo(ORIGIN, selection=Selection([2, 3, 4]))
     assert await texts_in(memory) == {"page": FOX}
 
 
 async def test_the_writes_of_a_client_or_session_since_a_time_are_undone(memory: MemoryService) -> None:
     cline, codex = Origin("cline", "monday"), Origin("codex", "tuesday")
-    await memory.inject(FOX, {"uri": "fox"}, cline)
-    await memory.inject(PIE, {"uri": "pie"}, codex)
-    await memory.inject("A third text.", {"uri": "page"}, cline)
-    await memory.inject("A third text, changed.", {"uri": "page"}, codex)
-    undone = await memory.undo(ORIGIN, selection=Selection(origin="cline", since="1h"))
+    await memory.writer.inject(FOX, {"uri": "fox"}, cline)
+    await memory.writer.inject(PIE, {"uri": "pie"}, codex)
+    await memory.writer.inject("A third text.", {"uri": "page"}, cline)
+    await memory.writer.inject("A third text, changed.", {"uri": "page"}, codex)
+    undone = await memory.history.undo(ORIGIN, selection=Selection(origin="cline", since="1h"))
     assert (undone.writes, undone.kept) == ({"added": 1}, ["page"])
     with pytest.raises(WrittenLater, match="page"):
-        await memory.undo(ORIGIN, selection=Selection(origin="monday"))
+        await memory.history.undo(ORIGIN, selection=Selection(origin="monday"))
     later = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
     for nothing in (
         Selection(since=later),
@@ -209,13 +212,13 @@ async def test_the_writes_of_a_client_or_session_since_a_time_are_undone(memory:
         Selection(origin="cline", since=later),
     ):
         with pytest.raises(NothingToUndo):
-            await memory.undo(ORIGIN, selection=nothing)
-    assert (await memory.undo(ORIGIN, selection=Selection(origin="tuesday"))).writes == {
+            await memory.history.undo(ORIGIN, selection=nothing)
+    assert (await memory.history.undo(ORIGIN, selection=Selection(origin="tuesday"))).writes == {
         "updated": 1,
         "added": 1,
     }
     assert await texts_in(memory) == {"page": "A third text."}
-    assert (await memory.undo(ORIGIN, selection=Selection(since="1d"))).writes == {"added": 1}
+    assert (await memory.history.undo(ORIGIN, selection=Selection(since="1d"))).writes == {"added": 1}
 
 
 def test_a_time_is_absolute_or_ago() -> None:
@@ -265,9 +268,9 @@ def test_undo_of_what_one_client_wrote_in_a_random_history_gives_the_state_witho
                 for client, uri, text in history:
                     before = writes[uri][-1][1] if writes[uri] else None
                     if text is not None:
-                        await memory.inject(text, {"uri": uri}, Origin(client))
+                        await memory.writer.inject(text, {"uri": uri}, Origin(client))
                     elif before is not None:
-                        await memory.forget(uri, Origin(client))
+                        await memory.writer.forget(uri, Origin(client))
                     if text != before:
                         writes[uri].append((client, text))
                 # Undone are the last writes of a document, up to one by the other client.
@@ -275,11 +278,11 @@ def test_undo_of_what_one_client_wrote_in_a_random_history_gives_the_state_witho
                     while of_one and of_one[-1][0] == "cline":
                         of_one.pop()
                 with suppress(NothingToUndo, WrittenLater):
-                    await memory.undo(ORIGIN, selection=Selection(origin="cline"))
+                    await memory.history.undo(ORIGIN, selection=Selection(origin="cline"))
                 texts = {uri: of_one[-1][1] for uri, of_one in writes.items() if of_one}
                 assert await texts_in(memory) == {uri: text for uri, text in texts.items() if text}
                 with suppress(NothingToUndo):
-                    await memory.undo(ORIGIN, selection=Selection(since="1d"))
+                    await memory.history.undo(ORIGIN, selection=Selection(since="1d"))
                 assert await texts_in(memory) == {}
 
     with TemporaryDirectory() as folder:

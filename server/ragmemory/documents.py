@@ -1,0 +1,79 @@
+"""The documents in memory: list them, read them, and read what is around a passage."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from ragmemory.errors import ChunkNotFound, MemoryDamaged
+from ragmemory.stores.filters import compile_filter
+from ragmemory.stores.sqlite import Store
+from ragmemory.types import DocumentInfo, DocumentOrder, DocumentPart, Passage
+
+
+class Documents:
+    """A document is named by its id or uri. `open` gives the store, opened if it is not open yet."""
+
+    def __init__(self, open: Callable[[], Awaitable[Store]]) -> None:
+        self._open = open
+
+    async def page(
+        self,
+        limit: int,
+        offset: int = 0,
+        filter: dict[str, Any] | None = None,
+        order: DocumentOrder = "uri",
+        *,
+        descending: bool = False,
+    ) -> tuple[list[DocumentInfo], int]:
+        """A page of the documents that match a filter, and how many match in all. Raises BadArgument."""
+        condition = compile_filter(filter or {})
+        store = await self._open()
+        return await store.documents(limit, offset, condition, order, descending=descending)
+
+    async def part(
+        self, document: str, lines: tuple[int, int | None], first_chunk: int, size: int
+    ) -> DocumentPart:
+        """Some lines of a document: see `stores.parts`. Raises DocumentNotFound, BadArgument."""
+        return await (await self._open()).document_part(document, lines, first_chunk, size)
+
+    async def read(self, document: str) -> tuple[DocumentInfo, str]:
+        """A document and its text. Raises DocumentNotFound."""
+        store = await self._open()
+        info = await store.document(document)
+        return info, await store.text(info.document_id)
+
+    async def named(self, words: str, limit: int) -> list[DocumentInfo]:
+        """The documents whose uri or title contains `words`: see `Store.named`."""
+        return await (await self._open()).named(words, limit)
+
+    async def ids(self, prefix: str) -> list[str]:
+        """The ids that begin with `prefix`, most recently changed first."""
+        return await (await self._open()).document_ids(prefix)
+
+    async def of_chunk(self, chunk_id: int) -> DocumentInfo:
+        """The document of a chunk. Raises ChunkNotFound."""
+        [passage] = await self.passages_around(chunk_id)
+        return await (await self._open()).document(passage.document_id)
+
+    async def passages_around(self, chunk_id: int, before: int = 0, after: int = 0) -> list[Passage]:
+        """A chunk with as many chunks before and after it, in the order of their document.
+
+        Raises ChunkNotFound.
+        """
+        found = await (await self._open()).around(chunk_id, before, after)
+        if not found:
+            raise ChunkNotFound(chunk_id)
+        return found
+
+    async def turns_around(self, chunk_ids: Sequence[int], distance: int) -> dict[int, dict[int, str]]:
+        """The texts around each of these chunks that is a turn of a conversation.
+
+        They are by chunk id, in the order of the conversation: at most `distance` before and after it. If one
+        of them lies on a damaged page, there are none.
+        """
+        store = await self._open()
+        try:
+            return await store.turns_around(chunk_ids, distance)
+        except MemoryDamaged:
+            return {}

@@ -1,0 +1,126 @@
+"""All writes to memory pass here: documents that are stored, and documents that are removed."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+from anyio import to_thread
+from msgspec.structs import replace
+
+from ragconfig.places import Place
+from ragmemory.embedders import Embedder
+from ragmemory.errors import DocumentNotFound
+from ragmemory.ingest.documents import make_document
+from ragmemory.ingest.preparation import Preparation
+from ragmemory.ingest.sweeping import Sweeper
+from ragmemory.ingest.write_queue import WriteQueue
+from ragmemory.search.sync import IndexSync
+from ragmemory.stores.sqlite import Store
+from ragmemory.types import Change, Document, Forgotten, Injected, Metadata, Origin, Write
+
+# A batch of more chunks waits while the index is far behind; a smaller one does not.
+_MANY_CHUNKS = 250
+# Documents that one transaction removes, for which other writers wait.
+_REMOVED_AT_ONCE = 64
+# Longer texts, in characters, are hashed in a thread; shorter ones faster than a thread could be woken.
+_SHORT = 100_000
+
+
+class Writer:
+    """`open` opens the store if it is not open yet; `max_tokens` is the longest chunk.
+
+    `on_change` is called with the id of every document that this process adds, updates or removes;
+    `on_whole_change` with those whose text was written as a whole, or removed.
+    """
+
+    def __init__(
+        self,
+        open: Callable[[], Awaitable[Store]],
+        store: Store,
+        embedder: Embedder,
+        indexing: IndexSync,
+        max_tokens: int,
+        on_change: Callable[[str, Change], None],
+        on_whole_change: Callable[[Sequence[str]], None],
+    ) -> None:
+        self._open = open
+        self._store = store
+        self._embedder = embedder
+        self._indexing = indexing
+        self._on_change = on_change
+        self._on_whole_change = on_whole_change
+        self.sweeper = Sweeper(store)
+        preparation = Preparation(store, embedder, max_tokens, self._note_page, self.sweeper.wake)
+        self.queue = WriteQueue(preparation.prepare, self._commit, preparation.build, preparation.abandon)
+
+    async def inject(
+        self, text: str, metadata: Metadata, origin: Origin, stamp: str = "", places: Sequence[Place] = ()
+    ) -> Injected:
+        """Store a document, or its new version; return when it is on the disk.
+
+        `stamp` identifies the state of the file that it was read from; `places` are in the order of their
+        lines. Raises BadArgument, EmbedderUnavailable, EmbedderMismatch.
+        """
+        document = await _make(text, metadata)
+        if stamp or places:
+            document = replace(document, stamp=stamp, places=list(places))
+        await self._open()
+        return await self.queue.submit(Write(document, origin))
+
+    async def forget(self, document: str, origin: Origin) -> Forgotten:
+        """Remove a document by its id or uri. Raises DocumentNotFound."""
+        store = await self._open()
+        info = await store.document(document)
+        removed = await self.remove({info.uri: None}, origin)
+        if not removed:  # Another process removed it first.
+            raise DocumentNotFound(document)
+        return removed[0]
+
+    async def forget_all(self, uris: Sequence[str], origin: Origin) -> list[Forgotten]:
+        """Remove those of some documents that exist, by uri, a few in each transaction."""
+        await self._open()
+        removed = []
+        for start in range(0, len(uris), _REMOVED_AT_ONCE):
+            removed += await self.remove(dict.fromkeys(uris[start : start + _REMOVED_AT_ONCE]), origin)
+        return removed
+
+    async def remove(self, removals: Mapping[str, int | None], origin: Origin) -> list[Forgotten]:
+        """Remove documents: by uri, the entry of the journal that this undoes. Raises UndoConflict."""
+        removed = await self._store.remove(removals, origin)
+        self._note_write()
+        for forgotten in removed:
+            self._on_change(forgotten.document_id, "removed")
+        self._on_whole_change([forgotten.document_id for forgotten in removed])
+        return removed
+
+    async def _commit(self, writes: Sequence[Write]) -> Sequence[Injected | Exception | None]:
+        vectors = [write.embeddings[0] for write in writes if write.embeddings]
+        # A float16 has two bytes.
+        embedder = (self._embedder.identity, len(vectors[0]) // 2) if vectors else None
+        chunks = sum(len(write.chunks or ()) for write in writes)
+        outcomes = await self._store.write(writes, embedder)
+        self._note_write(chunks)
+        updated = []
+        for write, outcome in zip(writes, outcomes, strict=True):
+            if isinstance(outcome, Injected) and outcome.status != "unchanged":
+                self._on_change(outcome.document_id, outcome.status)
+                if outcome.status == "updated" and write.edit is None:  # An edit knows its blocks.
+                    updated.append(outcome.document_id)
+        self._on_whole_change(updated)
+        if chunks > _MANY_CHUNKS:
+            await self._indexing.keep_up()
+        return outcomes
+
+    async def _note_page(self, chunks: int) -> None:
+        self._indexing.note_write(chunks)
+        await self._indexing.keep_up()
+
+    def _note_write(self, chunks: int = 0) -> None:
+        self._indexing.note_write(chunks)
+        self.sweeper.wake()
+
+
+async def _make(text: str, metadata: Metadata) -> Document:
+    if len(text) <= _SHORT:
+        return make_document(text, metadata)
+    return await to_thread.run_sync(make_document, text, metadata)

@@ -1,0 +1,105 @@
+"""The care of the whole memory: each method is one tool of the toolset `maintenance`."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+
+import anyio
+
+from ragconfig.home import user_path
+from ragmemory.embedders import Embedder
+from ragmemory.errors import BackupFailed
+from ragmemory.files.ingestions import is_under
+from ragmemory.ingest.writer import Writer
+from ragmemory.maintenance import transfer
+from ragmemory.maintenance.reembedding import OnProgress, reembed
+from ragmemory.maintenance.repairing import repair
+from ragmemory.search.sync import IndexSync
+from ragmemory.stores import backup, verifying
+from ragmemory.stores.sqlite import Store
+from ragmemory.types import (
+    Backup,
+    ExportPage,
+    ImportOutcome,
+    Origin,
+    PortableDocument,
+    Reembedded,
+    Repaired,
+    Stats,
+    Verified,
+)
+
+
+class Maintenance:
+    """`open` opens the store if it is not open yet; `roots`: the folders in which backups may be written."""
+
+    def __init__(
+        self,
+        open: Callable[[], Awaitable[Store]],
+        store: Store,
+        embedder: Embedder,
+        indexing: IndexSync,
+        writer: Writer,
+        roots: Sequence[str],
+    ) -> None:
+        self._open = open
+        self._store = store
+        self._embedder = embedder
+        self._indexing = indexing
+        self._writer = writer
+        self._roots = roots
+        self._reembedding = anyio.Lock()
+
+    async def stats(self) -> Stats:
+        """Counts and sizes."""
+        return await (await self._open()).stats()
+
+    async def verify(self, on_progress: verifying.OnProgress) -> Verified:
+        """Check the whole file, even if it cannot be opened."""
+        return await self._store.verify(on_progress)
+
+    async def repair(self, on_progress: verifying.OnProgress) -> Repaired:
+        """Check the file; copy it and repair what follows from the texts. Raises BackupFailed."""
+        repaired = await repair(await self._open(), self._embedder, on_progress)
+        self._indexing.note_write()
+        return repaired
+
+    async def reembed(self, on_progress: OnProgress) -> Reembedded:
+        """Recompute all embeddings with the configured embedder.
+
+        Raises EmbedderUnavailable, ReembeddingEnded.
+        """
+        store = await self._open()
+        async with self._reembedding:
+            reembedded = await reembed(store, self._embedder, on_progress)
+        self._indexing.note_write()
+        return reembedded
+
+    async def discard_embeddings(self) -> Stats:
+        """Delete the embeddings of a former reembedding, or of one that was not completed."""
+        store = await self._open()
+        await store.discard_embeddings()
+        return await store.stats()
+
+    async def backup(self, path: str, on_progress: backup.OnProgress, *, force: bool = False) -> Backup:
+        """Write a consistent copy of the memory to a new file; `force` replaces a memory that is there.
+
+        Raises BackupFailed, NotAMemory.
+        """
+        target = user_path(path)
+        if not is_under(self._roots, target):
+            raise BackupFailed(str(target), "it is in none of the folders that memory.roots names")
+        store = await self._open()
+        size = await store.backup(target, force=force, on_progress=on_progress)
+        return Backup(str(target), size, (await store.stats()).documents)
+
+    async def export(self, after: int = 0, *, vectors: bool = False) -> ExportPage:
+        """A page of the documents with their texts: see `transfer`."""
+        return await transfer.export_page(await self._open(), after, vectors=vectors)
+
+    async def import_documents(
+        self, documents: Sequence[PortableDocument], origin: Origin
+    ) -> list[ImportOutcome]:
+        """Store exported documents; the outcomes are in the same order."""
+        await self._open()
+        return await transfer.import_documents(self._writer.queue.submit, documents, origin)

@@ -1,0 +1,199 @@
+"""One search of the memory: from the text of a query to its hits. Start here."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import anyio
+from anyio import to_thread
+from msgspec.structs import replace
+
+from ragconfig.text_rules import MAX_QUERY_CHARACTERS, with_words_replaced
+from ragmemory.embedders import Embedder
+from ragmemory.errors import EmbedderUnavailable, RerankerUnavailable
+from ragmemory.limits import MOST_SOUGHT
+from ragmemory.search.queries import ParsedQuery, parse
+from ragmemory.search.sync import IndexSync
+from ragmemory.stores.code import IS_CODE
+from ragmemory.stores.filters import Condition, compile_filter
+from ragmemory.stores.sqlite import Store
+from ragmemory.text.analysis import content_words
+from ragmemory.types import Hit, QueryResult
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from ragmemory.search.reranking import Reranker
+
+# Weight of the single words' matches against the cosine. What is shown hardly changes from .25 to .5.
+MATCH_WEIGHT = 1 / 3
+# Seconds without a query after which the model is loaded for the first one.
+_UNASKED_SECONDS = 1.0
+
+
+class Search:
+    """`open` gives the store, opened if it is not open yet.
+
+    `former` makes the embedder with some identity, if it can: during a reembedding it embeds queries.
+    """
+
+    def __init__(
+        self,
+        open: Callable[[], Awaitable[Store]],
+        embedder: Embedder,
+        indexing: IndexSync,
+        reranker: Reranker | None = None,
+        former: Callable[[str], Embedder | None] = lambda _: None,
+    ) -> None:
+        self._open = open
+        self._embedder = embedder
+        self._indexing = indexing
+        self._reranker = reranker
+        self._former = former
+        self._is_asked = anyio.Event()
+
+    async def load_embedder(self) -> None:
+        """Load the model at the first query, while the store is opened; without one, after a second."""
+        # A command that only lists documents has ended by then: it does not pay for a model.
+        with anyio.move_on_after(_UNASKED_SECONDS):
+            await self._is_asked.wait()
+        with suppress(Exception):  # The query that needs it raises the error.
+            await to_thread.run_sync(self._embedder.warm_up, abandon_on_cancel=True)
+
+    async def query(
+        self,
+        text: str,
+        top_k: int,
+        filter: dict[str, Any] | None = None,
+        min_score: float = 0.0,
+        *,
+        only_code: bool = False,
+    ) -> QueryResult:
+        """Search everything that was committed before the call; with `only_code`, in source code alone.
+
+        Misspelt words are corrected by those of this memory. Hits below `min_score` are left out.
+        Without the embedder the search goes by words alone, and the notice says so. A hit that lies on a
+        damaged page is left out. Raises BadArgument, EmbedderMismatch.
+        """
+        condition = _condition(filter, only_code=only_code)
+        self._is_asked.set()
+        store = await self._open()
+        if not await self._indexing.bring_up_to_date():
+            return QueryResult([], empty=True)
+        notices: list[str] = []
+        if len(text) > MAX_QUERY_CHARACTERS:
+            notices.append(f"Only the first {MAX_QUERY_CHARACTERS:,} characters of the question were used.")
+        parsed = parse(text)
+        # Before the words are corrected: which words are common is known once the embedder is loaded.
+        embedder = self._searching(notices)
+        vector = await self._embed(embedder, parsed.text, notices)
+        if corrections := await self._corrections(store, parsed):
+            parsed = parse(with_words_replaced(text[:MAX_QUERY_CHARACTERS], corrections))
+            vector = await self._embed(embedder, parsed.text, []) if vector is not None else None
+        allowed = await store.allowed(condition) if condition else None
+        boosted: set[int] = set()
+        if parsed.phrases or parsed.prefixes:
+            boosted = await store.holding(parsed.phrases, parsed.prefixes)
+        wanted = max(top_k, self._reranker.settings.passages) if self._reranker else top_k
+        used = embedder or self._embedder
+        scored = await self._indexing.search(
+            parsed, vector, allowed, boosted, wanted, used.scale, used.identity
+        )
+        scores = {one.chunk_id: one.score for one in scored if one.score >= min_score}
+        hits, damage = await store.hits(scores)
+        if damage:
+            notices.append(f"Some passages were left out. {damage} {damage.hint}")
+        hits = (await self._rerank(parsed.text, hits, boosted, notices))[:top_k]
+        found = [hit.chunk_id for hit in hits]
+        weights, missing = self._indexing.evidence(content_words(parsed.text), found)
+        return QueryResult(
+            hits,
+            empty=False,
+            notice=" ".join(notices),
+            missing=missing,
+            weights=weights,
+            corrections=corrections,
+        )
+
+    async def documents(self, text: str, limit: int) -> QueryResult:
+        """The best documents, each with its best passage alone. Raises what `query` raises."""
+        wanted = 4 * limit
+        while True:
+            result = await self.query(text, wanted)
+            best: dict[str, Hit] = {}
+            for hit in result.hits:
+                best.setdefault(hit.document_id, hit)
+            if len(best) >= limit or len(result.hits) < wanted or wanted >= MOST_SOUGHT:
+                hits = [replace(hit, rank=rank) for rank, hit in enumerate(best.values(), 1)]
+                return replace(result, hits=hits[:limit])
+            wanted *= 4
+
+    async def similarities(self, query: str, texts: Sequence[str]) -> list[float]:
+        """How similar each text is to a query by meaning: on the scale of the local embedder's cosines.
+
+        If the model has vectors of single words, the cosine is averaged with the match of the single words.
+        Raises EmbedderUnavailable.
+        """
+        import numpy as np
+
+        await self._open()
+        vector = await self._embedder.embed_query(query[:MAX_QUERY_CHARACTERS], self._indexing.word_weights)
+        if vector is None or not texts:
+            return [0.0] * len(texts)
+        embeddings = await self._embedder.embed_documents(texts, [""] * len(texts))
+        matrix = np.frombuffer(b"".join(embeddings), "<f2").reshape(len(texts), -1).astype(np.float32)
+        similar = self._embedder.scale.to_local(np.vecdot(matrix, vector))
+        matches = await self._embedder.word_matches(query, texts, self._indexing.word_weights)
+        if matches is not None:
+            similar = (1 - MATCH_WEIGHT) * similar + MATCH_WEIGHT * matches
+        similarities: list[float] = similar.tolist()
+        return similarities
+
+    def _searching(self, notices: list[str]) -> Embedder | None:
+        """The embedder of the index; None if it can be searched by words alone."""
+        identity = self._indexing.identity
+        if identity == self._embedder.identity:
+            return self._embedder
+        embedder = self._former(identity)
+        how = f"with {identity}" if embedder else "by words alone"
+        notices.append(
+            f"Searched {how}, because the memory is not yet embedded with {self._embedder.identity}."
+            " `ragchat memory reembed` completes that."
+        )
+        return embedder
+
+    async def _corrections(self, store: Store, query: ParsedQuery) -> dict[str, str]:
+        """The words of a query that memory does not have, and the similar ones that it has."""
+        similar = self._indexing.corrections(content_words(query.text), self._embedder.is_common)
+        return await store.with_words(similar) if similar else {}
+
+    async def _embed(
+        self, embedder: Embedder | None, text: str, notices: list[str]
+    ) -> NDArray[np.float32] | None:
+        if embedder is None:
+            return None
+        try:
+            return await embedder.embed_query(text, self._indexing.word_weights)
+        except EmbedderUnavailable as error:
+            notices.append(f"Searched by words alone. {error} {error.hint}")
+            return None
+
+    async def _rerank(self, query: str, hits: list[Hit], first: set[int], notices: list[str]) -> list[Hit]:
+        if self._reranker is None or len(hits) < 2:
+            return hits
+        try:
+            return await self._reranker.rerank(query, hits, first)
+        except RerankerUnavailable as error:
+            notices.append(f"In the order of the search. {error} {error.hint}".rstrip())
+            return hits
+
+
+def _condition(filter: dict[str, Any] | None, *, only_code: bool) -> Condition | None:
+    """What the documents must match. Raises BadArgument."""
+    if not filter and not only_code:
+        return None
+    sql, parameters = compile_filter(filter or {})
+    return (f"{sql} AND {IS_CODE[0]}", [*parameters, *IS_CODE[1]]) if only_code else (sql, parameters)
