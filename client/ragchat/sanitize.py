@@ -34,3 +34,27 @@ def one_line(text: str, limit: int = 0) -> str:
     """`text` sanitized on one line, white space collapsed, cut to `limit` characters (0: not cut)."""
     line = " ".join(sanitize(text).split())
     return line if not limit or len(line) <= limit else line[: limit - 1].rstrip() + "…"
+
+
+# Printable characters that draw nothing: joiners of graphemes, fillers, selectors of glyphs.
+_BLANK = frozenset(
+    map(
+        chr, (0x34F, 0x115F, 0x1160, 0x2800, 0x3164, 0xFFA0, *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0))
+    )
+)
+
+
+def visible(text: str) -> str:
+    """`text` with everything that a screen does not show as an escape such as `\\u200b`; newlines stay.
+
+    For what the user decides on: they would agree to hidden or reordered text without having read it.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(
+        one if _is_visible(one) else one.encode("unicode_escape", "surrogatepass").decode() for one in text
+    )
+
+
+def _is_visible(character: str) -> bool:
+    return character == "\n" or (character.isprintable() and character not in _BLANK)

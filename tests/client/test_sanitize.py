@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragchat.sanitize import one_line, sanitize
+from ragchat.sanitize import one_line, sanitize, visible
 
 
 @pytest.mark.parametrize(
@@ -38,3 +38,10 @@ def test_whatever_comes_can_be_encoded_and_holds_no_control_character(text: str)
 def test_one_line_is_one_line_and_no_longer_than_asked() -> None:
     assert one_line("a\n  b\tc") == "a b c"
     assert one_line("abcdef", 4) == "abc…"
+
+
+@given(st.text(st.characters()))
+def test_what_the_user_decides_on_has_no_character_that_does_not_show(text: str) -> None:
+    shown = visible(text)
+    assert all(character == "\n" or character.isprintable() for character in shown)
+    assert len(shown) >= len(text)

@@ -368,6 +368,7 @@ def test_a_model_writes_to_memory_with_approval_or_by_the_rule_always(start: Sta
         chat.wait_for(r"^Allow Inject\(text='The boiler is blue\.'\)\?")
         chat.press("a\r")
         chat.wait_for("One stored")
+        chat.wait_for("1 document, 1 chunk")
         chat.enter("And the door.")
         chat.wait_for("Two stored")
         assert chat.text.count("Allow Inject") == 1

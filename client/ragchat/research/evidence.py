@@ -36,6 +36,7 @@ class EvidenceTools:
 
     def __init__(self, toolbox: Toolbox, room: int, *, asks: bool) -> None:
         self._toolbox = toolbox
+        self.clock = toolbox.clock
         self._asks = asks
         self._room = room
 

@@ -195,13 +195,14 @@ class Research:
         means, state = self._means, self._state
         assert means.model is not None
         model = Metered(means.model, means.settings.tokens, means.limits.budget.answer, state.usage)
-        deadline = anyio.current_time() + means.settings.seconds
+        clock = means.toolbox.clock
+        deadline = clock.now() + means.settings.seconds
         if state.sub_questions:
             found = counted(len(state.findings), "finding")
             self._emit(Notice(f"Going on with the research that was stopped: {found} kept."))
         if not state.draft:
             model.most = int(means.settings.tokens * GATHERING_SHARE)
-            with anyio.move_on_after(means.settings.seconds * GATHERING_SHARE) as scope:
+            with clock.limited(means.settings.seconds * GATHERING_SHARE) as scope:
                 await self._gather(model)
             if scope.cancelled_caught:
                 self._ran_out("seconds", "the report is written from what was found")
@@ -215,7 +216,7 @@ class Research:
                 raise self._failure
             return _Written(nothing([]).text, [], [])
         asked, passages = self._passages(findings)
-        with anyio.CancelScope(deadline=deadline) as scope:
+        with clock.limited(deadline - clock.now()) as scope:
             try:
                 await self._write(model, asked, passages)
             except TokensUsedUp:
@@ -333,7 +334,8 @@ class Research:
         )
         flaws = check_words(claims, hits, self._state.question)
         judged = None
-        with anyio.CancelScope(deadline=deadline), suppress(TokensUsedUp, ModelError):
+        clock = self._means.toolbox.clock
+        with clock.limited(deadline - clock.now()), suppress(TokensUsedUp, ModelError):
             judged = await check_meaning(model, _prompt("check"), claims, flaws, hits)
         if judged is None:
             self._emit(

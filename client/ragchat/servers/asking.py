@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
-from math import inf
 from pathlib import Path
 from typing import TypeVar
 
-import anyio
 import msgspec
 from msgspec import UNSET
 
 from ragchat.log import prepare
+from ragchat.servers.clock import Clock
 from ragconfig.repository import is_repository
 from ragmcp.client.handlers import Handlers
 from ragmcp.protocol.schema.input import Elicit, ElicitResult, Root, Sample, SamplingResult
@@ -39,50 +38,16 @@ class User:
     show_progress: Callable[[str], None]
 
 
-class CallTimes:
-    """The deadlines of one server's calls, which do not run while the server waits for the user."""
+def make_handlers(server: str, user: User | None, clocks: Sequence[Clock], log_file: Path) -> Handlers:
+    """What `server` may ask for: folders, and where there is a `user` to ask, answers and the model.
 
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
-        self._scopes: set[anyio.CancelScope] = set()
-        self._questions = 0
-
-    @contextmanager
-    def limited(self) -> Iterator[anyio.CancelScope]:
-        """Cancel the body after the time for one call."""
-        with anyio.CancelScope(deadline=self._deadline()) as scope:
-            self._scopes.add(scope)
-            try:
-                yield scope
-            finally:
-                self._scopes.discard(scope)
-
-    @contextmanager
-    def stopped(self) -> Iterator[None]:
-        """While the body runs no call ends; afterwards each has its whole time again."""
-        self._questions += 1
-        self._set_deadlines()
-        try:
-            yield
-        finally:
-            self._questions -= 1
-            self._set_deadlines()
-
-    def _deadline(self) -> float:
-        return inf if self._questions else anyio.current_time() + self._seconds
-
-    def _set_deadlines(self) -> None:
-        for scope in self._scopes:
-            scope.deadline = self._deadline()
-
-
-def make_handlers(
-    server: str, user: User | None, stopped: Callable[[], AbstractContextManager[None]], log_file: Path
-) -> Handlers:
-    """What `server` may ask for: folders, and where there is a `user` to ask, answers and the model."""
+    `clocks` stand still meanwhile.
+    """
 
     async def asked(ask: Callable[[str, R], Awaitable[T]], request: R) -> T:
-        with stopped():
+        with ExitStack() as stopped:
+            for clock in clocks:
+                stopped.enter_context(clock.stopped())
             return await ask(server, request)
 
     return Handlers(

@@ -17,7 +17,8 @@ from msgspec import UNSET, UnsetType
 from ragchat import CLIENT_NAME, __version__
 from ragchat.errors import RagChatError, ServerNotReady
 from ragchat.log import LOG_BYTES, LOG_TAIL_BYTES, server_log
-from ragchat.servers.asking import CallTimes, User, make_handlers
+from ragchat.servers.asking import User, make_handlers
+from ragchat.servers.clock import Clock
 from ragchat.servers.configs import ServerConfig
 from ragchat.servers.environment import inherited
 from ragchat.servers.offers import Offers
@@ -63,9 +64,11 @@ class Connection:
         user: User | None,
         settings: ServerSettings,
         home: Home,
+        clock: Clock,
     ) -> None:
         """Without a `user`, the server is told at its start that it cannot ask anything.
 
+        `clock` stands still while it asks.
         Its log and what was granted for it are in the folders of `home`.
         """
         self.config = config
@@ -80,8 +83,8 @@ class Connection:
         self._home = home
         self._settings = settings
         self._user = user
-        self._times = CallTimes(settings.timeout_seconds)
-        self._handlers = make_handlers(config.name, user, self._times.stopped, self.log)
+        self._clock = Clock()
+        self._handlers = make_handlers(config.name, user, [self._clock, clock], self.log)
         self._slots = anyio.Semaphore(settings.calls)
         self._repeatable: set[str] = set()
         self._config = config
@@ -117,7 +120,7 @@ class Connection:
         """
         if self.state in (State.DISABLED, State.UNASKED):
             raise ServerNotReady(self.config.name, f"it is {self.state}")
-        with self._times.limited():
+        with self._clock.limited(self._settings.timeout_seconds):
             async with self._slots:
                 return await self._supervised.call_tool(
                     tool, arguments, timeout=None, on_progress=self._progress(tool)

@@ -11,6 +11,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from ragchat.servers.asking import User
+from ragchat.servers.clock import Clock
 from ragchat.servers.configs import (
     USER_FILE,
     Scope,
@@ -36,6 +37,8 @@ class ServerManager:
     def __init__(self, settings: Settings) -> None:
         self.user: User | None = None
         """The user that servers may ask. Those started before it is set are told that they cannot ask."""
+        self.clock = Clock()
+        """It stands still while any server asks the user."""
         self.permissions = Permissions(settings.home.config)
         self._settings = settings.table("servers", ServerSettings)
         self._file = settings.home.config / USER_FILE
@@ -141,7 +144,7 @@ class ServerManager:
         return offered_tools(self._connections.values())
 
     def _start(self, config: ServerConfig) -> None:
-        connection = Connection(config, self.user, self._settings, self._home)
+        connection = Connection(config, self.user, self._settings, self._home, self.clock)
         self._connections[config.name] = connection
         if self.permissions.is_disabled(config):
             connection.refuse(State.DISABLED)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -13,6 +12,7 @@ from ragchat.llm.completion import Completion
 from ragchat.llm.errors import EmptyAnswer, ModelError, ModelTimedOut, ToolRoundsUsedUp
 from ragchat.memory.types import ToolResult
 from ragchat.sanitize import one_line
+from ragchat.servers.clock import Clock
 from ragchat.turn.citations import Checked, check
 from ragchat.turn.facts import unsupported
 from ragchat.turn.grounding import Grounding
@@ -57,6 +57,8 @@ ROUNDS_USED_UP = (
 class Tools(Protocol):
     """The part of `Toolbox` that a conversation needs."""
 
+    @property
+    def clock(self) -> Clock: ...
     async def descriptions(self) -> list[dict[str, Any]]: ...
     async def permit(
         self, request: ToolRequest, approve: Approve | None, foreign: Sequence[str] = ...
@@ -207,9 +209,9 @@ async def converse(
         if not completion.requests or not may_call:
             break
         calls = await _permitted(answerer, completion.requests, emit, [*read])
-        began = time.monotonic()
+        began = answerer.toolbox.clock.now()
         results = await answerer.toolbox.run(calls, seconds)
-        seconds -= time.monotonic() - began
+        seconds -= answerer.toolbox.clock.now() - began
         left = limits.budget.context - limits.budget.answer - tokens.prompt_at_most([*messages, *offered])
         room = max(0, min(limits.budget.passages, left // len(calls)))
         for call, result in zip(calls, results, strict=True):

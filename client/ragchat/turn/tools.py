@@ -14,6 +14,7 @@ import msgspec
 
 from ragchat.errors import RagChatError
 from ragchat.memory.types import ToolResult
+from ragchat.servers.clock import Clock
 from ragchat.servers.permissions import Permissions
 from ragchat.turn.permission import Approve, OfferedTool, Question, Verdict, decide
 from ragchat.turn.retrieval import Memory
@@ -59,6 +60,8 @@ class Toolbox:
         believe_all: bool = False,
     ) -> None:
         self._memory = memory
+        self.clock = servers.clock if servers is not None else Clock()
+        """It stands still while the user is asked."""
         self.budget = budget
         self._search = ToolSearch(memory, budget)
         self._offered = offered
@@ -154,11 +157,12 @@ class Toolbox:
         if approve is None:
             return replace(call, refusal=CANNOT_ASK)
         changes = self._permissions.changes(tool.server, tool.info)
-        allowed = await approve(Question(tool, arguments, foreign, changes))
+        with self.clock.stopped():
+            allowed = await approve(Question(tool, arguments, foreign, changes))
         return replace(call, refusal=NOT_ALLOWED) if allowed is None else replace(call, arguments=allowed)
 
     async def run(self, calls: Sequence[ToolCall], seconds: float = inf) -> list[ToolResult]:
-        """Carry out calls at the same time, and end those that take longer than `seconds`.
+        """Carry out calls at the same time, and end those that take longer than `seconds` of `clock`.
 
         Returns the results in the order of the calls.
         """
@@ -166,7 +170,7 @@ class Toolbox:
 
         async def run_one(index: int, call: ToolCall) -> None:
             results[index] = ToolResult(False, TIME_USED_UP)
-            with anyio.move_on_after(seconds):
+            with self.clock.limited(seconds):
                 results[index] = await self._run(call)
 
         async with anyio.create_task_group() as group:

@@ -2,32 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgspec
 
-from ragchat.sanitize import one_line
+from ragchat.sanitize import one_line, visible
 from ragchat.servers.permissions import Permissions, Rule
 from ragchat.turn.permission import Question
 from ragchat.ui.dialog import Dialog, Read
 
-_SHOWN = 200
 CHOICES = "[y]es, [s]ession, [a]lways, [e]dit, ne[v]er, [N]o"
+# Longer arguments stand above the question, in lines of their own.
+LONGEST_CALL = 200
+# Of those, so many lines are shown before the user asks for all.
+FIRST_LINES = 30
+# A name with one of these could look like several arguments.
+_NO_NAME = frozenset(" =,()")
+# Before each line of a value, so that no value looks like something else on the screen.
+_INDENT, _BAR = "  ", "  | "
 
 
 class Approvals:
-    """`dialog` asks the user, `show` shows text."""
+    """`dialog` asks the user, `show` shows text, which has `columns` to the right of the margin."""
 
     def __init__(
         self,
         permissions: Permissions,
         dialog: Dialog,
         show: Callable[[str], None],
+        columns: Callable[[], int],
     ) -> None:
         self._permissions = permissions
         self._dialog = dialog
         self._show = show
+        self._columns = columns
 
     async def approve(self, question: Question) -> dict[str, Any] | None:
         """The arguments to call the tool with; None if the user does not allow it."""
@@ -42,8 +51,10 @@ class Approvals:
 
     async def _decide(self, question: Question, read: Read) -> dict[str, Any] | None:
         tool, arguments = question.tool, question.arguments
+        cut = self._show_arguments(arguments)
         while True:
-            reply = await read(f"Allow {_call(tool.name, arguments)}? {CHOICES} ") or ""
+            choices = f"[f]ull, {CHOICES}" if cut else CHOICES
+            reply = await read(f"Allow {_call(tool.name, arguments)}? {choices} ") or ""
             match (reply := reply.strip().lower())[:1]:
                 case "y":
                     return arguments
@@ -58,6 +69,9 @@ class Approvals:
                     return None
                 case "e":
                     arguments = await self._edited(arguments, read)
+                    cut = self._show_arguments(arguments)
+                case "f":
+                    cut = self._show_arguments(arguments, whole=True)
                 case _:
                     return None
 
@@ -66,6 +80,17 @@ class Approvals:
             self._show(f"{question.tool.name} has changed since you allowed it:\n{question.changes}")
         if question.foreign:
             self._show(f"The model has read text that is not yours: {one_line(', '.join(question.foreign))}.")
+
+    def _show_arguments(self, arguments: dict[str, Any], *, whole: bool = False) -> bool:
+        """Show arguments that the question has no room for; returns whether only their beginning."""
+        if _fits(arguments):
+            return False
+        lines = [*_lines(arguments, self._columns())]
+        shown = lines if whole else lines[:FIRST_LINES]
+        self._show("\n".join(shown))
+        if cut := len(lines) > len(shown):
+            self._show(f"These are {len(shown)} of {len(lines):,} lines: [f] shows all.")
+        return cut
 
     async def _edited(self, arguments: dict[str, Any], read: Read) -> dict[str, Any]:
         """The arguments that the user types as JSON; the same ones for anything else."""
@@ -78,5 +103,29 @@ class Approvals:
 
 
 def _call(name: str, arguments: dict[str, Any]) -> str:
-    shown = one_line(", ".join(f"{key}={value!r}" for key, value in arguments.items()), _SHOWN)
+    shown = _in_line(arguments) if _fits(arguments) else "as above"
     return f"{one_line(name)}({shown})"
+
+
+def _in_line(arguments: dict[str, Any]) -> str:
+    # `repr` escapes what a screen does not show.
+    return visible(", ".join(f"{key}={value!r}" for key, value in arguments.items()))
+
+
+def _fits(arguments: dict[str, Any]) -> bool:
+    """Whether the question has room for the arguments: they are short, and no text in them has lines."""
+    shown = _in_line(arguments)
+    is_plain = "\\n" not in shown and all(_NO_NAME.isdisjoint(name) for name in arguments)
+    return len(shown) <= LONGEST_CALL and is_plain
+
+
+def _lines(arguments: dict[str, Any], columns: int) -> Iterator[str]:
+    """All of the arguments, as lines of at most `columns` on the screen."""
+    from rich.cells import chop_cells
+
+    for name, value in arguments.items():
+        text = value if isinstance(value, str) else msgspec.json.format(msgspec.json.encode(value)).decode()
+        yield f"{_INDENT}{visible(name)}:".replace("\n", "\\n")
+        for line in visible(text).split("\n"):
+            for part in chop_cells(line, max(1, columns - len(_BAR))) or [""]:
+                yield _BAR + part

@@ -87,7 +87,7 @@ class Background:
         return self.context
 
     def refresh(self) -> None:
-        """Update the toolbar: interrupted work may have changed memory and the session."""
+        """Update the toolbar: work may have changed memory and the session."""
         if self.context is not None:
             self.context.update_session_status()
             self.start(self._update_memory_status(self.context))

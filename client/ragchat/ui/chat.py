@@ -131,7 +131,9 @@ class Chat:
 
         context.ask, context.read = ask, dialog.read
         context.in_background, context.above_prompt = self._background.start, self._between_messages
-        context.approve = Approvals(app.permissions, dialog, show).approve
+        context.refresh = self._background.refresh
+        approvals = Approvals(app.permissions, dialog, show, lambda: context.screen.err.width)
+        context.approve = approvals.approve
         if app.servers is not None:
             sampling = Sampling(dialog, app.permissions, app.model.find, show)
             app.servers.user = User(Elicitation(dialog, show).answer, sampling.answer, context.show_progress)

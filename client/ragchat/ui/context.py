@@ -41,6 +41,7 @@ class ChatContext:
     # Start work that lasts at most as long as the chat, and print something of it above the prompt.
     in_background: Callable[[Coroutine[Any, Any, None]], None] = no_background
     above_prompt: Callable[[], AbstractAsyncContextManager[None]] = nullcontext
+    refresh: Callable[[], None] = lambda: None  # update the toolbar in the background
     indexing: list[str] = field(default_factory=list)  # the paths that /index is loading
     readme_offered: bool = False
     leaving: bool = False
@@ -74,6 +75,8 @@ class ChatContext:
             error.hint = error.chat_hint or error.hint
             raise
         self.update_session_status()
+        if self._view.has_called_tools:  # they may have written to memory
+            self.refresh()
 
     @property
     def reasoning(self) -> str:

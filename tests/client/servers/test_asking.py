@@ -8,10 +8,9 @@ from functools import partial
 from pathlib import Path
 
 import anyio
-import anyio.lowlevel
 import pytest
 
-from ragchat.servers.asking import CallTimes, User
+from ragchat.servers.asking import User
 from ragchat.servers.manager import ServerManager
 from ragchat.servers.tools import ServerTool
 from ragconfig.settings import load_settings
@@ -112,17 +111,6 @@ async def test_the_root_is_that_of_the_repository_or_the_working_folder(
         assert (await tools["Where"].call({})).text == inner.as_uri()
         (inner.parent / ".git").mkdir()
         assert (await tools["Where"].call({})).text == inner.parent.as_uri()
-
-
-async def test_the_time_of_a_call_stands_still_while_the_user_is_asked() -> None:
-    times = CallTimes(0.0)
-    with times.limited() as call:
-        with times.stopped(), times.stopped():
-            await anyio.lowlevel.checkpoint()
-            await anyio.lowlevel.checkpoint()
-        assert not call.cancel_called
-        await anyio.sleep_forever()
-    assert call.cancelled_caught
 
 
 async def test_a_cancelled_call_takes_its_question_back(tmp_path: Path) -> None:

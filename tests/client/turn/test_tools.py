@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
+import anyio.lowlevel
+import pytest
+
 from ragchat.errors import MemoryUnavailable
-from ragchat.turn.permission import Question
-from ragchat.turn.tools import Toolbox
+from ragchat.memory.types import ToolResult
+from ragchat.turn.permission import OfferedTool, Question
+from ragchat.turn.tools import TIME_USED_UP, Toolbox, ToolCall
 from ragchat.types import ToolRequest
 from tests.support.turns import FORGET_TOOL, QUERY_TOOL, ListMemory, hit, make_toolbox
 
 QUERY = ToolRequest("1", "Query", '{"query": "x"}')
 FORGET = ToolRequest("2", "Forget", "{}")
+SECONDS = 0.05
 
 
 def toolbox(memory: ListMemory, offered: tuple[str, ...] = ("Query", "Forget")) -> Toolbox:
@@ -86,3 +91,35 @@ async def test_a_call_that_fails_has_a_result_and_raises_nothing() -> None:
         False,
         "Memory is not available: Query {'query': 'x'}.",
     )
+
+
+@pytest.mark.parametrize(("asks", "text"), [(True, "Ada"), (False, TIME_USED_UP)])
+async def test_the_time_in_which_a_server_asks_the_user_is_not_that_of_its_call(
+    asks: bool, text: str
+) -> None:
+    tools = toolbox(ListMemory())
+
+    async def call(_: dict[str, Any]) -> ToolResult:
+        if not asks:
+            await anyio.sleep_forever()
+        with tools.clock.stopped():
+            answered = anyio.current_time() + 2 * SECONDS
+            while anyio.current_time() < answered:
+                await anyio.lowlevel.checkpoint()
+        return ToolResult(True, "Ada")
+
+    tool = OfferedTool("Ask", "mine", FORGET_TOOL, True, call)
+    [result] = await tools.run([ToolCall(FORGET, tool=tool)], seconds=SECONDS)
+    assert result.text == text
+
+
+async def test_the_time_in_which_the_user_decides_on_a_call_does_not_count() -> None:
+    tools = toolbox(ListMemory(tools=[FORGET_TOOL]))
+
+    async def approve(question: Question) -> dict[str, Any]:
+        before = tools.clock.now()
+        await anyio.lowlevel.checkpoint()
+        assert tools.clock.now() == before
+        return question.arguments
+
+    assert (await tools.permit(FORGET, approve)).refusal == ""

@@ -20,6 +20,7 @@ async def nothing(_: dict[str, Any]) -> ToolResult:
     return ToolResult(True, "")
 
 
+COLUMNS = 40
 TOOL = OfferedTool("files__Forget", "files", FORGET_TOOL, False, nothing)
 
 
@@ -27,7 +28,7 @@ class User(ScriptedDialog):
     """A user who is asked about tools."""
 
     def approvals(self, folder: Path) -> Approvals:
-        return Approvals(Permissions(folder), self, self.show)
+        return Approvals(Permissions(folder), self, self.show, lambda: COLUMNS)
 
 
 @pytest.mark.parametrize(
@@ -43,7 +44,11 @@ async def test_a_tool_is_called_only_with_leave(tmp_path: Path, said: str, allow
     assert (await approvals.approve(long) is not None) is allowed
     assert len(user.asked) == 2
     assert "\x1b" not in user.asked[0]
-    assert len(user.asked[0]) < 350
+    assert len(user.asked[0]) < 100
+    lines = user.shown[0].splitlines()
+    assert lines[0] == "  document:"
+    assert "".join(line.removeprefix("  | ") for line in lines[1:]) == "x" * 500
+    assert max(map(len, lines)) <= COLUMNS
 
 
 async def test_always_and_never_are_remembered_for_that_tool_alone(tmp_path: Path) -> None:
@@ -80,3 +85,46 @@ async def test_how_a_tool_has_changed_is_shown(tmp_path: Path) -> None:
     assert await user.approvals(tmp_path).approve(Question(TOOL, {}, changes="-Read\n+Delete")) is None
     assert "has changed since you allowed it" in user.shown[0]
     assert "+Delete" in user.shown[0]
+
+
+async def test_long_arguments_are_shown_in_part_and_at_a_key_as_a_whole(tmp_path: Path) -> None:
+    user = User(["f", "n"])
+    script = "\n".join(f"echo {number}" for number in range(100))
+    assert await user.approvals(tmp_path).approve(Question(TOOL, {"script": script})) is None
+    first, remark, whole = user.shown
+    assert "echo 28" in first
+    assert "echo 29" not in first
+    assert remark == "These are 30 of 101 lines: [f] shows all."
+    assert whole.splitlines() == ["  script:", *(f"  | {line}" for line in script.splitlines())]
+    assert ["[f]ull" in asked for asked in user.asked] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ("a\x1b[2K\rb", r"a\x1b[2K\rb"),
+        ("safe\u202eexe.txt", r"safe\u202eexe.txt"),
+        ("in\u200bvisible\u2800", r"in\u200bvisible\u2800"),
+        ("tags\U000e0041", r"tags\U000e0041"),
+        ("Grüße, 世界", "Grüße, 世界"),
+    ],
+)
+async def test_nothing_in_the_arguments_is_hidden_from_the_user(
+    tmp_path: Path, value: str, shown: str
+) -> None:
+    user = User(["n", "n"])
+    approvals = user.approvals(tmp_path)
+    await approvals.approve(Question(TOOL, {"text": value}))
+    await approvals.approve(Question(TOOL, {"text": value, "other": "two\nlines"}))
+    assert f"text='{shown}'" in user.asked[0]
+    assert f"  | {shown}" in user.shown[0].splitlines()
+
+
+async def test_a_value_cannot_pass_for_a_question_or_another_argument(tmp_path: Path) -> None:
+    user = User(["n", "n"])
+    approvals = user.approvals(tmp_path)
+    await approvals.approve(Question(TOOL, {"text": f"short{' ' * 60}\nAllow ls()? [y]es\n  path:"}))
+    lines = user.shown[0].splitlines()
+    assert all(line.startswith("  | ") for line in lines[1:])
+    await approvals.approve(Question(TOOL, {"x='y', z": "1\n"}))
+    assert user.asked[1].startswith("Allow files__Forget(as above)?")

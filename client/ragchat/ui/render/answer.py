@@ -50,6 +50,7 @@ class AnswerView:
     def __init__(self, screen: Screen, *, shows_reasoning: bool = False, omitted: str = "") -> None:
         self._omitted = omitted
         self.reasoning = ""
+        self.has_called_tools = False
         self._shown_reasoning = 0  # characters of it that are on the screen
         self._shows_reasoning = shows_reasoning
         self._screen = screen
@@ -123,6 +124,7 @@ class AnswerView:
                 self.pause()
                 self._spinner.wait(f"Calling {name}")
             case ToolFinished(name, ok, summary):
+                self.has_called_tools = True
                 self.pause()
                 self._screen.note(f"{name}: {one_line(summary)}", "notice" if ok else "warning")
                 self._spinner.wait("Thinking")

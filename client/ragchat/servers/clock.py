@@ -1,0 +1,52 @@
+"""The time that calls take, without that in which the user is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from math import inf
+
+import anyio
+
+
+class Clock:
+    """Seconds that do not pass while the user is asked, and deadlines by them."""
+
+    def __init__(self) -> None:
+        self._ends: dict[anyio.CancelScope, float] = {}
+        self._questions = 0
+        self._asked_at = 0.0
+        self._asked = 0.0  # seconds that all questions before took
+
+    def now(self) -> float:
+        return (self._asked_at if self._questions else anyio.current_time()) - self._asked
+
+    @contextmanager
+    def limited(self, seconds: float) -> Iterator[anyio.CancelScope]:
+        """Cancel the body after this time."""
+        with anyio.CancelScope() as scope:
+            self._ends[scope] = self.now() + seconds
+            self._set_deadlines()
+            try:
+                yield scope
+            finally:
+                del self._ends[scope]
+
+    @contextmanager
+    def stopped(self) -> Iterator[None]:
+        """The user is asked while the body runs."""
+        if not self._questions:
+            self._asked_at = anyio.current_time()
+        self._questions += 1
+        self._set_deadlines()
+        try:
+            yield
+        finally:
+            self._questions -= 1
+            if not self._questions:
+                self._asked += anyio.current_time() - self._asked_at
+            self._set_deadlines()
+
+    def _set_deadlines(self) -> None:
+        for scope, end in self._ends.items():
+            scope.deadline = inf if self._questions else end + self._asked
