@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import anyio
 
 from ragconfig.settings import Settings, load_settings
 from ragmemory.app import make_service
 from ragmemory.embedders import WordWeights
 from ragmemory.embedders.local import LocalEmbedder
-from ragmemory.errors import EmbedderUnavailable
+from ragmemory.errors import EmbedderUnavailable, TextRefused
 from ragmemory.ingest.documents import make_document
 from ragmemory.service import MemoryService
 from ragmemory.stores.sqlite import Store
-from ragmemory.types import Chunk, Embedding, Metadata, Origin, Previous, Selection, Write
+from ragmemory.types import Chunk, Embedding, Injected, Metadata, Origin, Previous, Selection, Write
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,6 +25,10 @@ if TYPE_CHECKING:
 
 ORIGIN = Origin("tests", "session-1")
 LOCAL = LocalEmbedder()
+FOX = "# Animals\n\nThe quick brown fox jumps over the lazy dog.\n"
+PIE = "# Kitchen\n\nBake the apple pie for forty minutes.\n"
+# A chunk for each section: more than are prepared in a batch.
+LONG = "".join(f"# Part {number}\n\nSentence{number} stands here alone.\n\n" for number in range(1_500))
 # What the embeddings of `write_of` come from: identity and dimensions.
 EMBEDDER = ("tests:two", 2)
 
@@ -71,6 +78,24 @@ class SwitchableEmbedder:
         pass
 
 
+class GatedEmbedder(SwitchableEmbedder):
+    """Embeds the texts of LONG only while `gate` is open, and refuses texts with the word "refused"."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gate = anyio.Event()
+        self.reached = anyio.Event()
+
+    async def embed_documents(self, texts: Sequence[str], titles: Sequence[str]) -> list[Embedding]:
+        if any("refused" in text for text in texts):
+            self.calls += 1
+            raise TextRefused(self.identity, "it is too long")
+        if any("Sentence1200 " in text for text in texts):
+            self.reached.set()
+            await self.gate.wait()
+        return await super().embed_documents(texts, titles)
+
+
 def settings_for(folder: Path, **flags: object) -> Settings:
     """Packaged settings with everything under `folder`; keys with "__" for the dot."""
     dotted = {name.replace("__", "."): value for name, value in flags.items()}
@@ -89,6 +114,33 @@ def service_for(
     flags = {"memory__path": path, "memory__undo_depth": undo_depth, "memory__roots": list(roots)}
     settings = settings_for(folder, **flags)
     return make_service(settings, embedder or SwitchableEmbedder())
+
+
+async def put(memory: MemoryService, text: str, **metadata: object) -> Injected:
+    return await memory.writer.inject(text, metadata, ORIGIN)
+
+
+async def uris(memory: MemoryService, question: str, filter: Metadata | None = None) -> list[str]:
+    return [hit.uri for hit in (await memory.search.query(question, 8, filter)).hits]
+
+
+def restore(copy: Path, memory: Path) -> None:
+    """Put a copy in a memory's place, as a careful user does: whole, in one move."""
+    shutil.copy(copy, copy.with_suffix(".restored"))
+    copy.with_suffix(".restored").replace(memory)
+
+
+async def backup_of(folder: Path) -> Path:
+    """A memory of two documents in `folder`, whose index knows both, and a copy from when there was one."""
+    path = folder / "memory.db"
+    async with service_for(folder) as memory:
+        await put(memory, FOX, uri="fox")
+        await memory.search.query("fox", 8)
+    shutil.copy(path, folder / "copy.db")
+    async with service_for(folder) as memory:
+        await put(memory, PIE, uri="pie")
+        await memory.search.query("fox", 8)
+    return folder / "copy.db"
 
 
 def write_of(

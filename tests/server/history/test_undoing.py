@@ -1,4 +1,4 @@
-"""Undo of a load as one and of chosen writes. Undo of the last write is tested with the service."""
+"""Undo of a load as one and of chosen writes. Undo of the last write has a module of its own."""
 
 from __future__ import annotations
 

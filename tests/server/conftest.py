@@ -1,0 +1,24 @@
+"""A memory for the tests of its parts; modules that need another one replace the fixture."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import anyio
+import pytest
+
+from ragmemory.service import MemoryService
+from tests.support.memories import SwitchableEmbedder, service_for
+
+
+@pytest.fixture
+def embedder() -> SwitchableEmbedder:
+    return SwitchableEmbedder()
+
+
+@pytest.fixture
+async def memory(tmp_path: Path, embedder: SwitchableEmbedder) -> AsyncIterator[MemoryService]:
+    with anyio.fail_after(60):
+        async with service_for(tmp_path, embedder) as memory:
+            yield memory

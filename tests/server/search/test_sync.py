@@ -1,0 +1,195 @@
+"""The index follows the store, is saved, and is rebuilt when it is lost, damaged or of another memory."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from anyio import to_thread
+
+from ragmemory.errors import (
+    NotAnIndex,
+)
+from ragmemory.search.index.saving import SavedIndex
+from ragmemory.service import MemoryService
+from tests.support.memories import (
+    FOX,
+    ORIGIN,
+    PIE,
+    backup_of,
+    put,
+    restore,
+    service_for,
+    uris,
+)
+
+
+async def test_what_another_writes_is_found_at_the_next_query(tmp_path: Path, memory: MemoryService) -> None:
+    async with service_for(tmp_path) as other:
+        assert await uris(other, "fox") == []
+        await put(memory, FOX, uri="fox")
+        assert await uris(other, "fox") == ["fox"]
+        await put(memory, PIE, uri="fox")
+        assert (await other.search.query("apple pie", 8)).hits[0].text == PIE
+        await other.writer.forget("fox", ORIGIN)
+        assert await uris(memory, "apple pie") == []
+
+
+async def test_a_second_start_reads_the_saved_index_and_what_came_after(tmp_path: Path) -> None:
+    async with service_for(tmp_path) as memory:
+        await put(memory, FOX, uri="fox")
+        await memory.search.query("fox", 8)
+    assert (tmp_path / "memory.db-index").is_dir()
+    async with service_for(tmp_path) as memory:
+        await put(memory, PIE, uri="pie")
+        assert (await uris(memory, "fox"))[0] == "fox"
+        assert (await uris(memory, "pie"))[0] == "pie"
+
+
+async def test_a_lost_or_damaged_index_is_rebuilt(tmp_path: Path) -> None:
+    async with service_for(tmp_path) as memory:
+        await put(memory, FOX, uri="fox")
+    index = tmp_path / "memory.db-index"
+    for file in index.rglob("*"):
+        if file.is_file():
+            file.write_bytes(b"nonsense")
+    async with service_for(tmp_path) as memory:
+        assert await uris(memory, "fox") == ["fox"]
+    shutil.rmtree(index, ignore_errors=True)
+    async with service_for(tmp_path) as memory:
+        assert await uris(memory, "fox") == ["fox"]
+
+
+async def test_every_damage_of_the_index_is_noticed_and_mended_before_it_is_read(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def check(folder: Path) -> None:
+        async with service_for(folder) as memory:
+            for number in (1, 17, 49):
+                assert (await uris(memory, f"animal{number} jumps"))[0] == f"fox{number}"
+            everything = (await memory.search.query("jumps", 100)).hits
+            assert {hit.uri for hit in everything} == {f"fox{n}" for n in range(50) if n not in (3, 7)}
+
+    async with service_for(tmp_path) as memory:
+        for number in range(50):
+            await put(
+                memory, f"Animal{number} jumps over word{number} and thing{number}.", uri=f"fox{number}"
+            )
+        await memory.writer.forget("fox3", ORIGIN)
+    async with service_for(tmp_path) as memory:
+        await memory.writer.forget("fox7", ORIGIN)
+    await check(tmp_path)
+    found = 0
+    for name in sorted(path.name for path in (tmp_path / "memory.db-index").glob("*.index")):
+        size = (tmp_path / "memory.db-index" / name).stat().st_size
+        for at in range(0, size, 1 + size // 8):
+            copy = tmp_path / f"{name}-{at}"
+            copy.mkdir()
+            shutil.copy(tmp_path / "memory.db", copy)
+            shutil.copytree(tmp_path / "memory.db-index", copy / "memory.db-index")
+            data = bytearray((copy / "memory.db-index" / name).read_bytes())
+            data[at : at + 64] = bytes(byte ^ 0xFF for byte in data[at : at + 64])
+            (copy / "memory.db-index" / name).write_bytes(data)
+            caplog.clear()
+            await check(copy)
+            found += "is damaged" in caplog.text
+            await check(copy)
+    assert found > 8
+
+
+async def test_an_index_of_another_memory_is_not_believed(tmp_path: Path) -> None:
+    async with service_for(tmp_path) as memory:
+        await put(memory, FOX, uri="fox")
+    for name in ("memory.db", "memory.db-wal", "memory.db-shm"):
+        (tmp_path / name).unlink(missing_ok=True)
+    async with service_for(tmp_path) as memory:
+        await put(memory, PIE, uri="pie")
+        assert await uris(memory, "fox pie") == ["pie"]
+
+
+async def test_an_index_that_cannot_be_saved_is_kept_in_memory(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "memory.db-index").write_text("in the way", encoding="utf-8")
+    async with service_for(tmp_path) as memory:
+        await put(memory, FOX, uri="fox")
+        assert await uris(memory, "fox") == ["fox"]
+    assert "kept in memory only" in caplog.text
+
+
+async def test_a_folder_of_the_users_in_place_of_the_index_is_refused_and_left_as_it_is(
+    tmp_path: Path,
+) -> None:
+    thesis = tmp_path / "memory.db-index" / "myproject" / "thesis.txt"
+    thesis.parent.mkdir(parents=True)
+    thesis.write_text("ten years of work", encoding="utf-8")
+    os.utime(thesis.parent, (0, 0))
+    async with service_for(tmp_path) as memory:
+        with pytest.raises(NotAnIndex, match="myproject"):
+            await put(memory, FOX, uri="fox")
+    assert thesis.read_text(encoding="utf-8") == "ten years of work"
+    thesis.unlink()
+    thesis.parent.rmdir()
+    async with service_for(tmp_path) as memory:
+        await put(memory, FOX, uri="fox")
+    thesis.parent.mkdir()
+    thesis.write_text("put into the index's folder later", encoding="utf-8")
+    async with service_for(tmp_path) as memory:
+        await put(memory, PIE, uri="pie")
+        assert (await uris(memory, "fox"))[0] == "fox"
+    assert thesis.exists()
+
+
+async def test_an_index_newer_than_a_restored_memory_is_not_believed(tmp_path: Path) -> None:
+    restore(await backup_of(tmp_path), tmp_path / "memory.db")
+    async with service_for(tmp_path) as memory:
+        assert await uris(memory, "fox apple pie") == ["fox"]
+        await put(memory, "# Sea\n\nWhales sing in the deep sea.", uri="whale")
+        assert (await uris(memory, "singing whales"))[0] == "whale"
+
+
+async def test_a_restored_memory_that_has_grown_past_the_index_is_noticed_all_the_same(
+    tmp_path: Path,
+) -> None:
+    copy = await backup_of(tmp_path)
+    (tmp_path / "memory.db-index").rename(tmp_path / "newer")
+    restore(copy, tmp_path / "memory.db")
+    async with service_for(tmp_path) as memory:
+        for name in ("whale", "shark", "crab"):
+            await put(memory, f"# Sea\n\nThe {name} lives in the deep sea.", uri=name)
+    shutil.rmtree(tmp_path / "memory.db-index")
+    (tmp_path / "newer").rename(tmp_path / "memory.db-index")
+    async with service_for(tmp_path) as memory:
+        assert (await uris(memory, "whale"))[0] == "whale"
+        assert "pie" not in await uris(memory, "apple pie")
+
+
+async def test_the_last_write_before_the_end_is_in_the_saved_index(tmp_path: Path) -> None:
+    async with service_for(tmp_path) as memory:
+        await put(memory, FOX, uri="fox")
+    assert any(file.is_file() for file in (tmp_path / "memory.db-index").rglob("*"))
+
+
+async def test_what_a_query_had_to_read_is_saved_without_waiting_for_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "\n\n".join(f"# Part {number}\n\nWord{number} stands here." for number in range(2_200))
+    async with service_for(tmp_path) as memory:
+        await put(memory, text, uri="long")
+    shutil.rmtree(tmp_path / "memory.db-index")
+    saved = threading.Event()
+    commit = SavedIndex.commit
+
+    def commit_and_tell(*arguments: Any) -> None:
+        commit(*arguments)
+        saved.set()
+
+    monkeypatch.setattr(SavedIndex, "commit", commit_and_tell)
+    async with service_for(tmp_path) as memory:
+        assert (await uris(memory, "word2000"))[0] == "long"
+        assert await to_thread.run_sync(saved.wait, 30)
+        assert list((tmp_path / "memory.db-index").glob("segment-*"))
