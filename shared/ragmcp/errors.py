@@ -280,18 +280,6 @@ class RequestTimedOut(RagMcpError):
     sentence = "The server did not answer {method} within {seconds:g} s."
 
 
-class TaskCancelled(RagMcpError):
-    """The server cancelled the task of a call."""
-
-    method: str
-    reason: str = ""
-    code: ClassVar[str] = "TASK_CANCELLED"
-
-    def __str__(self) -> str:
-        why = f": {self.reason}" if self.reason else ""
-        return f"The server cancelled the task of {self.method}{why}."
-
-
 class ServerNotStarted(RagMcpError):
     """The server's program could not be run, or ended before it answered."""
 

@@ -109,11 +109,6 @@ class Peer:
         finally:
             self._close()
 
-    @property
-    def next_id(self) -> int:
-        """The id that our next request will have."""
-        return self.connection.next_id
-
     async def request(self, method: str, params: Any, timeout: float | None = None) -> Raw:
         """Send a request and wait for its result. Cancelling the wait cancels the request.
 

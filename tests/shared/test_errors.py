@@ -54,7 +54,6 @@ SENTENCES: list[tuple[RagMcpError, str]] = [
         "The connection to the server was closed before it answered Query: it ended with exit code 3.",
     ),
     (errors.RequestTimedOut("Query", 2.5), "The server did not answer Query within 2.5 s."),
-    (errors.TaskCancelled("tools/call"), "The server cancelled the task of tools/call."),
     (
         errors.ServerNotStarted(["nope", "-x"], "there is no such program"),
         "The server `nope -x` did not start: there is no such program.",

@@ -18,7 +18,6 @@ from ragmcp.protocol.schema.completion import PromptReference
 from ragmcp.protocol.schema.content import ImageContent, ResourceLink
 from ragmcp.protocol.schema.input import Elicit, ElicitResult, Root, Sample, SamplingResult
 from ragmcp.protocol.schema.logging import LogMessage
-from ragmcp.protocol.schema.subscriptions import Filter
 from ragmcp.stdio.stdio import open_stdio
 from tests.support import typescript
 from tests.support.mcp_process import MESSAGE_BYTES
@@ -178,16 +177,6 @@ async def test_its_prompts_are_listed_filled_in_and_completed(client: Client) ->
 async def test_it_may_ask_us(client: Client, tool: str, arguments: dict[str, str], answer: str) -> None:
     result = await client.call_tool(tool, arguments, timeout=SECONDS)
     assert answer in "\n".join(getattr(content, "text", "") for content in result.content)
-
-
-async def test_it_tells_what_has_changed(client: Client, logs: list[LogMessage]) -> None:
-    logs.clear()
-    async with client.subscribe(Filter(resource_subscriptions=[TEXT])) as news:
-        await client.call_tool("toggle-subscriber-updates", timeout=SECONDS)
-        with anyio.fail_after(SECONDS):
-            assert (await anext(news)).subject == TEXT
-        await client.call_tool("toggle-subscriber-updates", timeout=SECONDS)
-    assert any("Subscribe" in str(message.data) for message in logs)
 
 
 async def test_all_that_was_said_fits_the_schema(client: Client, recording: Recording) -> None:

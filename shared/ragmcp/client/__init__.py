@@ -1,4 +1,4 @@
-"""What a client does: handshake, calls, lists and their cache, notifications, tasks.
+"""What a client does: handshake, calls, lists, subscriptions, input for the server.
 
-Start with `client.Client`; `core` finds out which era the server speaks, `rounds` gives the input it wants.
+Start with `client.Client`; `core` finds out which era the server speaks, and gives the input it wants.
 """

@@ -1,26 +1,25 @@
 """The client: requests to one server, in the era it speaks.
 
-It works through a `Link`: a connection (`connect`), or HTTP. `stdio` starts server processes and connects to
-them, `http` connects to running servers.
+It works through a `Channel`: a connection (`connect`), or HTTP. `stdio` starts server processes and connects
+to them, `http` connects to running servers.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import msgspec
-from msgspec import UNSET, Raw, UnsetType
+from msgspec import UNSET, UnsetType
 
-from ragmcp.client.core import Core, Link
+from ragmcp.client.core import Core
 from ragmcp.client.handlers import NO_HANDLERS, Handlers
 from ragmcp.concurrency import beside, confined
 from ragmcp.errors import ConnectionClosed, WireError
 from ragmcp.older_revisions import require_legacy
-from ragmcp.peer import Peer
+from ragmcp.peer import Channel, Peer
 from ragmcp.protocol.connection import Connection
 from ragmcp.protocol.eras import HEADER_MISMATCH
 from ragmcp.protocol.jsonrpc import Id, Notification, Request
@@ -31,11 +30,10 @@ from ragmcp.protocol.schema.tools import ListToolsResult, ToolCall, ToolCallResu
 from ragmcp.streams import Stream
 
 if TYPE_CHECKING:
-    from ragmcp.client.subscriptions import Subscription, Subscriptions
+    from ragmcp.client.subscriptions import Subscription
     from ragmcp.protocol.schema import completion, prompts, resources
     from ragmcp.protocol.schema.subscriptions import Filter
 
-R = TypeVar("R", bound=base.Result)
 EraName: TypeAlias = Literal["modern", "legacy"]
 
 # (done, total or None, message or None)
@@ -43,9 +41,6 @@ OnProgress: TypeAlias = Callable[[float, float | None, str | None], None]
 
 # A server may load a lot before its first answer; a server that never answers must not hang its host.
 LIST_SECONDS = 60.0
-
-# How the methods of change notifications end: for lists, resources and tasks.
-CHANGES = ("/list_changed", "/updated", "/tasks")
 
 
 class Client(Core):
@@ -57,19 +52,14 @@ class Client(Core):
     """
 
     def __init__(
-        self, channel: Link, identity: base.Implementation, handlers: Handlers = NO_HANDLERS
+        self, channel: Channel, identity: base.Implementation, handlers: Handlers = NO_HANDLERS
     ) -> None:
         super().__init__(channel, identity, handlers)
         self.admit_tools: Callable[[list[ToolInfo]], list[ToolInfo]] = list
         """The tools, of those listed, that the transport can call."""
         self._tokens = itertools.count(1)
         self._on_progress: dict[Id | UnsetType, OnProgress] = {}
-
-    @cached_property
-    def _subscriptions(self) -> Subscriptions:
-        from ragmcp.client.subscriptions import Subscriptions
-
-        return Subscriptions(self)
+        self._subscriptions: set[Subscription] = set()
 
     # Tools
 
@@ -107,7 +97,6 @@ class Client(Core):
             if error.code != HEADER_MISMATCH:
                 raise
         # The tool has changed since it was listed: it wants other headers. (Client Behavior)
-        self.cache.forget("tools/list")
         await self.list_tools()
         return await self.request("tools/call", params, ToolCallResult, timeout)
 
@@ -141,9 +130,7 @@ class Client(Core):
         from ragmcp.protocol.schema import resources
 
         params = resources.ResourceParams(meta=self.meta(), uri=uri)
-        found = await self.request_cached(
-            "resources/read", uri, params, resources.ReadResourceResult, timeout
-        )
+        found = await self.request("resources/read", params, resources.ReadResourceResult, timeout)
         return list(found.contents)
 
     async def list_prompts(self, *, timeout: float | None = LIST_SECONDS) -> list[prompts.PromptInfo]:
@@ -188,9 +175,21 @@ class Client(Core):
 
     # Changes, log messages, ping
 
-    def subscribe(self, filter: Filter) -> AbstractAsyncContextManager[Subscription]:
-        """The changes at the server while the block runs: `async for change in subscription`."""
-        return self._subscriptions.subscribe(filter)
+    @asynccontextmanager
+    async def subscribe(self, filter: Filter) -> AsyncIterator[Subscription]:
+        """The changes at the server while the block runs: `async for change in subscription`.
+
+        A legacy server reports changes of its lists only.
+        """
+        from ragmcp.client.subscriptions import Subscription
+
+        subscription = Subscription(self, filter)
+        self._subscriptions.add(subscription)
+        try:
+            async with subscription.kept():
+                yield subscription
+        finally:
+            self._subscriptions.discard(subscription)
 
     async def set_log_level(self, level: base.LogLevel) -> None:
         """Get log messages of this severity and above, through `Handlers.on_log`."""
@@ -202,14 +201,6 @@ class Client(Core):
         """Wait until the server answers. The modern era has no ping: this calls `server/discover`."""
         method = "server/discover" if self.modern else "ping"
         await self.request(method, base.Params(meta=self.meta()), base.Result, timeout)
-
-    async def go_on(
-        self, method: str, params: base.Params, type: type[R], timeout: float | None, answer: Raw
-    ) -> R:
-        """Give the server the input it asks for, or wait for the task it started; returns the result."""
-        from ragmcp.client.rounds import finish
-
-        return await finish(self, method, params, type, timeout, answer)
 
     # Messages from the server
 
@@ -224,13 +215,9 @@ class Client(Core):
                 from ragmcp.protocol.schema.logging import LogMessage
 
                 self.handlers.on_log(msgspec.json.decode(notification.params, type=LogMessage))
-            case "notifications/subscriptions/acknowledged":
-                self._subscriptions.acknowledged(notification)
-            case method if method.endswith(CHANGES):
-                change = self._subscriptions.changed(notification)
-                self.cache.invalidate(change)
-                if self.handlers.on_change is not None:
-                    self.handlers.on_change(change)
+            case _:
+                for subscription in self._subscriptions:
+                    subscription.take(notification)
 
     async def answer(self, request: Request) -> base.Wire:
         """Answer a legacy server. Raises RemoteProtocolError for what we do not declare."""

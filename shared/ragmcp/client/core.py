@@ -1,31 +1,26 @@
 """A server as the features of a client know it: its era and description, requests, lists from all pages.
 
-Source: basic/versioning, server/utilities/pagination and caching.
+Source: basic/versioning, basic/patterns/mrtr, server/utilities/pagination.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import cached_property
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TypeVar
 
+import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
 from ragmcp.client.handlers import Handlers
-from ragmcp.errors import InvalidParams, RequestTimedOut, UnreadableAnswer, WireError
+from ragmcp.errors import RemoteProtocolError, RequestTimedOut, UnreadableAnswer, WireError
 from ragmcp.older_revisions import require_legacy
 from ragmcp.peer import Channel
 from ragmcp.protocol import eras
 from ragmcp.protocol.jsonrpc import Id
-from ragmcp.protocol.results import UNKNOWN_SERVER, complete, or_none, server_info
+from ragmcp.protocol.results import UNKNOWN_SERVER, complete, decode_answer, or_none, server_info
 from ragmcp.protocol.schema import base
 from ragmcp.protocol.schema.discovery import DiscoverResult, ServerCapabilities
-from ragmcp.tracing import current
 
-if TYPE_CHECKING:
-    from ragmcp.client.cache import ResultCache
-
-C = TypeVar("C", bound=base.CacheableResult)
 P = TypeVar("P", bound=base.Page)
 R = TypeVar("R", bound=base.Result)
 T = TypeVar("T")
@@ -35,20 +30,14 @@ T = TypeVar("T")
 PROBE_SECONDS = 5.0
 # A list with more pages is taken to be endless.
 MAX_PAGES = 10_000
-
-
-class Link(Channel, Protocol):
-    """The way to a server: a connection, or HTTP."""
-
-    @property
-    def next_id(self) -> int:
-        """The id that the next request will have."""
+# A server that wants more input than this will not stop by itself.
+MAX_ROUNDS = 20
 
 
 class Core:
     """What the client knows of its server. The features send requests through it; `Client` extends it."""
 
-    def __init__(self, channel: Link, identity: base.Implementation, handlers: Handlers) -> None:
+    def __init__(self, channel: Channel, identity: base.Implementation, handlers: Handlers) -> None:
         self.server = UNKNOWN_SERVER
         self.revision = eras.LATEST_MODERN
         self.capabilities = ServerCapabilities()
@@ -119,7 +108,6 @@ class Core:
 
     def meta(self, token: Id | UnsetType = UNSET) -> base.RequestMeta:
         """The `_meta` of a request; `token` for its progress."""
-        trace = current.get()
         if self.modern:
             return base.RequestMeta(
                 protocol_version=self.revision,
@@ -127,74 +115,50 @@ class Core:
                 client_capabilities=self.declared,
                 log_level=self.log_level,
                 progress_token=token,
-                traceparent=trace.traceparent,
-                tracestate=trace.tracestate,
             )
-        if token is UNSET and trace is base.NO_META:
-            return base.NO_META
-        return base.RequestMeta(
-            progress_token=token, traceparent=trace.traceparent, tracestate=trace.tracestate
-        )
+        return base.NO_META if token is UNSET else base.RequestMeta(progress_token=token)
 
     async def request(self, method: str, params: base.Params, type: type[R], timeout: float | None) -> R:
-        """Send a request, whose `params` carry our `meta`, and give the input that the server asks for."""
-        answer = await self.channel.request(method, params, timeout)
-        return complete(method, answer, type) or await self.go_on(method, params, type, timeout, answer)
+        """Send a request, whose `params` carry our `meta`, and give the input that the server asks for.
 
-    async def go_on(
-        self, method: str, _params: base.Params, _type: type[R], _timeout: float | None, _answer: Raw
-    ) -> R:
-        """Continue after an `answer` that is not a result yet. Here no such answer is allowed."""
-        raise UnreadableAnswer(method, "it is not complete, which this method does not allow")
-
-    # Cached results and lists
-
-    @cached_property
-    def cache(self) -> ResultCache:
-        """Results that the server said stay fresh for a while."""
-        from ragmcp.client.cache import ResultCache
-
-        return ResultCache()
-
-    async def request_cached(
-        self, method: str, subject: str, params: base.Params, type: type[C], timeout: float | None
-    ) -> C:
-        """As `request`, or the cached result if the last answer about this `subject` is still fresh.
-
-        A result that required input is not cached: it depends on more than the request.
+        `timeout` (seconds) is for each round.
         """
-        age = self.cache.age
-        if (cached := self.cache.find((method, subject), type)) is not None:
-            return cached
-        answer = await self.channel.request(method, params, timeout)
-        if (result := complete(method, answer, type)) is None:
-            return await self.go_on(method, params, type, timeout, answer)
-        self.cache.keep((method, subject), result, len(memoryview(answer)), age)
-        return result
+        for _ in range(1 + MAX_ROUNDS):
+            answer = await self.channel.request(method, params, timeout)
+            if (result := complete(method, answer, type)) is not None:
+                return result
+            params = await self._with_input(method, params, answer)
+        raise UnreadableAnswer(method, f"it still wants input after {MAX_ROUNDS} rounds")
+
+    async def _with_input(self, method: str, params: base.Params, answer: Raw) -> base.Params:
+        """The parameters of the repeated request. Raises UnreadableAnswer for a forbidden request."""
+        if not isinstance(params, base.RetryableParams):
+            raise UnreadableAnswer(method, "it wants input, which this method does not allow")
+        from ragmcp.protocol.schema.input import InputRequiredResult
+
+        needed = decode_answer(method, answer, InputRequiredResult)
+        responses: dict[str, Raw] = {}
+        # In sequence: a person answers one form at a time.
+        for key, request in needed.input_requests.items():
+            try:
+                response = await self.handlers.answer(request.method, request.params)
+            except RemoteProtocolError as error:
+                raise UnreadableAnswer(method, f"its input request is not allowed: {error}") from None
+            responses[key] = Raw(msgspec.json.encode(response))
+        return msgspec.structs.replace(params, input_responses=responses, request_state=needed.request_state)
 
     async def list_all(
         self, method: str, type: type[P], items: Callable[[P], Iterable[T]], timeout: float | None
     ) -> list[T]:
         """The `items` of all pages; `timeout` (seconds) is for each page. Raises as `request`."""
-        try:
-            pages = await self._pages(method, type, timeout)
-        except WireError as error:
-            # "If a cursor becomes invalid, discard all cached pages and re-fetch from the beginning."
-            if error.code != InvalidParams.rpc_code or not self.cache.forget(method):
-                raise
-            pages = await self._pages(method, type, timeout)
-        return [item for page in pages for item in items(page)]
-
-    async def _pages(self, method: str, type: type[P], timeout: float | None) -> list[P]:
-        pages: list[P] = []
+        found: list[T] = []
         cursor: str | UnsetType = UNSET
-        while len(pages) < MAX_PAGES:
-            params = base.ListParams(meta=self.meta(), cursor=cursor)
-            page = await self.request_cached(method, cursor or "", params, type, timeout)
-            pages.append(page)
+        for _ in range(MAX_PAGES):
+            page = await self.request(method, base.ListParams(meta=self.meta(), cursor=cursor), type, timeout)
+            found += items(page)
             if self.server is UNKNOWN_SERVER:
                 self.server = server_info(page)
             cursor = page.next_cursor
             if cursor is UNSET:
-                return pages
+                return found
         raise UnreadableAnswer(method, f"its list does not end within {MAX_PAGES:,} pages")

@@ -1,4 +1,4 @@
-"""What a client does for its servers: it asks its user or model, lists its roots, takes logs and changes.
+"""What a client does for its servers: it asks its user or model, lists its roots, takes log messages.
 
 The handlers that are set are declared as the client's capabilities. They answer both a legacy server's
 requests and the `inputRequests` of a modern one.
@@ -14,12 +14,11 @@ from msgspec import UNSET, Raw, Struct
 
 from ragmcp.errors import MethodNotFound
 from ragmcp.protocol.decoding import decode
-from ragmcp.protocol.schema.base import TASKS_EXTENSION, Wire
+from ragmcp.protocol.schema.base import Wire
 
 if TYPE_CHECKING:
     from ragmcp.protocol.schema.input import Elicit, ElicitResult, Root, Sample, SamplingResult
     from ragmcp.protocol.schema.logging import LogMessage
-    from ragmcp.protocol.schema.subscriptions import Change
 
 
 class Handlers(Struct, frozen=True, kw_only=True):
@@ -29,9 +28,6 @@ class Handlers(Struct, frozen=True, kw_only=True):
     sample: Callable[[Sample], Awaitable[SamplingResult]] | None = None
     list_roots: Callable[[], Awaitable[Sequence[Root]]] | None = None
     on_log: Callable[[LogMessage], None] | None = None
-    on_change: Callable[[Change], None] | None = None
-    # Whether a call may become a task, which the client then polls until it ends (SEP-2663).
-    tasks: bool = False
 
     def capabilities(self) -> dict[str, Any]:
         """The capabilities that the client declares."""
@@ -42,8 +38,6 @@ class Handlers(Struct, frozen=True, kw_only=True):
             declared["sampling"] = {}
         if self.list_roots is not None:
             declared["roots"] = {}
-        if self.tasks:
-            declared["extensions"] = {TASKS_EXTENSION: {}}
         return declared
 
     async def answer(self, method: str, params: Raw) -> Wire:

@@ -12,7 +12,6 @@ from enum import Enum, auto
 from typing import Protocol
 
 from ragmcp.client.client import Client, EraName, connect
-from ragmcp.client.core import Link
 from ragmcp.client.handlers import NO_HANDLERS, Handlers
 from ragmcp.concurrency import beside
 from ragmcp.errors import WireError
@@ -20,6 +19,7 @@ from ragmcp.http.client import Authorization, Http, open_client, status_of
 from ragmcp.http.errors import HttpRefused
 from ragmcp.http.modern_client import ModernHttp
 from ragmcp.older_revisions import require_legacy
+from ragmcp.peer import Channel
 from ragmcp.protocol.eras import MODERN_ERRORS
 from ragmcp.protocol.schema.base import Implementation
 from ragmcp.streams import Stream
@@ -33,8 +33,8 @@ FINAL_STATUSES = frozenset({401, 403, 407, 429, 502, 503, 504})
 SSE_STATUSES = frozenset({400, 404, 405})
 
 
-class RunningLink(Link, Protocol):
-    """A link that needs a task beside the requests."""
+class RunningChannel(Channel, Protocol):
+    """A channel that needs a task beside the requests."""
 
     async def run(self) -> None:
         """Run until cancelled."""
@@ -132,9 +132,9 @@ class _Opening:
 
     def modern(self) -> Client:
         """A client of a server known to be modern."""
-        link = ModernHttp(self._http, lambda notification: client.handle_notification(notification))
-        client = Client(link, self._identity, self._handlers)
-        client.admit_tools = link.admit_tools
+        channel = ModernHttp(self._http, lambda notification: client.handle_notification(notification))
+        client = Client(channel, self._identity, self._handlers)
+        client.admit_tools = channel.admit_tools
         return client
 
     async def _discovered(self) -> Client | None:
@@ -148,14 +148,14 @@ class _Opening:
 
     async def _streamable(self) -> Client:
         client: Client
-        link: RunningLink = require_legacy("http_client").LegacyHttp(
+        channel: RunningChannel = require_legacy("http_client").LegacyHttp(
             self._http,
             lambda request: client.answer(request),
             lambda notification: client.handle_notification(notification),
         )
-        client = Client(link, self._identity, self._handlers)
+        client = Client(channel, self._identity, self._handlers)
         async with AsyncExitStack() as attempt:
-            await attempt.enter_async_context(beside(link.run))
+            await attempt.enter_async_context(beside(channel.run))
             await client.initialize()
             await self._stack.enter_async_context(attempt.pop_all())
         return client

@@ -30,7 +30,7 @@ class ModernHttp:
     def __init__(self, http: Http, on_notification: Callable[[Notification], None]) -> None:
         self._http = http
         self._on_notification = on_notification
-        self.next_id = 1
+        self._last_id = 0
         self._params: dict[str, tuple[headers.HeaderParam, ...]] = {}
 
     @property
@@ -52,7 +52,7 @@ class ModernHttp:
 
     async def request(self, method: str, params: Any, timeout: float | None = None) -> Raw:
         """As `Channel.request`; also raises ServerUnreachable, HttpRefused, MessageTooLarge."""
-        id, self.next_id = self.next_id, self.next_id + 1
+        self._last_id = id = self._last_id + 1
         body = jsonrpc.encode_request(id, method, params)
         answer: Message | None = None
 

@@ -47,11 +47,6 @@ class LegacyHttp(QueuedStream):
         """Set when the last attempt to connect failed."""
         return self._http.unreachable
 
-    @property
-    def next_id(self) -> int:
-        """The id that our next request will have."""
-        return self._peer.next_id
-
     async def request(self, method: str, params: Any, timeout: float | None = None) -> Raw:
         """As `Peer.request`; also raises ServerUnreachable, HttpRefused, MessageTooLarge."""
         return await self._peer.request(method, params, timeout)

@@ -79,8 +79,7 @@ class Connection(Generic[Waiter]):
         self._decoder = LineDecoder(limit)
         self._refuses = refuses
         self._most = most
-        self.next_id = 1
-        """The id that our next request will have."""
+        self._last_id = 0
         self._asked: dict[Id, Waiter] = {}
         self._asking: dict[Id, _Batch | None] = {}
 
@@ -204,11 +203,10 @@ class Connection(Generic[Waiter]):
 
     def ask(self, method: str, params: Any, waiter: Waiter) -> tuple[Id, bytes]:
         """The id and the line of a new request; `waiter` comes back with its answer. Raises NotEncodable."""
-        id = self.next_id
-        line = jsonrpc.encode_request(id, method, params)
-        self._asked[id] = waiter
-        self.next_id += 1
-        return id, line
+        line = jsonrpc.encode_request(self._last_id + 1, method, params)
+        self._last_id += 1
+        self._asked[self._last_id] = waiter
+        return self._last_id, line
 
     @property
     def asked(self) -> int:

@@ -10,12 +10,10 @@ from msgspec import UNSET, Raw
 from ragmcp.errors import UnreadableAnswer
 from ragmcp.protocol.decoding import DECODE_ERRORS
 from ragmcp.protocol.schema.base import SERVER_INFO, Implementation, Result
-from ragmcp.protocol.schema.tools import ToolCallResult
 
 R = TypeVar("R", bound=Result)
 
 INPUT_REQUIRED = "input_required"
-TASK = "task"
 # "Clients MUST treat an absent resultType as complete": legacy servers send none.
 COMPLETE = (UNSET, "complete")
 
@@ -23,7 +21,7 @@ UNKNOWN_SERVER = Implementation(name="unknown", version="unknown")
 
 
 def complete(method: str, answer: Raw, type: type[R]) -> R | None:
-    """The result; None if the server needs input first or starts a task. Raises UnreadableAnswer."""
+    """The result; None if the server needs input first. Raises UnreadableAnswer."""
     result: R | None = None
     reason = ""
     try:
@@ -31,8 +29,8 @@ def complete(method: str, answer: Raw, type: type[R]) -> R | None:
         kind = result.result_type
     except DECODE_ERRORS as error:
         reason = str(error)
-        kind = kind_of(answer)
-    if kind == INPUT_REQUIRED or (kind == TASK and type is ToolCallResult):
+        kind = _kind_of(answer)
+    if kind == INPUT_REQUIRED:
         return None
     if kind not in COMPLETE:
         raise UnreadableAnswer(method, f"its resultType is {kind!r}, which is unknown")
@@ -49,7 +47,7 @@ def decode_answer(method: str, answer: Raw, type: type[R]) -> R:
         raise UnreadableAnswer(method, str(error)) from None
 
 
-def kind_of(answer: Raw) -> Any:
+def _kind_of(answer: Raw) -> Any:
     """The `resultType` of an answer; UNSET if it has none."""
     try:
         return msgspec.json.decode(answer, type=Result).result_type

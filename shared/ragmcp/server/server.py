@@ -30,7 +30,7 @@ from ragmcp.protocol.schema.discovery import DiscoverResult, ServerCapabilities
 from ragmcp.server.call import FRESH_MS, Call, InputNeeded, Method, Methods, Work, method
 from ragmcp.server.tools import Tool, tool_methods
 from ragmcp.streams import Stream
-from ragmcp.tracing import loggable, traced
+from ragmcp.tracing import loggable
 
 if TYPE_CHECKING:
     from ragmcp.protocol.schema.subscriptions import Change
@@ -173,9 +173,7 @@ class Server:
             params = call.params
             if isinstance(params, base.RetryableParams) and params.request_state is not UNSET:
                 call.params = params = self._rounds.resume(call.method, params)
-            handling = method.handler(call, params)
-            trace = params.meta.traceparent
-            result = await confined(handling if trace is UNSET else traced(params.meta, handling))
+            result = await confined(method.handler(call, params))
         except InputNeeded as needed:
             result = self._rounds.pause(call.method, needed.params, needed.requests)
         if call.era is Era.LEGACY:

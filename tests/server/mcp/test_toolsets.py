@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import msgspec
 import pytest
 
 from ragconfig.errors import SettingsError
 from ragconfig.text_rules import passage_names
 from ragmcp.client.client import Client
-from ragmcp.client.handlers import Handlers
 from ragmcp.protocol.pagination import cursor_to
 from ragmcp.protocol.schema.content import TextContent
 from ragmcp.server.server import Server
@@ -29,7 +29,7 @@ from ragmemory.types import Hit, QueryResult
 from tests.support.in_memory import open_memory
 from tests.support.memories import SwitchableEmbedder, service_for
 from tests.support.processes import attempt, called
-from tests.support.raw_mcp import raw_client
+from tests.support.raw_mcp import RawClient, raw_client
 
 
 def nested(levels: int) -> Any:
@@ -427,6 +427,20 @@ async def test_the_journal_names_the_client_and_one_session_for_the_process(clie
     assert origin[1] != ""
 
 
+async def as_task(client: RawClient, tool: str, **arguments: Any) -> Any:
+    """The structured result of a call that goes on as a task."""
+    capabilities: dict[str, Any] = {"extensions": {"io.modelcontextprotocol/tasks": {}}}
+    meta = {"_meta": {"io.modelcontextprotocol/clientCapabilities": capabilities}}
+    call = {"name": tool, "arguments": arguments} | meta
+    task = (await client.request("tools/call", call, modern=True))["result"]
+    assert task["resultType"] == "task"
+    which = {"taskId": task["taskId"]} | meta
+    while task["status"] == "working":
+        task = (await client.request("tasks/get", which, modern=True))["result"]
+        await anyio.lowlevel.checkpoint()
+    return task["result"]["structuredContent"]
+
+
 async def test_storing_a_long_document_goes_on_as_a_task(
     tmp_path: Path, embedder: SwitchableEmbedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -441,9 +455,7 @@ async def test_storing_a_long_document_goes_on_as_a_task(
                 params = {"name": "Inject", "arguments": {"text": "A long document."}} | meta
                 created = (await raw.request("tools/call", params, modern=True))["result"]
                 assert created["resultType"] == "task"
-            async with open_memory(server, handlers=Handlers(tasks=True)) as client:
-                stored = await client.call_tool("Inject", {"text": "Another long document."}, timeout=20)
-                assert stored.structured(dict)["status"] == "added"
+                assert (await as_task(raw, "Inject", text="Another long document."))["status"] == "added"
             tasks.cancel_scope.cancel()
 
 
@@ -503,10 +515,9 @@ async def test_an_ingestion_is_a_task_for_clients_that_know_tasks(
         ):
             server = Server("ragmemory", "1", make_tools(on_demand(service), ["ingestion"]))
             server.allow_tasks(tasks)
-            async with open_memory(server, handlers=Handlers(tasks=True)) as client:
+            async with raw_client(server) as raw:
                 for tool, counted in (("start_ingestion", "added"), ("sync_sources", "unchanged")):
-                    done = await client.call_tool(tool, arguments[tool], timeout=20)
-                    job = done.structured(dict)
+                    job = await as_task(raw, tool, **arguments[tool])
                     assert (job["status"], job[counted]) == ("completed", 1)
             tasks.cancel_scope.cancel()
 

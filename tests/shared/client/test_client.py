@@ -1,6 +1,6 @@
 """A client and servers of every kind; scripted ones say exactly what the test wants to hear answered.
 
-Covers `core`, `handlers` and `ragmcp.protocol.results`.
+Covers `handlers`, `ragmcp.protocol.results` and `ragmcp.legacy.client`.
 """
 
 from __future__ import annotations

@@ -17,7 +17,9 @@ from ragmcp.client.handlers import Handlers
 from ragmcp.errors import ConnectionClosed, RequestTimedOut, WireError
 from ragmcp.legacy import session_client
 from ragmcp.protocol.framing import EventDecoder
+from ragmcp.protocol.schema.base import Result
 from ragmcp.protocol.schema.input import Root
+from ragmcp.protocol.schema.resources import ResourceParams
 from ragmcp.protocol.schema.subscriptions import Filter
 from tests.support.http_script import Heard, Said, Script, error, event, initialized, result, scripted
 
@@ -75,10 +77,8 @@ async def test_a_forgotten_session_is_begun_anew_with_all_that_the_server_was_to
 
     async with scripted(serving(answer), "legacy") as (client, server):
         await client.set_log_level("error")
-        async with (
-            client.subscribe(Filter(resource_subscriptions=["note://a"])),
-            anyio.create_task_group() as t,
-        ):
+        await client.request("resources/subscribe", ResourceParams(uri="note://a"), Result, timeout=5)
+        async with anyio.create_task_group() as t:
             for _ in range(3):
                 t.start_soon(lambda: client.call_tool("t", timeout=5))
     assert len(forgotten) in (1, 2, 3)

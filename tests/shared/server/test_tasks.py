@@ -4,24 +4,19 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from functools import partial
 from typing import Any
 
 import anyio
 import anyio.lowlevel
 import pytest
 
-from ragmcp.client.client import Client
-from ragmcp.client.handlers import Handlers
-from ragmcp.errors import InvalidRequest, RequestTimedOut, ToolError, WireError
-from ragmcp.protocol.schema.input import Elicit, ElicitResult
+from ragmcp.errors import InvalidRequest, ToolError
+from ragmcp.protocol.schema.input import Elicit
 from ragmcp.server import tasks as tasks_module
 from ragmcp.server.call import Call
 from ragmcp.server.server import Server
 from ragmcp.server.tools import Tool, tool
 from tests.shared.test_concurrency import awaits_what_is_cancelled
-from tests.support.http_script import Heard, Said, result, scripted
-from tests.support.in_memory import open_memory
 from tests.support.raw_mcp import RawClient, raw_client
 
 TASKS = "io.modelcontextprotocol/tasks"
@@ -303,94 +298,6 @@ async def test_a_server_without_tasks_has_no_such_methods() -> None:
         assert (await start(client, "instant"))["content"][0]["text"] == "done"
 
 
-# The client's half
-
-
-@asynccontextmanager
-async def our_client(**handlers: Any) -> AsyncIterator[Client]:
-    global may_finish
-    may_finish = anyio.Event()
-    async with (
-        a_server([bake, greet, greet_both, ask_first, instant]) as server,
-        open_memory(server, handlers=Handlers(tasks=True, **handlers)) as client,
-    ):
-        yield client
-
-
-async def test_our_client_follows_a_task_to_its_result() -> None:
-    async with our_client() as client:
-        may_finish.set()
-        assert (await client.call_tool("bake", timeout=5)).text == "bread"
-        assert (await client.call_tool("bake", {"mood": "bad"}, timeout=5)).is_error
-        with pytest.raises(WireError, match="no flour"):
-            await client.call_tool("bake", {"mood": "worse"}, timeout=5)
-
-
-async def test_our_client_answers_what_a_task_asks_once() -> None:
-    names = iter(["Ada", "Bo"])
-
-    async def elicit(_: Elicit) -> ElicitResult:
-        return ElicitResult(action="accept", content={"name": next(names)})
-
-    async with our_client(elicit=elicit) as client:
-        assert (await client.call_tool("greet", timeout=5)).text == "Hello Ada and Bo"
-
-
-async def test_who_waits_no_longer_for_a_task_cancels_it() -> None:
-    began, ended = anyio.Event(), anyio.Event()
-
-    @tool(background=True)
-    async def endless(call: Call) -> str:
-        """Never ends by itself."""
-        await call.background()
-        began.set()
-        try:
-            await anyio.sleep_forever()
-        finally:
-            ended.set()
-        return ""
-
-    async with (
-        a_server([endless]) as server,
-        open_memory(server, handlers=Handlers(tasks=True)) as client,
-    ):
-        with anyio.fail_after(60):
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(partial(client.call_tool, "endless", timeout=5))
-                await began.wait()
-                await anyio.wait_all_tasks_blocked()  # The client knows by now of the task.
-                tasks.cancel_scope.cancel()
-            await ended.wait()
-
-
-@pytest.mark.parametrize("cancel", ["result", "error"])
-async def test_a_task_need_not_name_a_pause_and_a_wait_for_it_can_always_be_cancelled(cancel: str) -> None:
-    task = {"taskId": "t", "status": "working", "createdAt": "x", "lastUpdatedAt": "x", "ttlMs": None}
-    asked = anyio.Event()
-    ends: dict[str, Any] = {
-        "result": {"result": {"resultType": "complete"}},
-        "error": {"error": {"code": -32602, "message": "There is no such task."}},
-    }
-
-    def script(heard: Heard) -> Said:
-        if heard.method == "tasks/get":
-            asked.set()
-        elif heard.method == "tasks/cancel":
-            return Said(body={"jsonrpc": "2.0", "id": heard.message["id"], **ends[cancel]})
-        return Said(
-            body=result(heard, resultType="task" if heard.method == "tools/call" else "complete", **task)
-        )
-
-    async with scripted(script, handlers=Handlers(tasks=True)) as (client, server):
-        with anyio.fail_after(60), anyio.CancelScope() as scope:
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(partial(client.call_tool, "t", timeout=5))
-                await asked.wait()
-                scope.cancel()
-        assert scope.cancelled_caught
-    assert server.heard[-1].method == "tasks/cancel"
-
-
 async def test_a_call_that_goes_to_the_background_twice_is_one_task(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tasks_module, "MOST_TASKS", 2)
 
@@ -404,8 +311,10 @@ async def test_a_call_that_goes_to_the_background_twice_is_one_task(monkeypatch:
     async with anyio.create_task_group() as group:
         server = Server("s", "1", [twice])
         server.allow_tasks(group)
-        async with open_memory(server, era="modern", handlers=Handlers(tasks=True)) as client:
-            assert [(await client.call_tool("twice", timeout=5)).text for _ in range(2)] == ["Task", "Task"]
+        async with raw_client(server) as client:
+            for _ in range(2):
+                done = await ended(client, (await start(client, "twice"))["taskId"])
+                assert done["result"]["content"][0]["text"] == "Task"
 
 
 async def test_a_task_that_awaits_what_is_cancelled_fails_alone() -> None:
@@ -421,10 +330,10 @@ async def test_a_task_that_awaits_what_is_cancelled_fails_alone() -> None:
         async with anyio.create_task_group() as group:
             server = Server("s", "1", [stray])
             server.allow_tasks(group)
-            async with open_memory(server, era="modern", handlers=Handlers(tasks=True)) as client:
+            async with raw_client(server) as client:
                 for _ in range(2):
-                    with pytest.raises(WireError, match="The server failed"):
-                        await client.call_tool("stray", timeout=5)
+                    task = await ended(client, (await start(client, "stray"))["taskId"])
+                    assert task["error"]["message"].startswith("The server failed")
                     failed += 1
     assert failed == 2
 
@@ -442,37 +351,17 @@ async def test_who_waits_for_a_call_hears_when_the_home_of_tasks_is_gone() -> No
     server = Server("s", "1", [wait])
     with anyio.fail_after(5):
         async with (
-            open_memory(server, era="modern", handlers=Handlers(tasks=True)) as client,
+            raw_client(server) as client,
             anyio.create_task_group() as tasks,
         ):
 
-            async def ask() -> None:
-                with pytest.raises(WireError):
-                    await client.call_tool("wait", timeout=None)
+            async def call() -> None:
+                assert "error" in await ask(client, "tools/call", name="wait", arguments={})
                 failed.set()
 
             async with anyio.create_task_group() as group:
                 server.allow_tasks(group)
-                tasks.start_soon(ask)
+                tasks.start_soon(call)
                 await started.wait()
                 group.cancel_scope.cancel()
             await failed.wait()
-
-
-async def test_a_task_that_nobody_follows_any_more_is_called_off() -> None:
-    """Whatever ended the following: here a question about it that gets no answer in time."""
-    asked: list[str] = []
-
-    async def answer(heard: Heard) -> Said:
-        asked.append(heard.method)
-        if heard.method == "tools/call":
-            state = {"createdAt": "", "lastUpdatedAt": "", "ttlMs": None, "pollIntervalMs": 1}
-            return Said(body=result(heard, resultType="task", taskId="t", status="working", **state))
-        if heard.method == "tasks/get":
-            await anyio.sleep_forever()
-        return Said(body=result(heard, resultType="complete"))
-
-    async with scripted(answer, handlers=Handlers(tasks=True)) as (client, _):
-        with pytest.raises(RequestTimedOut):
-            await client.call_tool("t", timeout=0.2)
-    assert asked == ["tools/call", "tasks/get", "tasks/cancel"]

@@ -42,7 +42,6 @@ class RequestMeta(Wire, frozen=True, kw_only=True):
     progress_token: int | str | UnsetType = UNSET
     # W3C Trace Context, which names no vendor and therefore has no prefix.
     traceparent: str | UnsetType = UNSET
-    tracestate: str | UnsetType = UNSET
 
 
 NO_META = RequestMeta()

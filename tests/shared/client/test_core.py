@@ -1,4 +1,4 @@
-"""What a modern server asks for in its results, and how the client asks again."""
+"""What a modern server asks for in its results, and how the client asks again. Covers `core`."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from ragmcp.client.core import MAX_ROUNDS
 from ragmcp.client.handlers import Handlers
-from ragmcp.client.rounds import MAX_ROUNDS
 from ragmcp.errors import UnreadableAnswer
 from ragmcp.protocol.schema.input import Elicit, ElicitResult
 from tests.support.scripted import connected, success
@@ -104,7 +104,7 @@ async def test_a_server_that_never_has_enough_is_left() -> None:
 @pytest.mark.parametrize(
     ("fields", "reason"),
     [
-        ({"resultType": "task", "content": []}, "it is a task"),
+        ({"resultType": "task", "content": []}, "its resultType is 'task'"),
         ({"resultType": "hologram"}, "its resultType is 'hologram'"),
         ({"resultType": "input_required", "inputRequests": 5}, "object"),
         ({"resultType": "input_required", "inputRequests": {"a": NAME}}, "its input request is not allowed"),
