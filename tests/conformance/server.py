@@ -13,7 +13,6 @@ import msgspec
 from msgspec import UnsetType
 
 from ragmcp.errors import ResourceNotFound
-from ragmcp.http.access import Access, Guard
 from ragmcp.http.asgi import Endpoint
 from ragmcp.protocol.pagination import page
 from ragmcp.protocol.schema.completion import Reference
@@ -25,6 +24,7 @@ from ragmcp.server.call import Call
 from ragmcp.server.prompts import prompt
 from ragmcp.server.server import Server
 from ragmcp.server.tools import tool
+from ragmemory.http.access import Access, Guard
 from tests.conformance import content, jobs, questions
 from tests.conformance.content import PNG
 from tests.support.http_server import LIMITS, served

@@ -63,13 +63,6 @@ SENTENCES: list[tuple[RagMcpError, str]] = [
         http_errors.HeaderMismatch("mcp-method", "is 'a', but the body says 'b'"),
         "Header mismatch: mcp-method is 'a', but the body says 'b'.",
     ),
-    (http_errors.HostNotAllowed("evil.example"), "The host 'evil.example' is not allowed."),
-    (
-        http_errors.OriginNotAllowed("https://evil.example"),
-        "Pages from 'https://evil.example' may not use this server.",
-    ),
-    (http_errors.Unauthorized("none was sent"), "This server requires its token: none was sent."),
-    (http_errors.RateLimited(3), "Too many requests; try again in 3 s."),
     (
         http_errors.HttpMethodNotAllowed("PUT", ("POST", "GET")),
         "PUT is not allowed here; allowed: POST, GET.",

@@ -1,4 +1,5 @@
 """The memory over HTTP, around `ragmcp`'s endpoint. Only `ragmemory http` imports it.
 
-Start with `serving`; `routes` lists the paths, `listening` limits connections, `page` is for browsers.
+Start with `serving`; `routes` lists the paths, `access` decides which clients may connect, `listening` limits
+connections, `page` is for browsers.
 """

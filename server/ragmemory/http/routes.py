@@ -14,11 +14,11 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ragconfig.running import CHALLENGE, OWNER_PATH, PROOF, Note
-from ragmcp.http.access import Access, Guard
 from ragmcp.http.asgi import Endpoint
 from ragmcp.protocol.eras import LEGACY_REVISIONS, MODERN_REVISIONS
 from ragmcp.server.server import Server
 from ragmemory.http import openapi, page
+from ragmemory.http.access import Access, Guard
 from ragmemory.http.metrics import CONTENT_TYPE, Metrics
 
 MCP, SSE, MESSAGES = "/mcp", "/sse", "/messages"

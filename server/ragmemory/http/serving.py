@@ -19,10 +19,10 @@ from msgspec import Struct, structs
 from ragconfig import running
 from ragconfig.hosts import SERVER_NAME, server_command
 from ragconfig.settings import Settings
-from ragmcp.http.access import ANY, Access
 from ragmcp.http.asgi import Endpoint, HttpLimits
 from ragmemory import __version__
 from ragmemory.http import plain
+from ragmemory.http.access import ANY, Access
 from ragmemory.http.bearer import stored_token
 from ragmemory.http.listening import (
     ConnectionLimits,

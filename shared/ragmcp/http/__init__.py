@@ -1,9 +1,11 @@
 """Streamable HTTP, both halves, without sessions.
 
-The server's half starts with `asgi`, which decides the era of a request. `access` decides which clients may
-connect, `limits` what they may use; `exchange` is one request and its response, `dispatch` handles requests
-of both eras, `server` modern ones. The client's half starts with `connect`, which finds the newest transport
-of a server; `modern_client` is the channel to a modern one, `client` sends HTTP requests and delivers the
-messages of their responses, and `raw` is a legacy session for programs that pass messages on. SSE resumption
-is in `ragmcp.legacy`: `replay` and `session_client`.
+The server's half starts with `asgi`, which decides the era of a request. `limits` bounds what clients may
+use; `exchange` is one request and its response, `dispatch` handles requests of both eras, `server` modern
+ones. Which clients may connect is for the program to decide.
+
+The client's half starts with `connect`, which finds the newest transport of a server; `modern_client` is the
+channel to a modern one, `client` sends HTTP requests and delivers the messages of their responses, and `raw`
+is a legacy session for programs that pass messages on. SSE resumption is in `ragmcp.legacy`: `replay` and
+`session_client`.
 """

@@ -28,51 +28,6 @@ class HeaderMismatch(HttpError):
     sentence = "Header mismatch: {header} {reason}."
 
 
-class HostNotAllowed(HttpError):
-    """A foreign `Host`, as in DNS rebinding: a web page binds its own name to our address."""
-
-    host: str
-    code = "HOST_NOT_ALLOWED"
-    status = 403
-    sentence = "The host {host!r} is not allowed."
-    hint = "Add the name to the allowed hosts of the server."
-
-
-class OriginNotAllowed(HttpError):
-    """A web page of an origin that is not on the list."""
-
-    origin: str
-    code = "ORIGIN_NOT_ALLOWED"
-    status = 403
-    sentence = "Pages from {origin!r} may not use this server."
-    hint = "Add the origin to the allowed origins of the server."
-
-
-class Unauthorized(HttpError):
-    """No token, or a wrong one."""
-
-    reason: str
-    code = "UNAUTHORIZED"
-    status = 401
-    sentence = "This server requires its token: {reason}."
-    hint = "Send the server's token as `Authorization: Bearer …`."
-
-    def headers(self) -> dict[str, str]:
-        return {"www-authenticate": 'Bearer realm="mcp"'}
-
-
-class RateLimited(HttpError):
-    """Too many requests from one address."""
-
-    retry_after: int
-    code = "RATE_LIMITED"
-    status = 429
-    sentence = "Too many requests; try again in {retry_after} s."
-
-    def headers(self) -> dict[str, str]:
-        return {"retry-after": str(self.retry_after)}
-
-
 class HttpMethodNotAllowed(HttpError):
     method: str
     allowed: Sequence[str]

@@ -14,10 +14,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ragmcp.http.access import Access, Guard
 from ragmcp.http.asgi import Endpoint
 from ragmcp.http.exchange import App, Message, Scope
 from ragmcp.server.server import Server
+from ragmemory.http.access import Access, Guard
 from ragmemory.http.plain import parse
 from tests.support.http_server import ACCEPT, limits, modern_headers, modern_request, request, served
 from tests.support.mcp_server import Add, Echo

@@ -15,7 +15,7 @@ from time import monotonic
 
 from msgspec import Struct
 
-from ragmcp.http import errors
+from ragmcp.http.errors import HeaderMismatch, HttpError
 from ragmcp.http.exchange import (
     App,
     Header,
@@ -50,6 +50,51 @@ _CHECKED_HEADERS = frozenset(
         b"access-control-request-headers",
     }
 )
+
+
+class HostNotAllowed(HttpError):
+    """A foreign `Host`, as in DNS rebinding: a web page binds its own name to our address."""
+
+    host: str
+    code = "HOST_NOT_ALLOWED"
+    status = 403
+    sentence = "The host {host!r} is not allowed."
+    hint = "Add the name to the allowed hosts of the server."
+
+
+class OriginNotAllowed(HttpError):
+    """A web page of an origin that is not on the list."""
+
+    origin: str
+    code = "ORIGIN_NOT_ALLOWED"
+    status = 403
+    sentence = "Pages from {origin!r} may not use this server."
+    hint = "Add the origin to the allowed origins of the server."
+
+
+class Unauthorized(HttpError):
+    """No token, or a wrong one."""
+
+    reason: str
+    code = "UNAUTHORIZED"
+    status = 401
+    sentence = "This server requires its token: {reason}."
+    hint = "Send the server's token as `Authorization: Bearer …`."
+
+    def headers(self) -> dict[str, str]:
+        return {"www-authenticate": 'Bearer realm="mcp"'}
+
+
+class RateLimited(HttpError):
+    """Too many requests from one address."""
+
+    retry_after: int
+    code = "RATE_LIMITED"
+    status = 429
+    sentence = "Too many requests; try again in {retry_after} s."
+
+    def headers(self) -> dict[str, str]:
+        return {"retry-after": str(self.retry_after)}
 
 
 class Access(Struct, frozen=True, kw_only=True):
@@ -101,7 +146,7 @@ class Guard:
         app: App,
         access: Access,
         clock: Callable[[], float] = monotonic,
-        on_refused: Callable[[errors.HttpError], None] = lambda _: None,
+        on_refused: Callable[[HttpError], None] = lambda _: None,
     ) -> None:
         """`clock` is in seconds; `on_refused` is called with the reason for each refusal."""
         self._app = app
@@ -129,7 +174,7 @@ class Guard:
                 send = _readable_by(origin, send)
             self._check_rate(scope)
             self._check_token(headers.get(b"authorization"))
-        except errors.HttpError as error:
+        except HttpError as error:
             log.info("Refused a request: %s", error)
             self._on_refused(error)
             await respond_error(send, error, error.status)
@@ -138,25 +183,25 @@ class Guard:
 
     def _check_host(self, host: str) -> None:
         if ANY not in self._hosts and _name(host) not in self._hosts:
-            raise errors.HostNotAllowed(host)
+            raise HostNotAllowed(host)
 
     def _check_origin(self, origin: str) -> None:
         if origin.lower() not in self._access.allowed_origins and not _is_loopback_origin(origin):
-            raise errors.OriginNotAllowed(origin)
+            raise OriginNotAllowed(origin)
 
     def _check_rate(self, scope: Scope) -> None:
         if self._buckets is not None and (wait := self._buckets.wait(client_address(scope), self._clock())):
-            raise errors.RateLimited(ceil(wait))
+            raise RateLimited(ceil(wait))
 
     def _check_token(self, given: str | None) -> None:
         if self._token is None:
             return
         if given is None:
-            raise errors.Unauthorized("none was sent")
+            raise Unauthorized("none was sent")
         scheme, _, token = given.partition(" ")
         right = hmac.compare_digest(token.strip().encode("latin-1"), self._token)
         if scheme.lower() != "bearer" or not right:
-            raise errors.Unauthorized("the token sent is wrong")
+            raise Unauthorized("the token sent is wrong")
 
 
 def _checked_headers(headers: list[Header]) -> dict[bytes, str]:
@@ -164,7 +209,7 @@ def _checked_headers(headers: list[Header]) -> dict[bytes, str]:
     for name, value in headers:
         if name in _CHECKED_HEADERS:
             if name in found:
-                raise errors.HeaderMismatch(name.decode(), "occurs more than once")
+                raise HeaderMismatch(name.decode(), "occurs more than once")
             found[name] = value.decode("latin-1").strip(" \t")
     return found
 

@@ -13,8 +13,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragmcp.http.access import Access, Buckets, Guard
+from ragmcp.http.errors import HttpError
 from ragmcp.http.exchange import Receive, Scope, Send, client_address, respond
+from ragmemory.http.access import (
+    Access,
+    Buckets,
+    Guard,
+    HostNotAllowed,
+    OriginNotAllowed,
+    RateLimited,
+    Unauthorized,
+)
 from tests.support.http_server import served
 
 TOKEN = "a-secret-nobody-guesses"
@@ -327,3 +336,20 @@ def test_the_table_of_addresses_is_bounded() -> None:
     assert len(buckets) == 3
     assert buckets.wait("99", 0)
     assert not buckets.wait("0", 0)
+
+
+@pytest.mark.parametrize(
+    ("error", "sentence"),
+    [
+        (HostNotAllowed("evil.example"), "The host 'evil.example' is not allowed."),
+        (
+            OriginNotAllowed("https://evil.example"),
+            "Pages from 'https://evil.example' may not use this server.",
+        ),
+        (Unauthorized("none was sent"), "This server requires its token: none was sent."),
+        (RateLimited(3), "Too many requests; try again in 3 s."),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_refusal_says_why(error: HttpError, sentence: str) -> None:
+    assert str(error) == sentence
