@@ -12,6 +12,7 @@ from tests.support.serving import both, run_app
 
 # Type checkers see the SDK 2.x of our own environment, where these modules mean something else.
 fastmcp: Any = import_module("mcp.server.fastmcp")
+exceptions: Any = import_module("mcp.shared.exceptions")
 transport: Any = import_module("mcp.server.streamable_http")
 types: Any = import_module("mcp.types")
 if TYPE_CHECKING:
@@ -74,6 +75,27 @@ async def grow(context: Context) -> str:
     return "grown"
 
 
+paid: set[str] = set()
+
+
+async def buy(context: Context, page: str) -> str:
+    """Refuses until the user has paid on a page."""
+    if page in paid:
+        return "bought"
+    raise exceptions.UrlElicitationRequiredError(
+        [types.ElicitRequestURLParams(message="Pay there.", url=page, elicitationId="visit-1")]
+    )
+
+
+async def pay(context: Context, page: str, told: bool) -> str:
+    """Stands for the page; `told`: says that the user is done with it."""
+    paid.add(page)
+    if told:
+        await context.session.send_elicit_complete("unknown")
+        await context.session.send_elicit_complete("visit-1")
+    return "paid"
+
+
 async def interrupted(context: Context) -> str:
     """Closes the stream of its answer before it answers."""
     await context.close_sse_stream()
@@ -84,7 +106,7 @@ async def complete(reference: Any, argument: Any, context: Any) -> Any:
     return types.Completion(values=[tone for tone in TONES if tone.startswith(argument.value)])
 
 
-for tool in (steps, log, ask, think, where, grow, interrupted):
+for tool in (steps, log, ask, think, where, grow, buy, pay, interrupted):
     server.tool()(tool)
 server.completion()(complete)
 

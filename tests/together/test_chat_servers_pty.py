@@ -6,13 +6,14 @@ Covers `ragchat.ui.dialog`.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.support import typescript
 from tests.support.mcp_process import ENV, SERVER
 from tests.support.openai_server import OpenAIServer, Reply
 from tests.support.program import program_in
@@ -26,13 +27,16 @@ RAGCHAT = str(Path(sys.executable).with_name("ragchat"))
 CTRL_C, CTRL_D, ESCAPE = "\x03", "\x04", "\x1b"
 
 
+MINE = ["--env", f"PYTHONPATH={ENV['PYTHONPATH']}", "--", *SERVER]
+
+
 @contextmanager
-def chatting(folder: Path, server: OpenAIServer) -> Iterator[Terminal]:
+def chatting(folder: Path, server: OpenAIServer, mine: Sequence[str] = MINE) -> Iterator[Terminal]:
     """A chat whose model is `server`, with the server `mine`, ready for the first question."""
     program = program_in(
         folder, OPENAI_BASE_URL=server.base_url, OPENAI_API_KEY="k", RAGCHAT_MODEL_NAME="test-model"
     )
-    program("mcp", "add", "mine", "--env", f"PYTHONPATH={ENV['PYTHONPATH']}", "--", *SERVER)
+    program("mcp", "add", "mine", *mine)
     variables = {**program.variables, "TERM": "xterm-256color", "LC_ALL": "C.UTF-8"}
     with Terminal([RAGCHAT], variables, program.folder) as chat:
         chat.wait_for("Your memory is empty")
@@ -65,6 +69,31 @@ def test_a_form_is_filled_in_in_the_middle_of_an_answer(tmp_path: Path) -> None:
         chat.press(CTRL_D)
         assert chat.wait_for_end() == 0
         assert tool_results(server) == ["accept: Ada"]
+
+
+def test_a_page_that_a_call_needs_is_visited_before_the_call_is_repeated(tmp_path: Path) -> None:
+    typescript.need()
+    call = ("mine__trigger-url-elicitation", {"url": "https://example.com/pay", "errorPath": True})
+    replies = [Reply(tool_calls=[call]), Reply("You have paid.")]
+    everything = ["--env", "PYTHONPATH=", "--", *typescript.STDIO_SERVER]
+    with OpenAIServer(replies) as server, chatting(tmp_path, server, everything) as chat:
+        chat.enter("Pay, please.")
+        chat.wait_for(
+            r"^Allow mine__trigger-url-elicitation\(url='https://example\.com/pay', errorPath=True\)"
+        )
+        chat.press("y\r")
+        chat.wait_for(r"^  Address: https://modelcontextprotocol\.io\s+Host:    modelcontextprotocol\.io")
+        chat.wait_for(r"^Open it in your browser\?")
+        chat.press("y\r")
+        chat.wait_for(r"^Press Enter when you are done there\.")
+        chat.press("\r")
+        chat.wait_for(r"^  Address: https://example\.com/pay\s+Host:    example\.com")
+        chat.press("y\r")
+        chat.wait_for(r"^You have paid\.")
+        chat.press(CTRL_D)
+        assert chat.wait_for_end() == 0
+        [result] = tool_results(server)
+        assert "User completed the URL elicitation flow" in result
 
 
 @pytest.mark.parametrize("key", [CTRL_C, ESCAPE], ids=["ctrl-c", "escape"])

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+import anyio
 import msgspec
 from msgspec import UNSET
 
@@ -28,26 +29,28 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class User:
-    """Asks the user for a server, which is named first; both raise InputDeclined.
+    """Asks the user for a server, which is named first; `elicit` and `sample` raise InputDeclined.
 
-    `show_progress` gets a line about a call that takes long.
+    `visit` shows a page to the user and waits until they, or the server by the event, say that they are done
+    there; it returns whether they visited it. `show_progress` gets a line about a call that takes long.
     """
 
     elicit: Callable[[str, Elicit], Awaitable[ElicitResult]]
+    visit: Callable[[str, Elicit, anyio.Event], Awaitable[bool]]
     sample: Callable[[str, Sample], Awaitable[SamplingResult]]
     show_progress: Callable[[str], None]
 
 
-def make_handlers(server: str, user: User | None, clocks: Sequence[Clock], log_file: Path) -> Handlers:
+def make_handlers(
+    server: str, user: User | None, clock: Clock, on_visited: Callable[[str], None], log_file: Path
+) -> Handlers:
     """What `server` may ask for: folders, and where there is a `user` to ask, answers and the model.
 
-    `clocks` stand still meanwhile.
+    `clock` stands still meanwhile.
     """
 
     async def asked(ask: Callable[[str, R], Awaitable[T]], request: R) -> T:
-        with ExitStack() as stopped:
-            for clock in clocks:
-                stopped.enter_context(clock.stopped())
+        with clock.stopped():
             return await ask(server, request)
 
     return Handlers(
@@ -55,6 +58,7 @@ def make_handlers(server: str, user: User | None, clocks: Sequence[Clock], log_f
         sample=partial(asked, user.sample) if user else None,
         list_roots=list_roots,
         on_log=partial(_append, log_file),
+        on_visited=on_visited,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from math import inf
 
 import anyio
@@ -12,7 +12,9 @@ import anyio
 class Clock:
     """Seconds that do not pass while the user is asked, and deadlines by them."""
 
-    def __init__(self) -> None:
+    def __init__(self, outer: Clock | None = None) -> None:
+        """`outer` stands still with this one."""
+        self._outer = outer
         self._ends: dict[anyio.CancelScope, float] = {}
         self._questions = 0
         self._asked_at = 0.0
@@ -40,7 +42,8 @@ class Clock:
         self._questions += 1
         self._set_deadlines()
         try:
-            yield
+            with self._outer.stopped() if self._outer else nullcontext():
+                yield
         finally:
             self._questions -= 1
             if not self._questions:

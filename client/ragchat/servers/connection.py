@@ -5,11 +5,11 @@ from __future__ import annotations
 import logging
 import math
 import re
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import anyio
 from msgspec import UNSET, UnsetType
@@ -23,6 +23,7 @@ from ragchat.servers.configs import ServerConfig
 from ragchat.servers.environment import inherited
 from ragchat.servers.offers import Offers
 from ragchat.servers.supervisor import Supervised
+from ragchat.servers.visits import Visits
 from ragchat.settings import ServerSettings
 from ragconfig.home import Home
 from ragmcp.client.client import Client, OnProgress
@@ -34,6 +35,8 @@ from ragmcp.protocol.schema.subscriptions import Filter, list_changed
 from ragmcp.protocol.schema.tools import ToolCallResult, ToolInfo
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 LOGS = "servers"
 # The least severe messages that a server is asked to send to its log.
@@ -83,13 +86,14 @@ class Connection:
         self._home = home
         self._settings = settings
         self._user = user
-        self._clock = Clock()
-        self._handlers = make_handlers(config.name, user, [self._clock, clock], self.log)
+        self._clock = Clock(clock)
+        self._visits = Visits(config.name, user, self._clock)
+        self._handlers = make_handlers(config.name, user, self._clock, self._visits.complete, self.log)
         self._slots = anyio.Semaphore(settings.calls)
         self._repeatable: set[str] = set()
         self._config = config
         self._supervised = Supervised(self._open, self._repeatable, LONGEST_PAUSE_SECONDS)
-        self.offers = Offers(config.name, self._supervised, settings.timeout_seconds)
+        self.offers = Offers(config.name, self._ask)
 
     async def run(self) -> None:
         """Stay connected until cancelled; a server whose settings cannot be used is not started."""
@@ -122,10 +126,20 @@ class Connection:
             raise ServerNotReady(self.config.name, f"it is {self.state}")
         with self._clock.limited(self._settings.timeout_seconds):
             async with self._slots:
-                return await self._supervised.call_tool(
-                    tool, arguments, timeout=None, on_progress=self._progress(tool)
+                return await self._visits.answer(
+                    lambda: self._supervised.call_tool(
+                        tool, arguments, timeout=None, on_progress=self._progress(tool)
+                    )
                 )
         raise RequestTimedOut(tool, self._settings.timeout_seconds)
+
+    async def _ask(self, method: str, ask: Callable[[Client], Awaitable[T]]) -> T:
+        """Any request that changes nothing. Raises RagMcpError."""
+        with self._clock.limited(self._settings.timeout_seconds):
+            return await self._visits.answer(
+                lambda: self._supervised.ask(method, ask, repeatable=True, timeout=None)
+            )
+        raise RequestTimedOut(method, self._settings.timeout_seconds)
 
     def _progress(self, tool: str) -> OnProgress | None:
         """Shows the user how far a call is, if there is one."""

@@ -5,12 +5,11 @@ from __future__ import annotations
 import binascii
 from base64 import b64decode
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from msgspec import UNSET
 
 from ragchat.memory.types import DocumentText, FilledPrompt
-from ragchat.servers.supervisor import Supervised
 from ragconfig.files.decoding import NotText, decode
 from ragmcp.client.client import Client
 from ragmcp.protocol.schema.completion import PromptReference, Reference, TemplateReference
@@ -21,16 +20,21 @@ from ragmcp.protocol.schema.resources import ResourceInfo, ResourceTemplate
 T = TypeVar("T")
 
 
+class Ask(Protocol):
+    """Sends a request by its method and the function that makes it."""
+
+    def __call__(self, method: str, ask: Callable[[Client], Awaitable[T]], /) -> Awaitable[T]: ...
+
+
 class Offers:
     """The resources and prompts of `server`. Lists are kept until `forget`.
 
-    `seconds` is the deadline of each request. Every method raises RagMcpError.
+    `ask` sends a request, named first. Every method raises RagMcpError.
     """
 
-    def __init__(self, server: str, supervised: Supervised, seconds: float) -> None:
+    def __init__(self, server: str, ask: Ask) -> None:
         self._server = server
-        self._supervised = supervised
-        self._seconds = seconds
+        self._ask = ask
         self.forget()
 
     def forget(self) -> None:
@@ -86,9 +90,6 @@ class Offers:
             return (await client.complete(reference, name, typed, others)).values
 
         return await self._ask("completion/complete", values)
-
-    async def _ask(self, method: str, ask: Callable[[Client], Awaitable[T]]) -> T:
-        return await self._supervised.ask(method, ask, repeatable=True, timeout=self._seconds)
 
     def _document(self, contents: ResourceContents) -> DocumentText:
         # The name of the server keeps it apart from the user's own files, whatever the server calls it.

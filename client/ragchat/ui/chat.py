@@ -136,7 +136,10 @@ class Chat:
         context.approve = approvals.approve
         if app.servers is not None:
             sampling = Sampling(dialog, app.permissions, app.model.find, show)
-            app.servers.user = User(Elicitation(dialog, show).answer, sampling.answer, context.show_progress)
+            elicitation = Elicitation(dialog, show)
+            app.servers.user = User(
+                elicitation.answer, elicitation.visit, sampling.answer, context.show_progress
+            )
         return context
 
     @asynccontextmanager

@@ -11,7 +11,7 @@ import anyio
 from msgspec import UNSET
 from prompt_toolkit.completion import Completer, WordCompleter
 
-from ragchat.sanitize import one_line
+from ragchat.sanitize import one_line, visible
 from ragchat.servers.forms import Form, FormField, asks_for_secret, read_form
 from ragchat.ui.dialog import Dialog, Read
 from ragmcp.protocol.schema.input import Elicit, ElicitResult
@@ -30,7 +30,12 @@ class Elicitation:
     async def answer(self, server: str, request: Elicit) -> ElicitResult:
         """What the user says. Raises InvalidParams for a form that cannot be shown."""
         if request.mode == "url":
-            return await self._visit(server, request)
+            async with self._dialog.turn() as read:
+                reply = await self._offer(server, request, read)
+                # Without an id the server cannot wait for the visit: it is asked again at once.
+                if reply.action == "accept" and request.elicitation_id is UNSET and not await _is_done(read):
+                    return CANCELLED
+                return reply
         form = read_form(request.requested_schema)
         async with self._dialog.turn() as read:
             self._show(f"{server} asks: {request.message}", "name")
@@ -94,34 +99,59 @@ class Elicitation:
             except ValueError as error:
                 self._show(str(error), "warning")
 
-    async def _visit(self, server: str, request: Elicit) -> ElicitResult:
+    async def visit(self, server: str, request: Elicit, done: anyio.Event) -> bool:
+        """Let the user visit a page, and wait until they or the server (`done`) say that they are done."""
+        async with self._dialog.turn() as read:
+            if (await self._offer(server, request, read)).action != "accept":
+                return False
+            visited = True
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(_cancel_after, done, tasks.cancel_scope)
+                visited = await _is_done(read)
+                tasks.cancel_scope.cancel()
+            return visited
+
+    async def _offer(self, server: str, request: Elicit, read: Read) -> ElicitResult:
+        """Show an address, and open it if the user agrees."""
         url = "" if request.url is UNSET else request.url
         try:
             place = urlsplit(url)
             host = (place.hostname or "").encode("idna").decode()
         except ValueError:
             place, host = urlsplit(""), ""
-        async with self._dialog.turn() as read:
-            self._show(f"{server} wants you to open a page: {request.message}", "name")
-            self._show(f"  Address: {url}\n  Host:    {host}")
-            if place.scheme not in ("https", "http") or not host:
-                self._show("This is no address of a web page; it is declined.", "warning")
+        self._show(f"{server} wants you to open a page: {visible(request.message)}", "name")
+        self._show(f"  Address: {visible(url)}")
+        self._show(f"  Host:    {visible(host)}", "name")
+        if place.scheme not in ("https", "http") or not host or not url.isprintable():
+            self._show("This is no address of a web page; it is declined.", "warning")
+            return DECLINED
+        if place.scheme == "http" or place.username is not None:
+            self._show("The address is not encrypted, or hides its host behind a name.", "warning")
+        if "xn--" in host:
+            self._show("The host has letters that may look like others.", "warning")
+        reply = await read("Open it in your browser? [y]es, [N]o, [c]ancel ")
+        match (reply if reply is not None else "c").strip().lower()[:1]:
+            case "y":
+                await self._open(url)
+                return ElicitResult(action="accept")
+            case "c":
+                return CANCELLED
+            case _:
                 return DECLINED
-            if place.scheme == "http" or place.username is not None:
-                self._show("The address is not encrypted, or hides its host behind a name.", "warning")
-            reply = await read("Open it in your browser? [y]es, [N]o, [c]ancel ")
-            match (reply if reply is not None else "c").strip().lower()[:1]:
-                case "y":
-                    await self._open(url)
-                    return ElicitResult(action="accept")
-                case "c":
-                    return CANCELLED
-                case _:
-                    return DECLINED
 
     async def _open(self, url: str) -> None:
         if not await anyio.to_thread.run_sync(webbrowser.open, url, abandon_on_cancel=True):
             self._show("No browser was found: open the address yourself.")
+
+
+async def _is_done(read: Read) -> bool:
+    """Whether the user has done what the page wants."""
+    return await read("Press Enter when you are done there. Ctrl-C or Esc cancels. ") is not None
+
+
+async def _cancel_after(event: anyio.Event, scope: anyio.CancelScope) -> None:
+    await event.wait()
+    scope.cancel()
 
 
 def _completer(form_field: FormField) -> Completer | None:

@@ -215,6 +215,11 @@ class Client(Core):
                 from ragmcp.protocol.schema.logging import LogMessage
 
                 self.handlers.on_log(msgspec.json.decode(notification.params, type=LogMessage))
+            case "notifications/elicitation/complete" if self.handlers.on_visited is not None:
+                from ragmcp.protocol.schema.input import ElicitationComplete
+
+                done = msgspec.json.decode(notification.params, type=ElicitationComplete)
+                self.handlers.on_visited(done.elicitation_id)
             case _:
                 for subscription in self._subscriptions:
                     subscription.take(notification)

@@ -28,6 +28,8 @@ class Handlers(Struct, frozen=True, kw_only=True):
     sample: Callable[[Sample], Awaitable[SamplingResult]] | None = None
     list_roots: Callable[[], Awaitable[Sequence[Root]]] | None = None
     on_log: Callable[[LogMessage], None] | None = None
+    # The user is done with the page of the elicitation that has this id.
+    on_visited: Callable[[str], None] | None = None
 
     def capabilities(self) -> dict[str, Any]:
         """The capabilities that the client declares."""

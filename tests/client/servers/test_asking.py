@@ -69,12 +69,15 @@ class Ada:
             raise
         return ElicitResult(action="accept", content={"name": "Ada"})
 
+    async def visit(self, _: str, __: Elicit, ___: anyio.Event) -> bool:
+        raise NotImplementedError
+
     async def sample(self, _: str, __: Sample) -> SamplingResult:
         raise InputDeclined(DECLINED)
 
     @property
     def user(self) -> User:
-        return User(self.elicit, self.sample, self.progress.append)
+        return User(self.elicit, self.visit, self.sample, self.progress.append)
 
 
 async def test_the_user_is_asked_with_the_name_of_the_server(tmp_path: Path) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import anyio
 import pytest
+from msgspec import UNSET, UnsetType
 
 from ragchat.ui.elicitation import Elicitation
 from ragmcp.protocol.schema.input import Elicit, ElicitResult
@@ -25,8 +27,8 @@ async def fill_in(user: ScriptedDialog, schema: dict[str, Any] = FORM) -> Elicit
     return await Elicitation(user, user.show).answer("github", request)
 
 
-async def visit(user: ScriptedDialog, url: str) -> ElicitResult:
-    request = Elicit(message="Log in there.", mode="url", url=url)
+async def visit(user: ScriptedDialog, url: str, id: str | UnsetType = "1") -> ElicitResult:
+    request = Elicit(message="Log in there.", mode="url", url=url, elicitation_id=id)
     return await Elicitation(user, user.show).answer("github", request)
 
 
@@ -89,7 +91,7 @@ async def test_a_page_is_opened_only_with_consent_to_its_full_address(
     user = ScriptedDialog(["y"])
     assert (await visit(user, url)).action == "accept"
     assert opened == [url]
-    assert f"  Address: {url}\n  Host:    login.example.com" in user.shown
+    assert [f"  Address: {url}", "  Host:    login.example.com"] == user.shown[1:3]
     assert "No browser was found: open the address yourself." in user.shown
 
 
@@ -111,3 +113,54 @@ async def test_a_host_that_looks_like_another_is_shown_for_what_it_is(url: str, 
     user = ScriptedDialog(["n"])
     await visit(user, url)
     assert any(f"Host:    {host}" in line for line in user.shown)
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The pages that the browser was opened on."""
+    opened: list[str] = []
+
+    def browser(url: str) -> bool:
+        opened.append(url)
+        return True
+
+    monkeypatch.setattr("webbrowser.open", browser)
+    return opened
+
+
+@pytest.mark.parametrize(("reply", "action"), [("", "accept"), (None, "cancel")])
+async def test_a_server_that_cannot_wait_gets_its_answer_once_the_user_is_done(
+    opened: list[str], reply: str | None, action: str
+) -> None:
+    user = ScriptedDialog(["y", reply])
+    assert (await visit(user, "https://example.com/", UNSET)).action == action
+    assert opened == ["https://example.com/"]
+    assert user.asked[1].startswith("Press Enter when you are done there.")
+
+
+@pytest.mark.parametrize(
+    ("replies", "went"), [(["y", ""], True), (["y", None], False), (["n"], False), ([None], False)]
+)
+async def test_a_visit_lasts_until_the_user_says_so(
+    opened: list[str], replies: list[str | None], went: bool
+) -> None:
+    user = ScriptedDialog(replies)
+    request = Elicit(message="Log in there.", mode="url", url="https://example.com/")
+    assert await Elicitation(user, user.show).visit("github", request, anyio.Event()) is went
+    assert len(opened) == (replies[0] == "y")
+
+
+async def test_a_visit_ends_when_the_server_says_so(opened: list[str]) -> None:
+    class Waiting(ScriptedDialog):
+        async def _reply(self, question: str, *_: Any) -> str | None:
+            if not question.startswith("Press Enter"):
+                return "y"
+            done.set()
+            await anyio.sleep_forever()
+            return None
+
+    done, user = anyio.Event(), Waiting()
+    request = Elicit(message="Log in there.", mode="url", url="https://example.com/")
+    with anyio.fail_after(5):
+        assert await Elicitation(user, user.show).visit("github", request, done)
+    assert opened == [request.url]

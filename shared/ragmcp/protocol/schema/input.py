@@ -11,6 +11,9 @@ from msgspec import UNSET, Raw, UnsetType
 
 from ragmcp.protocol.schema.base import Result, Wire
 
+# URLElicitationRequiredError of 2025-11-25; the modern era asks with an InputRequiredResult.
+PAGES_REQUIRED = -32042
+
 
 class ElicitResult(Wire, frozen=True, kw_only=True):
     """What the user did with a form; `content` holds its fields where they accepted."""
@@ -73,6 +76,18 @@ class Elicit(InputRequest, frozen=True, kw_only=True):
     @property
     def part(self) -> str:
         return "url" if self.mode == "url" else "form"
+
+
+class PagesRequired(Wire, frozen=True, kw_only=True):
+    """The data of the error PAGES_REQUIRED: pages that the user must visit before the request is repeated."""
+
+    elicitations: list[Elicit]
+
+
+class ElicitationComplete(Wire, frozen=True, kw_only=True):
+    """The parameters of `notifications/elicitation/complete`: the user is done with a page."""
+
+    elicitation_id: str
 
 
 class Sample(InputRequest, frozen=True, kw_only=True):
