@@ -326,6 +326,7 @@ class CodeFile(Struct, frozen=True):
     document_id: str
     uri: str
     digest: bytes  # SHA-256 of the text
+    characters: int
 
 
 Direction = Literal["all", "definition", "references", "callers", "callees", "importers"]

@@ -1,5 +1,6 @@
 """Source code: its languages, syntax trees and symbols, and the answers about them.
 
 Imports the store, and no MCP. Start with `languages`, then `syntax`, which parses; `references` finds the
-uses of a name in a file, and `service` answers. `ingest.code` splits source code into chunks.
+uses of a name in a file, `files` parses those of a memory, `tracing` follows names through them, and
+`service` answers. `ingest.code` splits source code into chunks.
 """

@@ -1,9 +1,12 @@
-"""Find the files of source code whose texts hold a name. Read-only."""
+"""Find source code by the names in it. Read-only."""
 
 from __future__ import annotations
 
+import re
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from ragmemory.code.languages import EXTENSIONS, language_of
 from ragmemory.stores.filters import Condition
@@ -13,29 +16,68 @@ from ragmemory.types import CodeFile
 if TYPE_CHECKING:
     import aiosqlite
 
-# A document is source code by the extension of its uri.
+# Definitions of one name that are looked at.
+MOST_HEADINGS = 20_000
+_ROWS = 500
+
+# A document is source code by the extension of its uri: what follows its last dot.
 IS_CODE: Condition = (
-    "(" + " OR ".join("lower(uri) GLOB ?" for _ in EXTENSIONS) + ")",
-    [f"*.{extension}" for extension in sorted(EXTENSIONS)],
+    "lower(substr(uri, length(rtrim(uri, replace(uri, '.', ''))) + 1))"
+    f" IN ({', '.join('?' for _ in EXTENSIONS)})",
+    sorted(EXTENSIONS),
+)
+# Without a sort, so that the first rows come at once.
+_MATCHES = (
+    " FROM fulltext CROSS JOIN chunks ON chunk_id = fulltext.rowid"
+    " CROSS JOIN documents ON number = document"
+    " WHERE fulltext MATCH ? AND hidden = 0 ORDER BY fulltext.rowid"
 )
 
 
-async def holding(
-    connection: aiosqlite.Connection, name: str, limit: int, *, in_headings: bool
-) -> list[CodeFile]:
-    """The first files, by uri, that hold a name; with `in_headings` those with a definition of that name.
+async def defining(connection: aiosqlite.Connection, name: str) -> list[tuple[CodeFile, str]]:
+    """The files with the headings that mention a name, in any case and also as a part of another name.
 
-    A function inside another one, and a variable, is in no heading.
+    A heading holds the qualified names of the functions and classes below it, separated by ", ". A function
+    inside another one, and a variable, is in no heading.
     """
-    condition, parameters = IS_CODE
-    found = fulltext_query([name], [])
     rows = await connection.execute_fetchall(
-        "SELECT DISTINCT document_id, uri, digest FROM fulltext"
-        " JOIN chunks ON chunk_id = fulltext.rowid JOIN documents ON number = document"
-        f" WHERE fulltext MATCH ? AND hidden = 0 AND {condition} ORDER BY uri LIMIT ?",
-        [f"heading : {found}" if in_headings else found, *parameters, limit],
+        f"SELECT document_id, uri, digest, characters, chunks.heading {_MATCHES} LIMIT ?",
+        [f"heading : {fulltext_query([name], [])}", MOST_HEADINGS],
     )
-    return [CodeFile(row[0], row[1], row[2]) for row in rows]
+    return [(CodeFile(*row[:4]), row[4]) for row in rows if language_of(row[1])]
+
+
+async def holding(
+    connection: aiosqlite.Connection, name: str, most_characters: int
+) -> tuple[list[CodeFile], bool]:
+    """The first files whose texts hold a name, up to so many characters, and whether there are more."""
+    word = re.compile(rf"(?<![\w$]){re.escape(name)}(?![\w$])")
+    found: dict[str, CodeFile] = {}
+    characters = 0
+    sql = f"SELECT document_id, uri, digest, characters, chunks.text {_MATCHES}"
+    async with connection.execute(sql, [fulltext_query([name], [])]) as cursor:
+        while rows := list(await cursor.fetchmany(_ROWS)):
+            for document_id, uri, digest, size, text in rows:
+                if document_id in found or not language_of(uri) or not word.search(text):
+                    continue
+                characters += size
+                if found and characters > most_characters:
+                    return list(found.values()), True
+                found[document_id] = CodeFile(document_id, uri, digest, size)
+    return list(found.values()), False
+
+
+async def texts(connection: aiosqlite.Connection, document_ids: list[str]) -> dict[str, str]:
+    """The texts of some documents, by their ids."""
+    parts: dict[str, list[str]] = {}
+    rows = await connection.execute_fetchall(
+        "SELECT document_id, text FROM documents JOIN chunks ON document = number"
+        " WHERE document_id IN (SELECT value FROM json_each(?)) ORDER BY chunk_id",
+        [msgspec.json.encode(document_ids).decode()],
+    )
+    for document_id, text in rows:
+        parts.setdefault(document_id, []).append(text)
+    return {document_id: "".join(one) for document_id, one in parts.items()}
 
 
 async def counts(connection: aiosqlite.Connection) -> dict[str, int]:

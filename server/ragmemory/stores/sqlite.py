@@ -440,10 +440,20 @@ class Store(MemoryFile):
 
     # Source code: see `stores.code`
 
-    async def code_holding(self, name: str, limit: int, *, in_headings: bool) -> list[CodeFile]:
-        """The first files of source code that hold a name, or that define it."""
+    async def code_defining(self, name: str) -> list[tuple[CodeFile, str]]:
+        """The headings of source code that mention a name: see `code.defining`."""
         async with self._reading() as connection:
-            return await code.holding(connection, name, limit, in_headings=in_headings)
+            return await code.defining(connection, name)
+
+    async def code_holding(self, name: str, most_characters: int) -> tuple[list[CodeFile], bool]:
+        """The first files of source code that hold a name: see `code.holding`."""
+        async with self._reading() as connection:
+            return await code.holding(connection, name, most_characters)
+
+    async def texts(self, document_ids: list[str]) -> dict[str, str]:
+        """The whole texts of some documents, by their ids."""
+        async with self._reading() as connection:
+            return await code.texts(connection, document_ids)
 
     async def code_counts(self) -> dict[str, int]:
         """The number of files of source code by language."""

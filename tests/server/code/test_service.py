@@ -1,6 +1,7 @@
 """Symbols and what uses them, in files of several languages.
 
-Covers `ragmemory.code.references` and `ragmemory.stores.code`.
+Covers `ragmemory.code.files`, `ragmemory.code.references`, `ragmemory.code.tracing` and
+`ragmemory.stores.code`.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from ragmemory.code import service as code_service
+from ragmemory.code import tracing
 from ragmemory.errors import BadArgument
 from ragmemory.service import MemoryService
 from ragmemory.types import Direction, TraceStep
@@ -163,6 +164,28 @@ async def test_a_method_is_told_apart_by_its_class_where_the_code_says_so(
     assert calls["a.run"] == [("main", "run()"), ("main", "one.run()")]
 
 
+async def test_a_name_is_told_apart_from_names_that_hold_it(memory: MemoryService, tmp_path: Path) -> None:
+    files = {f"m{number}.py": f"def get_{number}():\n    return Get.one()\n" for number in range(3)}
+    files["n.py"] = "def get():\n    return 1\n\n\ndef main():\n    return get()\n"
+    await load(memory, tmp_path / "code", files)
+    found = await (await memory.code()).trace("get", "callers", 1)
+    assert [one.name for one in found.definitions] == ["get"]
+    assert users(found.steps) == [(1, "main")]
+
+
+async def test_a_call_of_an_object_may_mean_a_few_definitions_alone(
+    memory: MemoryService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tracing, "MOST_TARGETS", 2)
+    files = {f"m{n}.py": f"class C{n}:\n    def run(self): pass\n" for n in range(4)}
+    await load(
+        memory, tmp_path / "code", {**files, "n.py": "def main(one):\n    one.run()\n    C3.run(one)\n"}
+    )
+    [uncertain, certain] = await trace(memory, "main", "callees")
+    assert len(uncertain.targets) == 2
+    assert [Path(target).name for target in certain.targets] == ["m3.py:2"]
+
+
 async def test_strings_comments_and_names_of_arguments_are_no_references(
     memory: MemoryService, tmp_path: Path
 ) -> None:
@@ -176,11 +199,11 @@ async def test_an_answer_that_met_a_bound_says_so(
     memory: MemoryService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await load(memory, tmp_path / "code", {f"m{number}.py": "load(1)\n" for number in range(5)})
-    monkeypatch.setattr(code_service, "MOST_FILES", 3)
+    monkeypatch.setattr(tracing, "MOST_CHARACTERS", 3 * len("load(1)\n"))
     found = await (await memory.code()).trace("load", "callers", 1)
     assert len(found.steps) == 3
     assert "only 3 of the files" in found.notices[0]
-    monkeypatch.setattr(code_service, "MOST_SECONDS", 0.0)
+    monkeypatch.setattr(tracing, "MOST_SECONDS", 0.0)
     found = await (await memory.code()).trace("load", "callers", 1)
     assert found.steps == []
     assert "ended after 0 seconds" in found.notices[0]

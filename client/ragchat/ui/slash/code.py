@@ -37,8 +37,9 @@ async def trace(context: ChatContext, name: str) -> None:
         table.add_column(no_wrap=True)
         table.add_column(overflow="fold")
         table.add_column(overflow="ellipsis", no_wrap=True)
+        table.add_column(overflow="fold")
         for step in steps[:_SHOWN]:
-            row = f"  {_what(step)}", _where(step), step.text
+            row = f"  {_what(step)}", _short(step.location), step.text, _definitions(step)
             table.add_row(*(Text(sanitize(cell)) for cell in row))
         context.screen.show("", title, table)
         if len(steps) > _SHOWN:
@@ -59,9 +60,9 @@ def _what(step: TraceStep) -> str:
     return step.of if step.relation == "callee" else step.symbol or "(top level)"
 
 
-def _where(step: TraceStep) -> str:
-    """The place of a use; of a callee that of its definition, if memory holds it."""
-    return ", ".join(map(_short, step.targets or [step.location]))
+def _definitions(step: TraceStep) -> str:
+    """Where a callee is defined, if memory holds that."""
+    return f"defined in {', '.join(map(_short, step.targets))}" if step.targets else ""
 
 
 def _short(location: str) -> str:

@@ -314,6 +314,8 @@ async def test_trace_shows_the_uses_of_a_name_in_source_code(room: Room, tmp_pat
     assert lines[lines.index("Called by") + 1] == "find store.py:5 return load(1)"
     assert lines[lines.index("Imported by") + 1] == "(top level) store.py:1 from disk import load"
     assert lines[lines.index("Calls") + 1] == "open disk.py:2 return open(name)"
+    lines = [" ".join(line.split()) for line in (await room.run("/trace find")).splitlines()]
+    assert lines[lines.index("Calls") + 1] == "load store.py:5 return load(1) defined in disk.py:1"
     assert "Memory does not hold the definition of open." in await room.run("/trace open")
     assert "no source code with a symbol nothing" in await room.run("/trace nothing")
     with pytest.raises(ArgumentMissing):

@@ -1,0 +1,81 @@
+"""The files of source code in a memory, parsed when they are asked for."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from anyio import to_thread
+
+from ragconfig.files.uris import path_of
+from ragmemory.code.languages import language_of
+from ragmemory.code.syntax import Code, parse
+from ragmemory.types import CodeFile
+
+if TYPE_CHECKING:
+    from ragmemory.stores.sqlite import Store
+
+# Parsed files that are kept, in characters of their texts: 10 MB take about 200 MB.
+KEPT_CHARACTERS = 4_000_000
+
+_Key = tuple[str, bytes]
+
+
+class CodeFiles:
+    """Finds files by the names in them. Parsed files are cached."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._parsed: OrderedDict[_Key, Code | None] = OrderedDict()
+        self._kept = 0
+
+    async def languages(self) -> dict[str, int]:
+        """The number of files of each language, the most frequent first."""
+        return await self._store.code_counts()
+
+    async def defining(self, name: str) -> list[tuple[CodeFile, str]]:
+        """See `stores.code.defining`."""
+        return await self._store.code_defining(name)
+
+    async def holding(self, name: str, most_characters: int) -> tuple[list[CodeFile], bool]:
+        """See `stores.code.holding`."""
+        return await self._store.code_holding(name, most_characters)
+
+    async def parsed(self, files: Sequence[CodeFile]) -> list[tuple[CodeFile, Code]]:
+        """These files without those that cannot be parsed."""
+        codes = {_key(file): self._parsed[_key(file)] for file in files if _key(file) in self._parsed}
+        unknown = [file for file in files if _key(file) not in codes]
+        if unknown:
+            texts = await self._store.texts([file.document_id for file in unknown])
+            codes.update(await to_thread.run_sync(_parse_all, unknown, texts))
+        self._keep(codes)
+        return [(file, code) for file in files if (code := codes[_key(file)])]
+
+    def _keep(self, codes: dict[_Key, Code | None]) -> None:
+        for key, code in codes.items():
+            if key not in self._parsed:
+                self._kept += len(code.data) if code else 0
+            self._parsed[key] = code
+            self._parsed.move_to_end(key)
+        while self._kept > KEPT_CHARACTERS and len(self._parsed) > 1:
+            _, old = self._parsed.popitem(last=False)
+            self._kept -= len(old.data) if old else 0
+
+
+def _key(file: CodeFile) -> _Key:
+    return file.uri, file.digest
+
+
+def _parse_all(files: Sequence[CodeFile], texts: dict[str, str]) -> dict[_Key, Code | None]:
+    codes: dict[_Key, Code | None] = {}
+    for file in files:
+        language = language_of(file.uri)
+        text = texts.get(file.document_id)  # None: it was removed meanwhile.
+        codes[_key(file)] = parse(text, language) if language and text is not None else None
+    return codes
+
+
+def place_of(uri: str) -> str:
+    """The path of a file, else the uri."""
+    return str(path_of(uri)) if uri.startswith("file://") else uri

@@ -1,0 +1,323 @@
+"""One question about a name: its definitions, what uses it, and what it calls.
+
+The headings of the chunks name all functions and classes, so that only the files that matter are parsed.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterable, Mapping, Sequence
+
+from anyio import to_thread
+from msgspec import Struct
+
+from ragmemory.code.files import CodeFiles, place_of
+from ragmemory.code.references import Occurrence, callees, is_own, occurrences
+from ragmemory.code.syntax import Code, Definition, parts_of
+from ragmemory.errors import BadArgument
+from ragmemory.types import CodeFile, Direction, Relation, TraceStep
+
+# Characters of source code that one answer parses: about half a second. Then seconds after which it ends with
+# what it has, which a busy machine may need.
+MOST_CHARACTERS = 2_000_000
+MOST_SECONDS = 5.0
+# Steps that one answer has, and about how many it looks for; files with definitions that it reads, names that
+# it follows, and definitions that one call may mean.
+MOST_STEPS = 5_000
+MOST_DEFINING = 100
+MOST_NAMES = 200
+MOST_TARGETS = 5
+LONGEST_LINE = 200
+# Files that are parsed at a time.
+_BATCH = 25
+
+Found = tuple[CodeFile, Code, Definition]
+"""A definition, and where it is."""
+Name = tuple[str, ...]
+"""A qualified name."""
+
+
+Key = tuple[str, Name]
+"""The uri and the qualified name of a definition."""
+
+
+class Named(Struct, frozen=True):
+    """A definition as a heading names it."""
+
+    file: CodeFile
+    names: Name
+
+
+class Use(Struct, frozen=True):
+    """A use of a name; `certain` are the definitions of which it means one. Empty: it may mean any."""
+
+    file: CodeFile
+    code: Code
+    one: Occurrence
+    certain: set[Key] = set()
+
+
+class Question:
+    """A question ends after MOST_CHARACTERS or MOST_SECONDS, and says so."""
+
+    def __init__(self, files: CodeFiles, name: str) -> None:
+        """Raises BadArgument."""
+        self._name = tuple(parts_of(name))
+        if not self._name:
+            raise BadArgument("name", "must name a function, class or value, such as Store.find")
+        self._files = files
+        self._until = time.monotonic() + MOST_SECONDS
+        self._left = MOST_CHARACTERS
+        self._seen: set[str] = set()
+        self._named: dict[str, tuple[list[Named], dict[str, set[Key]]]] = {}
+        self._holding: dict[str, list[tuple[CodeFile, Code]]] = {}
+        self._used: dict[str, list[Use]] = {}
+        self._is_late = False
+        self._has_more = False
+
+    def notices(self) -> list[str]:
+        """How the answer may be incomplete."""
+        notices = []
+        if self._is_late:
+            notices.append(f"The answer is not complete: it was ended after {MOST_SECONDS:g} seconds.")
+        if self._has_more:
+            read = f"only {len(self._seen):,} of the files that hold a name were read."
+            notices.append(f"The answer is not complete: {read}")
+        return notices
+
+    def _has_ended(self, steps: Sequence[TraceStep] = ()) -> bool:
+        self._is_late = self._is_late or time.monotonic() > self._until
+        return self._is_late or len(steps) >= MOST_STEPS
+
+    async def _parsed(self, files: Sequence[CodeFile]) -> list[tuple[CodeFile, Code]]:
+        """The first of these files, until the question ends."""
+        allowed = []
+        for file in files:
+            if file.uri not in self._seen:
+                if self._seen and file.characters > self._left:
+                    self._has_more = True
+                    continue
+                self._seen.add(file.uri)
+                self._left -= file.characters
+            allowed.append(file)
+        found: list[tuple[CodeFile, Code]] = []
+        for start in range(0, len(allowed), _BATCH):
+            if self._has_ended():
+                break
+            found += await self._files.parsed(allowed[start : start + _BATCH])
+        return found
+
+    async def _files_holding(self, name: str) -> list[tuple[CodeFile, Code]]:
+        if name not in self._holding:
+            files: list[CodeFile] = []
+            if not self._has_ended():  # A trace may have hundreds of names left.
+                files, has_more = await self._files.holding(name, MOST_CHARACTERS)
+                self._has_more = self._has_more or has_more
+            self._holding[name] = await self._parsed(files)
+        return self._holding[name]
+
+    async def _definitions_of(self, name: str) -> tuple[list[Named], dict[str, set[Key]]]:
+        """All definitions of an unqualified name, and those in a class by the name of their class.
+
+        Variables, and functions inside others, are in no heading: they are sought if there is nothing else.
+        """
+        if name not in self._named:
+            every: dict[Key, Named] = {}
+            for file, heading in [] if self._has_ended() else await self._files.defining(name):
+                for one in heading.split(", "):
+                    names = tuple(parts_of(one)) if name in one else ()
+                    if names[-1:] == (name,):
+                        every.setdefault((file.uri, names), Named(file, names))
+            if not every:
+                for file, code in await self._files_holding(name):
+                    for definition in _named(code, name):
+                        every.setdefault((file.uri, definition.names), Named(file, definition.names))
+            self._named[name] = list(every.values()), _by_owner(every)
+        return self._named[name]
+
+    async def definitions(self) -> list[Found]:
+        """The definitions of the name."""
+        return await self._meant(self._name)
+
+    async def _meant(self, name: Name) -> list[Found]:
+        """The definitions that have a qualified name."""
+        every, _ = await self._definitions_of(name[-1])
+        files = {one.file.uri: one.file for one in every if _is_meant(one.file.uri, one.names, name)}
+        self._has_more = self._has_more or len(files) > MOST_DEFINING
+        return [
+            (file, code, definition)
+            for file, code in await self._parsed(list(files.values())[:MOST_DEFINING])
+            for definition in _named(code, name[-1])
+            if _is_meant(file.uri, definition.names, name)
+        ]
+
+    async def uses(self, direction: Direction) -> list[TraceStep]:
+        """The references, which include calls, and the imports of the name."""
+        wanted = {"references": ("call", "reference"), "importers": ("import",)}.get(
+            direction, ("reference", "import")
+        )
+        return [
+            _step("importer" if use.one.use == "import" else "reference", 1, use)
+            for use in await self._uses(self._name)
+            if use.one.use in wanted
+        ]
+
+    async def callers(self, depth: int) -> list[TraceStep]:
+        """The definitions that call the name, those that call these, and so on; each is followed once."""
+        steps: list[TraceStep] = []
+        level, followed = [self._name], {self._name}
+        for distance in range(1, depth + 1):
+            following: list[Name] = []
+            for name in level:
+                for use in [] if self._has_ended(steps) else await self._uses(name):
+                    if use.one.use != "call":
+                        continue
+                    steps.append(_step("caller", distance, use, ".".join(name)))
+                    inside = use.one.inside.names if use.one.inside else ()
+                    if inside and inside not in followed and len(followed) < MOST_NAMES:
+                        followed.add(inside)
+                        following.append(inside)
+            level = following
+        return steps
+
+    async def _uses(self, name: Name) -> list[Use]:
+        """The uses of a name that may mean the definitions with this qualified name."""
+        every, owners = await self._definitions_of(name[-1])
+        if every and not any(_is_meant(one.file.uri, one.names, name) for one in every):
+            return []
+        if name[-1] not in self._used:
+            files = sorted(await self._files_holding(name[-1]), key=lambda pair: pair[0].uri)
+            self._used[name[-1]] = await to_thread.run_sync(_all_uses, files, name[-1], owners)
+        has_function = not every or not all(_is_method(one) for _, _, one in await self._meant(name))
+        return [use for use in self._used[name[-1]] if _may_mean(use, name, has_function=has_function)]
+
+    async def callees(self, found: Sequence[Found], depth: int) -> list[TraceStep]:
+        """What the definitions call, what that calls, and so on; each is followed once."""
+        steps: list[TraceStep] = []
+        level, followed = list(found), {one.names for _, _, one in found}
+        for distance in range(1, depth + 1):
+            following: list[Found] = []
+            for file, code, definition in level:
+                if definition.kind == "value" or self._has_ended(steps):
+                    continue
+                for callee in await to_thread.run_sync(callees, code, definition):
+                    use = Use(file, code, Occurrence("call", callee.start, callee.receiver, definition))
+                    targets = await self._targets(use, callee.name)
+                    name = ".".join(part for part in (callee.receiver, callee.name) if part)
+                    steps.append(_step("callee", distance, use, name, targets))
+                    for target in targets:
+                        # The body of a class is not what its constructor calls.
+                        is_new = target[2].kind == "function" and target[2].names not in followed
+                        if is_new and len(followed) < MOST_NAMES:
+                            followed.add(target[2].names)
+                            following.append(target)
+            level = following
+        return steps
+
+    async def _targets(self, use: Use, name: str) -> list[Found]:
+        """The definitions that a call may mean: the first ones, if it may mean many."""
+        every, owners = await self._definitions_of(name)
+        certain = _certain(use.file, use.code, use.one, name, owners)
+        is_alone = not use.one.receiver and use.code.language.needs_object
+        meant = [
+            one
+            for one in every
+            if ((one.file.uri, one.names) in certain if certain else not is_alone or len(one.names) == 1)
+        ][:MOST_TARGETS]
+        names = {(one.file.uri, one.names) for one in meant}
+        return [
+            (file, code, definition)
+            for file, code in await self._parsed(list({one.file.uri: one.file for one in meant}.values()))
+            for definition in _named(code, name)
+            if definition.kind != "value" and (file.uri, definition.names) in names
+        ]
+
+
+def _is_meant(uri: str, names: Name, name: Name) -> bool:
+    """Whether a definition has a qualified name, which may begin with the name of its file or folder."""
+    if len(name) <= len(names):
+        return names[-len(name) :] == name
+    *_, folder, stem = ("", "", *re.split(r"[/\\]", uri.rpartition(".")[0]))
+    return name[-len(names) :] == names and name[-len(names) - 1] in (folder, stem)
+
+
+def _all_uses(files: Sequence[tuple[CodeFile, Code]], name: str, owners: Mapping[str, set[Key]]) -> list[Use]:
+    return [
+        Use(file, code, one, _certain(file, code, one, name, owners))
+        for file, code in files
+        for one in occurrences(code, name)
+        if one.use != "definition"
+    ]
+
+
+def _by_owner(every: Iterable[Key]) -> dict[str, set[Key]]:
+    owners: dict[str, set[Key]] = {}
+    for uri, names in every:
+        if len(names) > 1:
+            owners.setdefault(names[-2], set()).add((uri, names))
+    return owners
+
+
+def _certain(
+    file: CodeFile, code: Code, one: Occurrence, name: str, owners: Mapping[str, set[Key]]
+) -> set[Key]:
+    """The definitions of which an occurrence certainly means one; empty: it may mean any."""
+    if one.receiver and not is_own(one.receiver):
+        return owners.get("".join(parts_of(one.receiver)[-1:]), set())
+    here = _named(code, name)
+    around = _around(one)
+    if one.receiver:
+        here = [definition for definition in here if definition.names[:-1] in around]
+    else:
+        needs_object = code.language.needs_object
+        here = [
+            definition
+            for definition in here
+            if (definition.outer is None or definition.names[:-1] in around)
+            and not (needs_object and _is_method(definition))
+        ]
+    return {(file.uri, definition.names) for definition in here}
+
+
+def _may_mean(use: Use, name: Name, *, has_function: bool) -> bool:
+    """Whether a use may mean a qualified name; `has_function`: whether that is not only a method."""
+    if use.certain:
+        return any(_is_meant(uri, names, name) for uri, names in use.certain)
+    return has_function or bool(use.one.receiver) or not use.code.language.needs_object
+
+
+def _named(code: Code, name: str) -> list[Definition]:
+    """The definitions in a file that have a name."""
+    return [one for one in code.definitions if one.names[-1] == name]
+
+
+def _is_method(definition: Definition) -> bool:
+    return definition.kind == "function" and definition.outer is not None and definition.outer.kind == "class"
+
+
+def _around(one: Occurrence) -> set[Name]:
+    """The qualified names of all definitions around an occurrence."""
+    names = set()
+    definition = one.inside
+    while definition is not None:
+        names.add(definition.names)
+        names.add(definition.names[:-1])
+        definition = definition.outer
+    return names - {()}
+
+
+def _step(relation: Relation, depth: int, use: Use, of: str = "", targets: Sequence[Found] = ()) -> TraceStep:
+    file, code, one = use.file, use.code, use.one
+    line = code.line_at(one.start)
+    return TraceStep(
+        relation=relation,
+        depth=depth,
+        symbol=code.qualified(one.inside.names) if one.inside else "",
+        of=of,
+        location=f"{place_of(file.uri)}:{line}",
+        uri=file.uri,
+        line=line,
+        text=code.line(line).strip()[:LONGEST_LINE],
+        targets=[f"{place_of(other.uri)}:{text.line_at(one.begin)}" for other, text, one in targets],
+    )
