@@ -29,39 +29,39 @@ class Documents:
         """A page of the documents that match a filter, and how many match in all. Raises BadArgument."""
         condition = compile_filter(filter or {})
         store = await self._open()
-        return await store.documents(limit, offset, condition, order, descending=descending)
+        return await store.documents.page(limit, offset, condition, order, descending=descending)
 
     async def part(
         self, document: str, lines: tuple[int, int | None], first_chunk: int, size: int
     ) -> DocumentPart:
         """Some lines of a document: see `stores.parts`. Raises DocumentNotFound, BadArgument."""
-        return await (await self._open()).document_part(document, lines, first_chunk, size)
+        return await (await self._open()).documents.part(document, lines, first_chunk, size)
 
     async def read(self, document: str) -> tuple[DocumentInfo, str]:
         """A document and its text. Raises DocumentNotFound."""
         store = await self._open()
-        info = await store.document(document)
-        return info, await store.text(info.document_id)
+        info = await store.documents.find(document)
+        return info, await store.documents.text(info.document_id)
 
     async def named(self, words: str, limit: int) -> list[DocumentInfo]:
         """The documents whose uri or title contains `words`: see `Store.named`."""
-        return await (await self._open()).named(words, limit)
+        return await (await self._open()).documents.named(words, limit)
 
     async def ids(self, prefix: str) -> list[str]:
         """The ids that begin with `prefix`, most recently changed first."""
-        return await (await self._open()).document_ids(prefix)
+        return await (await self._open()).documents.ids(prefix)
 
     async def of_chunk(self, chunk_id: int) -> DocumentInfo:
         """The document of a chunk. Raises ChunkNotFound."""
         [passage] = await self.passages_around(chunk_id)
-        return await (await self._open()).document(passage.document_id)
+        return await (await self._open()).documents.find(passage.document_id)
 
     async def passages_around(self, chunk_id: int, before: int = 0, after: int = 0) -> list[Passage]:
         """A chunk with as many chunks before and after it, in the order of their document.
 
         Raises ChunkNotFound.
         """
-        found = await (await self._open()).around(chunk_id, before, after)
+        found = await (await self._open()).passages.around(chunk_id, before, after)
         if not found:
             raise ChunkNotFound(chunk_id)
         return found
@@ -74,6 +74,6 @@ class Documents:
         """
         store = await self._open()
         try:
-            return await store.turns_around(chunk_ids, distance)
+            return await store.passages.turns_around(chunk_ids, distance)
         except MemoryDamaged:
             return {}

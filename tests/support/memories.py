@@ -155,5 +155,5 @@ def write_of(
 
 async def before_last_write(store: Store) -> Previous:
     """The document before the last write that is not undone."""
-    changes, _ = await store.change(Selection())
-    return (await store.documents_before([changes[0].seq]))[changes[0].seq]
+    changes, _ = await store.journal.change(Selection())
+    return (await store.versions.before_writes([changes[0].seq]))[changes[0].seq]

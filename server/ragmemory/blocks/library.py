@@ -158,7 +158,7 @@ class Library:
         """
         filter = None
         if document:
-            uri = (await self._store.document(document)).uri
+            uri = (await self._store.documents.find(document)).uri
             filter = {"uri": _GLOB.sub(r"[\g<0>]", uri)}
         result = await self._query(query, passages, filter)
         found: dict[tuple[str, int], ShownBlock] = {}
@@ -185,8 +185,8 @@ class Library:
         phrases = list(dict.fromkeys(phrase for phrase in folds if phrase.strip()))
         if not phrases:
             raise BadArgument("query", "holds no words")
-        document_id = (await self._store.document(document)).document_id if document else ""
-        documents = await self._store.documents_holding(phrases, document_id)
+        document_id = (await self._store.documents.find(document)).document_id if document else ""
+        documents = await self._store.documents.holding(phrases, document_id)
         skipped = start[1]
         for number in range(start[0], len(documents)):
             try:
@@ -221,7 +221,7 @@ class Library:
         document = await to_thread.run_sync(make_document, content, metadata)
         if await self._store.find([document.uri]):
             raise DocumentExists(document.uri)
-        version = await self._store.current_version(document.uri)
+        version = await self._store.journal.current_version(document.uri)
         tree = await to_thread.run_sync(Tree, document.text, _format(document.uri, metadata))
         entries = outline(tree)
         try:
@@ -298,14 +298,14 @@ class Library:
             logger.warning("Changes of blocks were not announced: %s", error)
 
     async def _note_changes(self, document_ids: Sequence[str]) -> None:
-        for before in await self._store.outlines(document_ids):
+        for before in await self._store.outlines.find(document_ids):
             try:
                 await self._open(before.document_id)
             except DocumentNotFound:
                 self._on_change(before.document_id, [entry.id for entry in _decoded(before.blocks)])
 
     async def _open(self, document: str) -> Opened:
-        stored = await self._store.document_text(document)
+        stored = await self._store.documents.whole(document)
         opened = await to_thread.run_sync(_opened, stored)
         if opened.new_outline != stored.outline and self._store.is_writable:
             await self._keep(opened)
@@ -316,7 +316,7 @@ class Library:
         info = opened.stored.info
         try:
             row = StoredOutline(info.document_id, opened.stored.digest, opened.new_outline)
-            await self._store.save_outlines([row])
+            await self._store.outlines.save([row])
         except RagMemoryError as error:
             logger.info("The ids of the blocks of %s were not kept: %s", info.uri, error)
             return
@@ -367,7 +367,7 @@ class Library:
     ) -> EditedDocument:
         # If another client has written the document in the meantime, the next edit must be refused.
         with suppress(DocumentNotFound):
-            current = await self._store.document_text(done.document_id)
+            current = await self._store.documents.whole(done.document_id)
             if current.digest == digest:
                 version = current.version
         names = labels(edited.tree)

@@ -32,22 +32,22 @@ class CodeFiles:
 
     async def languages(self) -> dict[str, int]:
         """The number of files of each language, the most frequent first."""
-        return await self._store.code_counts()
+        return await self._store.code.counts()
 
     async def defining(self, name: str) -> list[tuple[CodeFile, str]]:
         """See `stores.code.defining`."""
-        return await self._store.code_defining(name)
+        return await self._store.code.defining(name)
 
     async def holding(self, name: str, most_characters: int) -> tuple[list[CodeFile], bool]:
         """See `stores.code.holding`."""
-        return await self._store.code_holding(name, most_characters)
+        return await self._store.code.holding(name, most_characters)
 
     async def parsed(self, files: Sequence[CodeFile]) -> list[tuple[CodeFile, Code]]:
         """These files without those that cannot be parsed."""
         codes = {_key(file): self._parsed[_key(file)] for file in files if _key(file) in self._parsed}
         unknown = [file for file in files if _key(file) not in codes]
         if unknown:
-            texts = await self._store.texts([file.document_id for file in unknown])
+            texts = await self._store.code.texts([file.document_id for file in unknown])
             codes.update(await to_thread.run_sync(_parse_all, unknown, texts))
         self._keep(codes)
         return [(file, code) for file in files if (code := codes[_key(file)])]

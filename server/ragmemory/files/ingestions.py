@@ -119,13 +119,13 @@ class Ingestions:
                 logger.warning("Ingestions of killed processes were not resumed: %s", error)
 
     async def _take_over(self) -> None:
-        while (beat := await self._store.last_beat(self._run_id)) is not None:
+        while (beat := await self._store.ingestions.last_beat(self._run_id)) is not None:
             await anyio.sleep(max(BEAT_SECONDS, beat + SILENT_SECONDS - time.time()))
-            for job in await self._store.take_over_ingestions(self._run_id, SILENT_SECONDS):
+            for job in await self._store.ingestions.take_over(self._run_id, SILENT_SECONDS):
                 if not all(may_use(self._store.path, source) for source in job.sources):
                     logger.warning("The ingestion %s is not resumed: it leaves the repository", job.job_id)
                     job.status, job.ended_at = "cancelled", now()
-                    await self._store.cancel_ingestion(job)
+                    await self._store.ingestions.cancel(job)
                     continue
                 logger.info("Resuming the ingestion %s", job.job_id)
                 fresh = Ingestion(
@@ -168,12 +168,12 @@ class Ingestions:
 
     async def _begin(self, job: Ingestion) -> Ingestion:
         """Store a new job, or return the one that runs for the same request."""
-        running = await self._store.begin_ingestion(job)
+        running = await self._store.ingestions.begin(job)
         run = self._runs.get(running.job_id)
         if run is not None and run.ended.is_set():
             # Its end could not be stored, for example because the disk was full.
-            await self._store.save_ingestion(run.job)
-            running = await self._store.begin_ingestion(job)
+            await self._store.ingestions.save(run.job)
+            running = await self._store.ingestions.begin(job)
         return running
 
     def _running_here(self, job: Ingestion) -> Ingestion | None:
@@ -209,7 +209,7 @@ class Ingestions:
         """A job that another process works on, or has worked on."""
         until = anyio.current_time() + wait_seconds
         while True:
-            job = await self._store.ingestion(job_id)
+            job = await self._store.ingestions.find(job_id)
             if job is None:
                 raise IngestionNotFound(job_id)
             left = until - anyio.current_time()
@@ -227,19 +227,19 @@ class Ingestions:
         job = await self._stored(job_id)
         if job.status == "running":
             job.status, job.ended_at = "cancelled", now()
-            await self._store.cancel_ingestion(job)
+            await self._store.ingestions.cancel(job)
         return job
 
     async def cancel_group(self, group: str) -> None:
         """End the jobs whose writes belong to a group."""
         unsaved = [run.job for run in self._runs.values() if not run.ended.is_set()]
-        for job in [*unsaved, *await self._store.running_ingestions()]:
+        for job in [*unsaved, *await self._store.ingestions.running()]:
             if job.group == group:
                 await self.cancel(job.job_id)
 
     async def newest(self, limit: int) -> list[Ingestion]:
         """The newest jobs, newest first."""
-        jobs = await self._store.ingestions(limit)
+        jobs = await self._store.ingestions.newest(limit)
         return [self._runs[job.job_id].job if job.job_id in self._runs else job for job in jobs]
 
     def allowed(self, source: str) -> str:
@@ -282,17 +282,17 @@ class Ingestions:
                 error = IngestionFailed(str(error))
             run.end("failed", error)
         try:
-            if not await self._store.save_ingestion(run.job):
+            if not await self._store.ingestions.save(run.job):
                 await self._hand_over(run)
             if run.job.prune and run.job.status != "running":
-                await self._store.note_sync(_sync_outcomes(run))
+                await self._store.sources.note_sync(_sync_outcomes(run))
         except RagMemoryError as error:
             logger.warning("The end of the ingestion %s was not saved: %s", run.job.job_id, error)
         run.ended.set()
 
     async def _hand_over(self, run: Run) -> None:
         """Another process has cancelled the job, or works on it now because this one was silent."""
-        run.job = await self._store.ingestion(run.job.job_id) or run.job
+        run.job = await self._store.ingestions.find(run.job.job_id) or run.job
         if run.job.status == "running":
             del self._runs[run.job.job_id]
 
@@ -302,7 +302,7 @@ class Ingestions:
             await anyio.sleep(BEAT_SECONDS)
             run.update()
             try:
-                if not await self._store.save_ingestion(run.job):
+                if not await self._store.ingestions.save(run.job):
                     run.scope.cancel()
             except RagMemoryError as error:
                 logger.warning("The progress of the ingestion %s was not saved: %s", run.job.job_id, error)
@@ -329,7 +329,7 @@ class Ingestions:
 
         A document that the walk has not seen may be an ignored or hidden file, which the user once named.
         """
-        stored = [uri for place in places for uri in await self._store.uris_under(place.as_uri())]
+        stored = [uri for place in places for uri in await self._store.documents.uris_under(place.as_uri())]
         unseen = [uri for uri in dict.fromkeys(stored) if uri not in seen]
         return await to_thread.run_sync(lambda: list(filter(is_missing, unseen)))
 

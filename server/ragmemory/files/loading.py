@@ -146,7 +146,7 @@ class Loading:
                 for _ in range(min(IN_FLIGHT, len(self._files))):
                     tasks.start_soon(self._store_files, receive)
         if self._stamps:
-            await self._store.set_stamps(self._stamps)
+            await self._store.documents.set_stamps(self._stamps)
         if self._fatal is not None:
             raise self._fatal
 
@@ -163,7 +163,7 @@ class Loading:
 
     async def _changed(self, files: Sequence[File]) -> list[File]:
         """The files whose state is not stored; the others are unchanged."""
-        stored = await self._store.files([file.uri for file in files])
+        stored = await self._store.documents.files([file.uri for file in files])
         changed = []
         for file in files:
             known = stored.get(file.uri)

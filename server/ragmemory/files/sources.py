@@ -58,7 +58,7 @@ class Sources:
             if await to_thread.run_sync(_covers, outer, path):
                 return AddedSource(uri, "covered", other)
         covers = [other for other, inner in others.items() if await to_thread.run_sync(_covers, path, inner)]
-        await self._store.change_sources(uri, covers)
+        await self._store.sources.change(uri, covers)
         return AddedSource(uri, "added", covers=covers)
 
     async def listed(self) -> list[Source]:
@@ -68,7 +68,7 @@ class Sources:
 
     async def _stored(self) -> list[Source]:
         """The sources, without those that other people may have put into a repository's memory."""
-        sources = await self._store.sources()
+        sources = await self._store.sources.listed()
         return [source for source in sources if may_use(self._store.path, source.uri)]
 
     async def remove(self, source: str, origin: Origin, *, forget: bool) -> RemovedSource:
@@ -88,12 +88,12 @@ class Sources:
         inner = [other for other in others if other.is_relative_to(path)]
         documents = [
             document
-            for document in await self._store.uris_under(uri)
+            for document in await self._store.documents.uris_under(uri)
             if not any(path_of(document).is_relative_to(other) for other in inner)
         ]
         if forget:
             await self._writer.forget_all(documents, origin)
-        await self._store.change_sources(None, [uri])
+        await self._store.sources.change(None, [uri])
         return RemovedSource(uri, len(documents), forget)
 
     async def sync(self, paths: Sequence[str], origin: Origin, within: Sequence[str] = ()) -> Ingestion:

@@ -54,7 +54,7 @@ class History:
 
     async def journal(self, limit: int, before: int | None = None) -> list[Entry]:
         """The newest entries of the journal, newest first; those before an entry, by its number."""
-        return await (await self._open()).journal(limit, before)
+        return await (await self._open()).journal.entries(limit, before)
 
     async def versions(self, document: str, limit: int) -> Versions:
         """The newest versions of a document, the current one first. Raises DocumentNotFound."""
@@ -114,15 +114,15 @@ class History:
         """
         store = await self._open()
         if selection == _LAST_CHANGE:
-            entries, _ = await store.change(selection, None)
+            entries, _ = await store.journal.change(selection, None)
             if entries and entries[0].origin.group:
                 await self._cancel_group(entries[0].origin.group)
         return await undo(store, self._writer, selection, origin, on_progress)
 
 
 async def _versions(store: Store, document: str, limit: int) -> Versions:
-    uri = await store.uri_of(document)
-    return Versions(document_id(uri), uri, await store.versions(uri, limit))
+    uri = await store.versions.uri_of(document)
+    return Versions(document_id(uri), uri, await store.versions.newest(uri, limit))
 
 
 def _find(found: Versions, number: int | None) -> Version:
@@ -140,11 +140,13 @@ def _previous(found: Versions, version: Version) -> Version | None:
 async def _read(store: Store, uri: str, version: Version) -> VersionText:
     if version.action == "removed":
         return VersionText(uri, version, "", {})
-    replacing = await store.replaced_by(uri, version.number)
+    replacing = await store.versions.replaced_by(uri, version.number)
     if replacing is None:
-        info = await store.document(uri)
-        return VersionText(uri, version, await store.text(info.document_id), info.metadata, info.added_at)
-    before = (await store.documents_before([replacing])).get(replacing)
+        info = await store.documents.find(uri)
+        return VersionText(
+            uri, version, await store.documents.text(info.document_id), info.metadata, info.added_at
+        )
+    before = (await store.versions.before_writes([replacing])).get(replacing)
     if before is None:
         raise VersionNotKept(uri, version.number)
     await to_thread.run_sync(document_before, store.path, replacing, uri, before)

@@ -59,9 +59,9 @@ async def undo(
     changed. Raises also UndoConflict and what a write raises; then a part may be undone.
     """
     since = moment(selection.since, datetime.now(UTC)) if selection.since else None
-    if unknown := await store.not_writes(selection.numbers):
+    if unknown := await store.journal.not_writes(selection.numbers):
         raise NotAWrite(unknown[0])
-    entries, kept = await store.change(selection, since)
+    entries, kept = await store.journal.change(selection, since)
     if kept and (selection.numbers or not entries):
         raise WrittenLater(kept)
     if not entries:
@@ -106,10 +106,10 @@ def _batches(entries: Sequence[Entry]) -> Iterator[list[Entry]]:
 async def _restorations(store: Store, batch: Sequence[Entry], origin: Origin) -> list[Write]:
     """The writes that bring back earlier documents. Raises NotUndoable, UndoConflict, MemoryDamaged."""
     entries = [entry for entry in batch if entry.action != "added"]
-    before = await store.documents_before([entry.seq for entry in entries])
+    before = await store.versions.before_writes([entry.seq for entry in entries])
     for entry in entries:
         if entry.seq not in before:
-            if await store.is_undone(entry.seq):  # By another process, in the meantime.
+            if await store.journal.is_undone(entry.seq):  # By another process, in the meantime.
                 raise UndoConflict(entry.seq)
             raise NotUndoable(entry.seq, entry.action, entry.uri)
     return await to_thread.run_sync(

@@ -95,10 +95,10 @@ class Preparation:
         None if the hidden document has vanished: start again. Raises EmbedderUnavailable, EmbedderMismatch.
         """
         max_tokens = await self._longest_chunk()
-        staged = await self._store.begin(write.document)
+        staged = await self._store.hidden.begin(write.document)
         try:
             async for page in self._pages(write, max_tokens):
-                added = await self._store.add(staged, write.document, *page, self._embedder.identity)
+                added = await self._store.hidden.add(staged, write.document, *page, self._embedder.identity)
                 if added is None:
                     return None
                 staged = added
@@ -112,7 +112,7 @@ class Preparation:
         """Abandon what `build` has stored, unless it is visible by now. Cannot be cancelled."""
         # If this fails, a later sweep removes it.
         with anyio.move_on_after(1, shield=True), suppress(RagMemoryError):
-            await self._store.abandon(staged)
+            await self._store.hidden.abandon(staged)
         self._on_abandoned()
 
     async def _pages(self, write: Write, max_tokens: int) -> AsyncIterator[Page]:

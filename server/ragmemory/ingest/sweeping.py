@@ -32,7 +32,7 @@ class Sweeper:
             await self._woken.wait()
             self._woken = anyio.Event()
             try:
-                if await self._store.sweep():
+                if await self._store.hidden.sweep():
                     self.wake()
                     await anyio.sleep(_PAUSE)
             except RagMemoryError as error:  # The next write wakes it again.

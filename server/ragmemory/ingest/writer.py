@@ -70,7 +70,7 @@ class Writer:
     async def forget(self, document: str, origin: Origin) -> Forgotten:
         """Remove a document by its id or uri. Raises DocumentNotFound."""
         store = await self._open()
-        info = await store.document(document)
+        info = await store.documents.find(document)
         removed = await self.remove({info.uri: None}, origin)
         if not removed:  # Another process removed it first.
             raise DocumentNotFound(document)

@@ -78,7 +78,7 @@ class Maintenance:
     async def discard_embeddings(self) -> Stats:
         """Delete the embeddings of a former reembedding, or of one that was not completed."""
         store = await self._open()
-        await store.discard_embeddings()
+        await store.reembedding.discard()
         return await store.stats()
 
     async def backup(self, path: str, on_progress: backup.OnProgress, *, force: bool = False) -> Backup:

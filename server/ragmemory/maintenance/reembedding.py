@@ -24,19 +24,19 @@ async def reembed(store: Store, embedder: Embedder, on_progress: OnProgress) -> 
     Chunks that are added meanwhile are embedded as well. Raises EmbedderUnavailable, ReembeddingEnded.
     """
     identity = embedder.identity
-    done = await store.begin_reembedding(identity)
+    done = await store.reembedding.begin(identity)
     total = (await store.stats()).chunks
     computed = after = 0
     is_switched: bool | None = None
     while is_switched is None:
-        if page := await store.not_reembedded(after, _PAGE):
-            if not await store.collect_embeddings(identity, await embed(embedder, page)):
+        if page := await store.reembedding.missing(after, _PAGE):
+            if not await store.reembedding.collect(identity, await embed(embedder, page)):
                 break
             after = page[-1].chunk_id
             computed += len(page)
             await on_progress(done + computed, max(done + computed, total))
         if len(page) < _PAGE:
-            is_switched = await store.switch_embeddings(identity, after)
+            is_switched = await store.reembedding.switch(identity, after)
     stats = await store.stats()
     if not is_switched and (stats.embedder, stats.next_embedder) != (identity, ""):
         raise ReembeddingEnded(identity)

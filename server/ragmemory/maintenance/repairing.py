@@ -32,7 +32,7 @@ async def repair(store: Store, embedder: Embedder, on_progress: OnProgress) -> R
     copy = store.path.with_name(name)
     await store.backup(copy, force=False, on_progress=ignore)
     failures: list[str] = []
-    for step in (store.repair_references, store.repair_fulltext):
+    for step in (store.repairs.references, store.repairs.fulltext):
         with suppress(MemoryDamaged):  # The last check names it.
             await step()
     try:
@@ -42,9 +42,9 @@ async def repair(store: Store, embedder: Embedder, on_progress: OnProgress) -> R
     except RagMemoryError as error:
         failures.append(f"Embeddings were not repaired. {error} {error.hint}".rstrip())
     with suppress(MemoryDamaged):
-        while await store.sweep():
+        while await store.hidden.sweep():
             continue
-    await store.invalidate_indexes()
+    await store.repairs.invalidate_indexes()
     after = await store.verify(on_progress)
     repaired = [problem for problem in before.problems if problem not in after.problems]
     return Repaired(after.ok, [*after.problems, *failures], repaired, str(copy))
@@ -57,10 +57,10 @@ async def _embed_missing(store: Store, embedder: Embedder) -> None:
         return
     last = 0
     while True:
-        last, missing = await store.without_embedding(last, stored[1])
+        last, missing = await store.repairs.without_embedding(last, stored[1])
         if missing:
             if stored[0] != embedder.identity:
                 raise EmbedderMismatch(*stored, embedder.identity, embedder.dimensions)
-            await store.put_embeddings(embedder.identity, await embed(embedder, missing))
+            await store.repairs.put_embeddings(embedder.identity, await embed(embedder, missing))
         if not last:
             return

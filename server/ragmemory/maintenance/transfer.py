@@ -15,8 +15,8 @@ from ragmemory.errors import BadArgument, RagMemoryError
 from ragmemory.ingest.documents import complete, make_document
 from ragmemory.ingest.preparation import by_digest
 from ragmemory.stores.journal import iso
-from ragmemory.stores.repairing import are_sound
 from ragmemory.stores.sqlite import Store
+from ragmemory.stores.values import are_sound
 from ragmemory.types import (
     Embedding,
     ExportPage,
@@ -40,7 +40,7 @@ async def export_page(store: Store, after: int, *, vectors: bool) -> ExportPage:
     documents: list[PortableDocument] = []
     size = 0
     next_cursor: str | UnsetType = UNSET
-    while found := await store.document_after(after):
+    while found := await store.documents.after(after):
         after, document = found
         size += len(document.text.encode())
         if identity:

@@ -93,17 +93,17 @@ class Search:
         if corrections := await self._corrections(store, parsed):
             parsed = parse(with_words_replaced(text[:MAX_QUERY_CHARACTERS], corrections))
             vector = await self._embed(embedder, parsed.text, []) if vector is not None else None
-        allowed = await store.allowed(condition) if condition else None
+        allowed = await store.passages.allowed(condition) if condition else None
         boosted: set[int] = set()
         if parsed.phrases or parsed.prefixes:
-            boosted = await store.holding(parsed.phrases, parsed.prefixes)
+            boosted = await store.passages.holding(parsed.phrases, parsed.prefixes)
         wanted = max(top_k, self._reranker.settings.passages) if self._reranker else top_k
         used = embedder or self._embedder
         scored = await self._indexing.search(
             parsed, vector, allowed, boosted, wanted, used.scale, used.identity
         )
         scores = {one.chunk_id: one.score for one in scored if one.score >= min_score}
-        hits, damage = await store.hits(scores)
+        hits, damage = await store.passages.hits(scores)
         if damage:
             notices.append(f"Some passages were left out. {damage} {damage.hint}")
         hits = (await self._rerank(parsed.text, hits, boosted, notices))[:top_k]
@@ -168,7 +168,7 @@ class Search:
     async def _corrections(self, store: Store, query: ParsedQuery) -> dict[str, str]:
         """The words of a query that memory does not have, and the similar ones that it has."""
         similar = self._indexing.corrections(content_words(query.text), self._embedder.is_common)
-        return await store.with_words(similar) if similar else {}
+        return await store.passages.with_words(similar) if similar else {}
 
     async def _embed(
         self, embedder: Embedder | None, text: str, notices: list[str]

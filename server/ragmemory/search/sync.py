@@ -165,7 +165,7 @@ class IndexSync:
 
     async def _read_page(self) -> bool:
         """Apply one page of changes; True if there are no more."""
-        version = await self._store.version()
+        version = await self._store.changes.version()
         if version == self._version:
             return True
         self._changed.set()
@@ -177,7 +177,7 @@ class IndexSync:
         if gap:
             await self._fill(index, *gap)
             return False
-        changes = await self._store.changes_since(index.checkpoint, _PAGE)
+        changes = await self._store.changes.since(index.checkpoint, _PAGE)
         if await self._is_switched():
             return False
         if changes.checkpoint != index.checkpoint:
@@ -185,7 +185,7 @@ class IndexSync:
         self._note_indexed(self._indexed + len(changes.chunk_ids))
         is_whole = len(changes.chunk_ids) < _PAGE
         if is_whole:
-            hidden = await self._store.hidden_chunks()
+            hidden = await self._store.hidden.ranges()
             if hidden != index.hidden:
                 await to_thread.run_sync(index.hide, hidden)
             self._version = version
@@ -193,7 +193,7 @@ class IndexSync:
 
     async def _fill(self, index: ChunkIndex, after: int, upto: int) -> None:
         """Read one page of what a lost file held."""
-        changes = await self._store.changes_since(replace(index.checkpoint, chunk_id=after), _PAGE, upto)
+        changes = await self._store.changes.since(replace(index.checkpoint, chunk_id=after), _PAGE, upto)
         if await self._is_switched():
             return
         end = changes.checkpoint.chunk_id if len(changes.chunk_ids) == _PAGE else upto
@@ -201,12 +201,12 @@ class IndexSync:
 
     async def _is_switched(self) -> bool:
         """Whether what was just read may be of other embeddings than the index: they are never mixed."""
-        return await self._store.fingerprint() != self._saved.fingerprint
+        return await self._store.changes.fingerprint() != self._saved.fingerprint
 
     async def _index_of_store(self) -> ChunkIndex | None:
         """The index of the current store; None while it has no embeddings."""
         # Before the embedder: `_is_switched` notices a change of either.
-        fingerprint = await self._store.fingerprint()
+        fingerprint = await self._store.changes.fingerprint()
         embedders = await self._store.embedders()
         if not embedders:
             self._index = None
@@ -214,7 +214,7 @@ class IndexSync:
         identity, dimensions = next(iter(embedders.items()))
         if self._configured not in embedders:
             raise EmbedderMismatch(identity, dimensions, self._configured)
-        if self._index and not await self._store.has_passed(self._index.checkpoint):
+        if self._index and not await self._store.changes.has_passed(self._index.checkpoint):
             logger.warning("The memory %s was restored from a copy; its index is rebuilt.", self._store.path)
             self._index = None
         if self._index is None or self._saved.fingerprint != fingerprint:
@@ -227,7 +227,7 @@ class IndexSync:
     async def _adopt(self, index: ChunkIndex) -> None:
         """Continue from what this or another process has saved, if the store has passed its checkpoint."""
         saved = await to_thread.run_sync(self._saved.read, index.segments)
-        if await self._store.has_passed(saved.checkpoint):
+        if await self._store.changes.has_passed(saved.checkpoint):
             await to_thread.run_sync(index.adopt, saved.checkpoint, saved.segments, saved.removed)
 
     def _drop(self, error: DamagedFile) -> None:

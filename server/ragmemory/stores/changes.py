@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ragconfig import wal
 from ragmemory.stores import journal, meta
+from ragmemory.stores.file import MemoryFile
 from ragmemory.types import Changes, Checkpoint
 
 if TYPE_CHECKING:
@@ -63,3 +65,34 @@ async def since(connection: aiosqlite.Connection, checkpoint: Checkpoint, limit:
         embeddings=[row[5] if len(row[5] or b"") == len(no_embedding) else no_embedding for row in rows],
         removed=[row[1] for row in removals],
     )
+
+
+class ChangeStore:
+    """What an index reads of one memory."""
+
+    def __init__(self, file: MemoryFile) -> None:
+        self._file = file
+
+    async def version(self) -> tuple[int, int]:
+        """A version of the file's content, which every commit of any process changes."""
+        async with self._file.reading() as connection:
+            return self._file.openings, await wal.pragma(connection, "data_version")
+
+    async def fingerprint(self) -> str:
+        """Identifies what an index is derived from: the memory, its embedder, and the last reembedding."""
+        async with self._file.reading() as connection:
+            return await meta.fingerprint(connection)
+
+    async def has_passed(self, checkpoint: Checkpoint) -> bool:
+        """Whether this store was ever at the checkpoint, so that an index can continue from it."""
+        async with self._file.reading() as connection:
+            return await has_passed(connection, checkpoint)
+
+    async def since(self, checkpoint: Checkpoint, limit: int, upto: int = MAX_ID) -> Changes:
+        """At most `limit` chunks added after the checkpoint, up to the id `upto`, and all removals.
+
+        Fewer chunks than `limit` mean that there are no more.
+        """
+        # One use of the file: between two uses the file may be replaced.
+        async with self._file.reading() as connection:
+            return await since(connection, checkpoint, limit, upto)

@@ -11,7 +11,7 @@ import msgspec
 from ragconfig.places import Place, within
 from ragconfig.text_rules import searchable
 from ragmemory.stores import meta, reuse
-from ragmemory.types import Chunk, Document, Embedding, Passage
+from ragmemory.types import Chunk, Document, Embedding
 
 if TYPE_CHECKING:
     import aiosqlite
@@ -110,40 +110,6 @@ async def delete(connection: aiosqlite.Connection, titles: dict[int, str], texts
     )
     await reuse.keep(connection, list(titles))
     await connection.executemany("DELETE FROM chunks WHERE document = ?", [[number] for number in titles])
-
-
-async def around(connection: aiosqlite.Connection, chunk_id: int, before: int, after: int) -> list[Passage]:
-    """A chunk with as many chunks before and after it in its document; nothing if there is no such chunk."""
-    rows = await connection.execute_fetchall(
-        "WITH same AS (SELECT chunk_id FROM chunks"
-        " WHERE document = (SELECT document FROM chunks WHERE chunk_id = ?1))"
-        " SELECT chunk_id, document_id, uri, title, heading, start_line, end_line, text, context"
-        " FROM chunks JOIN documents ON number = document WHERE hidden = 0 AND chunk_id IN ("
-        " SELECT * FROM (SELECT chunk_id FROM same WHERE chunk_id <= ?1 ORDER BY chunk_id DESC LIMIT ?2)"
-        " UNION ALL"
-        " SELECT * FROM (SELECT chunk_id FROM same WHERE chunk_id > ?1 ORDER BY chunk_id LIMIT ?3)"
-        ") ORDER BY chunk_id",
-        [chunk_id, before + 1, after],
-    )
-    return [Passage(**dict(zip(Passage.__struct_fields__, row, strict=True))) for row in rows]
-
-
-async def turns_around(
-    connection: aiosqlite.Connection, chunk_ids: Sequence[int], distance: int
-) -> dict[int, dict[int, str]]:
-    """The texts around each of these chunks that is a turn of a conversation, by chunk id, in order."""
-    rows = await connection.execute_fetchall(
-        "SELECT turn.chunk_id, near.chunk_id, near.text FROM json_each(?1)"
-        " JOIN chunks turn ON turn.chunk_id = value AND turn.surroundings <> ''"
-        " JOIN chunks near ON near.chunk_id BETWEEN turn.chunk_id - ?2 AND turn.chunk_id + ?2"
-        " AND near.document = turn.document AND near.chunk_id <> turn.chunk_id"
-        " ORDER BY near.chunk_id",
-        [msgspec.json.encode(chunk_ids).decode(), distance],
-    )
-    turns: dict[int, dict[int, str]] = {chunk_id: {} for chunk_id in chunk_ids}
-    for chunk_id, near, text in rows:
-        turns[chunk_id][near] = text
-    return {chunk_id: near for chunk_id, near in turns.items() if near}
 
 
 async def text_of(connection: aiosqlite.Connection, number: int) -> tuple[str, list[Place]]:

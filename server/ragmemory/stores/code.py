@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import re
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from ragmemory.code.languages import EXTENSIONS, language_of
+from ragmemory.stores.file import MemoryFile
 from ragmemory.stores.filters import Condition
 from ragmemory.stores.fulltext import fulltext_query
 from ragmemory.types import CodeFile
-
-if TYPE_CHECKING:
-    import aiosqlite
 
 # Definitions of one name that are looked at.
 MOST_HEADINGS = 20_000
@@ -34,60 +31,64 @@ _MATCHES = (
 )
 
 
-async def defining(connection: aiosqlite.Connection, name: str) -> list[tuple[CodeFile, str]]:
-    """The files with the headings that mention a name, in any case and also as a part of another name.
+class CodeStore:
+    """The source code in one memory."""
 
-    A heading holds the qualified names of the functions and classes below it, separated by ", ". A function
-    inside another one, and a variable, is in no heading.
-    """
-    rows = await connection.execute_fetchall(
-        f"SELECT document_id, uri, digest, characters, chunks.heading {_MATCHES} LIMIT ?",
-        [f"heading : {fulltext_query([name], [])}", MOST_HEADINGS],
-    )
-    return [(CodeFile(*row[:4]), row[4]) for row in rows if language_of(row[1])]
+    def __init__(self, file: MemoryFile) -> None:
+        self._file = file
 
+    async def defining(self, name: str) -> list[tuple[CodeFile, str]]:
+        """The files with the headings that mention a name, in any case and also as a part of another name.
 
-async def holding(
-    connection: aiosqlite.Connection, name: str, most_characters: int
-) -> tuple[list[CodeFile], bool]:
-    """The first files whose texts hold a name, up to so many characters, and whether there are more."""
-    word = re.compile(rf"(?<![\w$]){re.escape(name)}(?![\w$])")
-    found: dict[str, CodeFile] = {}
-    characters = 0
-    sql = f"SELECT document_id, uri, digest, characters, chunks.text {_MATCHES}"
-    async with connection.execute(sql, [fulltext_query([name], [])]) as cursor:
-        while rows := list(await cursor.fetchmany(_ROWS)):
-            for document_id, uri, digest, size, text in rows:
-                if document_id in found or not language_of(uri) or not word.search(text):
-                    continue
-                characters += size
-                if found and characters > most_characters:
-                    return list(found.values()), True
-                found[document_id] = CodeFile(document_id, uri, digest, size)
-    return list(found.values()), False
+        A heading holds the qualified names of the functions and classes below it, separated by ", ". A
+        function inside another one, and a variable, is in no heading.
+        """
+        rows = await self._file.read(
+            f"SELECT document_id, uri, digest, characters, chunks.heading {_MATCHES} LIMIT ?",
+            [f"heading : {fulltext_query([name], [])}", MOST_HEADINGS],
+        )
+        return [(CodeFile(*row[:4]), row[4]) for row in rows if language_of(row[1])]
 
+    async def holding(self, name: str, most_characters: int) -> tuple[list[CodeFile], bool]:
+        """The first files whose texts hold a name, up to so many characters, and whether there are more."""
+        word = re.compile(rf"(?<![\w$]){re.escape(name)}(?![\w$])")
+        found: dict[str, CodeFile] = {}
+        characters = 0
+        sql = f"SELECT document_id, uri, digest, characters, chunks.text {_MATCHES}"
+        async with (
+            self._file.reading() as connection,
+            connection.execute(sql, [fulltext_query([name], [])]) as cursor,
+        ):
+            while rows := list(await cursor.fetchmany(_ROWS)):
+                for document_id, uri, digest, size, text in rows:
+                    if document_id in found or not language_of(uri) or not word.search(text):
+                        continue
+                    characters += size
+                    if found and characters > most_characters:
+                        return list(found.values()), True
+                    found[document_id] = CodeFile(document_id, uri, digest, size)
+        return list(found.values()), False
 
-async def texts(connection: aiosqlite.Connection, document_ids: list[str]) -> dict[str, str]:
-    """The texts of some documents, by their ids."""
-    parts: dict[str, list[str]] = {}
-    rows = await connection.execute_fetchall(
-        "SELECT document_id, text FROM documents JOIN chunks ON document = number"
-        " WHERE document_id IN (SELECT value FROM json_each(?)) ORDER BY chunk_id",
-        [msgspec.json.encode(document_ids).decode()],
-    )
-    for document_id, text in rows:
-        parts.setdefault(document_id, []).append(text)
-    return {document_id: "".join(one) for document_id, one in parts.items()}
+    async def texts(self, document_ids: list[str]) -> dict[str, str]:
+        """The texts of some documents, by their ids."""
+        parts: dict[str, list[str]] = {}
+        rows = await self._file.read(
+            "SELECT document_id, text FROM documents JOIN chunks ON document = number"
+            " WHERE document_id IN (SELECT value FROM json_each(?)) ORDER BY chunk_id",
+            [msgspec.json.encode(document_ids).decode()],
+        )
+        for document_id, text in rows:
+            parts.setdefault(document_id, []).append(text)
+        return {document_id: "".join(one) for document_id, one in parts.items()}
 
-
-async def counts(connection: aiosqlite.Connection) -> dict[str, int]:
-    """The number of files of each language, the most frequent first."""
-    condition, parameters = IS_CODE
-    rows = await connection.execute_fetchall(
-        f"SELECT uri FROM documents WHERE hidden = 0 AND {condition}", parameters
-    )
-    languages: dict[str, int] = {}
-    for (uri,) in rows:
-        if language := language_of(PurePosixPath(uri).name):
-            languages[language.name] = languages.get(language.name, 0) + 1
-    return dict(sorted(languages.items(), key=lambda pair: -pair[1]))
+    async def counts(self) -> dict[str, int]:
+        """The number of files of each language, the most frequent first."""
+        condition, parameters = IS_CODE
+        rows = await self._file.read(
+            f"SELECT uri FROM documents WHERE hidden = 0 AND {condition}", parameters
+        )
+        languages: dict[str, int] = {}
+        for (uri,) in rows:
+            if language := language_of(PurePosixPath(uri).name):
+                languages[language.name] = languages.get(language.name, 0) + 1
+        return dict(sorted(languages.items(), key=lambda pair: -pair[1]))

@@ -7,10 +7,10 @@ processes may have the same file open.
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
 from anyio import to_thread
@@ -23,6 +23,8 @@ from ragmemory.stores.schema import MIGRATIONS
 from ragmemory.stores.verifying import place_of_damage
 
 if TYPE_CHECKING:
+    import sqlite3
+
     import aiosqlite
 
 logger = logging.getLogger(__name__)
@@ -160,6 +162,11 @@ class MemoryFile:
         """False while the file is open for reading only."""
         return self._writer is not None
 
+    @property
+    def openings(self) -> int:
+        """How many times the file was opened."""
+        return self._openings
+
     def is_replaced(self) -> bool:
         """Whether the path now leads to another file, or the file changed without SQLite noticing."""
         if not self._is_open or self._identity != connections.identity(self.path):
@@ -196,14 +203,21 @@ class MemoryFile:
         return connections.mapped_errors(self.path, self._busy_seconds)
 
     @asynccontextmanager
-    async def _reading(self) -> AsyncIterator[aiosqlite.Connection]:
+    async def reading(self) -> AsyncIterator[aiosqlite.Connection]:
+        """One use of the connection for reading. What is stored is decoded within it: see `mapped_errors`."""
         async with self._using():
             yield self._reader
 
+    async def read(self, sql: str, parameters: Sequence[Any] = ()) -> list[sqlite3.Row]:
+        """All rows of one SELECT."""
+        async with self.reading() as connection:
+            return list(await connection.execute_fetchall(sql, parameters))
+
     @asynccontextmanager
-    async def _transaction(
+    async def transaction(
         self, kind: Literal["IMMEDIATE", "DEFERRED"] = "IMMEDIATE"
     ) -> AsyncIterator[aiosqlite.Connection]:
+        """One transaction; on return it is on the disk."""
         async with (
             self._using_writer() as connection,
             wal.transaction(connection, self._busy_seconds, kind),

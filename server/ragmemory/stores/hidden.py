@@ -5,13 +5,12 @@ version. A removed one loses its full text and embeddings page by page and then,
 text, its chunks. A process that is killed leaves hidden documents, which a later sweep removes. An index
 holds hidden chunks like all others; a search excludes those of `ranges`.
 
-Called with the write lock held, except for `ranges`, `digest_of` and `has_garbage`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -20,6 +19,7 @@ from ragconfig.text_rules import searchable
 from ragmemory.stores import chunks as chunk_rows
 from ragmemory.stores import journal, meta, reuse
 from ragmemory.stores.chunks import FULLTEXT_DELETE, DocumentChunks
+from ragmemory.stores.file import MemoryFile
 from ragmemory.stores.writing import PAGE, REMOVED, STAGED, hidden_name
 from ragmemory.types import Chunk, Document, Embedding, StagedDocument
 
@@ -158,3 +158,51 @@ async def _delete_page(connection: aiosqlite.Connection, title: str, first: int,
         "INSERT INTO removals(chunk_id) SELECT chunk_id FROM chunks WHERE chunk_id BETWEEN ? AND ?",
         [first, last],
     )
+
+
+class HiddenStore:
+    """The transactions on hidden documents."""
+
+    def __init__(self, file: MemoryFile) -> None:
+        self._file = file
+
+    async def begin(self, document: Document) -> StagedDocument:
+        """Create a hidden document, to which chunks are added."""
+        async with self._file.transaction() as connection:
+            return await begin(connection, document, datetime.now(UTC))
+
+    async def add(
+        self,
+        staged: StagedDocument,
+        document: Document,
+        chunks: Sequence[Chunk],
+        embeddings: Sequence[Embedding],
+        inputs: Sequence[bytes],
+        embedder: str,
+    ) -> StagedDocument | None:
+        """Add the next chunks, at most a page; `embedder` is the identity of the embeddings.
+
+        None if the hidden document no longer exists: the file was replaced. Raises EmbedderMismatch.
+        """
+        async with self._file.transaction() as connection:
+            return await add(
+                connection, staged, document, chunks, embeddings, inputs, embedder, datetime.now(UTC)
+            )
+
+    async def abandon(self, staged: StagedDocument) -> None:
+        """Abandon a hidden document, unless it is visible by now."""
+        async with self._file.transaction() as connection:
+            await abandon(connection, staged)
+
+    async def sweep(self) -> bool:
+        """Remove a page of garbage; False if there is none."""
+        async with self._file.reading() as connection:
+            if not await has_garbage(connection, datetime.now(UTC)):
+                return False
+        async with self._file.transaction() as connection:
+            return await sweep(connection, datetime.now(UTC))
+
+    async def ranges(self) -> list[tuple[int, int]]:
+        """Ranges of chunk ids, first and last, that an index holds but no search may return."""
+        async with self._file.reading() as connection:
+            return await ranges(connection)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from ragmemory.errors import UndoConflict
+from ragmemory.stores.file import MemoryFile
 from ragmemory.types import Entry, Origin, Selection
 
 if TYPE_CHECKING:
@@ -241,3 +242,37 @@ def _json(seqs: Sequence[int]) -> str:
 def iso(moment: datetime) -> str:
     """ISO 8601 with milliseconds, as it is stored and displayed."""
     return moment.isoformat(timespec="milliseconds")
+
+
+class JournalStore:
+    """What is read of the journal."""
+
+    def __init__(self, file: MemoryFile) -> None:
+        self._file = file
+
+    async def entries(self, limit: int, before: int | None = None) -> list[Entry]:
+        """The newest entries of the journal, newest first; those before an entry, by its number."""
+        async with self._file.reading() as connection:
+            return await entries(connection, limit, before)
+
+    async def change(
+        self, selection: Selection, since: datetime | None = None
+    ) -> tuple[list[Entry], list[str]]:
+        """The writes that an undo undoes, newest first: see `change`."""
+        async with self._file.reading() as connection:
+            return await change(connection, selection, since)
+
+    async def not_writes(self, seqs: Sequence[int]) -> list[int]:
+        """Those of some numbers that no write has: see `not_writes`."""
+        async with self._file.reading() as connection:
+            return await not_writes(connection, seqs)
+
+    async def is_undone(self, seq: int) -> bool:
+        """Whether the write with this number is undone."""
+        async with self._file.reading() as connection:
+            return await is_undone(connection, seq)
+
+    async def current_version(self, uri: str) -> int:
+        """The number of the last version of a document, also of its removal; 0 if there is none."""
+        async with self._file.reading() as connection:
+            return (await current_versions(connection, [uri])).get(uri, 0)

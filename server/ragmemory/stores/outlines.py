@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from ragmemory.stores.file import MemoryFile
+
 if TYPE_CHECKING:
     import aiosqlite
 
@@ -19,16 +21,6 @@ class StoredOutline(NamedTuple):
     blocks: str  # JSON
 
 
-async def find(connection: aiosqlite.Connection, document_ids: Sequence[str]) -> list[StoredOutline]:
-    """The outlines of those of some documents that have one."""
-    rows = await connection.execute_fetchall(
-        "SELECT document_id, digest, blocks FROM outlines"
-        " WHERE document_id IN (SELECT value FROM json_each(?))",
-        [msgspec.json.encode(document_ids).decode()],
-    )
-    return [StoredOutline(*row) for row in rows]
-
-
 async def save(connection: aiosqlite.Connection, outlines: Iterable[StoredOutline]) -> None:
     """Store outlines, except those of texts that are not the current ones."""
     await connection.executemany(
@@ -36,3 +28,24 @@ async def save(connection: aiosqlite.Connection, outlines: Iterable[StoredOutlin
         " WHERE document_id = ?1 AND digest = ?2 AND hidden = 0",
         outlines,
     )
+
+
+class OutlineStore:
+    """The outlines of one memory."""
+
+    def __init__(self, file: MemoryFile) -> None:
+        self._file = file
+
+    async def find(self, document_ids: Sequence[str]) -> list[StoredOutline]:
+        """The outlines of those of some documents that have one."""
+        rows = await self._file.read(
+            "SELECT document_id, digest, blocks FROM outlines"
+            " WHERE document_id IN (SELECT value FROM json_each(?))",
+            [msgspec.json.encode(document_ids).decode()],
+        )
+        return [StoredOutline(*row) for row in rows]
+
+    async def save(self, new: Sequence[StoredOutline]) -> None:
+        """Store outlines, except those of texts that are not the current ones."""
+        async with self._file.transaction() as connection:
+            await save(connection, new)

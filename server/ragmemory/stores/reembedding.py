@@ -12,11 +12,12 @@ Called with the write lock held, except for `missing`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from ragmemory.errors import EmbedderMismatch
 from ragmemory.stores import journal, meta
+from ragmemory.stores.file import MemoryFile
 from ragmemory.types import Embedding
 
 if TYPE_CHECKING:
@@ -139,3 +140,41 @@ async def discard(connection: aiosqlite.Connection) -> None:
     """Delete the old embeddings, or the new ones of a reembedding that was not completed."""
     await connection.execute("DELETE FROM other_embeddings")
     await meta.put(connection, {**_NOTHING_KEPT, **_NOTHING_COMING})
+
+
+class ReembeddingStore:
+    """The transactions of a reembedding."""
+
+    def __init__(self, file: MemoryFile) -> None:
+        self._file = file
+
+    async def begin(self, identity: str) -> int:
+        """Begin to collect new embeddings, or continue; return how many there are already."""
+        async with self._file.transaction() as connection:
+            return await begin(connection, identity)
+
+    async def missing(self, after: int, limit: int) -> list[Missing]:
+        """The next chunks, by id, without a new embedding."""
+        async with self._file.reading() as connection:
+            return await missing(connection, after, limit)
+
+    async def collect(self, identity: str, new: Sequence[New]) -> bool:
+        """Store new embeddings until the switch; False if another process has ended this reembedding.
+
+        Raises EmbedderMismatch.
+        """
+        async with self._file.transaction() as connection:
+            return await collect(connection, identity, new)
+
+    async def switch(self, identity: str, after: int) -> bool | None:
+        """Switch to the collected embeddings; False if another process has ended this reembedding.
+
+        None if there are chunks after the one with the id `after`: collect these as well.
+        """
+        async with self._file.transaction() as connection:
+            return await switch(connection, identity, after, datetime.now(UTC))
+
+    async def discard(self) -> None:
+        """Delete the embeddings of a former reembedding, or of one that was not completed."""
+        async with self._file.transaction() as connection:
+            await discard(connection)

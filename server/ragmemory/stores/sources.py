@@ -3,43 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from datetime import UTC, datetime
 
 import msgspec
 
-from ragmemory.stores.ingestions import UNDER, range_under
+from ragmemory.stores.documents import UNDER, range_under
+from ragmemory.stores.file import MemoryFile
+from ragmemory.stores.journal import iso
 from ragmemory.types import Source, SyncOutcome
 
-if TYPE_CHECKING:
-    import aiosqlite
 
+class SourceStore:
+    """The sources of one memory."""
 
-async def listed(connection: aiosqlite.Connection) -> list[Source]:
-    """All sources by uri, with the numbers of their documents."""
-    rows = await connection.execute_fetchall(
-        "SELECT uri, added_at, synced_at, outcome FROM sources ORDER BY uri"
-    )
-    sources = []
-    for uri, added_at, synced_at, outcome in rows:
-        [(documents,)] = await connection.execute_fetchall(
-            f"SELECT count(*) FROM documents WHERE {UNDER}", range_under(uri)
-        )
-        last = msgspec.json.decode(outcome, type=SyncOutcome | None)
-        sources.append(Source(uri, added_at, synced_at, documents, last))
-    return sources
+    def __init__(self, file: MemoryFile) -> None:
+        self._file = file
 
+    async def listed(self) -> list[Source]:
+        """All sources by uri, with the numbers of their documents."""
+        sources = []
+        async with self._file.reading() as connection:
+            rows = await connection.execute_fetchall(
+                "SELECT uri, added_at, synced_at, outcome FROM sources ORDER BY uri"
+            )
+            for uri, added_at, synced_at, outcome in rows:
+                [(documents,)] = await connection.execute_fetchall(
+                    f"SELECT count(*) FROM documents WHERE {UNDER}", range_under(uri)
+                )
+                last = msgspec.json.decode(outcome, type=SyncOutcome | None)
+                sources.append(Source(uri, added_at, synced_at, documents, last))
+        return sources
 
-async def add(connection: aiosqlite.Connection, uri: str, at: str) -> None:
-    """Add a source, unless it is one already."""
-    await connection.execute("INSERT OR IGNORE INTO sources(uri, added_at) VALUES(?, ?)", [uri, at])
+    async def change(self, added: str | None, removed: Sequence[str]) -> None:
+        """Add a source, unless it is one already, and remove others. Their documents stay."""
+        async with self._file.transaction() as connection:
+            if added is not None:
+                await connection.execute(
+                    "INSERT OR IGNORE INTO sources(uri, added_at) VALUES(?, ?)",
+                    [added, iso(datetime.now(UTC))],
+                )
+            await connection.executemany("DELETE FROM sources WHERE uri = ?", ([uri] for uri in removed))
 
-
-async def remove(connection: aiosqlite.Connection, uris: Sequence[str]) -> None:
-    """Remove sources. Their documents stay."""
-    await connection.executemany("DELETE FROM sources WHERE uri = ?", ([uri] for uri in uris))
-
-
-async def note_sync(connection: aiosqlite.Connection, outcomes: Mapping[str, SyncOutcome], at: str) -> None:
-    """Record the outcomes of a sync, by uri, of those that are sources."""
-    rows = ((at, msgspec.json.encode(outcome).decode(), uri) for uri, outcome in outcomes.items())
-    await connection.executemany("UPDATE sources SET synced_at = ?, outcome = ? WHERE uri = ?", rows)
+    async def note_sync(self, outcomes: Mapping[str, SyncOutcome]) -> None:
+        """Record the outcomes of a sync, by uri, of those that are sources."""
+        at = iso(datetime.now(UTC))
+        rows = ((at, msgspec.json.encode(outcome).decode(), uri) for uri, outcome in outcomes.items())
+        async with self._file.transaction() as connection:
+            await connection.executemany("UPDATE sources SET synced_at = ?, outcome = ? WHERE uri = ?", rows)

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from ragmemory.errors import BadArgument
+from ragmemory.errors import BadArgument, MemoryDamaged
 from ragmemory.limits import DEEPEST, LONGEST_URI, METADATA_BYTES
+from ragmemory.types import Metadata
+
+# A float16 vector of length 1 differs from it by less.
+_ROUNDING = 0.02
 
 
 def check_object(path: str, value: dict[str, Any]) -> None:
@@ -71,3 +77,25 @@ def _check_text(path: str, text: str, where: str = "") -> None:
     check_unicode(path, text)
     if "\0" in text:
         raise BadArgument(path, f"{where}holds a NUL character")
+
+
+def are_sound(vectors: Sequence[object], dimensions: int) -> list[bool]:
+    """Which are embeddings: of these dimensions, and of unit length, or zeros for a text without words."""
+    import numpy as np
+
+    blobs = [vector if isinstance(vector, bytes) else b"" for vector in vectors]
+    sized = [len(blob) == 2 * dimensions > 0 for blob in blobs]
+    joined = b"".join(blob for blob, is_sized in zip(blobs, sized, strict=True) if is_sized)
+    matrix = np.frombuffer(joined, "<f2").reshape(-1, max(1, dimensions)).astype(np.float32)
+    with np.errstate(all="ignore"):
+        lengths = np.linalg.norm(matrix, axis=1)
+        is_unit = iter(((np.abs(lengths - 1) < _ROUNDING) | (lengths == 0)).tolist())
+    return [is_sized and next(is_unit) for is_sized in sized]
+
+
+def decode_metadata(stored: str, path: Path, place: str) -> Metadata:
+    """Metadata from its stored form. Raises MemoryDamaged with the place."""
+    try:
+        return msgspec.json.decode(stored, type=Metadata)
+    except (msgspec.DecodeError, UnicodeDecodeError, TypeError) as error:  # TypeError: NULL
+        raise MemoryDamaged(str(path), str(error), place) from error

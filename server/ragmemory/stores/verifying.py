@@ -20,7 +20,7 @@ from anyio import to_thread
 from ragconfig import wal
 from ragconfig.readable import readable
 from ragmemory.stores import connection as connections
-from ragmemory.stores.repairing import are_sound
+from ragmemory.stores.values import are_sound
 from ragmemory.types import Verified
 
 if TYPE_CHECKING:

@@ -30,6 +30,7 @@ from ragmemory.files.ingestions import Ingestions
 from ragmemory.files.loading import IN_FLIGHT
 from ragmemory.files.walking import Found, Part, find_files
 from ragmemory.service import MemoryService
+from ragmemory.stores.ingestions import IngestionStore
 from ragmemory.stores.sqlite import Store
 from ragmemory.types import Forgotten, Ingestion, Injected, Metadata, Origin
 from tests.support.memories import ORIGIN, SwitchableEmbedder, service_for
@@ -351,13 +352,13 @@ async def test_a_job_that_no_program_of_ours_has_stored_stops_nothing(
     with closing(sqlite3.connect(tmp_path / "memory.db")) as connection, connection:
         connection.execute(f"UPDATE ingestions SET job = {job}")
     looked = anyio.Event()
-    take_over = Store.take_over_ingestions
+    take_over = IngestionStore.take_over
 
-    async def look(self: Store, run_id: str, silent_seconds: float) -> list[Ingestion]:
+    async def look(self: IngestionStore, run_id: str, silent_seconds: float) -> list[Ingestion]:
         looked.set()
         return await take_over(self, run_id, silent_seconds)
 
-    monkeypatch.setattr(Store, "take_over_ingestions", look)
+    monkeypatch.setattr(IngestionStore, "take_over", look)
     async with memory_in(tmp_path) as memory:
         own = await memory.ingestions()
         with anyio.fail_after(30):
@@ -455,15 +456,15 @@ async def test_a_job_whose_end_could_not_be_stored_may_be_started_again(
 ) -> None:
     folder, documents = notes(tmp_path / "docs", 3), Scripted(MemoryFull("memory.db"))
     documents.go.set()
-    save = Store.save_ingestion
+    save = IngestionStore.save
 
-    async def full(store: Store, _: Ingestion) -> bool:
-        raise MemoryFull(str(store.path))
+    async def full(_: IngestionStore, __: Ingestion) -> bool:
+        raise MemoryFull("memory.db")
 
     async with jobs_of(tmp_path, documents) as jobs:
-        monkeypatch.setattr(Store, "save_ingestion", full)
+        monkeypatch.setattr(IngestionStore, "save", full)
         failed = await ended(jobs, await jobs.start([str(folder)], prune=False, origin=ORIGIN))
-        monkeypatch.setattr(Store, "save_ingestion", save)
+        monkeypatch.setattr(IngestionStore, "save", save)
         documents.error = None
         again = await ended(jobs, await jobs.start([str(folder)], prune=False, origin=ORIGIN))
         assert [one.status for one in await jobs.newest(9)] == ["completed", "failed"]
@@ -543,22 +544,22 @@ async def test_a_job_begun_on_a_full_disk_is_saved_when_there_is_room(
 ) -> None:
     monkeypatch.setattr(module, "BEAT_SECONDS", 0.02)
     folder, documents = notes(tmp_path / "docs", 3), Scripted()
-    begin, save, saved = Store.begin_ingestion, Store.save_ingestion, anyio.Event()
+    begin, save, saved = IngestionStore.begin, IngestionStore.save, anyio.Event()
 
-    async def full(store: Store, _: Ingestion) -> Ingestion:
-        raise MemoryFull(str(store.path))
+    async def full(_: IngestionStore, __: Ingestion) -> Ingestion:
+        raise MemoryFull("memory.db")
 
-    async def noted(store: Store, job: Ingestion) -> bool:
+    async def noted(store: IngestionStore, job: Ingestion) -> bool:
         is_saved = await save(store, job)
         saved.set()
         return is_saved
 
     async with jobs_of(tmp_path, documents) as jobs:
-        monkeypatch.setattr(Store, "begin_ingestion", full)
-        monkeypatch.setattr(Store, "save_ingestion", noted)
+        monkeypatch.setattr(IngestionStore, "begin", full)
+        monkeypatch.setattr(IngestionStore, "save", noted)
         job = await jobs.start([str(folder)], prune=False, origin=ORIGIN)
         again = await jobs.start([str(folder)], prune=False, origin=ORIGIN)
-        monkeypatch.setattr(Store, "begin_ingestion", begin)
+        monkeypatch.setattr(IngestionStore, "begin", begin)
         with anyio.fail_after(60):
             await saved.wait()
         assert [one.status for one in await jobs.newest(9)] == ["running"]
@@ -570,10 +571,10 @@ async def test_a_job_begun_on_a_full_disk_is_saved_when_there_is_room(
 async def test_a_job_that_could_not_be_saved_ends_when_its_writes_are_undone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def full(store: Store, _: Ingestion) -> Ingestion:
-        raise MemoryFull(str(store.path))
+    async def full(_: IngestionStore, __: Ingestion) -> Ingestion:
+        raise MemoryFull("memory.db")
 
-    monkeypatch.setattr(Store, "begin_ingestion", full)
+    monkeypatch.setattr(IngestionStore, "begin", full)
     async with jobs_of(tmp_path, Scripted()) as jobs:
         job = await jobs.start([str(notes(tmp_path / "docs", 3))], prune=False, origin=ORIGIN)
         with anyio.fail_after(60):

@@ -219,7 +219,7 @@ async def test_the_sources_of_a_repositorys_memory_are_in_the_repository(tmp_pat
         )
         assert added.status == "added"
         # As someone else could have stored it.
-        await memory._store.change_sources(private.as_uri(), [])
-        await memory._store.change_sources("file://[", [])
+        await memory._store.sources.change(private.as_uri(), [])
+        await memory._store.sources.change("file://[", [])
         assert await listed(sources) == ["notes"]
         assert (await synced(memory)).added == 1

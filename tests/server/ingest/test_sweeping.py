@@ -10,7 +10,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from ragmemory.stores.sqlite import Store
+from ragmemory.stores.hidden import HiddenStore
 from tests.support.memories import (
     LONG,
     GatedEmbedder,
@@ -22,9 +22,9 @@ from tests.support.memories import (
 @pytest.fixture
 def swept(monkeypatch: pytest.MonkeyPatch) -> anyio.Event:
     """Set when a sweep that has removed something finds nothing more."""
-    swept, sweep, removed = anyio.Event(), Store.sweep, 0
+    swept, sweep, removed = anyio.Event(), HiddenStore.sweep, 0
 
-    async def counting_sweep(store: Store) -> bool:
+    async def counting_sweep(store: HiddenStore) -> bool:
         nonlocal removed
         has_removed = await sweep(store)
         removed += has_removed
@@ -32,7 +32,7 @@ def swept(monkeypatch: pytest.MonkeyPatch) -> anyio.Event:
             swept.set()
         return has_removed
 
-    monkeypatch.setattr(Store, "sweep", counting_sweep)
+    monkeypatch.setattr(HiddenStore, "sweep", counting_sweep)
     return swept
 
 

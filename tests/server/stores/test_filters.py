@@ -24,7 +24,9 @@ async def passing(folder: Path, filter: dict[str, Any]) -> list[str]:
     await store.open()
     try:
         await store.write([write_of(name, metadata) for name, metadata in DOCUMENTS.items()], EMBEDDER)
-        return [list(DOCUMENTS)[chunk_id - 1] for chunk_id in await store.allowed(compile_filter(filter))]
+        return [
+            list(DOCUMENTS)[chunk_id - 1] for chunk_id in await store.passages.allowed(compile_filter(filter))
+        ]
     finally:
         await store.close()
 
@@ -112,7 +114,7 @@ async def test_no_glob_takes_long(tmp_path: Path, glob: str) -> None:
     try:
         await store.write([write_of("text", {"uri": uri})], EMBEDDER)
         start = time.monotonic()
-        assert await store.allowed(compile_filter({"uri": glob})) == []
+        assert await store.passages.allowed(compile_filter({"uri": glob})) == []
         assert time.monotonic() - start < 2  # 0.03 s; a matcher that tries everything never ends
     finally:
         await store.close()

@@ -34,10 +34,12 @@ async def staged(store: Store, text: str, uri: str = "doc") -> Write:
     """All chunks in the store, a page in each transaction, but hidden."""
     write = write_of(text, {"uri": uri})
     assert write.chunks is not None
-    one = await store.begin(write.document)
+    one = await store.hidden.begin(write.document)
     for start in range(0, len(write.chunks), PAGE):
         part = write.chunks[start : start + PAGE]
-        added = await store.add(one, write.document, part, write.embeddings[: len(part)], [], EMBEDDER[0])
+        added = await store.hidden.add(
+            one, write.document, part, write.embeddings[: len(part)], [], EMBEDDER[0]
+        )
         assert added is not None
         one = added
     return replace(write, chunks=None, embeddings=[], staged=one)
@@ -55,7 +57,7 @@ async def put_long(store: Store, text: str, uri: str = "doc") -> Injected:
 
 async def sweep(store: Store) -> int:
     rounds = 0
-    while await store.sweep():
+    while await store.hidden.sweep():
         rounds += 1
     return rounds
 
@@ -75,31 +77,31 @@ def counts(store: Store) -> tuple[object, ...]:
 
 
 async def text_of(store: Store, uri: str = "doc") -> str:
-    return await store.text((await store.document(uri)).document_id)
+    return await store.documents.text((await store.documents.find(uri)).document_id)
 
 
 async def test_no_reader_sees_a_document_before_its_last_transaction(store: Store) -> None:
     write = await staged(store, OLD)
-    changes = await store.changes_since(Checkpoint(), 10_000)
+    changes = await store.changes.since(Checkpoint(), 10_000)
     assert len(changes.chunk_ids) == 3 * PAGE
-    assert await store.documents(10, 0, compile_filter({"uri": "*"})) == ([], 0)
-    assert await store.document_ids("") == []
+    assert await store.documents.page(10, 0, compile_filter({"uri": "*"})) == ([], 0)
+    assert await store.documents.ids("") == []
     assert await store.find(["doc"]) == {}
     [(name,)] = rows(store, "SELECT uri FROM documents")
     with pytest.raises(DocumentNotFound):
-        await store.document(str(name))
+        await store.documents.find(str(name))
     assert await store.find([str(name)]) == {}
-    assert await store.allowed(compile_filter({"uri": "*"})) == []
-    assert await store.hits(dict.fromkeys(changes.chunk_ids, 1.0)) == ([], None)
+    assert await store.passages.allowed(compile_filter({"uri": "*"})) == []
+    assert await store.passages.hits(dict.fromkeys(changes.chunk_ids, 1.0)) == ([], None)
     stats = await store.stats()
     assert (stats.documents, stats.chunks, stats.characters) == (0, 0, 0)
-    assert await store.hidden_chunks() == [(1, PAGE), (PAGE + 1, 2 * PAGE), (2 * PAGE + 1, 3 * PAGE)]
+    assert await store.hidden.ranges() == [(1, PAGE), (PAGE + 1, 2 * PAGE), (2 * PAGE + 1, 3 * PAGE)]
 
     assert (await put(store, write)).chunks == 3 * PAGE
-    assert await store.hidden_chunks() == []
+    assert await store.hidden.ranges() == []
     assert await text_of(store) == OLD
     assert (await store.stats()).chunks == 3 * PAGE
-    assert await store.allowed(compile_filter({"uri": "*"})) == changes.chunk_ids
+    assert await store.passages.allowed(compile_filter({"uri": "*"})) == changes.chunk_ids
 
 
 @pytest.mark.parametrize("first", ["long", "short"])
@@ -108,12 +110,12 @@ async def test_a_new_version_takes_the_place_of_the_old_one_in_one_transaction(
 ) -> None:
     old, new = (OLD, NEW) if first == "long" else ("short", OLD)
     await (put_long(store, old) if first == "long" else put(store, write_of(old, {"uri": "doc"})))
-    added_at = (await store.document("doc")).added_at
+    added_at = (await store.documents.find("doc")).added_at
     assert (await put_long(store, new)).status == "updated"
-    info = await store.document("doc")
+    info = await store.documents.find("doc")
     assert (await text_of(store), info.added_at) == (new, added_at)
     assert (await store.stats()).documents == 1
-    assert [entry.action for entry in await store.journal(10)] == ["updated", "added"]
+    assert [entry.action for entry in await store.journal.entries(10)] == ["updated", "added"]
     assert (await before_last_write(store)).text == old
 
 
@@ -121,9 +123,9 @@ async def test_a_short_version_takes_the_place_of_a_long_one(store: Store) -> No
     await put_long(store, OLD)
     assert (await put(store, write_of("short", {"uri": "doc"}))).status == "updated"
     assert await text_of(store) == "short"
-    assert len(await store.hidden_chunks()) == 3
+    assert len(await store.hidden.ranges()) == 3
     await sweep(store)
-    assert await store.hidden_chunks() == []
+    assert await store.hidden.ranges() == []
     assert (await before_last_write(store)).text == OLD
 
 
@@ -133,7 +135,7 @@ async def test_a_removed_long_document_keeps_its_text_alone_for_undo(store: Stor
     assert (await store.stats()).documents == 0
     assert await sweep(store) == 3  # a page in each transaction
     assert counts(store) == (1, 3 * PAGE, 0)
-    assert (await store.changes_since(Checkpoint(), 10)).removed == list(range(1, 3 * PAGE + 1))
+    assert (await store.changes.since(Checkpoint(), 10)).removed == list(range(1, 3 * PAGE + 1))
     assert (await before_last_write(store)).text == OLD
 
 
@@ -168,8 +170,8 @@ async def test_new_metadata_of_a_long_document_copies_no_text(store: Store) -> N
 async def test_an_abandoned_document_is_swept_and_a_visible_one_cannot_be_abandoned(store: Store) -> None:
     write = await staged(store, OLD)
     assert write.staged is not None
-    await store.abandon(write.staged)
-    assert await store.add(write.staged, write.document, [], [], [], EMBEDDER[0]) is None
+    await store.hidden.abandon(write.staged)
+    assert await store.hidden.add(write.staged, write.document, [], [], [], EMBEDDER[0]) is None
     assert await store.write([write], EMBEDDER) == [None]
     await sweep(store)
     assert counts(store) == (0, 0, 0)
@@ -177,7 +179,7 @@ async def test_an_abandoned_document_is_swept_and_a_visible_one_cannot_be_abando
     write = await staged(store, NEW)
     await put(store, write)
     assert write.staged is not None
-    await store.abandon(write.staged)
+    await store.hidden.abandon(write.staged)
     assert await sweep(store) == 0
     assert await text_of(store) == NEW
 
@@ -188,26 +190,26 @@ async def test_what_a_killed_process_left_is_swept_after_an_hour_and_no_sooner(t
     await store.open()
     write = await staged(killed, OLD)
     assert await sweep(store) == 0
-    assert await store.documents(10, 0, compile_filter({"uri": "*"})) == ([], 0)
+    assert await store.documents.page(10, 0, compile_filter({"uri": "*"})) == ([], 0)
     with closing(sqlite3.connect(store.path)) as connection, connection:
         connection.execute("UPDATE documents SET updated_at = '2020-01-01T00:00:00.000+00:00'")
     await sweep(store)
     assert counts(store) == (0, 0, 0)
     # It was only asleep: it notices, and begins again.
     assert isinstance(write.staged, StagedDocument)
-    assert await killed.add(write.staged, write.document, [], [], [], EMBEDDER[0]) is None
+    assert await killed.hidden.add(write.staged, write.document, [], [], [], EMBEDDER[0]) is None
     await killed.close()
     await store.close()
 
 
 async def test_pages_of_two_embedders_are_not_mixed(store: Store) -> None:
     write = write_of(NEW, {"uri": "doc"})
-    one = await store.begin(write.document)
+    one = await store.hidden.begin(write.document)
     assert write.chunks is not None
     page = write.chunks[:PAGE], write.embeddings[:PAGE]
-    assert await store.add(one, write.document, *page, [], EMBEDDER[0])
+    assert await store.hidden.add(one, write.document, *page, [], EMBEDDER[0])
     with pytest.raises(EmbedderMismatch):
-        await store.add(one, write.document, *page, [], "other")
+        await store.hidden.add(one, write.document, *page, [], "other")
 
 
 async def test_reembedding_passes_over_the_texts_that_are_kept_for_undo(store: Store) -> None:
@@ -215,12 +217,12 @@ async def test_reembedding_passes_over_the_texts_that_are_kept_for_undo(store: S
     await put_long(store, OLD)
     await store.remove({"doc": None}, ORIGIN)
     await sweep(store)
-    await store.begin_reembedding("new")
-    [chunk] = await store.not_reembedded(0, 10_000)
+    await store.reembedding.begin("new")
+    [chunk] = await store.reembedding.missing(0, 10_000)
     assert chunk.text == "other"
-    assert await store.collect_embeddings("new", [New(chunk.chunk_id, b"\1" * 4, None)])
-    assert await store.switch_embeddings("new", chunk.chunk_id)
-    assert (await store.changes_since(Checkpoint(), 10_000)).embeddings == [b"\1" * 4]
+    assert await store.reembedding.collect("new", [New(chunk.chunk_id, b"\1" * 4, None)])
+    assert await store.reembedding.switch("new", chunk.chunk_id)
+    assert (await store.changes.since(Checkpoint(), 10_000)).embeddings == [b"\1" * 4]
 
 
 async def test_a_store_restored_from_a_copy_has_not_passed_a_later_checkpoint(
@@ -233,11 +235,11 @@ async def test_a_store_restored_from_a_copy_has_not_passed_a_later_checkpoint(
     ):
         source.backup(copy)
     await staged(store, NEW)
-    checkpoint = (await store.changes_since(Checkpoint(), 10_000)).checkpoint
-    assert await store.has_passed(checkpoint)
+    checkpoint = (await store.changes.since(Checkpoint(), 10_000)).checkpoint
+    assert await store.changes.has_passed(checkpoint)
     copied = Store(tmp_path / "copy.db", 5, 100)
     await copied.open()
-    assert not await copied.has_passed(checkpoint)
+    assert not await copied.changes.has_passed(checkpoint)
     await copied.close()
 
 
@@ -245,6 +247,6 @@ async def test_a_memory_of_the_first_release_gives_up_its_long_documents_page_by
     # Written in one transaction, as before there were pages.
     await put(store, write_of(OLD, {"uri": "doc"}))
     await put(store, write_of("short", {"uri": "doc"}))
-    assert await store.hidden_chunks() == [(1, 3 * PAGE)]
+    assert await store.hidden.ranges() == [(1, 3 * PAGE)]
     assert await sweep(store) == 3
-    assert await store.hidden_chunks() == []
+    assert await store.hidden.ranges() == []

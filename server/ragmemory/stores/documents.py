@@ -1,0 +1,206 @@
+"""The documents: listed, found by their names, read; and the files that they were read from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from typing import Any
+from urllib.parse import quote
+
+import msgspec
+from msgspec.structs import asdict
+
+from ragmemory.errors import DocumentNotFound, MemoryDamaged
+from ragmemory.stores import chunks, journal, parts
+from ragmemory.stores.file import MemoryFile
+from ragmemory.stores.filters import Condition
+from ragmemory.stores.fulltext import fulltext_query
+from ragmemory.stores.values import decode_metadata
+from ragmemory.types import (
+    DocumentInfo,
+    DocumentOrder,
+    DocumentPart,
+    DocumentText,
+    PortableDocument,
+    StoredFile,
+)
+
+_INFO = "document_id, uri, title, chunks, characters, added_at, updated_at, metadata"
+# A condition on documents, with the parameters of `range_under`.
+UNDER = "hidden = 0 AND (uri = ? OR uri > ? AND uri < ?)"
+
+
+def range_under(place: str) -> list[str]:
+    """The parameters of UNDER: the uri of a file, or a folder with all that is below it."""
+    # A range of the unique index on uri: "0" comes after "/".
+    folder = place.rstrip("/")
+    return [place, f"{folder}/", f"{folder}0"]
+
+
+class DocumentStore:
+    """A document is named by its id or uri."""
+
+    def __init__(self, file: MemoryFile) -> None:
+        self._file = file
+
+    async def page(
+        self,
+        limit: int,
+        offset: int,
+        filter: Condition,
+        order: DocumentOrder = "uri",
+        *,
+        descending: bool = False,
+    ) -> tuple[list[DocumentInfo], int]:
+        """A page of the documents that match the filter, in an order, and how many match in all."""
+        condition, parameters = filter
+        direction = "DESC" if descending else "ASC"
+        rows = await self._file.read(
+            f"SELECT {_INFO} FROM documents WHERE hidden = 0 AND {condition}"
+            f" ORDER BY {order} {direction}, uri LIMIT ? OFFSET ?",
+            [*parameters, limit, offset],
+        )
+        [(total,)] = await self._file.read(
+            f"SELECT count(*) FROM documents WHERE hidden = 0 AND {condition}", parameters
+        )
+        return [DocumentInfo(*self._decoded(row)) for row in rows], total
+
+    async def find(self, document: str) -> DocumentInfo:
+        """One document by its id or uri. Raises DocumentNotFound."""
+        # The uri of one document may be the id of another: the id takes precedence.
+        rows = await self._file.read(
+            f"SELECT {_INFO} FROM documents WHERE hidden = 0 AND (document_id = ?1 OR uri = ?1)"
+            " ORDER BY document_id = ?1 DESC",
+            [document],
+        )
+        if not rows:
+            raise DocumentNotFound(document)
+        return DocumentInfo(*self._decoded(rows[0]))
+
+    async def part(
+        self, document: str, lines: tuple[int, int | None], first_chunk: int, size: int
+    ) -> DocumentPart:
+        """Some lines of a document: see `parts.read`. Raises DocumentNotFound, BadArgument."""
+        info = await self.find(document)
+        async with self._file.reading() as connection:
+            part = await parts.read(connection, info.document_id, lines, first_chunk, size)
+        return DocumentPart(**asdict(info), **part._asdict())
+
+    async def whole(self, document: str) -> DocumentText:
+        """A document by its id or uri, with all that is stored of its text. Raises DocumentNotFound."""
+        while True:
+            rows = await self._file.read(
+                f"SELECT {_INFO}, number, digest, stamp,"
+                f" (SELECT max(seq) FROM journal WHERE uri = documents.uri AND {journal.UNDOABLE}),"
+                " (SELECT blocks FROM outlines WHERE outlines.document_id = documents.document_id)"
+                " FROM documents WHERE hidden = 0 AND (document_id = ?1 OR uri = ?1)"
+                " ORDER BY document_id = ?1 DESC LIMIT 1",
+                [document],
+            )
+            if not rows:
+                raise DocumentNotFound(document)
+            *columns, number, digest, stamp, version, outline = rows[0]
+            info = DocumentInfo(*self._decoded(columns))
+            async with self._file.reading() as connection:
+                text, places = await chunks.text_of(connection, number)
+            if len(text) != info.characters or sha256(text.encode()).digest() != digest:
+                # Another process has written it between the two reads; or the file is damaged.
+                if await self.is_current(info.document_id, digest):
+                    raise MemoryDamaged(str(self._file.path), "a text is not what was stored", info.uri)
+                continue
+            return DocumentText(info, text, digest, version or 0, stamp, places, outline or "")
+
+    async def is_current(self, document_id: str, digest: bytes) -> bool:
+        """Whether a document still has the text with this digest."""
+        return bool(
+            await self._file.read(
+                "SELECT 1 FROM documents WHERE document_id = ? AND digest = ? AND hidden = 0",
+                [document_id, digest],
+            )
+        )
+
+    async def text(self, document_id: str) -> str:
+        """The whole text of a document."""
+        async with self._file.reading() as connection:
+            rows = await connection.execute_fetchall(
+                "SELECT number FROM documents WHERE document_id = ?", [document_id]
+            )
+            return "".join([(await chunks.text_of(connection, row[0]))[0] for row in rows])
+
+    async def named(self, words: str, limit: int) -> list[DocumentInfo]:
+        """The documents whose uri or title contains `words`, in either case of ASCII letters.
+
+        Documents of exactly this title or file name come first, then the most recently changed.
+        """
+        rows = await self._file.read(
+            f"SELECT {_INFO} FROM documents WHERE hidden = 0 AND (instr(lower(uri), lower(?1))"
+            " OR instr(lower(uri), lower(?2)) OR instr(lower(title), lower(?1)))"
+            " ORDER BY lower(title) = lower(?1) OR substr(uri, -length(?2) - 1) = '/' || ?2 DESC,"
+            " updated_at DESC, uri LIMIT ?3",
+            [words, quote(words), limit],  # in a file's URI the words are encoded
+        )
+        return [DocumentInfo(*self._decoded(row)) for row in rows]
+
+    async def ids(self, prefix: str) -> list[str]:
+        """The ids that begin with `prefix`, most recently changed first."""
+        rows = await self._file.read(
+            "SELECT document_id FROM documents WHERE hidden = 0 AND substr(document_id, 1, length(?1)) = ?1"
+            " ORDER BY updated_at DESC, document_id",
+            [prefix],
+        )
+        return [row[0] for row in rows]
+
+    async def holding(self, phrases: Sequence[str], document_id: str = "") -> list[str]:
+        """The ids of the documents in which every phrase occurs, ordered by uri; or of this one alone."""
+        conditions = [
+            "number IN (SELECT document FROM chunks WHERE chunk_id IN"
+            " (SELECT rowid FROM fulltext WHERE fulltext MATCH ?))"
+        ] * len(phrases)
+        rows = await self._file.read(
+            f"SELECT document_id FROM documents WHERE {' AND '.join(['hidden = 0', *conditions])}"
+            " AND ? IN ('', document_id) ORDER BY uri",
+            [*(fulltext_query([phrase], []) for phrase in phrases), document_id],
+        )
+        return [row[0] for row in rows]
+
+    async def after(self, number: int) -> tuple[int, PortableDocument] | None:
+        """The document with the next higher number, and that number; None if there is none."""
+        async with self._file.reading() as connection:
+            rows = await connection.execute_fetchall(
+                "SELECT number, uri, added_at, updated_at, metadata FROM documents"
+                " WHERE number > ? AND hidden = 0 ORDER BY number LIMIT 1",
+                [number],
+            )
+            for found, uri, added_at, updated_at, metadata in rows:
+                text, places = await chunks.text_of(connection, found)
+                decoded = decode_metadata(metadata, self._file.path, f"the metadata of {uri}")
+                return found, PortableDocument(text, decoded, added_at, updated_at, places)
+        return None
+
+    async def files(self, uris: Sequence[str]) -> dict[str, StoredFile]:
+        """What is stored of these files."""
+        rows = await self._file.read(
+            "SELECT uri, document_id, chunks, stamp FROM documents"
+            " WHERE hidden = 0 AND uri IN (SELECT value FROM json_each(?))",
+            [msgspec.json.encode(uris).decode()],
+        )
+        return {row[0]: StoredFile(*row[1:]) for row in rows}
+
+    async def set_stamps(self, stamps: Mapping[str, tuple[str, bytes]]) -> None:
+        """Set the stamps of documents, by uri, if their text still has this digest."""
+        async with self._file.transaction() as connection:
+            await connection.executemany(
+                "UPDATE documents SET stamp = ? WHERE uri = ? AND digest = ? AND hidden = 0",
+                ((stamp, uri, digest) for uri, (stamp, digest) in stamps.items()),
+            )
+
+    async def uris_under(self, place: str) -> list[str]:
+        """The uris of all documents of a file or below a folder."""
+        rows = await self._file.read(
+            f"SELECT uri FROM documents WHERE {UNDER} ORDER BY uri", range_under(place)
+        )
+        return [row[0] for row in rows]
+
+    def _decoded(self, row: Sequence[Any]) -> list[Any]:
+        """The row with its last column, the metadata, read from JSON. Raises MemoryDamaged."""
+        return [*row[:-1], decode_metadata(row[-1], self._file.path, "the metadata of a document")]

@@ -1,0 +1,139 @@
+"""What a search reads: which chunks it may return, and the chunks that it returns."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+import msgspec
+
+from ragconfig.places import file_name, location
+from ragmemory.errors import MemoryDamaged
+from ragmemory.stores import chunks
+from ragmemory.stores.file import MemoryFile
+from ragmemory.stores.filters import Condition
+from ragmemory.stores.fulltext import fulltext_query
+from ragmemory.stores.values import decode_metadata
+from ragmemory.types import Hit, Passage
+
+logger = logging.getLogger(__name__)
+
+
+class PassageStore:
+    """The chunks of one memory, as a search returns them."""
+
+    def __init__(self, file: MemoryFile) -> None:
+        self._file = file
+
+    async def allowed(self, filter: Condition) -> list[int]:
+        """The ids, ascending, of the chunks whose documents match the filter."""
+        condition, parameters = filter
+        rows = await self._file.read(
+            "SELECT chunk_id FROM chunks WHERE document IN"
+            f" (SELECT number FROM documents WHERE hidden = 0 AND {condition}) ORDER BY chunk_id",
+            parameters,
+        )
+        return [row[0] for row in rows]
+
+    async def holding(self, phrases: Sequence[str], prefixes: Sequence[str]) -> set[int]:
+        """The ids of the chunks that contain every phrase, and a word with every prefix."""
+        rows = await self._file.read(
+            "SELECT rowid FROM fulltext WHERE fulltext MATCH ?", [fulltext_query(phrases, prefixes)]
+        )
+        return {row[0] for row in rows}
+
+    async def with_words(self, candidates: Mapping[str, Sequence[str]]) -> dict[str, str]:
+        """For each key the first candidate that is a word of any chunk, not only a form of its stem."""
+        chosen: dict[str, str] = {}
+        for word, others in candidates.items():
+            for other in others:
+                sql = "SELECT 1 FROM fulltext WHERE fulltext MATCH ? LIMIT 1"
+                if await self._file.read(sql, [fulltext_query([other], [])]):
+                    chosen[word] = other
+                    break
+        return chosen
+
+    async def hits(self, scores: dict[int, float]) -> tuple[list[Hit], MemoryDamaged | None]:
+        """The chunks with these ids in this order; a chunk that was removed in the meantime is left out.
+
+        A chunk that cannot be read is left out, too, and the error is returned. It is raised if none can be.
+        """
+        try:
+            return _ranked(await self._passages(scores)), None
+        except MemoryDamaged as error:
+            damage = error
+        passages: list[list[Any]] = []
+        for chunk_id, score in scores.items():
+            with suppress(MemoryDamaged):
+                passages += await self._passages({chunk_id: score})
+        if not passages:
+            raise damage
+        logger.warning("Passages were left out of an answer. %s %s", damage, damage.hint)
+        return _ranked(passages), damage
+
+    async def around(self, chunk_id: int, before: int, after: int) -> list[Passage]:
+        """A chunk between its neighbours in its document; nothing if there is no such chunk."""
+        rows = await self._file.read(
+            "WITH same AS (SELECT chunk_id FROM chunks"
+            " WHERE document = (SELECT document FROM chunks WHERE chunk_id = ?1))"
+            " SELECT chunk_id, document_id, uri, title, heading, start_line, end_line, text, context"
+            " FROM chunks JOIN documents ON number = document WHERE hidden = 0 AND chunk_id IN ("
+            " SELECT * FROM (SELECT chunk_id FROM same WHERE chunk_id <= ?1 ORDER BY chunk_id DESC LIMIT ?2)"
+            " UNION ALL"
+            " SELECT * FROM (SELECT chunk_id FROM same WHERE chunk_id > ?1 ORDER BY chunk_id LIMIT ?3)"
+            ") ORDER BY chunk_id",
+            [chunk_id, before + 1, after],
+        )
+        return [Passage(**dict(zip(Passage.__struct_fields__, row, strict=True))) for row in rows]
+
+    async def turns_around(self, chunk_ids: Sequence[int], distance: int) -> dict[int, dict[int, str]]:
+        """The texts around each of these chunks that is a turn of a conversation, by chunk id, in order."""
+        rows = await self._file.read(
+            "SELECT turn.chunk_id, near.chunk_id, near.text FROM json_each(?1)"
+            " JOIN chunks turn ON turn.chunk_id = value AND turn.surroundings <> ''"
+            " JOIN chunks near ON near.chunk_id BETWEEN turn.chunk_id - ?2 AND turn.chunk_id + ?2"
+            " AND near.document = turn.document AND near.chunk_id <> turn.chunk_id"
+            " ORDER BY near.chunk_id",
+            [msgspec.json.encode(chunk_ids).decode(), distance],
+        )
+        turns: dict[int, dict[int, str]] = {chunk_id: {} for chunk_id in chunk_ids}
+        for chunk_id, near, text in rows:
+            turns[chunk_id][near] = text
+        return {chunk_id: near for chunk_id, near in turns.items() if near}
+
+    async def _passages(self, scores: dict[int, float]) -> list[list[Any]]:
+        """The fields of a hit without its rank, for each chunk that is found."""
+        rows = await self._file.read(
+            "SELECT chunk_id, document_id, uri, title, heading, start_line, end_line, text, context,"
+            " places, surroundings, metadata FROM chunks JOIN documents ON number = document"
+            " WHERE chunk_id IN (SELECT value FROM json_each(?)) AND hidden = 0",
+            [msgspec.json.encode(list(scores)).decode()],
+        )
+        found = {row[0]: row for row in rows}
+        present = [found[chunk_id] for chunk_id in scores if chunk_id in found]
+        return [self._hit(scores[row[0]], row) for row in present]
+
+    def _hit(self, score: float, row: Sequence[Any]) -> list[Any]:
+        """The fields of a hit without its rank. Raises MemoryDamaged."""
+        *fields, context, stored, surroundings, metadata = row
+        uri, title, start, end = row[2], row[3], row[5], row[6]
+        try:
+            places = chunks.decode_places(stored)
+        except (msgspec.DecodeError, UnicodeDecodeError, TypeError) as error:
+            raise MemoryDamaged(str(self._file.path), str(error), "the places of a chunk") from error
+        where = location(file_name(uri, title), [(start, end)], places)
+        return [
+            score,
+            *fields,
+            decode_metadata(metadata, self._file.path, "the metadata of a document"),
+            context,
+            where,
+            places,
+            surroundings,
+        ]
+
+
+def _ranked(passages: Sequence[Sequence[Any]]) -> list[Hit]:
+    return [Hit(rank, *fields) for rank, fields in enumerate(passages, 1)]
