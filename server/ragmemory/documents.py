@@ -8,7 +8,7 @@ from typing import Any
 from ragmemory.errors import ChunkNotFound, MemoryDamaged
 from ragmemory.stores.filters import compile_filter
 from ragmemory.stores.sqlite import Store
-from ragmemory.types import DocumentInfo, DocumentOrder, DocumentPart, Passage
+from ragmemory.types.documents import DocumentInfo, DocumentOrder, DocumentPart, Passage
 
 
 class Documents:

@@ -24,7 +24,7 @@ from ragmemory.maintenance.maintenance import Maintenance
 from ragmemory.search.searching import Search
 from ragmemory.search.sync import IndexSync
 from ragmemory.stores.sqlite import Store
-from ragmemory.types import Change
+from ragmemory.types.writes import Change
 
 if TYPE_CHECKING:
     from ragmemory.search.reranking import Reranker

@@ -28,7 +28,7 @@ from ragmemory.search.index.chunk_index import ChunkIndex
 from ragmemory.search.queries import parse
 from ragmemory.search.ranking import RankingSettings
 from ragmemory.search.retriever import Retriever
-from ragmemory.types import Changes, Checkpoint
+from ragmemory.types.search import Changes, Checkpoint
 from tests.benchmarks.report import table
 
 FOLDER = Path(__file__).resolve().parents[3] / "shared" / "retrieval"

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ragmemory.ingest.chunking import Source, split
-from ragmemory.types import Chunk
+from ragmemory.types.writes import Chunk
 from tests.fuzz.hostile import UNSHRUNK, few, processor_seconds, repeated, texts
 from tests.support.memories import LOCAL
 

@@ -36,7 +36,8 @@ from ragmemory.errors import (
 from ragmemory.ingest.documents import document_id
 from ragmemory.limits import LONGEST_URI
 from ragmemory.service import MemoryService
-from ragmemory.types import Metadata, Selection
+from ragmemory.types.documents import Metadata
+from ragmemory.types.history import Selection
 from tests.support.memories import ORIGIN, SwitchableEmbedder, service_for
 
 CLIENTS = 3

@@ -1,6 +1,8 @@
 """The memory as it is opened, closed, replaced and deleted while programs use it.
 
-Covers `app`, `documents` and `types`.
+Covers `app`, `documents` and the types: `ragmemory.types.blocks`, `ragmemory.types.code`,
+`ragmemory.types.documents`, `ragmemory.types.files`, `ragmemory.types.history`,
+`ragmemory.types.maintenance`, `ragmemory.types.search`, `ragmemory.types.writes`.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from ragmemory.errors import (
 from ragmemory.search.sync import IndexSync
 from ragmemory.service import MemoryService
 from ragmemory.stores.sqlite import Store
-from ragmemory.types import Embedding
+from ragmemory.types.writes import Embedding
 from tests.support.memories import (
     FOX,
     PIE,

@@ -17,7 +17,9 @@ from ragmemory.errors import EmbedderUnavailable, TextRefused
 from ragmemory.ingest.documents import make_document
 from ragmemory.service import MemoryService
 from ragmemory.stores.sqlite import Store
-from ragmemory.types import Chunk, Embedding, Injected, Metadata, Origin, Previous, Selection, Write
+from ragmemory.types.documents import Metadata
+from ragmemory.types.history import Previous, Selection
+from ragmemory.types.writes import Chunk, Embedding, Injected, Origin, Write
 
 if TYPE_CHECKING:
     import numpy as np

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from ragmemory.stores.sqlite import Store
-from ragmemory.types import Injected
+from ragmemory.types.writes import Injected
 from tests.support.memories import EMBEDDER, write_of
 
 

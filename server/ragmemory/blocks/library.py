@@ -39,19 +39,10 @@ from ragmemory.files.rewriting import Rewriting, common
 from ragmemory.ingest.documents import MARKDOWN, complete, is_csv, is_markdown, make_document
 from ragmemory.stores.outlines import StoredOutline
 from ragmemory.stores.values import check_unicode
-from ragmemory.types import (
-    DocumentInfo,
-    DocumentText,
-    Edit,
-    EditedBlock,
-    EditedDocument,
-    Injected,
-    Metadata,
-    Origin,
-    QueryResult,
-    ShownBlock,
-    Write,
-)
+from ragmemory.types.blocks import EditedBlock, EditedDocument, ShownBlock
+from ragmemory.types.documents import DocumentInfo, DocumentText, Metadata
+from ragmemory.types.search import QueryResult
+from ragmemory.types.writes import Edit, Injected, Origin, Write
 
 if TYPE_CHECKING:
     from ragmemory.stores.sqlite import Store

@@ -11,7 +11,7 @@ from anyio import to_thread
 from ragconfig.files.uris import path_of
 from ragmemory.code.languages import language_of
 from ragmemory.code.syntax import Code, parse
-from ragmemory.types import CodeFile
+from ragmemory.types.code import CodeFile
 
 if TYPE_CHECKING:
     from ragmemory.stores.sqlite import Store

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ragmemory.code.files import CodeFiles, place_of
 from ragmemory.code.tracing import MOST_STEPS, Found, Question
-from ragmemory.types import Direction, Symbol, Trace, TraceStep
+from ragmemory.types.code import Direction, Symbol, Trace, TraceStep
 
 if TYPE_CHECKING:
     from ragmemory.stores.sqlite import Store

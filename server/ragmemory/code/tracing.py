@@ -16,7 +16,7 @@ from ragmemory.code.files import CodeFiles, place_of
 from ragmemory.code.references import Occurrence, callees, is_own, occurrences
 from ragmemory.code.syntax import Code, Definition, parts_of
 from ragmemory.errors import BadArgument
-from ragmemory.types import CodeFile, Direction, Relation, TraceStep
+from ragmemory.types.code import CodeFile, Direction, Relation, TraceStep
 
 # Characters of source code that one answer parses: about half a second. Then seconds after which it ends with
 # what it has, which a busy machine may need.

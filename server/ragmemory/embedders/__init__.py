@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ragmemory.embedders.calibration import CosineScale
-    from ragmemory.types import Embedding
+    from ragmemory.types.writes import Embedding
 
 # Returns the weight of each word in this memory; rare words have a higher weight.
 WordWeights = Callable[[list[str]], Sequence[float]]

@@ -28,7 +28,7 @@ from ragmemory.embedders.onnx_files import (
     using_fastembed,
 )
 from ragmemory.errors import EmbedderUnavailable
-from ragmemory.types import Embedding
+from ragmemory.types.writes import Embedding
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -18,7 +18,7 @@ from anyio import to_thread
 
 from ragmemory.embedders.calibration import LOCAL
 from ragmemory.errors import EmbedderUnavailable
-from ragmemory.types import Embedding
+from ragmemory.types.writes import Embedding
 
 if TYPE_CHECKING:
     import numpy as np

@@ -13,7 +13,7 @@ from ragconfig.redaction import redacted
 from ragconfig.settings import read_key
 from ragmemory.embedders.calibration import LOCAL
 from ragmemory.errors import EmbedderUnavailable, TextRefused
-from ragmemory.types import Embedding
+from ragmemory.types.writes import Embedding
 
 if TYPE_CHECKING:
     import numpy as np

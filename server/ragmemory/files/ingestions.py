@@ -44,12 +44,8 @@ from ragmemory.files.walking import (
     resolved,
 )
 from ragmemory.stores.ingestions import is_same
-from ragmemory.types import (
-    FileOutcome,
-    Ingestion,
-    Origin,
-    SyncOutcome,
-)
+from ragmemory.types.files import FileOutcome, Ingestion, SyncOutcome
+from ragmemory.types.writes import Origin
 
 if TYPE_CHECKING:
     from pathlib import Path

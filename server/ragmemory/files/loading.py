@@ -31,15 +31,9 @@ from ragmemory.files.parsing import WORKERS, parse
 from ragmemory.files.reading import read_file
 from ragmemory.files.walking import File, Refusal, reason_of
 from ragmemory.stores.journal import iso
-from ragmemory.types import (
-    FileOutcome,
-    Forgotten,
-    Ingestion,
-    IngestionError,
-    Injected,
-    Metadata,
-    Origin,
-)
+from ragmemory.types.documents import Metadata
+from ragmemory.types.files import FileOutcome, Ingestion, IngestionError
+from ragmemory.types.writes import Forgotten, Injected, Origin
 
 if TYPE_CHECKING:
     from anyio.abc import ObjectReceiveStream, ObjectSendStream

@@ -17,7 +17,8 @@ from ragconfig.files.uris import path_of
 from ragmemory.errors import NoSources, SourceNotFound
 from ragmemory.files.ingestions import OUTSIDE, may_use
 from ragmemory.files.walking import MISSING, is_missing, is_walked, obstacle, reason_of, resolved
-from ragmemory.types import AddedSource, Ingestion, Origin, RemovedSource, Source
+from ragmemory.types.files import AddedSource, Ingestion, RemovedSource, Source
+from ragmemory.types.writes import Origin
 
 if TYPE_CHECKING:
     from ragmemory.files.ingestions import Ingestions

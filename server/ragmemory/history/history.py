@@ -18,19 +18,18 @@ from ragmemory.ingest.documents import complete, document_id
 from ragmemory.ingest.writer import Writer
 from ragmemory.limits import MOST_VERSIONS
 from ragmemory.stores.sqlite import Store
-from ragmemory.types import (
+from ragmemory.types.documents import Metadata
+from ragmemory.types.history import (
     Difference,
     Entry,
-    Metadata,
-    Origin,
     Restored,
     Selection,
     Undone,
     Version,
     Versions,
     VersionText,
-    Write,
 )
+from ragmemory.types.writes import Origin, Write
 
 _LAST_CHANGE = Selection()
 

@@ -29,7 +29,8 @@ from ragmemory.errors import (
 from ragmemory.ingest.documents import complete
 from ragmemory.ingest.writer import Writer
 from ragmemory.stores.sqlite import Store
-from ragmemory.types import Document, Entry, Origin, Previous, Selection, Undone, Write
+from ragmemory.types.history import Entry, Previous, Selection, Undone
+from ragmemory.types.writes import Document, Origin, Write
 
 # Called with the writes undone and the writes in all.
 OnProgress = Callable[[int, int], Awaitable[None]]

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from ragmemory.code.languages import Language
 from ragmemory.ingest.blocks import LINES, Block, csv_blocks, markdown_blocks, paragraphs
 from ragmemory.ingest.conversations import in_turns
-from ragmemory.types import Chunk
+from ragmemory.types.writes import Chunk
 
 TokenCounter = Callable[[list[str]], list[int]]
 

@@ -15,7 +15,8 @@ from ragmemory.errors import BadArgument
 from ragmemory.ingest.blocks import markdown_blocks
 from ragmemory.stores.filters import timestamp
 from ragmemory.stores.values import check_object, check_unicode, check_uri
-from ragmemory.types import Document, Metadata
+from ragmemory.types.documents import Metadata
+from ragmemory.types.writes import Document
 
 # Characters that are searched for a title: a later heading belongs to a section, not to the document.
 _BEGINNING = 100_000

@@ -22,7 +22,7 @@ from ragmemory.ingest.write_queue import LONG, Prepared
 from ragmemory.stores.reuse import Embedded
 from ragmemory.stores.sqlite import Store
 from ragmemory.stores.writing import PAGE, difference
-from ragmemory.types import Chunk, Embedding, Injected, StagedDocument, Write
+from ragmemory.types.writes import Chunk, Embedding, Injected, StagedDocument, Write
 
 # Chunks that are prepared together and committed in one transaction.
 _BATCH = 1_000

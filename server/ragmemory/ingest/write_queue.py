@@ -18,7 +18,7 @@ from typing import Final, Literal
 import anyio
 from anyio.abc import ObjectReceiveStream, ObjectSendStream
 
-from ragmemory.types import Injected, StagedDocument, Write
+from ragmemory.types.writes import Injected, StagedDocument, Write
 
 logger = logging.getLogger(__name__)
 

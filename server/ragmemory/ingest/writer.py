@@ -16,7 +16,8 @@ from ragmemory.ingest.sweeping import Sweeper
 from ragmemory.ingest.write_queue import WriteQueue
 from ragmemory.search.sync import IndexSync
 from ragmemory.stores.sqlite import Store
-from ragmemory.types import Change, Document, Forgotten, Injected, Metadata, Origin, Write
+from ragmemory.types.documents import Metadata
+from ragmemory.types.writes import Change, Document, Forgotten, Injected, Origin, Write
 
 # A batch of more chunks waits while the index is far behind; a smaller one does not.
 _MANY_CHUNKS = 250

@@ -17,17 +17,17 @@ from ragmemory.maintenance.repairing import repair
 from ragmemory.search.sync import IndexSync
 from ragmemory.stores import backup, verifying
 from ragmemory.stores.sqlite import Store
-from ragmemory.types import (
+from ragmemory.types.maintenance import (
     Backup,
     ExportPage,
     ImportOutcome,
-    Origin,
     PortableDocument,
     Reembedded,
     Repaired,
     Stats,
     Verified,
 )
+from ragmemory.types.writes import Origin
 
 
 class Maintenance:

@@ -13,7 +13,7 @@ from ragmemory.errors import EmbedderMismatch, MemoryDamaged, RagMemoryError
 from ragmemory.maintenance.reembedding import embed
 from ragmemory.stores.sqlite import Store
 from ragmemory.stores.verifying import OnProgress
-from ragmemory.types import Repaired
+from ragmemory.types.maintenance import Repaired
 
 
 async def repair(store: Store, embedder: Embedder, on_progress: OnProgress) -> Repaired:

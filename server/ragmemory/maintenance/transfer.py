@@ -17,15 +17,8 @@ from ragmemory.ingest.preparation import by_digest
 from ragmemory.stores.journal import iso
 from ragmemory.stores.sqlite import Store
 from ragmemory.stores.values import are_sound
-from ragmemory.types import (
-    Embedding,
-    ExportPage,
-    ImportOutcome,
-    Injected,
-    Origin,
-    PortableDocument,
-    Write,
-)
+from ragmemory.types.maintenance import ExportPage, ImportOutcome, PortableDocument
+from ragmemory.types.writes import Embedding, Injected, Origin, Write
 
 # Write a document; returns after the commit.
 Submit = Callable[[Write], Awaitable[Injected]]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from ragconfig.errors import SettingsError
 from ragmcp.errors import InvalidArguments, ToolError
 from ragmemory.limits import LONGEST_CLIENT
-from ragmemory.types import Origin
+from ragmemory.types.writes import Origin
 
 if TYPE_CHECKING:
     from ragmcp.server.call import Call

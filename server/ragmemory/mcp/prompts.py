@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from ragmcp.protocol.schema.prompts import PromptArgument, PromptMessage
     from ragmcp.server.call import Call
     from ragmcp.server.prompts import Prompt
-    from ragmemory.types import Difference, DocumentInfo, Version
+    from ragmemory.types.documents import DocumentInfo
+    from ragmemory.types.history import Difference, Version
 
 logger = logging.getLogger(__name__)
 

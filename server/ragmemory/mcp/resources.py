@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from ragmcp.server.call import Call
     from ragmcp.server.server import Server
     from ragmemory.service import MemoryService
-    from ragmemory.types import Change, Difference, DocumentInfo
+    from ragmemory.types.documents import DocumentInfo
+    from ragmemory.types.history import Difference
+    from ragmemory.types.writes import Change
 
 BASE = "ragchat://document/"
 _BLOCK = "/block/"

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ragmcp.protocol.schema.completion import Reference
     from ragmcp.server.completion import Completer
     from ragmemory.service import MemoryService
-    from ragmemory.types import Change
+    from ragmemory.types.writes import Change
 
 logger = logging.getLogger(__name__)
 

@@ -20,7 +20,7 @@ from ragmemory.stores.code import IS_CODE
 from ragmemory.stores.filters import Condition, compile_filter
 from ragmemory.stores.sqlite import Store
 from ragmemory.text.analysis import content_words
-from ragmemory.types import Hit, QueryResult
+from ragmemory.types.search import Hit, QueryResult
 
 if TYPE_CHECKING:
     import numpy as np

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ragconfig import wal
 from ragmemory.stores import journal, meta
 from ragmemory.stores.file import MemoryFile
-from ragmemory.types import Changes, Checkpoint
+from ragmemory.types.search import Changes, Checkpoint
 
 if TYPE_CHECKING:
     import aiosqlite

@@ -11,7 +11,7 @@ import msgspec
 from ragconfig.places import Place, within
 from ragconfig.text_rules import searchable
 from ragmemory.stores import meta, reuse
-from ragmemory.types import Chunk, Document, Embedding
+from ragmemory.types.writes import Chunk, Document, Embedding
 
 if TYPE_CHECKING:
     import aiosqlite

@@ -11,7 +11,7 @@ from ragmemory.code.languages import EXTENSIONS, language_of
 from ragmemory.stores.file import MemoryFile
 from ragmemory.stores.filters import Condition
 from ragmemory.stores.fulltext import fulltext_query
-from ragmemory.types import CodeFile
+from ragmemory.types.code import CodeFile
 
 # Definitions of one name that are looked at.
 MOST_HEADINGS = 20_000

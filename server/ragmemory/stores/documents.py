@@ -16,14 +16,9 @@ from ragmemory.stores.file import MemoryFile
 from ragmemory.stores.filters import Condition
 from ragmemory.stores.fulltext import fulltext_query
 from ragmemory.stores.values import decode_metadata
-from ragmemory.types import (
-    DocumentInfo,
-    DocumentOrder,
-    DocumentPart,
-    DocumentText,
-    PortableDocument,
-    StoredFile,
-)
+from ragmemory.types.documents import DocumentInfo, DocumentOrder, DocumentPart, DocumentText
+from ragmemory.types.files import StoredFile
+from ragmemory.types.maintenance import PortableDocument
 
 _INFO = "document_id, uri, title, chunks, characters, added_at, updated_at, metadata"
 # A condition on documents, with the parameters of `range_under`.

@@ -21,7 +21,7 @@ from ragmemory.stores import journal, meta, reuse
 from ragmemory.stores.chunks import FULLTEXT_DELETE, DocumentChunks
 from ragmemory.stores.file import MemoryFile
 from ragmemory.stores.writing import PAGE, REMOVED, STAGED, hidden_name
-from ragmemory.types import Chunk, Document, Embedding, StagedDocument
+from ragmemory.types.writes import Chunk, Document, Embedding, StagedDocument
 
 if TYPE_CHECKING:
     import aiosqlite

@@ -11,7 +11,7 @@ import time
 import msgspec
 
 from ragmemory.stores.file import MemoryFile
-from ragmemory.types import Ingestion
+from ragmemory.types.files import Ingestion
 
 # Ended jobs that are kept.
 KEPT = 100

@@ -10,7 +10,8 @@ import msgspec
 
 from ragmemory.errors import UndoConflict
 from ragmemory.stores.file import MemoryFile
-from ragmemory.types import Entry, Origin, Selection
+from ragmemory.types.history import Entry, Selection
+from ragmemory.types.writes import Origin
 
 if TYPE_CHECKING:
     import aiosqlite

@@ -16,7 +16,8 @@ from ragmemory.stores.file import MemoryFile
 from ragmemory.stores.filters import Condition
 from ragmemory.stores.fulltext import fulltext_query
 from ragmemory.stores.values import decode_metadata
-from ragmemory.types import Hit, Passage
+from ragmemory.types.documents import Passage
+from ragmemory.types.search import Hit
 
 logger = logging.getLogger(__name__)
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ragmemory.errors import EmbedderMismatch
 from ragmemory.stores import journal, meta
 from ragmemory.stores.file import MemoryFile
-from ragmemory.types import Embedding
+from ragmemory.types.writes import Embedding
 
 if TYPE_CHECKING:
     import aiosqlite

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ragmemory.types import Embedding
+from ragmemory.types.writes import Embedding
 
 if TYPE_CHECKING:
     import aiosqlite

@@ -10,7 +10,7 @@ import msgspec
 from ragmemory.stores.documents import UNDER, range_under
 from ragmemory.stores.file import MemoryFile
 from ragmemory.stores.journal import iso
-from ragmemory.types import Source, SyncOutcome
+from ragmemory.types.files import Source, SyncOutcome
 
 
 class SourceStore:

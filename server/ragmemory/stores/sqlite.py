@@ -24,7 +24,8 @@ from ragmemory.stores.reembedding import ReembeddingStore
 from ragmemory.stores.repairing import RepairStore
 from ragmemory.stores.sources import SourceStore
 from ragmemory.stores.versions import VersionStore
-from ragmemory.types import Embedding, Forgotten, Origin, Stats, Verified, Write
+from ragmemory.types.maintenance import Stats, Verified
+from ragmemory.types.writes import Embedding, Forgotten, Origin, Write
 
 
 class Store(MemoryFile):

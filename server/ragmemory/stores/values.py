@@ -11,7 +11,7 @@ import msgspec
 
 from ragmemory.errors import BadArgument, MemoryDamaged
 from ragmemory.limits import DEEPEST, LONGEST_URI, METADATA_BYTES
-from ragmemory.types import Metadata
+from ragmemory.types.documents import Metadata
 
 # A float16 vector of length 1 differs from it by less.
 _ROUNDING = 0.02

@@ -21,7 +21,7 @@ from ragconfig import wal
 from ragconfig.readable import readable
 from ragmemory.stores import connection as connections
 from ragmemory.stores.values import are_sound
-from ragmemory.types import Verified
+from ragmemory.types.maintenance import Verified
 
 if TYPE_CHECKING:
     import aiosqlite

@@ -13,7 +13,8 @@ from ragmemory.stores import chunks, hidden, journal
 from ragmemory.stores.file import MemoryFile
 from ragmemory.stores.journal import UNDOABLE
 from ragmemory.stores.values import decode_metadata
-from ragmemory.types import Origin, Previous, Version
+from ragmemory.types.history import Previous, Version
+from ragmemory.types.writes import Origin
 
 
 class VersionStore:

@@ -14,7 +14,7 @@ from ragmemory.errors import NotStored, RagMemoryError, StaleVersion, UndoConfli
 from ragmemory.stores import chunks, journal, meta, outlines
 from ragmemory.stores.chunks import DocumentChunks
 from ragmemory.stores.connection import undecodable
-from ragmemory.types import Document, Forgotten, Injected, Origin, Status, Write
+from ragmemory.types.writes import Document, Forgotten, Injected, Origin, Status, Write
 
 if TYPE_CHECKING:
     import aiosqlite

@@ -25,7 +25,9 @@ from ragmemory.errors import (
     StaleVersion,
 )
 from ragmemory.service import MemoryService
-from ragmemory.types import Ingestion, Origin, ShownBlock
+from ragmemory.types.blocks import ShownBlock
+from ragmemory.types.files import Ingestion
+from ragmemory.types.writes import Origin
 from tests.support.memories import ORIGIN, SwitchableEmbedder, service_for, settings_for
 
 TEXT = "# Tea\n\nSteep it for two minutes.\n\n- green\n- black\n\n## Milk\n\nNone.\n"

@@ -16,7 +16,7 @@ import pytest
 from ragmemory.code import tracing
 from ragmemory.errors import BadArgument
 from ragmemory.service import MemoryService
-from ragmemory.types import Direction, TraceStep
+from ragmemory.types.code import Direction, TraceStep
 from tests.support.memories import ORIGIN, SwitchableEmbedder, service_for
 
 PROJECTS = {

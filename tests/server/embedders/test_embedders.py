@@ -17,7 +17,7 @@ from tokenizers import Tokenizer
 
 from ragmemory.embedders.local import DIMENSIONS, TOKENIZER, LocalEmbedder
 from ragmemory.text.vocabulary import MAX_WORDS
-from ragmemory.types import Embedding
+from ragmemory.types.writes import Embedding
 
 LOCAL = LocalEmbedder()
 

@@ -32,7 +32,9 @@ from ragmemory.files.walking import Found, Part, find_files
 from ragmemory.service import MemoryService
 from ragmemory.stores.ingestions import IngestionStore
 from ragmemory.stores.sqlite import Store
-from ragmemory.types import Forgotten, Ingestion, Injected, Metadata, Origin
+from ragmemory.types.documents import Metadata
+from ragmemory.types.files import Ingestion
+from ragmemory.types.writes import Forgotten, Injected, Origin
 from tests.support.memories import ORIGIN, SwitchableEmbedder, service_for
 
 OLD = 1_000_000_000

@@ -15,7 +15,7 @@ import pytest
 from ragmemory.errors import NoSources, PathNotAllowed, SourceNotFound
 from ragmemory.files.sources import Sources
 from ragmemory.service import MemoryService
-from ragmemory.types import Ingestion
+from ragmemory.types.files import Ingestion
 from tests.support.memories import ORIGIN, service_for
 
 OLD = 1_000_000_000

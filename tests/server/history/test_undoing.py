@@ -25,7 +25,8 @@ from ragmemory.errors import (
 )
 from ragmemory.history.undoing import moment
 from ragmemory.service import MemoryService
-from ragmemory.types import Origin, Selection
+from ragmemory.types.history import Selection
+from ragmemory.types.writes import Origin
 from tests.support.memories import ORIGIN, SwitchableEmbedder, service_for
 
 FOX = "The quick brown fox jumps over the lazy dog."

@@ -23,7 +23,7 @@ from ragmemory.ingest.chunking import (
     TokenCounter,
     split,
 )
-from ragmemory.types import Chunk
+from ragmemory.types.writes import Chunk
 from tests.support.memories import LOCAL
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from ragmemory.code.languages import LANGUAGES, Language, language_of
 from ragmemory.ingest.chunking import Source, split
-from ragmemory.types import Chunk
+from ragmemory.types.writes import Chunk
 from tests.server.code.samples import SAMPLES, Sample
 from tests.server.ingest.test_chunking import count_words, flat, texts
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ragmemory.ingest.chunking import Source, split
-from ragmemory.types import Chunk
+from ragmemory.types.writes import Chunk
 
 CALM = "and so it stays as quiet as it ever was around the lake in all of these long and slow weeks of summer"
 

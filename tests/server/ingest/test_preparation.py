@@ -10,7 +10,7 @@ from ragmemory.ingest.documents import make_document
 from ragmemory.ingest.preparation import Preparation
 from ragmemory.ingest.write_queue import LONG
 from ragmemory.stores.sqlite import Store
-from ragmemory.types import Embedding, Write
+from ragmemory.types.writes import Embedding, Write
 from tests.support.memories import ORIGIN, SwitchableEmbedder
 
 

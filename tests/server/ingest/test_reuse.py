@@ -17,7 +17,7 @@ import pytest
 from ragmemory.app import make_service
 from ragmemory.service import MemoryService
 from ragmemory.stores import reuse
-from ragmemory.types import Embedding
+from ragmemory.types.writes import Embedding
 from tests.support.embeddings_server import EmbeddingsServer, embeddings_server
 from tests.support.memories import ORIGIN, SwitchableEmbedder, service_for, settings_for
 

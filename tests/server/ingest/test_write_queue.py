@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from ragmemory.ingest.write_queue import LONG, Prepared, WriteQueue
-from ragmemory.types import Chunk, Injected, StagedDocument, Write
+from ragmemory.types.writes import Chunk, Injected, StagedDocument, Write
 from tests.support.memories import write_of
 
 

@@ -25,7 +25,8 @@ from ragmemory.errors import (
 from ragmemory.search import sync
 from ragmemory.search.index.chunk_index import ChunkIndex
 from ragmemory.service import MemoryService
-from ragmemory.types import Changes, Injected
+from ragmemory.types.search import Changes
+from ragmemory.types.writes import Injected
 from tests.support.memories import (
     FOX,
     LONG,

@@ -14,7 +14,7 @@ from ragmemory.errors import (
     EmbedderUnavailable,
 )
 from ragmemory.service import MemoryService
-from ragmemory.types import Reembedded
+from ragmemory.types.maintenance import Reembedded
 from tests.support.memories import (
     FOX,
     ORIGIN,

@@ -20,7 +20,7 @@ from ragmemory.embedders import WordWeights
 from ragmemory.errors import EmbedderMismatch, EmbedderUnavailable, ReembeddingEnded
 from ragmemory.maintenance import reembedding
 from ragmemory.service import MemoryService
-from ragmemory.types import Embedding
+from ragmemory.types.writes import Embedding
 from tests.support.memories import LOCAL, ORIGIN, SwitchableEmbedder, service_for
 
 FOX = "# Animals\n\nThe quick brown fox jumps over the lazy dog.\n"

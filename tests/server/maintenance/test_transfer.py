@@ -15,7 +15,9 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from ragmemory.service import MemoryService
-from ragmemory.types import DocumentInfo, Embedding, Metadata, PortableDocument
+from ragmemory.types.documents import DocumentInfo, Metadata
+from ragmemory.types.maintenance import PortableDocument
+from ragmemory.types.writes import Embedding
 from tests.server.test_model import metadata, odd_texts
 from tests.support.memories import LOCAL, ORIGIN, SwitchableEmbedder, service_for
 

@@ -20,7 +20,7 @@ from ragmcp.server.server import Server
 from ragmemory.mcp.prompts import BrokenTemplate, Prompts, read_template
 from ragmemory.mcp.resources import Documents
 from ragmemory.service import MemoryService
-from ragmemory.types import Origin
+from ragmemory.types.writes import Origin
 from tests.support.memories import service_for
 from tests.support.processes import called, memory_process
 from tests.support.raw_mcp import RawClient, raw_client

@@ -25,7 +25,7 @@ from ragmemory.mcp import toolsets
 from ragmemory.mcp.toolsets import make_tools
 from ragmemory.mcp.toolsets.memory import AFTER, nearest_turns, readable
 from ragmemory.service import MemoryService
-from ragmemory.types import Hit, QueryResult
+from ragmemory.types.search import Hit, QueryResult
 from tests.support.in_memory import open_memory
 from tests.support.memories import SwitchableEmbedder, service_for
 from tests.support.processes import attempt, called

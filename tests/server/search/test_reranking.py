@@ -15,7 +15,7 @@ from ragmemory.app import make_service
 from ragmemory.errors import RerankerUnavailable
 from ragmemory.search import reranking
 from ragmemory.search.reranking import Reranker, RerankerSettings
-from ragmemory.types import Hit
+from ragmemory.types.search import Hit
 from tests.support.memories import ORIGIN
 
 pytest.importorskip("fastembed", reason="the extra `fastembed` is not installed")

@@ -15,7 +15,8 @@ from ragmemory.stores.filters import compile_filter
 from ragmemory.stores.reembedding import New
 from ragmemory.stores.sqlite import Store
 from ragmemory.stores.writing import PAGE
-from ragmemory.types import Checkpoint, Injected, StagedDocument, Write
+from ragmemory.types.search import Checkpoint
+from ragmemory.types.writes import Injected, StagedDocument, Write
 from tests.support.memories import EMBEDDER, ORIGIN, before_last_write, write_of
 
 OLD = "".join(f"{number:019} " for number in range(3 * PAGE))

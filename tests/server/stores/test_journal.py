@@ -13,7 +13,8 @@ from ragmemory.errors import (
     UndoConflict,
 )
 from ragmemory.stores.sqlite import Store
-from ragmemory.types import Injected, Previous, Selection
+from ragmemory.types.history import Previous, Selection
+from ragmemory.types.writes import Injected
 from tests.support.memories import EMBEDDER, ORIGIN, before_last_write, write_of
 from tests.support.stores import opened, put
 

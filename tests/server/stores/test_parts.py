@@ -13,7 +13,7 @@ from msgspec import UNSET
 from ragmemory.errors import BadArgument
 from ragmemory.service import MemoryService
 from ragmemory.stores.parts import clipped
-from ragmemory.types import DocumentPart
+from ragmemory.types.documents import DocumentPart
 from tests.server.test_model import odd_texts
 from tests.support.memories import ORIGIN, service_for
 

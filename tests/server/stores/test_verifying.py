@@ -11,7 +11,7 @@ import pytest
 
 from ragmemory.stores.connection import identity
 from ragmemory.stores.sqlite import Store
-from ragmemory.types import Verified
+from ragmemory.types.maintenance import Verified
 from tests.support.memories import EMBEDDER, write_of
 
 PAGE = 4096

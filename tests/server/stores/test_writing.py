@@ -19,7 +19,8 @@ from ragmemory.errors import (
 from ragmemory.ingest.documents import complete
 from ragmemory.stores.filters import compile_filter
 from ragmemory.stores.sqlite import Store
-from ragmemory.types import Checkpoint, Chunk, Injected, Write
+from ragmemory.types.search import Checkpoint
+from ragmemory.types.writes import Chunk, Injected, Write
 from tests.support.memories import EMBEDDER, ORIGIN, write_of
 from tests.support.stores import put, status
 

@@ -18,7 +18,7 @@ from ragmemory.mcp.errors import Memory, origin_of, wire_errors
 from ragmemory.mcp.resources import block_uri
 from ragmemory.mcp.toolsets.memory import Group
 from ragmemory.mcp.toolsets.paging import Cursor, page_of, start_of
-from ragmemory.types import EditedDocument, ShownBlock
+from ragmemory.types.blocks import EditedDocument, ShownBlock
 
 _IS_TEXT = {"type": "string"}
 

@@ -14,7 +14,8 @@ from ragmemory.limits import LONGEST_NAME, MOST_PATHS
 from ragmemory.mcp.errors import Memory, origin_of, wire_errors
 from ragmemory.mcp.toolsets.memory import Filter, Question
 from ragmemory.mcp.toolsets.paging import MAX_TOKENS, Cursor, page_of, text_page
-from ragmemory.types import Direction, Ingestion, Symbol, TraceStep
+from ragmemory.types.code import Direction, Symbol, TraceStep
+from ragmemory.types.files import Ingestion
 
 Limit = Annotated[int, Meta(description="How many passages at most, on all pages together.", ge=1, le=100)]
 Name = Annotated[

@@ -22,16 +22,10 @@ from ragmemory.mcp.toolsets.paging import (
     page_of,
     start_of,
 )
-from ragmemory.types import (
-    DocumentInfo,
-    DocumentOrder,
-    DocumentPart,
-    Forgotten,
-    Hit,
-    Injected,
-    Metadata,
-    ShownBlock,
-)
+from ragmemory.types.blocks import ShownBlock
+from ragmemory.types.documents import DocumentInfo, DocumentOrder, DocumentPart, Metadata
+from ragmemory.types.search import Hit
+from ragmemory.types.writes import Forgotten, Injected
 
 Name = Annotated[str, Meta(description="A document's id or uri.", max_length=LONGEST_URI)]
 Limit = Annotated[int, Meta(description="How many at most, on this page.", ge=1, le=10_000)]

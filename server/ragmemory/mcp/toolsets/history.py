@@ -22,7 +22,7 @@ from ragmemory.mcp.toolsets.paging import (
     page_of,
     text_page,
 )
-from ragmemory.types import Difference, Entry, Restored, Selection, Undone, Versions, VersionText
+from ragmemory.types.history import Difference, Entry, Restored, Selection, Undone, Versions, VersionText
 
 Name = Annotated[
     str, Meta(description="A document's id or uri; it may have been removed.", max_length=LONGEST_URI)

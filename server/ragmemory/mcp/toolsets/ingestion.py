@@ -10,12 +10,11 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from ragmcp.errors import InvalidArguments
 from ragmcp.server.call import Call
 from ragmcp.server.tools import Tool, tool
-from ragmemory import types
 from ragmemory.limits import LAST_OFFSET, LONGEST_URI, MOST_PATHS
 from ragmemory.mcp.errors import Memory, origin_of, wire_errors
 from ragmemory.mcp.toolsets.memory import Group
 from ragmemory.mcp.toolsets.paging import MAX_TOKENS, Cursor, MaxTokens, page_of
-from ragmemory.types import AddedSource, FileOutcome, Ingestion, RemovedSource
+from ragmemory.types.files import AddedSource, FileOutcome, Ingestion, RemovedSource, Source
 
 if TYPE_CHECKING:
     from ragmemory.files.ingestions import Ingestions
@@ -63,7 +62,7 @@ class AddedSources(Struct, frozen=True):
 
 
 class SourceList(Struct, frozen=True):
-    sources: list[types.Source]
+    sources: list[Source]
     next_cursor: str | UnsetType = UNSET  # there are more
 
 

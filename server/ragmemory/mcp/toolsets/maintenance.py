@@ -13,7 +13,7 @@ from ragmemory.limits import LONGEST_URI, MOST_IMPORTED
 from ragmemory.mcp.errors import Memory, origin_of, wire_errors
 from ragmemory.mcp.toolsets.memory import Group
 from ragmemory.mcp.toolsets.paging import first_of
-from ragmemory.types import (
+from ragmemory.types.maintenance import (
     Backup,
     ExportPage,
     ImportOutcome,

@@ -14,7 +14,8 @@ from ragmcp.server.call import Call
 from ragmcp.server.tools import Tool, ToolResult, tool
 from ragmemory.limits import DEEPEST, LONGEST_GROUP, LONGEST_URI, METADATA_BYTES, MOST_CONDITIONS, MOST_TAGS
 from ragmemory.mcp.errors import Memory, origin_of, wire_errors
-from ragmemory.types import Hit, Injected, QueryResult
+from ragmemory.types.search import Hit, QueryResult
+from ragmemory.types.writes import Injected
 
 # Enforced by `stores.values.check_object`.
 _SIZE = f"At most {METADATA_BYTES:,} bytes of JSON, {DEEPEST} levels deep, without NUL characters."

@@ -14,7 +14,8 @@ from ragmemory.mcp.errors import Memory, wire_errors
 from ragmemory.mcp.resources import document_uri
 from ragmemory.mcp.toolsets.memory import Filter, Question
 from ragmemory.mcp.toolsets.paging import Cursor, page_of
-from ragmemory.types import DocumentInfo, Hit, Passage
+from ragmemory.types.documents import DocumentInfo, Passage
+from ragmemory.types.search import Hit
 
 Query = Annotated[str, Meta(description="A question or keywords.", min_length=1)]
 Texts = Annotated[

@@ -23,7 +23,7 @@ from msgspec import Struct, field
 from ragconfig.files.regular import read_regular
 from ragmemory.errors import NotAnIndex
 from ragmemory.search.index.columns import MAGIC, DamagedFile
-from ragmemory.types import Checkpoint
+from ragmemory.types.search import Checkpoint
 
 # Identifies the folder as an index, and as a cache to backup programs (https://bford.info/cachedir/).
 TAG = "CACHEDIR.TAG"

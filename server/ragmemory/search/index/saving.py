@@ -17,7 +17,7 @@ from ragmemory.search.index.columns import ColumnWriter, DamagedFile, open_colum
 from ragmemory.search.index.folder import FORMAT, MANIFEST, IndexFolder, Listed, Manifest
 from ragmemory.search.index.postings import MAX_ROWS
 from ragmemory.search.index.segments import MergeStopped, Segment
-from ragmemory.types import Checkpoint
+from ragmemory.types.search import Checkpoint
 
 if TYPE_CHECKING:
     from pathlib import Path

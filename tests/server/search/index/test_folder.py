@@ -9,7 +9,7 @@ import pytest
 from ragmemory.errors import NotAnIndex
 from ragmemory.search.index.columns import ColumnWriter, DamagedFile
 from ragmemory.search.index.folder import FORMAT, MANIFEST, IndexFolder, Listed, Manifest
-from ragmemory.types import Checkpoint
+from ragmemory.types.search import Checkpoint
 
 
 def write_file(folder: IndexFolder) -> Path:

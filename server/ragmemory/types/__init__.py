@@ -1,0 +1,1 @@
+"""The plain types that the parts of the memory exchange, a module for each. No behaviour, MCP or numpy."""

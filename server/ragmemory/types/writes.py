@@ -1,0 +1,101 @@
+"""Documents as they are written, and what became of a write."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+from ragconfig.places import Place
+
+# The embedding of one chunk, as it is stored: (d,) little-endian float16, unit length.
+Embedding: TypeAlias = bytes
+Status = Literal["added", "updated", "unchanged"]
+Change = Literal["added", "updated", "removed"]
+
+
+class Chunk(Struct, frozen=True):
+    """A range of a document's text. The chunks of a document cover its text without gap or overlap."""
+
+    start: int  # offset of the first character
+    end: int  # offset after the last character
+    start_line: int  # 1-based
+    end_line: int  # 1-based, inclusive
+    heading: str  # the path of headings above it, joined by " > "; "" if there are none
+    context: str = ""  # the header of the table that it continues: a part of an earlier chunk, repeated
+    surroundings: str = ""  # the neighbours of a turn in a conversation: searched and embedded, never quoted
+
+
+class Origin(Struct, frozen=True):
+    """The client of a write, for the journal."""
+
+    client: str = ""
+    session: str = ""
+    group: str = ""  # the writes of one load or one removal, which are undone together; "": undone alone
+    host: str = ""  # the address of its machine; "" for this one's pipes
+
+
+class Document(Struct, frozen=True):
+    """A validated document, ready to be cut into chunks and stored."""
+
+    document_id: str
+    uri: str
+    title: str
+    text: str
+    digest: bytes  # SHA-256 of the text
+    metadata: str  # JSON, keys sorted
+    created: float | None = None  # metadata.created_at in seconds since 1970
+    stamp: str = ""  # identifies the state of the file that it was read from; "": not read from a file
+    is_markdown: bool = True
+    places: list[Place] = []  # in the order of their lines
+
+
+class StagedDocument(Struct, frozen=True):
+    """A long document whose chunks are stored already, but hidden until it is committed."""
+
+    number: int
+    uri: str
+    chunks: int = 0
+
+
+class Edit(Struct, frozen=True):
+    """What a write needs to be an edit of the version that its author saw."""
+
+    version: int  # the write is refused unless this is the current version; 0: there is none
+    outline: str  # of the new text: see `stores.outlines`
+    # Awaited when all else is done, before the commit; if it fails, nothing is written.
+    replace_file: Callable[[], Awaitable[None]] | None = None
+
+
+class Write(Struct, frozen=True):
+    """One document to write. Without chunks only its metadata can be written."""
+
+    document: Document
+    origin: Origin
+    chunks: list[Chunk] | None = None
+    embeddings: list[Embedding] = []
+    inputs: list[bytes] = []  # digests of what was embedded, to find the embeddings again; []: not stored
+    staged: StagedDocument | None = None  # instead of chunks and embeddings
+    known: dict[bytes, Embedding] = {}  # embeddings that need not be computed, by digests as in `inputs`
+    undoes: int | None = None  # the journal entry that this write undoes
+    edit: Edit | None = None
+    added_at: str = ""  # ISO 8601, UTC; "": now, unless the document exists
+    updated_at: str = ""  # ISO 8601, UTC; "": now
+
+
+class Injected(Struct, frozen=True):
+    """The outcome of one `inject`."""
+
+    document_id: str
+    uri: str
+    status: Status
+    chunks: int
+
+
+class Forgotten(Struct, frozen=True):
+    """The outcome of one `forget`."""
+
+    document_id: str
+    uri: str
+    chunks: int
