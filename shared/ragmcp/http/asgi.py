@@ -18,7 +18,7 @@ from ragmcp.errors import RemoteProtocolError
 from ragmcp.http.dispatch import Dispatcher, RequestRecord
 from ragmcp.http.errors import BodyTooSlow, HttpMethodNotAllowed, NotAcceptable, ServerLeaving
 from ragmcp.http.exchange import EVENTS, JSON, ClientGone, Exchange, Receive, Scope, Send
-from ragmcp.http.limits import HttpLimits, Streams
+from ragmcp.http.limits import HttpLimits
 from ragmcp.http.server import ModernRequests, state_of
 from ragmcp.older_revisions import find_legacy, require_legacy
 from ragmcp.peer import Channel
@@ -81,7 +81,7 @@ class Endpoint:
     ) -> None:
         """`parse_other` reads requests in another form than JSON-RPC; `on_answered` gets every record."""
         self._limits = limits
-        self._streams = Streams(limits.streams)
+        self._streams: set[Exchange] = set()
         self._dispatcher = Dispatcher(server, limits, on_answered)
         self._modern = ModernRequests(self._dispatcher)
         self._legacy: LegacyRequests | None = None
@@ -103,7 +103,7 @@ class Endpoint:
     @property
     def stream_count(self) -> int:
         """How many event streams are open."""
-        return self._streams.count
+        return len(self._streams)
 
     async def __aenter__(self) -> Self:
         self._dispatcher.tasks = await self._stack.enter_async_context(anyio.create_task_group())

@@ -14,8 +14,15 @@ from typing import Any, TypeAlias
 import anyio
 
 from ragmcp.concurrency import watched
-from ragmcp.http.errors import BodyTooLarge, HeaderMismatch, HeadersTooLarge, HttpError, UnsupportedMediaType
-from ragmcp.http.limits import LEAST_BYTES_PER_SECOND, HttpLimits, Streams
+from ragmcp.http.errors import (
+    BodyTooLarge,
+    HeaderMismatch,
+    HeadersTooLarge,
+    HttpError,
+    TooManyOpen,
+    UnsupportedMediaType,
+)
+from ragmcp.http.limits import LEAST_BYTES_PER_SECOND, HttpLimits
 from ragmcp.protocol import jsonrpc
 from ragmcp.protocol.jsonrpc import Id
 
@@ -52,8 +59,9 @@ class Exchange:
     """One request and its response."""
 
     def __init__(
-        self, scope: Scope, receive: Receive, send: Send, limits: HttpLimits, streams: Streams
+        self, scope: Scope, receive: Receive, send: Send, limits: HttpLimits, streams: set[Exchange]
     ) -> None:
+        """`streams` holds all exchanges that are open event streams, at most `limits.streams`."""
         self.method: str = scope["method"]
         self.path: str = scope["path"]
         self.query: bytes = scope["query_string"]
@@ -78,7 +86,6 @@ class Exchange:
         self._limits = limits
         self._streams = streams
         self._lock: anyio.Lock | None = None
-        self._counted = False
         self._header_list: list[Header] = scope["headers"]
 
     def header(self, name: str) -> str | None:
@@ -196,8 +203,10 @@ class Exchange:
 
     async def _write(self, events: bytes, last: bool) -> None:
         if not self.streaming:
-            self._streams.open()
-            self.streaming = self._counted = True
+            if not self.may_stream:
+                raise TooManyOpen("event streams", self._limits.streams)
+            self._streams.add(self)
+            self.streaming = True
             headers = [*_EVENT_HEADERS, *self.extra]
             await self._send({"type": "http.response.start", "status": 200, "headers": headers})
         await self._send({"type": "http.response.body", "body": events, "more_body": not last})
@@ -209,7 +218,7 @@ class Exchange:
     @property
     def may_stream(self) -> bool:
         """Whether it is a stream, or may become one."""
-        return self.streaming or not self._streams.full
+        return self.streaming or len(self._streams) < self._limits.streams
 
     async def keep_alive(self) -> None:
         """Send a comment, if the response may be a stream: proxies cut silent connections."""
@@ -223,9 +232,7 @@ class Exchange:
 
     def close(self) -> None:
         """Stop counting it as an open stream."""
-        if self._counted:
-            self._counted = False
-            self._streams.close()
+        self._streams.discard(self)
 
 
 def client_address(scope: Scope) -> str:

@@ -1,10 +1,8 @@
-"""Limits on what clients may use over HTTP, and the count of open event streams. Pure."""
+"""Limits on what clients may use over HTTP."""
 
 from __future__ import annotations
 
 from msgspec import Struct
-
-from ragmcp.http.errors import TooManyOpen
 
 # Requests in progress of one legacy session: HTTP+SSE acknowledges posts before their answers.
 SESSION_REQUESTS = 1_000
@@ -34,26 +32,3 @@ class HttpLimits(Struct, frozen=True, kw_only=True):
     retry_ms: int
     # Seconds for open requests when the server shuts down.
     leave_seconds: float
-
-
-class Streams:
-    """The count of open event streams, and its limit."""
-
-    def __init__(self, limit: int) -> None:
-        self.count = 0
-        self._limit = limit
-
-    @property
-    def full(self) -> bool:
-        """Whether the limit is reached."""
-        return self.count >= self._limit
-
-    def open(self) -> None:
-        """Count one more. Raises TooManyOpen."""
-        if self.full:
-            raise TooManyOpen("event streams", self._limit)
-        self.count += 1
-
-    def close(self) -> None:
-        """Count one less."""
-        self.count -= 1

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from ragmcp.http.dispatch import Dispatcher
 from ragmcp.http.errors import TooManyOpen
 from ragmcp.http.exchange import Exchange
-from ragmcp.http.limits import Streams
 from ragmcp.legacy.http_session import HttpSession
 from ragmcp.legacy.sessions import to_evict
 from ragmcp.server.server import Server
@@ -29,7 +28,7 @@ def session(client: str = "a", *, used: bool = False, busy: bool = False, used_a
     made = HttpSession(DISPATCHER, client, lambda: 0)
     made.used, made.used_at = used, used_at
     if busy:
-        made.exchanges.add(Exchange(asgi_scope("GET", {}), body_then_silence(), send, LIMITS, Streams(1)))
+        made.exchanges.add(Exchange(asgi_scope("GET", {}), body_then_silence(), send, LIMITS, set()))
     return made
 
 
