@@ -78,12 +78,11 @@ class RemoteProtocolError(RagMcpError):
 
 
 class BadFunction(LocalProtocolError):
-    """A function that cannot be offered as a tool or a prompt."""
+    """A function that cannot be offered as a tool."""
 
     name: str
-    kind: str
     reason: str
-    sentence = "{name} cannot be a {kind}: {reason}."
+    sentence = "{name} cannot be a tool: {reason}."
 
 
 class NotEncodable(LocalProtocolError):

@@ -7,8 +7,8 @@ from typing import Any
 
 from ragmcp.protocol.schema.input import Elicit, ElicitResult, InputRequest, ListRoots, Sample
 from ragmcp.server.call import Call
-from ragmcp.server.prompts import prompt
 from ragmcp.server.tools import tool
+from tests.support.prompts import prompt
 
 
 def form(message: str, **types: str) -> Elicit:

@@ -21,13 +21,13 @@ from ragmcp.protocol.schema.prompts import PromptMessage
 from ragmcp.protocol.schema.resources import ResourceInfo, ResourceTemplate
 from ragmcp.protocol.schema.subscriptions import list_changed
 from ragmcp.server.call import Call
-from ragmcp.server.prompts import prompt
 from ragmcp.server.server import Server
 from ragmcp.server.tools import tool
 from ragmemory.http.access import Access, Guard
 from tests.conformance import content, jobs, questions
 from tests.conformance.content import PNG
 from tests.support.http_server import LIMITS, served
+from tests.support.prompts import prompt
 
 
 class Fixtures:

@@ -16,12 +16,8 @@ from ragmcp.protocol.jsonrpc import error_object
 
 SENTENCES: list[tuple[RagMcpError, str]] = [
     (
-        errors.BadFunction("Query", "tool", "it has no docstring"),
+        errors.BadFunction("Query", "it has no docstring"),
         "Query cannot be a tool: it has no docstring.",
-    ),
-    (
-        errors.BadFunction("sum_up", "prompt", "it has no docstring"),
-        "sum_up cannot be a prompt: it has no docstring.",
     ),
     (errors.NotEncodable("The result", "it is a set"), "The result cannot be written as JSON: it is a set."),
     (errors.NotJson("it is not UTF-8"), "The message is not valid JSON: it is not UTF-8."),

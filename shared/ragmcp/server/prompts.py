@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeAlias
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import Struct
 
-from ragmcp.errors import BadFunction, InvalidParams, PromptNotFound
+from ragmcp.errors import InvalidParams, PromptNotFound
 from ragmcp.protocol.pagination import page
 from ragmcp.protocol.schema import prompts as schema
 from ragmcp.protocol.schema.base import ListParams
 from ragmcp.protocol.schema.content import TextContent
 from ragmcp.server.call import FRESH_MS, Call, Methods, method
-from ragmcp.server.tools import described
 
+# async def name(call: Call, argument: str, optional: str = ""): the user's text, or messages.
 Function: TypeAlias = Callable[..., Awaitable[str | list[schema.PromptMessage]]]
 
 
@@ -44,35 +43,6 @@ class Prompt(Struct, frozen=True):
 
 def _listed(names: set[str]) -> str:
     return ", ".join(sorted(names)) or "no arguments"
-
-
-def prompt(
-    *, title: str | UnsetType = UNSET, describe: dict[str, str] | None = None
-) -> Callable[[Function], Prompt]:
-    """Make a prompt of `async def name(call: Call, argument: str, optional: str = "")`.
-
-    It returns the user's text, or messages. The docstring describes it, `describe` its arguments.
-    Raises BadFunction for a function that does not fit.
-    """
-    return lambda function: _make(function, title, describe or {})
-
-
-def _make(function: Function, title: str | UnsetType, describe: dict[str, str]) -> Prompt:
-    name = function.__name__
-    description = described(function, "prompt", "user")
-    call, *parameters = inspect.signature(function).parameters.values() or (None,)
-    if call is None:
-        raise BadFunction(name, "prompt", "it does not take the call")
-    arguments = [
-        schema.PromptArgument(
-            name=parameter.name,
-            description=describe.get(parameter.name, UNSET),
-            required=parameter.default is parameter.empty,
-        )
-        for parameter in parameters
-    ]
-    info = schema.PromptInfo(name=name, title=title, description=description, arguments=arguments or UNSET)
-    return Prompt(info, function)
 
 
 def prompt_methods(prompts: Mapping[str, Prompt]) -> Methods:

@@ -83,24 +83,17 @@ def tool(
     return lambda function: _make(function, annotations, background)
 
 
-def described(function: Callable[..., Any], kind: str, reader: str) -> str:
-    """The docstring of a `kind` of function. Raises BadFunction if it has none, or is not async."""
-    if not function.__doc__:
-        reason = f"it has no docstring, so a {reader} would not know what it is for"
-        raise errors.BadFunction(function.__name__, kind, reason)
-    if not inspect.iscoroutinefunction(function):
-        raise errors.BadFunction(function.__name__, kind, "it is not an async function")
-    return inspect.cleandoc(function.__doc__)
-
-
 def _make(function: Function, annotations: schema.ToolAnnotations, background: bool) -> Tool:
     name = function.__name__
-    description = described(function, "tool", "model")
+    if not function.__doc__:
+        raise errors.BadFunction(name, "it has no docstring, so a model would not know what it is for")
+    if not inspect.iscoroutinefunction(function):
+        raise errors.BadFunction(name, "it is not an async function")
     hints = get_type_hints(function, include_extras=True)
     arguments = _arguments(name, function, hints)
     info = schema.ToolInfo(
         name=name,
-        description=description,
+        description=inspect.cleandoc(function.__doc__),
         input_schema=input_schema(arguments),
         output_schema=_output_schema(name, hints.get("return")),
         annotations=annotations,
@@ -111,11 +104,11 @@ def _make(function: Function, annotations: schema.ToolAnnotations, background: b
 def _arguments(name: str, function: Function, hints: dict[str, Any]) -> type[Struct]:
     first, *parameters = inspect.signature(function).parameters.values() or (None,)
     if first is None or first.kind is not first.POSITIONAL_OR_KEYWORD:
-        raise errors.BadFunction(name, "tool", "its first parameter is not the call")
+        raise errors.BadFunction(name, "its first parameter is not the call")
     fields: list[tuple[str, Any] | tuple[str, Any, Any]] = []
     for parameter in parameters:
         if parameter.name not in hints:
-            raise errors.BadFunction(name, "tool", f"its argument {parameter.name} has no type hint")
+            raise errors.BadFunction(name, f"its argument {parameter.name} has no type hint")
         required = parameter.default is parameter.empty
         hint = hints[parameter.name]
         fields.append((parameter.name, hint) if required else (parameter.name, hint, parameter.default))
@@ -130,7 +123,7 @@ def _output_schema(name: str, returned: Any) -> dict[str, Any] | msgspec.UnsetTy
     if isinstance(returned, type) and issubclass(returned, Struct):
         return flat_schema(returned)
     allowed = "a msgspec Struct, a str, a list[Content] or a ToolResult"
-    raise errors.BadFunction(name, "tool", f"it returns {returned!r}; a tool returns {allowed}")
+    raise errors.BadFunction(name, f"it returns {returned!r}; a tool returns {allowed}")
 
 
 def _as_result(returned: Any) -> ToolResult[Any]:

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from ragmcp.errors import BadFunction
 from ragmcp.protocol.schema.content import (
     AudioContent,
     EmbeddedResource,
@@ -16,8 +15,8 @@ from ragmcp.protocol.schema.content import (
 )
 from ragmcp.protocol.schema.prompts import PromptMessage
 from ragmcp.server.call import Call
-from ragmcp.server.prompts import prompt
 from ragmcp.server.server import Server
+from tests.support.prompts import prompt
 from tests.support.raw_mcp import raw_client
 from tests.support.schemas import REVISIONS
 
@@ -137,21 +136,3 @@ async def test_prompts_change_seldom_and_say_so() -> None:
         made = (await client.request("prompts/get", {"name": "hello"}))["result"]
         assert made["resultType"] == "complete"
         assert "ttlMs" not in made
-
-
-def test_a_function_that_cannot_be_a_prompt_says_why() -> None:
-    async def undocumented(_: Call) -> str:
-        return ""
-
-    async def deaf() -> str:
-        """Hears of no call."""
-        return ""
-
-    def hasty(_: Call) -> str:
-        """Does not wait."""
-        return ""
-
-    functions: dict[str, Any] = {"docstring": undocumented, "the call": deaf, "async": hasty}
-    for reason, function in functions.items():
-        with pytest.raises(BadFunction, match=reason):
-            prompt()(function)
