@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 import anyio
 import anyio.abc
+from anyio.lowlevel import checkpoint
 from msgspec import Raw
 
 from ragmcp.concurrency import beside, watched
@@ -32,6 +33,10 @@ TICK_SECONDS = 0.02
 MOST_UNUSABLE = 5_000
 # Of those, so many are logged.
 LOGGED_UNUSABLE = 10
+# A peer that floods us must not disturb other connections: at most so many of its lines are read in one turn
+# of the event loop, and a pause follows so many notifications (5,000 a second are enough).
+LINES_AT_ONCE = 50
+PAUSE_SECONDS = 0.01
 
 
 class Channel(Protocol):
@@ -96,6 +101,7 @@ class Peer:
         self._reading = False
         self._deadlines: dict[Waiter, float] = {}
         self._clock_wanted = anyio.Event()
+        self._notified = 0
         self._unusable = 0
         self._unusable_since = 0.0
 
@@ -203,16 +209,27 @@ class Peer:
         try:
             await self._stream.drain()
             data = await self._stream.receive()
+            await self._take_in_turns(data)
         finally:
             self._reading = False
-        if data:
-            self._take(self.connection.receive(data))
-            if self.fault:
-                self._close()
-        else:
+        if not data:
             self._take(self.connection.receive_end())
             self._workers.cancel_scope.deadline = anyio.current_time() + FINISH_SECONDS
             self._close()
+
+    async def _take_in_turns(self, data: bytes) -> None:
+        turns = data.count(b"\n") // LINES_AT_ONCE + 1
+        size = len(data) // turns + 1
+        for start in range(0, len(data), size):
+            if start:
+                await checkpoint()
+            self._take(self.connection.receive(data[start : start + size]))
+            if self.fault:
+                self._close()
+                return
+            if self._notified >= LINES_AT_ONCE:
+                self._notified = 0
+                await anyio.sleep(PAUSE_SECONDS)
 
     def _take(self, events: Iterable[Event[Waiter]]) -> None:
         for event in events:
@@ -242,6 +259,7 @@ class Peer:
             self.fault = f"it sent more than {MOST_UNUSABLE:,} lines within a second that are no messages"
 
     def _notify(self, notification: Notification) -> None:
+        self._notified += 1
         try:
             self._on_notification(notification)
         except Exception:

@@ -11,15 +11,19 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from ragmcp.concurrency import beside
 from ragmcp.errors import ConnectionClosed, MethodNotFound, WireError
-from ragmcp.peer import Peer, Waiter
+from ragmcp.peer import LINES_AT_ONCE, Peer, Waiter
+from ragmcp.protocol import jsonrpc
 from ragmcp.protocol.connection import Connection
-from ragmcp.protocol.jsonrpc import Request
+from ragmcp.protocol.jsonrpc import Notification, Request
 from tests.support.in_memory import memory_pair
 
+# Notifications, all in one portion.
+FLOOD = 500
 Handle = Callable[[Request], Coroutine[Any, Any, Any]]
 
 
@@ -134,6 +138,34 @@ async def test_an_unforeseen_failure_is_answered_and_logged(caplog: pytest.LogCa
         with pytest.raises(WireError, match="its log says more"):
             await asking.request("m", {})
     assert "an internal secret" in caplog.text
+
+
+async def test_a_flood_of_notifications_lets_others_have_their_turn() -> None:
+    heard: list[int] = []
+    done = anyio.Event()
+
+    def note(_: Notification) -> None:
+        heard[-1] += 1
+        if sum(heard) == FLOOD:
+            done.set()
+
+    async def take_turns() -> None:
+        while True:
+            heard.append(0)
+            await anyio.lowlevel.checkpoint()
+
+    async def never(request: Request) -> None:
+        raise MethodNotFound(request.method)
+
+    here, there = memory_pair()
+    listening = Peer(here, Connection[Waiter](10_000, refuses=False), never, note)
+    for number in range(FLOOD):
+        there.write(jsonrpc.encode_notification("n", {"number": number}))
+    with anyio.fail_after(10):
+        async with beside(take_turns), beside(listening.run):
+            there.flush()
+            await done.wait()
+    assert max(heard) <= LINES_AT_ONCE + 1
 
 
 async def test_both_sides_can_ask() -> None:

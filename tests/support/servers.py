@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
+import sys
+from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -20,14 +21,36 @@ from tests.support.processes import LONGEST_SECONDS
 GOOD: dict[str, Any] = {"command": SERVER[0], "args": SERVER[1:], "env": {"PYTHONPATH": ENV["PYTHONPATH"]}}
 
 
+def _program(code: str) -> dict[str, Any]:
+    return {"command": sys.executable, "args": ["-c", code]}
+
+
+# Servers that misbehave: each in its own way, until it is killed.
+DEAD = _program("raise SystemExit(3)")
+SILENT = _program("import sys; sys.stdin.read()")
+STUBBORN = _program(
+    "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)\nwhile True: signal.pause()"
+)
+NOISY = _program("import os\nwhile True: os.write(2, b'x' * 65536)")
+RUBBISH = _program("import os\nwhile True: os.write(1, b'rubbish\\n' * 5000)")
+_FLOODING = str(Path(__file__).with_name("flooding_server.py"))
+LOGGING = {
+    "command": sys.executable,
+    "args": [_FLOODING, "notifications/message", '{"level": "info", "data": "again"}'],
+}
+CHANGING = {"command": sys.executable, "args": [_FLOODING, "notifications/tools/list_changed", "{}"]}
+
+
 def write(home: Path, **servers: dict[str, Any]) -> None:
     (home / "config").mkdir(parents=True, exist_ok=True)
     (home / "config" / "mcp.json").write_text(json.dumps({"mcpServers": servers}))
 
 
 @asynccontextmanager
-async def managed(home: Path, **flags: float) -> AsyncIterator[ServerManager]:
-    """A manager with its servers started and settled."""
+async def managed(
+    home: Path, *, settled: Collection[str] | None = None, **flags: float
+) -> AsyncIterator[ServerManager]:
+    """A manager with its servers started, and all of them settled or those named."""
     settings = load_settings(
         flags={f"servers.{name}": value for name, value in flags.items()},
         environ={"RAGCHAT_HOME": str(home)},
@@ -36,8 +59,8 @@ async def managed(home: Path, **flags: float) -> AsyncIterator[ServerManager]:
     with anyio.fail_after(LONGEST_SECONDS):
         async with ServerManager(settings) as manager:
             manager.start()
-            for connection in manager.connections.values():
-                if connection.state is not State.UNASKED:
+            for name, connection in manager.connections.items():
+                if connection.state is not State.UNASKED and (settled is None or name in settled):
                     await connection.settled.wait()
             yield manager
 

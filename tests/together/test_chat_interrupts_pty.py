@@ -16,7 +16,7 @@ import pytest
 from tests.support.openai_server import OpenAIServer, Reply
 from tests.support.processes import LONGEST_SECONDS, processes_in, wait_until_ended
 from tests.support.program import Program
-from tests.support.servers import GOOD
+from tests.support.servers import GOOD, SILENT, STUBBORN
 
 if sys.platform != "linux":
     pytest.skip("the processes of a folder are found on Linux", allow_module_level=True)
@@ -24,16 +24,6 @@ if sys.platform != "linux":
 from tests.support.chats import CTRL_C, CTRL_D, chatting, started, with_model
 from tests.support.terminal import Terminal
 
-SILENT = {"command": sys.executable, "args": ["-c", "import sys; sys.stdin.read()"]}
-STUBBORN = {
-    "command": sys.executable,
-    "args": [
-        "-c",
-        "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
-        "print('It stays.', flush=True)\n"
-        "while True: signal.pause()",
-    ],
-}
 Call = tuple[str, dict[str, Any]]
 WAIT: Call = ("mine__Wait", {})
 ASK: Call = ("mine__Ask", {})
@@ -145,7 +135,7 @@ def test_a_second_ctrl_c_while_the_chat_ends_kills_a_server_that_does_not_end(
     with chatting(program) as chat:
         chat.enter("Who is there?")
         chat.wait_for(r"^test-model · \d+ \+")
-        [stubborn] = [pid for pid, line in processes_in(program.folder).items() if "It stays" in line]
+        [stubborn] = [pid for pid, line in processes_in(program.folder).items() if "signal.pause" in line]
         chat.press(CTRL_D)
         while not chat.echoes:  # The prompt has ended, and so Ctrl-C is a signal.
             assert chat.is_running

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
@@ -57,7 +58,7 @@ def make_handlers(
         elicit=partial(asked, user.elicit) if user else None,
         sample=partial(asked, user.sample) if user else None,
         list_roots=list_roots,
-        on_log=partial(_append, log_file),
+        on_log=_MessageLog(log_file).add,
         on_visited=on_visited,
     )
 
@@ -71,13 +72,26 @@ async def list_roots() -> Sequence[Root]:
     return []
 
 
-def _append(file: Path, message: LogMessage) -> None:
-    """Add a message to the server's log, next to what its process writes to stderr."""
-    text = message.data if isinstance(message.data, str) else msgspec.json.encode(message.data).decode()
-    logger = "" if message.logger is UNSET else f" {message.logger}"
-    try:
-        prepare(file)
-        with file.open("a", encoding="utf-8") as log_file:
-            log_file.write(f"{message.level}{logger}: {text}\n")
-    except OSError as error:
-        log.info("A message of a server is lost: %s", error)
+class _MessageLog:
+    """Adds the messages of a server to its log, next to what its process writes to stderr."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._lines: list[str] = []
+
+    def add(self, message: LogMessage) -> None:
+        """Add a message; those that come together are written together."""
+        text = message.data if isinstance(message.data, str) else msgspec.json.encode(message.data).decode()
+        logger = "" if message.logger is UNSET else f" {message.logger}"
+        if not self._lines:
+            asyncio.get_running_loop().call_soon(self._write)
+        self._lines.append(f"{message.level}{logger}: {text}\n")
+
+    def _write(self) -> None:
+        lines, self._lines = self._lines, []
+        try:
+            prepare(self._file)
+            with self._file.open("a", encoding="utf-8") as file:
+                file.writelines(lines)
+        except OSError as error:
+            log.info("%d messages of a server are lost: %s", len(lines), error)

@@ -45,6 +45,8 @@ LOG_LEVEL: LogLevel = "info"
 _UNSAFE = re.compile(r"[^\w-]")
 # A server that keeps failing is started ever less often; a call or `/mcp reload` starts it at once.
 LONGEST_PAUSE_SECONDS = 300.0
+# The pause after the tools were listed again: some servers say without end that they have changed.
+RELIST_SECONDS = 0.5
 
 
 class State(StrEnum):
@@ -238,6 +240,7 @@ class Connection:
                 async for change in changes:
                     if change == list_changed("tools"):
                         await self._list_tools(client)
+                        await anyio.sleep(RELIST_SECONDS)
                     else:
                         self.offers.forget()
         except RagMcpError as error:  # What was listed so far can still be used.

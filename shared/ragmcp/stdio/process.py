@@ -25,8 +25,10 @@ TERMINATE_SECONDS = 2.0
 KILL_SECONDS = 2.0
 # How often to look whether the rest of a process group has ended.
 POLL_SECONDS = 0.02
-# How much is read of a server that is being stopped: some write without end.
+# How much is read of a server that is being stopped, and the pause after each portion: some write without
+# end, and must not keep us busy. Portions of large messages are large.
 MOST_UNREAD_BYTES = 1 << 28
+READ_PAUSE_SECONDS = 0.005
 # How long to wait for the exit code after the end of stdout.
 EXIT_CODE_SECONDS = 1.0
 
@@ -130,6 +132,7 @@ class ServerProcess:
         unread = MOST_UNREAD_BYTES
         while unread > 0 and (data := await self.stream.receive()):
             unread -= len(data)
+            await anyio.sleep(READ_PAUSE_SECONDS)
 
     async def _exits_within(self, seconds: float) -> bool:
         with anyio.move_on_after(seconds):

@@ -1,0 +1,53 @@
+"""A chat beside servers that misbehave, in a real terminal: what a user types is drawn at once."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.support.openai_server import OpenAIServer, Reply
+from tests.support.processes import processes_in
+from tests.support.servers import DEAD, GOOD, LOGGING, NOISY, RUBBISH, SILENT
+
+if sys.platform != "linux":
+    pytest.skip("the processes of a folder are found on Linux", allow_module_level=True)
+
+from tests.support.chats import CTRL_D, chatting, with_model
+from tests.support.terminal import Terminal
+
+TEXT = "The quick brown fox types on while six servers start."
+ECHO = ("good__Echo", {"text": "hello"})
+
+
+def seconds_of_keys(chat: Terminal) -> list[float]:
+    """How long each key of TEXT takes until it is on the screen, from the shortest to the longest."""
+    seconds = []
+    for count in range(1, len(TEXT) + 1):
+        typed = TEXT[:count].rstrip()
+        began = time.perf_counter()
+        chat.type(TEXT[count - 1])
+        chat.wait_for(f"^❯ {typed}")
+        seconds.append(time.perf_counter() - began)
+    return sorted(seconds)
+
+
+def test_keys_are_drawn_at_once_beside_servers_that_misbehave(tmp_path: Path) -> None:
+    bad = {"dead": DEAD, "silent": SILENT, "noisy": NOISY, "rubbish": RUBBISH, "logging": LOGGING}
+    with OpenAIServer([Reply(tool_calls=[ECHO]), Reply("It works.")]) as model:
+        program = with_model(tmp_path, model, {**bad, "good": {**GOOD, "trusted": True}})
+        with chatting(program) as chat:
+            seconds = seconds_of_keys(chat)
+            # On a busy machine, too; a chat that is disturbed takes seconds.
+            assert seconds[len(seconds) // 2] < 0.15
+            assert seconds[len(seconds) * 99 // 100 - 1] < 1
+            chat.enter()
+            chat.wait_for(r"^It works\.")
+            chat.wait_for(r"^test-model · \d+ \+")
+            chat.press(CTRL_D)
+            assert chat.wait_for_end() == 0
+        assert processes_in(program.folder) == {}
+        assert '"content": "hello"' in json.dumps(model.requests[-1]["messages"])
