@@ -58,11 +58,12 @@ class Keeps(Enum):
 
 @dataclass(frozen=True)
 class _Question:
-    """What the user asks, `about` what is attached to it; `foreign` as for `App.ask`."""
+    """What the user asks, with what is attached to it: `about` and `images`; `foreign` as for `App.ask`."""
 
     text: str = ""
     about: Sequence[Candidate] = ()
     foreign: Sequence[str] = ()
+    images: Sequence[str] = ()
 
 
 _NO_QUESTION = _Question()
@@ -206,7 +207,8 @@ class App:
         With `documents`, it is about these and nothing else of memory. `foreign` names what in the question
         is not the user's own text. Raises RagChatError.
         """
-        asked = _Question(question, attached(documents), foreign)
+        images = [one.image for one in documents if one.image]
+        asked = _Question(question, attached(documents), foreign, images)
         return await self._take_turn(asked, emit, approve, replaced=None)
 
     async def retry(self, emit: Emit = ignore, approve: Approve | None = None) -> Turn:
@@ -249,7 +251,9 @@ class App:
                 history=history,
                 memory=self.scope,
                 answerer=(
-                    Answerer(model, self._prompts, self.toolbox, approve, asked.foreign) if model else None
+                    Answerer(model, self._prompts, self.toolbox, approve, asked.foreign, asked.images)
+                    if model
+                    else None
                 ),
                 limits=self._limits,
                 emit=emit,

@@ -22,6 +22,7 @@ from tests.support.prompts import prompt
 
 WELCOME = "note://welcome"
 NOTES = {WELCOME: "Grüße, 世界", "note://second": "two", "note://third": "three"}
+DOT = "note://dot"  # An image that is not listed.
 TONES = ("plain", "playful", "poetic")
 
 
@@ -39,6 +40,8 @@ class Notes:
 
     async def read(self, call: Call, uri: str) -> list[ResourceContents]:
         """Raises ResourceNotFound."""
+        if uri == DOT:
+            return [ResourceContents(uri=uri, mime_type="image/png", blob="QUJD")]
         scheme, _, name = uri.partition("note://named/")
         text = NOTES.get(uri) if scheme else f"about {name}"
         if text is None:

@@ -11,6 +11,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from ragchat.servers.connection import State
@@ -123,6 +124,13 @@ async def test_a_tool_of_each_server_is_called(
         text = text.replace(placeholder, place)
     result = await tool(manager, name).call(json.loads(text))
     assert (result.ok, expected in result.text) == (True, True), result.text
+
+
+async def test_an_image_is_kept_as_a_file_that_can_be_opened(manager: ServerManager) -> None:
+    result = await tool(manager, "everything__get-tiny-image").call({})
+    [url], [note] = result.images, result.notes
+    assert url.startswith("data:image/png;base64,")
+    assert (await anyio.Path(note.partition("]: ")[2]).read_bytes()).startswith(b"\x89PNG")
 
 
 async def test_a_search_of_the_web_reaches_the_service(manager: ServerManager, web_search: Tavily) -> None:

@@ -5,6 +5,7 @@ The openai package takes half a second to import. That happens in a thread, at t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -16,7 +17,17 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ragchat.llm.completion import Assembly, Completion, OnText
-from ragchat.llm.errors import BrokenStream, ModelError, NoApi, mapped, message_in, not_json
+from ragchat.llm.errors import (
+    BrokenStream,
+    ModelBroken,
+    ModelError,
+    ModelRefused,
+    NoApi,
+    mapped,
+    message_in,
+    not_json,
+)
+from ragchat.llm.images import NO_IMAGES, Images, with_images
 from ragchat.settings import ModelSettings
 from ragchat.types import Message, ModelPlace
 from ragmcp.backoff import Backoff
@@ -34,6 +45,8 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.5, 8.0
 LONGEST_RETRY_AFTER = 120.0
 # Fields that are left out for servers that refuse them; for max_tokens there is another name.
 OPTIONAL = frozenset({"stream_options", "tools", "max_tokens"})
+# How servers say that a model takes no images, when they do so with 404 (OpenRouter) or 500 (llama.cpp).
+_NO_IMAGES = re.compile(r"image|vision|multi-?modal|mmproj", re.IGNORECASE)
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 # Gets the error of a failed attempt, and the seconds until the next one.
@@ -66,6 +79,8 @@ class Model:
         self.settings = settings
         self._client: openai.AsyncOpenAI | None = None
         self._refused: set[str] = set()  # those of OPTIONAL that this server has refused
+        self.takes_images = True
+        """Until it has refused some."""
 
     @property
     def name(self) -> str:
@@ -112,24 +127,30 @@ class Model:
         on_reasoning: OnText = ignore_text,
         on_retry: OnRetry = ignore_retry,
         tokens: int = 0,
+        images: Images = NO_IMAGES,
     ) -> Completion:
         """Request an answer. `on_text` and `on_reasoning` get their pieces as they arrive.
 
-        `tokens` is the estimated size of the prompt, for the sentence of ContextOverflow. A request that
-        fails before the first piece is repeated if that may help: `on_retry` gets the error and the seconds
-        until the next attempt.
+        `images` are left out for a model that takes none. `tokens` is the estimated size of the prompt, for
+        the sentence of ContextOverflow. A request that fails before the first piece is repeated if that may
+        help: `on_retry` gets the error and the seconds until the next attempt.
         """
         backoff = Backoff(FIRST_PAUSE, LONGEST_PAUSE)
         backoff.next()
-        retries = self.settings.retries
+        retries, took_images = self.settings.retries, self.takes_images
         while True:
             assembly = Assembly(on_text, on_reasoning)
+            sent = with_images(messages, images if self.takes_images else NO_IMAGES)
             try:
-                await self._receive(messages, tools, assembly, tokens)
+                await self._receive(sent, tools, assembly, tokens)
                 return assembly.completion()
             except ModelError as error:
+                if images and self.takes_images and _may_be_images(error):
+                    self.takes_images = False
+                    continue
                 pause = error.retry_after or backoff.next()
                 if assembly.begun or not retries or not error.is_temporary or pause > LONGEST_RETRY_AFTER:
+                    self.takes_images = took_images  # the images were not the reason
                     raise
                 on_retry(error, pause)
             retries -= 1
@@ -233,6 +254,16 @@ def _make_client(place: ModelPlace, settings: ModelSettings) -> openai.AsyncOpen
         # A proxy of the environment cannot reach a server on this machine.
         http_client=openai.DefaultAsyncHttpxClient(trust_env=False) if local else None,
     )
+
+
+def _may_be_images(error: ModelError) -> bool:
+    """Whether a request with images may have failed because of them."""
+    match error:
+        case ModelRefused():
+            return True
+        case ModelBroken(message=reason) | NoApi(reason=reason):
+            return _NO_IMAGES.search(reason) is not None
+    return False
 
 
 def _complains_of(error: Exception, argument: str) -> bool:

@@ -30,13 +30,14 @@ class Similarities(Struct, frozen=True):
 class ToolResult(Struct, frozen=True):
     """The result of a tool that a model called. `hits` are the passages that it found, if it searches.
 
-    `notes` tell the user what a model cannot see or open.
+    `images` are data URLs; `notes` tell the user what a model cannot show or open.
     """
 
     ok: bool
     text: str
     hits: list[Hit] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    images: list[str] = field(default_factory=list)
 
 
 class FilledPrompt(Struct, frozen=True):
@@ -167,13 +168,20 @@ class DocumentPage(Documents, frozen=True):
 
 
 class DocumentText(DocumentInfo, frozen=True, kw_only=True):
+    """`image` is the data URL of a document that is an image; `text` then names it."""
+
     text: str
+    image: str = ""
 
     @classmethod
-    def loose(cls, uri: str, text: str, *, title: str = "", document_id: str = "") -> DocumentText:
+    def loose(
+        cls, uri: str, text: str, *, title: str = "", document_id: str = "", image: str = ""
+    ) -> DocumentText:
         """A text that is not a document in memory."""
         size = len(text)
-        return cls(document_id or uri, uri, title, 0, size, added_at="", updated_at="", text=text)
+        return cls(
+            document_id or uri, uri, title, 0, size, added_at="", updated_at="", text=text, image=image
+        )
 
 
 class DocumentPart(DocumentText, frozen=True, kw_only=True):

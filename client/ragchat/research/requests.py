@@ -10,6 +10,7 @@ import msgspec
 from ragchat.llm import tokens as estimates
 from ragchat.llm.client import Model, OnRetry, ignore_retry, ignore_text
 from ragchat.llm.completion import Completion, OnText
+from ragchat.llm.images import NO_IMAGES, Images
 from ragchat.types import Message, Usage
 
 T = TypeVar("T")
@@ -42,6 +43,7 @@ class Metered(Model):
         on_reasoning: OnText = ignore_text,
         on_retry: OnRetry = ignore_retry,
         tokens: int = 0,
+        images: Images = NO_IMAGES,
     ) -> Completion:
         """As for `Model`."""
         size = estimates.about([*messages, *tools]) + self._answer
@@ -56,6 +58,7 @@ class Metered(Model):
                 on_reasoning=on_reasoning,
                 on_retry=on_retry,
                 tokens=tokens or estimates.prompt_at_most(messages),
+                images=images,
             )
         finally:
             self._reserved -= size

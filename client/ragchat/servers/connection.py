@@ -21,6 +21,7 @@ from ragchat.servers.asking import User, make_handlers
 from ragchat.servers.clock import Clock
 from ragchat.servers.configs import ServerConfig
 from ragchat.servers.environment import inherited
+from ragchat.servers.media import MediaFiles
 from ragchat.servers.offers import Offers
 from ragchat.servers.supervisor import Supervised
 from ragchat.servers.visits import Visits
@@ -39,6 +40,7 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 LOGS = "servers"
+MEDIA = "media"
 # The least severe messages that a server is asked to send to its log.
 LOG_LEVEL: LogLevel = "info"
 # What the name of a log may not have: a project's file chooses the names of its servers.
@@ -74,7 +76,7 @@ class Connection:
         """Without a `user`, the server is told at its start that it cannot ask anything.
 
         `clock` stands still while it asks.
-        Its log and what was granted for it are in the folders of `home`.
+        Its log, what was granted for it and what it returned besides text are in the folders of `home`.
         """
         self.config = config
         self.tools: list[ToolInfo] = []
@@ -85,6 +87,7 @@ class Connection:
         self.settled = anyio.Event()
         """Set once the first start has succeeded or failed."""
         self.log = home.state / LOGS / f"{_UNSAFE.sub('_', config.name)}.log"
+        self.media = MediaFiles(home.cache / MEDIA)
         self._home = home
         self._settings = settings
         self._user = user

@@ -10,6 +10,7 @@ from typing import Protocol, TypeVar
 from msgspec import UNSET
 
 from ragchat.memory.types import DocumentText, FilledPrompt
+from ragchat.servers.media import image_url
 from ragconfig.files.decoding import NotText, decode
 from ragmcp.client.client import Client
 from ragmcp.protocol.schema.completion import PromptReference, Reference, TemplateReference
@@ -93,7 +94,8 @@ class Offers:
 
     def _document(self, contents: ResourceContents) -> DocumentText:
         # The name of the server keeps it apart from the user's own files, whatever the server calls it.
-        return DocumentText.loose(f"@{self._server}:{contents.uri}", _text(contents))
+        image = "" if contents.blob is UNSET else image_url(contents.mime_type or "", contents.blob)
+        return DocumentText.loose(f"@{self._server}:{contents.uri}", _text(contents), image=image)
 
 
 async def _resources(client: Client) -> Sequence[ResourceInfo]:

@@ -1,10 +1,14 @@
-"""What a tool of another server returned, as text for a model."""
+"""What a tool of another server returned: as text and images for a model, and as notes for the user."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
 
 from msgspec import UNSET
 
 from ragchat.memory.types import ToolResult
+from ragchat.servers.media import image_url, size_of
 from ragmcp.protocol.schema.content import (
     AudioContent,
     Content,
@@ -15,40 +19,64 @@ from ragmcp.protocol.schema.content import (
 )
 from ragmcp.protocol.schema.tools import ToolCallResult
 
+# Keeps an image or a sound (its kind, base64) as a file; None if it cannot.
+Keep = Callable[[str, str], Path | None]
 
-def readable(result: ToolCallResult, server: str) -> ToolResult:
-    """The result as text, with what is no text named; without any content, the structured content.
 
-    The user is told of images and links, which `@server:uri` attaches to a question.
+def readable(result: ToolCallResult, server: str, keep: Keep) -> ToolResult:
+    """The result as text and images; without any content, the structured content.
+
+    The user is told where images and sounds are kept, and of links, which `@server:uri` attaches to a
+    question.
     """
     text = "\n".join(_text(item) for item in result.content)
-    notes = [note for item in result.content if (note := _note(item, server))]
     structured = bytes(result.structured_content).decode(errors="replace")
-    return ToolResult(not result.is_error, text or ("" if structured == "null" else structured), notes=notes)
+    return ToolResult(
+        not result.is_error,
+        text or ("" if structured == "null" else structured),
+        notes=[note for item in result.content if (note := _note(item, server, keep))],
+        images=[url for kind, data in map(_media, result.content) if (url := image_url(kind, data))],
+    )
 
 
 def _text(item: Content) -> str:
     match item:
         case TextContent(text=text):
             return text
-        case ImageContent(mime_type=kind, data=data) | AudioContent(mime_type=kind, data=data):
-            return f"[{kind}, {len(data) * 3 // 4:,} bytes]"
         case ResourceLink(uri=uri, name=name, title=title):
             return f"[{title or name}: {uri}]"
         case EmbeddedResource(resource=resource):
             return f"[{resource.uri}]" if resource.text is UNSET else resource.text
+    return _named(*_media(item))
 
 
-def _note(item: Content, server: str) -> str:
+def _note(item: Content, server: str, keep: Keep) -> str:
     """What the user is told of an item; "" for text, which the model passes on."""
     match item:
-        case ImageContent() | AudioContent():
-            return f"{server} returned {_text(item)}."
         case ResourceLink(uri=uri, name=name, title=title, mime_type=kind, size=size):
             about = [kind] if kind is not UNSET else []
             about += [f"{size:,} bytes"] if size is not UNSET else []
             details = f" ({', '.join(about)})" if about else ""
             return f"{server} links to {title or name}{details}: @{server}:{uri}"
         case EmbeddedResource(resource=resource) if resource.text is UNSET:
-            return f"{server} returned @{server}:{resource.uri}"
-    return ""
+            what = f"@{server}:{resource.uri}"
+        case ImageContent() | AudioContent():
+            what = _named(*_media(item))
+        case _:
+            return ""
+    place = keep(*_media(item))
+    return f"{server} returned {what}: {place}" if place else f"{server} returned {what}"
+
+
+def _media(item: Content) -> tuple[str, str]:
+    """The kind and the base64 data of an image, a sound or a resource that is no text; empty for others."""
+    match item:
+        case ImageContent(mime_type=kind, data=data) | AudioContent(mime_type=kind, data=data):
+            return kind, data
+        case EmbeddedResource(resource=resource) if resource.blob is not UNSET:
+            return resource.mime_type or "", resource.blob
+    return "", ""
+
+
+def _named(kind: str, data: str) -> str:
+    return f"[{kind}, {size_of(data):,} bytes]"

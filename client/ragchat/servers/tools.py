@@ -33,9 +33,8 @@ class ServerTool:
     async def call(self, arguments: dict[str, Any]) -> ToolResult:
         """Call it. Raises nothing: a failure is a result that a model can act on."""
         try:
-            return readable(
-                await self.connection.call(self.info.name, arguments), self.connection.config.name
-            )
+            result = await self.connection.call(self.info.name, arguments)
+            return readable(result, self.connection.config.name, self.connection.media.keep)
         except (RagChatError, RagMcpError) as error:
             return ToolResult(False, f"{error} {error.hint}".rstrip())
 

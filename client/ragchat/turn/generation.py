@@ -10,6 +10,7 @@ from ragchat.llm import tokens
 from ragchat.llm.client import Model
 from ragchat.llm.completion import Completion
 from ragchat.llm.errors import EmptyAnswer, ModelError, ModelTimedOut, ToolRoundsUsedUp
+from ragchat.llm.images import IMAGE_TOKENS, MOST_IMAGES, Images, add_images, image_tokens
 from ragchat.memory.types import ToolResult
 from ragchat.sanitize import one_line
 from ragchat.servers.clock import Clock
@@ -52,6 +53,7 @@ OWN = (MEMORY, HOST)
 ROUNDS_USED_UP = (
     "The model wanted to call tools beyond the limit (tools.rounds); its answer may lack something."
 )
+NO_IMAGES_TAKEN = "{model} takes no images: it got only their names."
 
 
 class Tools(Protocol):
@@ -70,7 +72,7 @@ class Tools(Protocol):
 class Answerer:
     """A model with its prompts, the tools it may call, and the user's approval of those calls.
 
-    `foreign` names what in the question is not the user's own text.
+    `foreign` names what in the question is not the user's own text, `images` are attached to it (data URLs).
     """
 
     model: Model
@@ -78,6 +80,7 @@ class Answerer:
     toolbox: Tools
     approve: Approve | None = None
     foreign: Sequence[str] = ()
+    images: Sequence[str] = ()
 
 
 async def generate(
@@ -96,7 +99,7 @@ async def generate(
         grounding,
         answerer.prompts,
         limits.budget,
-        tools_tokens=tokens.prompt_at_most(tools),
+        other_tokens=tokens.prompt_at_most(tools) + IMAGE_TOKENS * len(answerer.images[:MOST_IMAGES]),
     )
     emit(Retrieved(prompt.passages.candidates))
     for candidate in prompt.passages.candidates if grounding.is_attached else ():
@@ -190,6 +193,8 @@ async def converse(
     """
     messages, passages = list(prompt.messages), prompt.passages
     read = dict.fromkeys([*foreign, *foreign_texts(passages.numbered().values())])
+    images: dict[int, list[str]] = {}
+    add_images(images, len(messages) - 1, answerer.images)
     texts: list[str] = []
     usage = Usage()
     seconds = limits.tool_seconds
@@ -197,7 +202,7 @@ async def converse(
         may_call = rounds_left > 0 and seconds > 0
         # Described again in each round: a search may have found more of them.
         offered = await answerer.toolbox.descriptions() if may_call else []
-        completion = await _complete(answerer.model, messages, offered, emit, is_first=not texts)
+        completion = await _complete(answerer.model, messages, images, offered, emit, is_first=not texts)
         reply = _message(completion)
         estimate = Usage(
             estimated_prompt_tokens=tokens.about([*messages, *offered]),
@@ -212,7 +217,9 @@ async def converse(
         began = answerer.toolbox.clock.now()
         results = await answerer.toolbox.run(calls, seconds)
         seconds -= answerer.toolbox.clock.now() - began
-        left = limits.budget.context - limits.budget.answer - tokens.prompt_at_most([*messages, *offered])
+        add_images(images, len(messages) + len(calls) - 1, [url for one in results for url in one.images])
+        used = tokens.prompt_at_most([*messages, *offered]) + image_tokens(images)
+        left = limits.budget.context - limits.budget.answer - used
         room = max(0, min(limits.budget.passages, left // len(calls)))
         for call, result in zip(calls, results, strict=True):
             request = call.request
@@ -231,13 +238,21 @@ async def converse(
         used_up = completion.requests or rounds_left == 0 < limits.rounds
         name = answerer.model.name
         raise ToolRoundsUsedUp(name, limits.rounds) if used_up else EmptyAnswer(name)
+    if images and not answerer.model.takes_images:
+        emit(Notice(NO_IMAGES_TAKEN.format(model=answerer.model.name)))
     if completion.requests:
         emit(Notice(ROUNDS_USED_UP if seconds > 0 else TIME_USED_UP))
     return Exchange(text, messages, passages, usage, [*read])
 
 
 async def _complete(
-    model: Model, messages: Sequence[Message], tools: Sequence[dict[str, Any]], emit: Emit, *, is_first: bool
+    model: Model,
+    messages: Sequence[Message],
+    images: Images,
+    tools: Sequence[dict[str, Any]],
+    emit: Emit,
+    *,
+    is_first: bool,
 ) -> Completion:
     """One request to the model. The text of each request is a paragraph of its own in the answer."""
     separator = "" if is_first else "\n\n"
@@ -259,6 +274,7 @@ async def _complete(
         on_text=show,
         on_reasoning=lambda text: emit(Reasoning(text)),
         on_retry=wait,
+        images=images,
     )
     if text := _truncated(completion.usage, messages, model.name):
         emit(Notice(text))

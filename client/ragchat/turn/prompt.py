@@ -91,9 +91,9 @@ def build(
     prompts: Prompts,
     budget: Budget,
     *,
-    tools_tokens: int = 0,
+    other_tokens: int = 0,
 ) -> Prompt:
-    """The prompt for a question. Raises QuestionTooLong.
+    """The prompt for a question; `other_tokens` are for tools and images. Raises QuestionTooLong.
 
     Passages are added first, best first, then the history, newest turn first. If there is a history, at least
     a quarter of the room is left for it.
@@ -101,7 +101,7 @@ def build(
     frame = [{"role": "system", "content": prompts.system}, {"role": "user", "content": question}]
     introduction = _introduction(grounding, prompts)
     introductions = tokens.at_most(introduction) + tokens.at_most(prompts.no_passages)
-    room = budget.context - budget.answer - tools_tokens - tokens.prompt_at_most(frame) - introductions
+    room = budget.context - budget.answer - other_tokens - tokens.prompt_at_most(frame) - introductions
     if room < 0:
         asked = tokens.at_most(question)
         raise QuestionTooLong(asked, max(0, room + asked))

@@ -47,7 +47,7 @@ async def attachments(context: ChatContext, question: str) -> list[DocumentText]
             name = short_uri(found[0].uri).removeprefix("@")
             raise AttachmentUnusable(name, "needs a language model, and none is configured")
         for document in found:
-            size = counted(len(document.text), "character")
+            size = "an image" if document.image else counted(len(document.text), "character")
             context.screen.note(f"Attached: {short_uri(document.uri)} ({size})")
     return found
 

@@ -124,6 +124,36 @@ async def test_a_server_that_refuses_stream_options_is_asked_without_them_from_t
     assert ["stream_options" in request for request in server.requests] == [True, False, False]
 
 
+IMAGES = {0: ["data:image/png;base64,QUJD"]}
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        Reply(status=400, message="Invalid content type."),
+        Reply(status=404, code="404", message="No endpoints found that support image input"),
+        Reply(status=500, message="image input is not supported - you may need to provide the mmproj"),
+    ],
+    ids=["OpenAI", "OpenRouter", "llama.cpp"],
+)
+async def test_a_model_that_refuses_images_is_asked_without_them_from_then_on(refusal: Reply) -> None:
+    with OpenAIServer([refusal, Reply("Hi.")]) as server:
+        async with model_at(server.base_url) as model:
+            for _ in range(2):
+                assert (await model.complete(HELLO, on_text=ignore, images=IMAGES)).text == "Hi."
+            assert not model.takes_images
+    assert ["image_url" in str(request["messages"]) for request in server.requests] == [True, False, False]
+
+
+async def test_a_request_that_fails_for_another_reason_does_not_end_the_use_of_images() -> None:
+    with OpenAIServer([Reply(status=400), Reply(status=400), Reply("Hi.")]) as server:
+        async with model_at(server.base_url) as model:
+            with pytest.raises(errors.ModelRefused):
+                await model.complete(HELLO, on_text=ignore, images=IMAGES)
+            assert (await model.complete(HELLO, on_text=ignore, images=IMAGES)).text == "Hi."
+    assert "image_url" in str(server.requests[-1]["messages"])
+
+
 async def test_a_model_without_tools_is_asked_without_them() -> None:
     refusal = Reply(status=400, message="registry/gemma:2b does not support tools")
     with OpenAIServer([refusal, Reply("Hi.")]) as server:

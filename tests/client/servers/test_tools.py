@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from pathlib import Path
 from typing import cast
 
 import pytest
@@ -14,6 +15,7 @@ from ragchat.servers.connection import Connection
 from ragchat.servers.results import readable
 from ragchat.servers.tools import LONGEST_NAME, offered_tools
 from ragmcp.protocol.schema.content import (
+    AudioContent,
     Content,
     EmbeddedResource,
     ImageContent,
@@ -58,6 +60,10 @@ def test_names_are_legal_unique_and_always_the_same() -> None:
     assert names(*servers) == found
 
 
+def nowhere(_: str, __: str) -> None:
+    """Nothing can be kept."""
+
+
 @pytest.mark.parametrize(
     ("content", "text"),
     [
@@ -71,18 +77,31 @@ def test_names_are_legal_unique_and_always_the_same() -> None:
 )
 def test_every_kind_of_content_is_shown_to_the_model_as_text(content: list[Content], text: str) -> None:
     result = ToolCallResult(content=content, structured_content=Raw(b'{"total":3}'))
-    assert readable(result, "mine").text == text
+    assert readable(result, "mine", nowhere).text == text
 
 
 def test_a_result_without_anything_is_an_empty_text() -> None:
-    assert readable(ToolCallResult(content=[]), "mine").text == ""
+    assert readable(ToolCallResult(content=[]), "mine", nowhere).text == ""
+
+
+def test_images_are_for_a_model_that_takes_them_and_kept_for_the_user() -> None:
+    image = ImageContent(data="QUJD", mime_type="image/png")
+    dot = EmbeddedResource(resource=ResourceContents(uri="note://dot", blob="QUJD", mime_type="image/png"))
+    sound = AudioContent(data="QUJD", mime_type="audio/wav")
+    result = readable(ToolCallResult(content=[image, dot, sound]), "mine", lambda kind, _: Path(f"/{kind}"))
+    assert result.images == ["data:image/png;base64,QUJD"] * 2
+    assert result.notes == [
+        f"mine returned [image/png, 3 bytes]: {Path('/image/png')}",
+        f"mine returned @mine:note://dot: {Path('/image/png')}",
+        f"mine returned [audio/wav, 3 bytes]: {Path('/audio/wav')}",
+    ]
 
 
 @pytest.mark.parametrize(
     ("content", "notes"),
     [
         (TextContent(text="one"), []),
-        (ImageContent(data="QUJD", mime_type="image/png"), ["mine returned [image/png, 3 bytes]."]),
+        (ImageContent(data="QUJD", mime_type="image/png"), ["mine returned [image/png, 3 bytes]"]),
         (
             ResourceLink(uri="note://a", name="a", title="Report", mime_type="text/plain", size=1200),
             ["mine links to Report (text/plain, 1,200 bytes): @mine:note://a"],
@@ -97,4 +116,4 @@ def test_a_result_without_anything_is_an_empty_text() -> None:
 def test_the_user_is_told_of_images_and_of_links_that_can_be_attached(
     content: Content, notes: list[str]
 ) -> None:
-    assert readable(ToolCallResult(content=[content]), "mine").notes == notes
+    assert readable(ToolCallResult(content=[content]), "mine", nowhere).notes == notes

@@ -12,9 +12,9 @@ import pytest
 from ragchat.errors import MemoryUnavailable
 from ragchat.llm.client import Model
 from ragchat.llm.errors import EmptyAnswer, QuestionTooLong, RateLimited, ToolRoundsUsedUp
-from ragchat.memory.types import QueryResult
+from ragchat.memory.types import QueryResult, ToolResult
 from ragchat.offline.answer import EMPTY_MEMORY, NOTHING
-from ragchat.turn.generation import Answerer
+from ragchat.turn.generation import NO_IMAGES_TAKEN, Answerer
 from ragchat.turn.limits import Budget, RetrievalLimits, TurnLimits
 from ragchat.turn.prompt import Prompts
 from ragchat.turn.turn import take_turn
@@ -318,6 +318,30 @@ async def test_tools_run_and_their_passages_can_be_cited() -> None:
     roles = [message["role"] for message in server.requests[1]["messages"]]
     assert roles == ["system", "user", "assistant", "tool", "tool"]
     assert server.requests[1]["messages"][3]["tool_call_id"] == "call_0"
+
+
+class Painter(ListMemory):
+    """Its tool returns an image."""
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
+        return ToolResult(True, f"[image/png for {name} {arguments}]", images=[IMAGE])
+
+
+IMAGE = "data:image/png;base64,QUJD"
+
+
+@pytest.mark.parametrize("takes", [True, False])
+async def test_images_of_tools_go_to_a_model_that_takes_them(takes: bool) -> None:
+    called = Reply(tool_calls=[("Query", {"query": "a"}), ("Query", {"query": "b"})])
+    refusal = [] if takes else [Reply(status=400, message="image_url is not supported")]
+    memory = Painter([], tools=[QUERY_TOOL])
+    answered, events, server = await model_turn("Paint.", memory, called, *refusal, Reply("Painted."))
+    first = server.requests[1]["messages"]
+    assert [message["role"] for message in first[-3:]] == ["tool", "tool", "user"]
+    assert [part["image_url"]["url"] for part in first[-1]["content"][1:]] == [IMAGE, IMAGE]
+    assert IMAGE not in str(answered.trace.messages)
+    assert (NO_IMAGES_TAKEN.format(model="test-model") in notices(events)) is not takes
+    assert (IMAGE in str(server.requests[-1])) is takes
 
 
 async def test_passages_that_only_a_tool_found_ground_the_answer() -> None:

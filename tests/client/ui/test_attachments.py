@@ -127,6 +127,16 @@ async def test_a_resource_is_attached_and_is_foreign_text(room: Room, server: Op
     assert room.context.app.last_turn.trace.foreign == ["@mine:note://welcome"]
 
 
+async def test_an_image_of_a_server_goes_to_the_model(room: Room, server: OpenAIServer) -> None:
+    await handle(room.context, "What is on @mine:note://dot ?")
+    assert "Attached: @mine:note://dot (an image)" in notes(room)
+    text, image = server.requests[-1]["messages"][-1]["content"]
+    assert "What is on @mine:note://dot ?" in text["text"]
+    assert image == {"type": "image_url", "image_url": {"url": "data:image/png;base64,QUJD"}}
+    assert room.context.app.last_turn is not None
+    assert room.context.app.last_turn.trace.foreign == ["@mine:note://dot"]
+
+
 async def test_a_resource_that_is_not_there_is_an_error(room: Room, server: OpenAIServer) -> None:
     assert "There is no resource 'note://gone'" in await failure(room, "Read @mine:note://gone to me")
     assert server.requests == []

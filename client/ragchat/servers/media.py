@@ -1,0 +1,77 @@
+"""Images and sounds of servers: kept as files that the user can open, and as data URLs for a model."""
+
+from __future__ import annotations
+
+import binascii
+import hashlib
+import logging
+from base64 import b64decode
+from pathlib import Path
+
+from ragconfig.home import private_folder
+
+log = logging.getLogger(__name__)
+
+# Larger ones are only named.
+LARGEST_BYTES = 5 * 2**20
+# The newest files that are kept.
+MOST_FILES = 50
+# What models take.
+_IMAGES = {"image/png": ".png", "image/jpeg": ".jpg", "image/gif": ".gif", "image/webp": ".webp"}
+# Only kinds that no program runs: an SVG image can hold scripts.
+_SUFFIXES = _IMAGES | {
+    "audio/mpeg": ".mp3",
+    "audio/wav": ".wav",
+    "audio/x-wav": ".wav",
+    "audio/ogg": ".ogg",
+    "audio/flac": ".flac",
+    "audio/mp4": ".m4a",
+    "audio/webm": ".weba",
+}
+
+
+def size_of(data: str) -> int:
+    """How many bytes there are in base64 `data`."""
+    return len(data) * 3 // 4 - data.count("=", -2)
+
+
+def image_url(kind: str, data: str) -> str:
+    """The data URL of an image in base64; "" for anything else, and for an image that is too large."""
+    return f"data:{kind};base64,{data}" if kind in _IMAGES and _content(data) else ""
+
+
+def _content(data: str) -> bytes:
+    """The bytes of base64 `data`, none if that is malformed or too large."""
+    if size_of(data) > LARGEST_BYTES:
+        return b""
+    try:
+        return b64decode(data, validate=True)
+    except binascii.Error:
+        return b""
+
+
+class MediaFiles:
+    """The files of `folder`, named after their content."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def keep(self, kind: str, data: str) -> Path | None:
+        """The file with this content (base64); None if it is too large, unknown or cannot be written."""
+        suffix, content = _SUFFIXES.get(kind), _content(data)
+        if suffix is None or not content:
+            return None
+        path = self._folder / f"{hashlib.sha256(content).hexdigest()[:16]}{suffix}"
+        try:
+            private_folder(self._folder)
+            path.write_bytes(content)
+            self._remove_old()
+        except OSError as error:
+            log.info("A file of a server was not kept: %s", error)
+            return None
+        return path
+
+    def _remove_old(self) -> None:
+        kept = [path for path in self._folder.iterdir() if path.suffix in _SUFFIXES.values()]
+        for path in sorted(kept, key=lambda path: path.stat().st_mtime)[:-MOST_FILES]:
+            path.unlink(missing_ok=True)
