@@ -105,15 +105,23 @@ def frequencies_of(packed: Packed) -> NDArray[np.float32]:
     return frequencies
 
 
-def holds(packed: Packed, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """(k,) whether each of `rows` has a posting."""
+def frequencies_at(packed: Packed, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+    """(k,) the weighted frequency in each of `rows`: 0 where there is no posting."""
     import numpy as np
 
-    found = np.zeros(len(rows), np.bool_)
+    frequencies = np.zeros(len(rows), np.float32)
     at = np.searchsorted(packed, rows.astype(np.uint32) << np.uint32(FREQUENCY_BITS))
-    inside = at < len(packed)
-    found[inside] = rows_of(packed[at[inside]]) == rows[inside]
-    return found
+    inside = np.flatnonzero(at < len(packed))
+    found = packed[at[inside]]
+    held = rows_of(found) == rows[inside]
+    frequencies[inside[held]] = frequencies_of(found[held])
+    return frequencies
+
+
+def holds(packed: Packed, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """(k,) whether each of `rows` has a posting."""
+    held: NDArray[np.bool_] = frequencies_at(packed, rows) > 0
+    return held
 
 
 class PostingsMerger:

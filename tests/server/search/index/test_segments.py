@@ -83,7 +83,29 @@ def bm25(texts: list[list[str]], query: list[str]) -> list[float]:
 def test_scores_are_those_of_bm25_however_the_texts_came(
     texts: list[list[str]], query: list[str], batch: int
 ) -> None:
-    assert word_index(texts, batch).search(query, NONE).scores == pytest.approx(bm25(texts, query), rel=1e-4)
+    scores = word_index(texts, batch).search(query, NONE)
+    assert scores.at(np.arange(len(texts))) == pytest.approx(bm25(texts, query), rel=1e-4)
+
+
+@pytest.mark.parametrize("k", [1, 10])
+@pytest.mark.parametrize("closed", [rows(), rows(0, 1, 2, 3, 40)], ids=["all rows", "some are left out"])
+def test_the_best_are_found_without_scoring_every_posting_of_a_common_term(
+    k: int, closed: NDArray[np.int64], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ragmemory.search.index.bm25.AT_ONCE", 10)
+    monkeypatch.setattr("ragmemory.search.index.scores.BLOCK", 4)
+    random = np.random.default_rng(2)
+    texts = [["the", *random.choice([*"abcdefghij"], 3)] for _ in range(600)]
+    for text in random.choice(len(texts), 60, replace=False):
+        texts[text] += ["rare", *["a"] * random.integers(3)]
+    index = word_index(texts, 250)
+    query = ["the", "rare", "a", "b"]
+    scores = index.search(query, closed)
+    expected = np.array(bm25(texts, query))
+    expected[closed] = 0
+    best = scores.best(k)
+    assert expected[best] == pytest.approx(np.sort(expected)[: -k - 1 : -1], rel=1e-4)
+    assert scores.at(np.sort(best)) == pytest.approx(expected[np.sort(best)], rel=1e-4)
 
 
 @given(TEXTS, st.integers(1, 5), st.data())
@@ -106,9 +128,8 @@ def test_merged_segments_are_one_that_never_held_the_dropped_rows(
     left = [texts[row] for row in stay]
     if left:
         index = Rows([merged])
-        assert BM25Index(index, K1, B).search(["a", "b"], NONE).scores == pytest.approx(
-            bm25(left, ["a", "b"]), rel=1e-4
-        )
+        scores = BM25Index(index, K1, B).search(["a", "b"], NONE).at(np.arange(len(left)))
+        assert scores == pytest.approx(bm25(left, ["a", "b"]), rel=1e-4)
         counts = SequenceIndex(index).of(np.arange(len(left))).count_pairs([("a", "b")])
         assert counts[:, 0].tolist() == [list(pairwise(text)).count(("a", "b")) for text in left]
 
