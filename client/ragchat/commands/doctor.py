@@ -45,6 +45,9 @@ Status: TypeAlias = Literal["ok", "warning", "fault"]
 
 OLDEST_PYTHON = (3, 11)
 PROJECT_NAME = re.compile(r"[\w.-]+")  # the `anyio` of `anyio>=4.9`
+EXTRA = re.compile(r"extra == ['\"](\w+)")
+# The extras that read kinds of files.
+FORMATS = {"pdf": "PDF", "office": "Word, PowerPoint and Excel", "code": "source code"}
 # Bytes. During a large load the write-ahead log grows to about 100 MB before a checkpoint.
 LEAST_ROOM = 200_000_000
 # A slow server is not a fault; a server that does not answer for this long is one.
@@ -97,6 +100,7 @@ async def examine(settings: Settings, config_file: Path | None) -> AsyncIterator
     """Run all checks in sequence."""
     yield python()
     yield packages()
+    yield formats()
     yield sqlite()
     yield settings_files(settings, config_file)
     yield folders(settings)
@@ -125,6 +129,25 @@ def packages() -> Check:
     if missing := [name for name in names if not _is_installed(name)]:
         return Check("packages", "fault", f"missing: {', '.join(missing)}", "Install ragchat again.")
     return Check("packages", "ok", f"ragchat {metadata.version('ragchat')} with all it needs")
+
+
+def formats() -> Check:
+    """Whether the libraries for all kinds of files are installed."""
+    needed = [(extra, name) for extra in FORMATS for name in _packages_of(extra)]
+    missing = [(extra, name) for extra, name in needed if not _is_installed(name)]
+    if not missing:
+        return Check("formats", "ok", f"with the libraries for {', '.join(FORMATS.values())}")
+    extras = dict(missing)
+    detail = f"not all can be read of {', '.join(FORMATS[extra] for extra in extras)}"
+    names = ", ".join(name for _, name in missing)
+    return Check(
+        "formats", "warning", f"{detail}; missing: {names}", f"pip install 'ragchat[{','.join(extras)}]'"
+    )
+
+
+def _packages_of(extra: str) -> list[str]:
+    needed = (line for line in metadata.requires("ragchat") or [] if EXTRA.findall(line) == [extra])
+    return [match[0] for line in needed if (match := PROJECT_NAME.match(line))]
 
 
 def _is_installed(name: str) -> bool:

@@ -40,6 +40,8 @@ LANGUAGES = (
     # A header may be C or C++; the grammar of C++ reads both.
     Language("C++", "tree_sitter_cpp", ("cpp", "cc", "cxx", "h", "hpp", "hh", "hxx"), separator="::"),
     Language("C#", "tree_sitter_c_sharp", ("cs",)),
+    Language("Kotlin", "tree_sitter_kotlin", ("kt", "kts")),
+    Language("Swift", "tree_sitter_swift", ("swift",)),
     Language("Ruby", "tree_sitter_ruby", ("rb", "rake"), separator="::"),
     Language("PHP", "tree_sitter_php", ("php",), "language_php", separator="::"),
     Language("Bash", "tree_sitter_bash", ("sh", "bash")),

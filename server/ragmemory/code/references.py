@@ -40,20 +40,22 @@ _MEMBERS = frozenset((
     "qualified_identifier", "member_access_expression", "dot_index_expression", "method_index_expression",
     "scope_resolution", "qualified_name", "scoped_type_identifier", "nested_identifier", "dotted_name",
     "class_constant_access_expression", "qualified_type", "field_access", "subscript_expression",
+    "navigation_expression",
 ))
 # What surrounds the name that is meant: a<T>.
 _AROUND = frozenset((
     "generic_function", "template_function", "generic_type", "template_type", "generic_name", "command_name",
     "type_identifier", "template_method", "non_null_expression", "parenthesized_expression",
+    "navigation_suffix",
 ))
 _IMPORTS = frozenset((
     "import_statement", "import_from_statement", "future_import_statement", "import_declaration",
     "use_declaration", "namespace_use_declaration", "using_directive", "using_declaration",
-    "preproc_include", "extern_crate_declaration",
+    "preproc_include", "extern_crate_declaration", "import",
 ))
 _PARAMETERS = frozenset((
     "parameters", "formal_parameters", "parameter_list", "method_parameters", "lambda_parameters",
-    "closure_parameters", "block_parameters",
+    "closure_parameters", "block_parameters", "function_value_parameters",
 ))
 # A statement that makes a variable, and the field with its name.
 _LOCALS = {
@@ -61,7 +63,7 @@ _LOCALS = {
     "let_declaration": "pattern", "init_declarator": "declarator", "var_spec": "name",
     "assignment_statement": None, "for_statement": "left", "for_in_statement": "left",
 }
-_NO_CODE = ("comment", "string", "heredoc", "regex", "char", "template_string", "raw_")
+_NO_CODE = ("string", "heredoc", "regex", "char", "template_string", "raw_", "line_str", "multi_line_str")
 _SELF = frozenset(("self", "this", "$this", "Self", "cls", "static", "super", "parent", "super()"))
 # fmt: on
 
@@ -95,7 +97,7 @@ def occurrences(code: Code, name: str) -> list[Occurrence]:
         if not path:
             continue
         is_import = any(node.type in _IMPORTS for node in path)
-        if not is_import and path[-1].type.startswith(_NO_CODE):
+        if not is_import and (path[-1].type.startswith(_NO_CODE) or "comment" in path[-1].type):
             continue
         around = enclosing(code, match.start())
         definition = defined.get(match.span())
@@ -261,11 +263,14 @@ def _scope_of_variable(code: Code, path: list[Node]) -> tuple[int, int] | None:
     else:
         area = scope.begin, scope.end
     leaf = path[-1]
-    if path[-2].type in _MEMBERS:
+    if path[-2].type in _MEMBERS or any(node.type == "user_type" for node in path):
         return None
     for parent, child in zip(reversed(path[:-1]), reversed(path[1:]), strict=True):
-        if parent.type in _PARAMETERS:
+        if parent.type in _PARAMETERS or _is_parameter(path, parent):
             return area if _is_name_of_parameter(path, parent) else None
+        if parent.type == "property_declaration":  # of Kotlin and Swift
+            is_name = child.type in ("variable_declaration", "pattern")
+            return (parent.end_byte, area[1]) if is_name else None
         if parent.type in _LOCALS:
             field = _LOCALS[parent.type]
             names = parent.child_by_field_name(field) if field else parent.named_children[0]
@@ -275,6 +280,11 @@ def _scope_of_variable(code: Code, path: list[Node]) -> tuple[int, int] | None:
         if parent.type in _CALLS:
             return None
     return None
+
+
+def _is_parameter(path: list[Node], node: Node) -> bool:
+    """Whether a node is a parameter in no list, as in Swift."""
+    return node.type == "parameter" and path[path.index(node) - 1].type.endswith("_declaration")
 
 
 def _is_name_of_parameter(path: list[Node], parameters: Node) -> bool:

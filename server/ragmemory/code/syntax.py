@@ -48,18 +48,20 @@ _CLASSES = frozenset((
     "trait_item", "impl_item", "mod_item", "module", "internal_module", "namespace_definition",
     "namespace_declaration", "interface_declaration", "trait_declaration", "enum_declaration",
     "record_declaration", "struct_declaration", "type_spec", "annotation_type_declaration",
+    "object_declaration", "companion_object", "protocol_declaration",
 ))
 _FUNCTIONS = frozenset((
     "function_definition", "function_declaration", "generator_function_declaration", "function_item",
     "function_signature_item", "function_signature", "method_definition", "method_declaration",
     "method_signature", "abstract_method_signature", "method_elem", "constructor_declaration",
     "destructor_declaration", "compact_constructor_declaration", "property_declaration", "method",
-    "singleton_method", "local_function_statement", "delegate_declaration",
+    "singleton_method", "local_function_statement", "delegate_declaration", "init_declaration",
+    "deinit_declaration", "protocol_function_declaration",
 ))
 _VALUES = frozenset((
     "const_spec", "var_spec", "const_item", "static_item", "type_item", "type_alias_declaration",
     "type_alias", "preproc_def", "preproc_function_def", "macro_definition", "type_definition",
-    "alias_declaration",
+    "alias_declaration", "typealias_declaration",
 ))
 # Functions if they hold one, else values.
 _VARIABLES = frozenset((
@@ -73,7 +75,8 @@ _FUNCTION_VALUES = frozenset((
 _NEED_BODY = frozenset(("class_specifier", "struct_specifier", "union_specifier", "enum_specifier"))
 # What stands above a definition and belongs to it; and what encloses a definition.
 _LEADING = frozenset((
-    "comment", "line_comment", "block_comment", "decorator", "attribute_item", "attribute_list", "annotation",
+    "comment", "line_comment", "block_comment", "multiline_comment", "decorator", "attribute_item",
+    "attribute_list", "annotation",
 ))
 _WRAPPERS = frozenset((
     "decorated_definition", "export_statement", "template_declaration", "lexical_declaration",
@@ -85,6 +88,9 @@ _NO_NAMES = frozenset((
 ))
 # fmt: on
 _CAPTURED = _CLASSES | _FUNCTIONS | _VALUES | _VARIABLES | _LEADING | _WRAPPERS
+
+# What a property has that is a function: its type in C#, where all are, and its body in Swift.
+_COMPUTED = ("type", "computed_value")
 
 _GENERICS = re.compile(r"<[^<>]*>|\[[^\[\]]*\]")
 _SEPARATORS = re.compile(r"::|->|[.:#\\]")
@@ -220,6 +226,8 @@ def _kind_of(node: Node, in_function: bool) -> Kind | None:
         if value is not None and value.type in _FUNCTION_VALUES:
             return "function"
         return None if in_function else "value"
+    if kind == "property_declaration" and not any(map(node.child_by_field_name, _COMPUTED)):
+        return None if in_function else "value"
     return "function" if kind in _FUNCTIONS else "value"
 
 
@@ -236,6 +244,8 @@ def _name_node(node: Node) -> Node | None:
         return node.child_by_field_name("type")
     if node.type == "assignment_statement":
         return next(iter(node.named_children[0].named_children), None)
+    if node.type == "property_declaration":
+        return _name_of_property(node)
     for field in ("name", "property", "left", "declarator"):
         if (name := node.child_by_field_name(field)) is not None:
             # int *(*name)(…) in C
@@ -243,6 +253,17 @@ def _name_node(node: Node) -> Node | None:
                 name = inner
             return name
     return None
+
+
+def _name_of_property(node: Node) -> Node | None:
+    """None if it has several names."""
+    variable = next((child for child in node.named_children if child.type == "variable_declaration"), None)
+    if variable is not None:  # Kotlin
+        return variable.named_children[0] if variable.named_children else None
+    name = node.child_by_field_name("name")
+    if name is not None and name.type == "pattern":  # Swift
+        return name.child_by_field_name("bound_identifier")
+    return name
 
 
 def _last_name(name: Node) -> tuple[int, int]:

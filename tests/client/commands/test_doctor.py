@@ -69,6 +69,19 @@ def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (check.status, check.detail) == ("fault", "missing: gone.it")
 
 
+def test_missing_libraries_for_kinds_of_files_are_named_with_the_command_that_adds_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    needed = ["anyio>=4", "gone-pdf; extra == 'pdf'", "gone-code>=2; extra == 'code'", "gone; extra == 'all'"]
+    monkeypatch.setattr(metadata, "requires", lambda _: needed)
+    check = doctor.formats()
+    assert check.status == "warning"
+    assert check.detail == "not all can be read of PDF, source code; missing: gone-pdf, gone-code"
+    assert check.hint == "pip install 'ragchat[pdf,code]'"
+    monkeypatch.setattr(metadata, "requires", lambda _: ["anyio>=4; extra == 'pdf'"])
+    assert doctor.formats().status == "ok"
+
+
 def test_a_folder_that_cannot_be_written_is_a_fault(tmp_path: Path) -> None:
     (tmp_path / "data").write_text("in the way", encoding="utf-8")
     check = doctor.folders(load_settings(environ={"RAGCHAT_HOME": str(tmp_path)}, folder=tmp_path))

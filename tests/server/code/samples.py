@@ -4,11 +4,23 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import pytest
+
+from ragmemory.code.languages import language_of
+from ragmemory.code.syntax import has_grammar
+
 
 class Sample(NamedTuple):
     path: str
     text: str
     definitions: str  # the qualified names of functions and types, in the order of the text
+
+
+def skip_without_grammar(path: str) -> None:
+    """Skip a test if the grammar of the file's language is not installed."""
+    language = language_of(path)
+    if language is None or not has_grammar(language):
+        pytest.skip(f"no grammar for {path} is installed")
 
 
 SAMPLES = (
@@ -232,5 +244,66 @@ function load($n) { return 1; }
         "local function load(n) return n end\nfunction M.find(n) return load(n) end\n"
         "function M:get(n) return n end\nlocal add = function(a) return a end\n",
         "load M.find M.get add",
+    ),
+    Sample(
+        "Store.kt",
+        """package store
+
+import disk.load
+
+/** Keeps texts. */
+class Store(val path: String) : Base() {
+    val size: Int = 1
+
+    fun find(name: String): String {
+        val found = load(name)
+        return found
+    }
+
+    companion object {
+        fun make() = Store("x")
+    }
+}
+
+object Single {
+    fun go() {
+        Store("x").find("y")
+    }
+}
+
+interface Named {
+    fun name(): String
+}
+
+const val LIMIT = 3
+
+fun String.twice() = this + this
+""",
+        "Store Store.find Store.make Single Single.go Named Named.name twice",
+    ),
+    Sample(
+        "Store.swift",
+        """import Disk
+
+/// Keeps texts.
+class Store: Base {
+    let size: Int = 1
+    init(path: String) { self.path = path }
+    func find(_ name: String) -> String {
+        let found = load(name)
+        return found
+    }
+    var area: Int { 3 }
+}
+
+struct Point { var x: Int }
+
+protocol Named { func name() -> String }
+
+extension Store { func more() {} }
+
+let limit = 3
+""",
+        "Store Store.init Store.find Store.area Point Named Named.name Store Store.more",
     ),
 )

@@ -17,6 +17,7 @@ from ragmemory.code import tracing
 from ragmemory.errors import BadArgument
 from ragmemory.service import MemoryService
 from ragmemory.types.code import Direction, TraceStep
+from tests.server.code.samples import skip_without_grammar
 from tests.support.memories import ORIGIN, SwitchableEmbedder, service_for
 
 PROJECTS = {
@@ -46,6 +47,24 @@ PROJECTS = {
             "func (s *Store) both(load Load) string { return load(s.find(load)) }\n"
         ),
         "main.go": 'package main\n\nfunc main() { s := Store{}; s.find("x") }\n',
+    },
+    "kotlin": {
+        "disk.kt": "package store\n\nfun load(name: String): String = name\n",
+        "store.kt": (
+            "package store\n\nimport disk.load\n\nclass Store {\n"
+            "    fun find(name: String): String {\n        return load(name)\n    }\n\n"
+            "    fun both(load: Load): String {\n        return load(this.find(load))\n    }\n}\n"
+        ),
+        "main.kt": "package store\n\nfun main() {\n    Store().find(1)\n}\n",
+    },
+    "swift": {
+        "disk.swift": "func load(name: String) -> String { return name }\n",
+        "store.swift": (
+            "import struct Disk.load\n\nclass Store {\n"
+            "    func find(name: String) -> String { return load(name) }\n"
+            "    func both(load: Load) -> String { return load(self.find(load)) }\n}\n"
+        ),
+        "main.swift": "func main() { Store().find(1) }\n",
     },
     "rust": {
         "disk.rs": "pub fn load(name: &str) -> &str { name }\n",
@@ -98,6 +117,7 @@ def users(steps: list[TraceStep]) -> list[tuple[int, str]]:
 
 @pytest.mark.parametrize("project", PROJECTS)
 async def test_a_function_is_traced_across_files(memory: MemoryService, tmp_path: Path, project: str) -> None:
+    skip_without_grammar(next(iter(PROJECTS[project])))
     await load(memory, tmp_path / "code", PROJECTS[project])
     find = METHOD.get(project, "Store.find")
 

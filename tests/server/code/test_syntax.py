@@ -13,7 +13,7 @@ import pytest
 from ragmemory.code import syntax
 from ragmemory.code.languages import LANGUAGES, language_of
 from ragmemory.code.syntax import Code, parse, parts_of
-from tests.server.code.samples import SAMPLES, Sample
+from tests.server.code.samples import SAMPLES, Sample, skip_without_grammar
 
 
 def parsed(path: str, text: str) -> Code:
@@ -39,6 +39,7 @@ def test_every_language_has_a_sample() -> None:
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.path)
 def test_functions_and_types_have_their_qualified_names(sample: Sample) -> None:
+    skip_without_grammar(sample.path)
     code = parsed(sample.path, sample.text)
     found = [code.qualified(one.names) for one in code.definitions if one.kind != "value"]
     assert found == sample.definitions.split()

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from ragmemory.code.languages import LANGUAGES, Language, language_of
 from ragmemory.ingest.chunking import Source, split
 from ragmemory.types.writes import Chunk
-from tests.server.code.samples import SAMPLES, Sample
+from tests.server.code.samples import SAMPLES, Sample, skip_without_grammar
 from tests.server.ingest.test_chunking import count_words, flat, texts
 
 DEEP = "".join(f"        x = compute({number}, 'a rather long argument')\n" for number in range(20))
@@ -76,6 +76,7 @@ def test_code_that_is_not_parsed_is_cut_at_its_lines() -> None:
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.path)
 def test_the_names_of_a_file_are_the_headings_of_its_chunks(sample: Sample) -> None:
+    skip_without_grammar(sample.path)
     chunks = cut(sample.text, sample.path)
     assert "".join(texts(sample.text, chunks)) == sample.text
     named = {name for chunk in chunks for name in chunk.heading.split(", ")}
