@@ -1,6 +1,6 @@
 """The `ragchat` command line: runs one command and returns its exit code.
 
-`arguments` lists the commands, `commands/` implements them. A command is imported when it is called, so that
+`arguments/` lists the commands, `commands/` implements them. A command is imported when it is called, so that
 `--help` and `--version` load nothing else.
 """
 
@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ragchat.arguments import WrongUsage
+    from ragchat.arguments.parser import WrongUsage
     from ragchat.commands import Run
 
 # The threshold of the garbage collector. Imports make many objects and drop few: with the default of 700,
@@ -30,7 +30,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         # Nothing needs cleaning up before a command runs, so Ctrl-C may end the process without a traceback.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     gc.set_threshold(GC_THRESHOLD)
-    from ragchat.arguments import WrongUsage, make_parser, usage_error
+    from ragchat.arguments.parser import WrongUsage, make_parser, usage_error
 
     words = sys.argv[1:] if argv is None else argv
     parser = make_parser(commands=bool(words))

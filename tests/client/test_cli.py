@@ -1,6 +1,8 @@
 """The command line: what is accepted, and what each command is.
 
-Covers `arguments`.
+Covers the arguments: `ragchat.arguments.declaring`, `ragchat.arguments.memory`, `ragchat.arguments.parser`,
+`ragchat.arguments.program`, `ragchat.arguments.questions`, `ragchat.arguments.servers`,
+`ragchat.arguments.sessions`, `ragchat.arguments.sources`, `ragchat.arguments.table`.
 """
 
 from __future__ import annotations
@@ -16,7 +18,9 @@ from pathlib import Path
 import pytest
 
 from ragchat import __version__
-from ragchat.arguments import COMMANDS, GROUPS, Command, make_parser
+from ragchat.arguments.declaring import Command
+from ragchat.arguments.parser import make_parser
+from ragchat.arguments.table import COMMANDS, GROUPS
 from ragchat.cli import main
 from ragchat.commands import read_stdin
 from ragchat.errors import StdinUnusable

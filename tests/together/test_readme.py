@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ragchat.arguments import make_parser
+from ragchat.arguments.parser import make_parser
 from ragchat.servers.recipes import read_recipes
 from ragchat.ui.approval import CHOICES
 from ragchat.ui.slash.servers import ACTIONS

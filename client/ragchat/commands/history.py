@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ragchat.arguments import LAST
+from ragchat.arguments.memory import LAST
 from ragchat.commands import Run
 from ragchat.console import is_styled
 from ragchat.formatting import counted, local

@@ -12,7 +12,7 @@ from ragmcp.server.tools import Tool, tool
 from ragmemory.limits import LONGEST_URI, MOST_IMPORTED
 from ragmemory.mcp.errors import Memory, origin_of, wire_errors
 from ragmemory.mcp.toolsets.memory import Group
-from ragmemory.mcp.toolsets.paging import first_of
+from ragmemory.mcp.toolsets.paging import NumberCursor, first_of
 from ragmemory.types.maintenance import (
     Backup,
     ExportPage,
@@ -29,8 +29,6 @@ File = Annotated[
     Meta(description="A file on the server's machine, in a folder of memory.roots.", max_length=LONGEST_URI),
 ]
 Force = Annotated[bool, Meta(description="Replace the file if it is a memory that no program has open.")]
-# At most 18 digits: SQLite's integers have 64 bits.
-Cursor = Annotated[str, Meta(description="The next_cursor of the page before.", pattern="^[0-9]{0,18}$")]
 Vectors = Annotated[
     bool,
     Meta(description="With the embeddings: import_documents into a memory of the same embedder uses them."),
@@ -109,7 +107,7 @@ def maintenance_tools(memory: Memory) -> list[Tool]:
             return await (await memory()).maintenance.backup(path, call.progress, force=force)
 
     @tool(read_only=True)
-    async def export_documents(call: Call, cursor: Cursor = "", vectors: Vectors = False) -> ExportPage:
+    async def export_documents(call: Call, cursor: NumberCursor = "", vectors: Vectors = False) -> ExportPage:
         """Return whole documents with metadata and times: about 1 MB, and a cursor for the next."""
         with wire_errors():
             return await (await memory()).maintenance.export(int(cursor or 0), vectors=vectors)

@@ -1,0 +1,84 @@
+"""How a command and its arguments are declared, and the kinds of values."""
+
+from __future__ import annotations
+
+import argparse
+from argparse import Namespace
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+
+class Argument(NamedTuple):
+    """One call of `add_argument`."""
+
+    names: tuple[str, ...]
+    options: dict[str, Any]
+
+
+def no_fault(_: Namespace) -> str:
+    """The check of a command whose arguments argparse can check alone."""
+    return ""
+
+
+class Command(NamedTuple):
+    """One line of the table. `target` is `module:function` in `ragchat.commands`.
+
+    `check` says what is wrong with the arguments that argparse accepts, for flags may stand on both
+    sides of the command; "" if nothing is.
+    """
+
+    name: str
+    target: str
+    help: str
+    arguments: tuple[Argument, ...] = ()
+    check: Callable[[Namespace], str] = no_fault
+
+
+def argument(*names: str, **options: Any) -> Argument:
+    return Argument(names, options)
+
+
+def within(least: int, most: int) -> Callable[[str], int]:
+    def number(text: str) -> int:  # argparse uses its name in "invalid number value"
+        if not least <= (value := int(text)) <= most:
+            raise argparse.ArgumentTypeError(f"{text} is not between {least} and {most}")
+        return value
+
+    return number
+
+
+def text_value(text: str) -> str:
+    """Refuse an empty value, such as an unset variable in a shell script."""
+    if not text:
+        raise argparse.ArgumentTypeError("it is empty")
+    return text
+
+
+def pair(separator: str) -> Callable[[str], tuple[str, str]]:
+    def pair(text: str) -> tuple[str, str]:
+        name, found, value = text.partition(separator)
+        if not (name and found):
+            raise argparse.ArgumentTypeError(f"{text!r} has no {separator!r} after a name")
+        return name.strip(), value.strip()
+
+    return pair
+
+
+def is_address(url: str) -> bool:
+    from urllib.parse import urlsplit
+
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+
+
+LIMIT = argument(
+    "-n",
+    "--limit",
+    type=within(1, 10_000),
+    metavar="N",
+    default=100,
+    help="at most N lines (default: 100)",
+)

@@ -1,0 +1,211 @@
+"""What is stored: documents, their history, copies of the whole."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+from ragchat.arguments.declaring import LIMIT, Command, argument, text_value, within
+
+DOCUMENT = argument("document", help="its URI, its id or the path of its file")
+
+
+# Of a write in the journal, and of the version of a document that it made.
+NUMBER = within(1, 2**63 - 1)
+
+
+LAST = 0
+
+
+def _write(text: str) -> int:
+    """The number of a write; LAST for "last"."""
+    return LAST if text.lower() == "last" else NUMBER(text)
+
+
+def _check_ls(arguments: Namespace) -> str:
+    if arguments.uri and arguments.documents:
+        return "--uri and the names of documents cannot be combined"
+    return ""
+
+
+def _check_undo(arguments: Namespace) -> str:
+    if arguments.writes and (arguments.origin or arguments.since):
+        return "--origin and --since choose the writes: they cannot be combined with numbers"
+    if LAST in arguments.writes and len(arguments.writes) > 1:
+        return "last cannot be combined with numbers"
+    return ""
+
+
+def _check_export(arguments: Namespace) -> str:
+    if arguments.file == "-" and arguments.json:
+        return "--json needs a FILE: without it, the documents themselves go to stdout"
+    return ""
+
+
+COMMANDS = (
+    Command(
+        "memory ls",
+        "memory:ls",
+        "list the documents",
+        (
+            argument(
+                "documents",
+                nargs="?",
+                default="",
+                help="only these: a name or a part of it, a folder, a glob or a tag",
+            ),
+            LIMIT,
+            argument(
+                "--uri",
+                metavar="GLOB",
+                type=text_value,
+                default=None,
+                help="only documents whose URI matches",
+            ),
+        ),
+        check=_check_ls,
+    ),
+    Command("memory show", "memory:show", "show a document's text", (DOCUMENT,)),
+    Command(
+        "memory rm",
+        "memory:rm",
+        "remove documents from memory",
+        (
+            argument(
+                "documents", nargs="+", metavar="document", help=f"{DOCUMENT.options['help']}, or a glob"
+            ),
+            argument("--yes", action="store_true", help="remove all that a glob matches without asking"),
+        ),
+    ),
+    Command("memory log", "memory:log", "list the last changes of memory", (LIMIT,)),
+    Command("memory versions", "history:versions", "list the versions of a document", (DOCUMENT, LIMIT)),
+    Command(
+        "memory diff",
+        "history:diff",
+        "show what changed between two versions of a document",
+        (
+            DOCUMENT,
+            argument(
+                "before",
+                nargs="?",
+                type=NUMBER,
+                metavar="A",
+                default=None,
+                help="the older version (default: the one before B)",
+            ),
+            argument(
+                "after",
+                nargs="?",
+                type=NUMBER,
+                metavar="B",
+                default=None,
+                help="the newer version (default: the current one)",
+            ),
+        ),
+    ),
+    Command(
+        "memory restore",
+        "history:restore",
+        "make an earlier version of a document the current one, also of a removed document",
+        (
+            DOCUMENT,
+            argument(
+                "version",
+                nargs="?",
+                type=NUMBER,
+                metavar="VERSION",
+                default=None,
+                help="its number in `memory versions` (default: the one before the current one)",
+            ),
+        ),
+    ),
+    Command(
+        "memory undo",
+        "history:undo",
+        "undo the last change of memory, such as a whole load, or some writes",
+        (
+            argument(
+                "writes",
+                nargs="*",
+                type=_write,
+                metavar="LAST|ID",
+                help="the numbers of writes in `memory log` (default: last)",
+            ),
+            argument(
+                "--origin",
+                metavar="NAME",
+                type=text_value,
+                default=None,
+                help="all writes of this client or session",
+            ),
+            argument(
+                "--since",
+                metavar="TIME",
+                type=text_value,
+                default=None,
+                help="all writes since then: ISO 8601, or a time ago such as 10m, 2h or 3d",
+            ),
+        ),
+        check=_check_undo,
+    ),
+    Command(
+        "memory export",
+        "transfer:export",
+        "write all documents as lines of JSON",
+        (
+            argument(
+                "file",
+                metavar="FILE",
+                nargs="?",
+                type=text_value,
+                default="-",
+                help="a new file (default: stdout)",
+            ),
+            argument(
+                "--vectors",
+                action="store_true",
+                help="with the embeddings, which an import into a memory of the same embedder uses",
+            ),
+        ),
+        check=_check_export,
+    ),
+    Command(
+        "memory import",
+        "transfer:import_",
+        "load the documents of an export",
+        (argument("file", metavar="FILE", type=text_value, help="an export, or - to read it from stdin"),),
+    ),
+    Command(
+        "memory backup",
+        "memory:backup",
+        "write a consistent copy of memory to a file",
+        (
+            argument("file", metavar="FILE", type=text_value, help="a new file"),
+            argument("--force", action="store_true", help="replace FILE if it is a memory"),
+        ),
+    ),
+    Command("memory stats", "memory:stats", "print the size of memory and its embedder"),
+    Command(
+        "memory reembed",
+        "memory:reembed",
+        "embed all documents again, after a change of the embedder",
+        (
+            argument(
+                "--discard",
+                action="store_true",
+                help="only delete the embeddings that the last one has kept, or that a killed one has left",
+            ),
+        ),
+    ),
+    Command(
+        "memory verify",
+        "memory:verify",
+        "check the memory file for damage",
+        (
+            argument(
+                "--repair",
+                action="store_true",
+                help="rebuild what follows from the texts, after a copy of the file was made",
+            ),
+        ),
+    ),
+)

@@ -1,0 +1,47 @@
+"""The program itself: serve the memory, settings, diagnosis."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+from ragchat.arguments.declaring import Command, argument, text_value, within
+
+
+def _check_serve(arguments: Namespace) -> str:
+    if arguments.server:
+        return "serve serves a memory of this machine: it cannot be combined with --server"
+    return ""
+
+
+COMMANDS = (
+    Command(
+        "serve",
+        "serve:serve",
+        "serve the memory over HTTP",
+        (
+            argument(
+                "--host", type=text_value, default=None, help="the address to listen on (default: 127.0.0.1)"
+            ),
+            argument(
+                "--port",
+                type=within(0, 65_535),
+                default=None,
+                metavar="N",
+                help="the port, or 0 for any free one (default: 8765)",
+            ),
+            argument(
+                "--token-file",
+                metavar="FILE",
+                type=text_value,
+                default=None,
+                help="a file with the bearer token that clients must send",
+            ),
+            argument("--read-only", action="store_true", help="offer no tool that changes memory"),
+        ),
+        check=_check_serve,
+    ),
+    Command("config show", "config:show", "show the effective settings and where each comes from"),
+    Command("config path", "config:path", "show where settings, memory and logs are"),
+    Command("config init", "config:init", "write a settings file with all defaults, commented out"),
+    Command("doctor", "doctor:doctor", "check the installation, memory and model"),
+)

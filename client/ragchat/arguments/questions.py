@@ -1,0 +1,122 @@
+"""Questions: asked, researched, searched for, and run as a script; what the chat takes as well."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+from ragchat.arguments.declaring import Command, argument, text_value, within
+
+K = argument(
+    "-k",
+    type=within(1, 100),
+    metavar="N",
+    dest="top_k",
+    default=None,
+    help="find N passages (1 to 100)",
+)
+
+
+MODEL_CHOICE = (
+    argument("--model", metavar="M", type=text_value, default=None, help="the language model to ask"),
+    argument("--offline", action="store_true", default=False, help="answer without a language model"),
+)
+
+
+SCOPE = argument(
+    "--in",
+    metavar="DOCUMENTS",
+    type=text_value,
+    dest="scope",
+    default=None,
+    help="ask only these documents: a folder, a glob, a tag or a name",
+)
+
+
+CONVERSATION = (
+    SCOPE,
+    argument("--session", metavar="ID", type=text_value, default=None, help="continue this session"),
+    argument(
+        "-c",
+        "--continue",
+        dest="resume",
+        action="store_true",
+        default=False,
+        help="continue the last session",
+    ),
+    *MODEL_CHOICE,
+    argument(
+        "--yes-read-only",
+        action="store_true",
+        default=False,
+        help="call tools that say they only read without asking",
+    ),
+    argument("--no-tools", action="store_true", default=False, help="offer the model no tools"),
+)
+
+
+def _check_ask(arguments: Namespace) -> str:
+    if arguments.no_session and (arguments.session or arguments.resume):
+        return "--no-session cannot be combined with --session and -c"
+    if arguments.files and arguments.scope:
+        return "--in chooses documents of memory: it cannot be combined with -f"
+    return ""
+
+
+def _check_research(arguments: Namespace) -> str:
+    if arguments.goes_on == bool(arguments.question):
+        return "name a question, or use --resume"
+    return ""
+
+
+ASK = Command(
+    "ask",
+    "ask:ask",
+    "answer one question, with sources",
+    (
+        argument("question", nargs="+", help="the question, or - to read it from stdin"),
+        K,
+        argument(
+            "-f",
+            "--file",
+            metavar="FILE",
+            type=text_value,
+            action="append",
+            dest="files",
+            default=[],
+            help="ask about this file instead of memory; so is text on stdin",
+        ),
+        argument("--no-session", action="store_true", help="do not save the question and its answer"),
+        *CONVERSATION,
+    ),
+    check=_check_ask,
+)
+
+
+RESEARCH = Command(
+    "research",
+    "research:research",
+    "write a cited report from memory and the connected servers",
+    (
+        argument("question", nargs="*", help="the question, or - to read it from stdin"),
+        argument("--resume", dest="goes_on", action="store_true", help="go on with the one stopped last"),
+        argument("--inject", action="store_true", help="store the report in memory"),
+        *CONVERSATION,
+    ),
+    check=_check_research,
+)
+
+
+QUERY = Command(
+    "query",
+    "query:query",
+    "search memory without asking a question",
+    (argument("text", nargs="+", help="what to search for, or - to read it from stdin"), K, SCOPE),
+)
+
+
+RUN = Command(
+    "run",
+    "run:run",
+    "run a scripted session and check its answers",
+    (argument("script", metavar="SCRIPT", help="a TOML file"), *MODEL_CHOICE),
+)

@@ -1,0 +1,170 @@
+"""Other MCP servers here, and this memory in other programs."""
+
+from __future__ import annotations
+
+import argparse
+from argparse import Namespace
+from typing import Any
+
+from ragchat.arguments.declaring import Command, argument, is_address, pair, text_value
+from ragconfig.hosts import HOSTS
+
+HOST_ALIASES = {
+    "claude": "claude-desktop",
+    "code": "vscode",
+    "vs-code": "vscode",
+    "lm-studio": "lmstudio",
+    "gemini-cli": "gemini",
+}
+
+
+# The hosts whose servers can be imported.
+JSON_HOSTS = tuple(name for name, host in HOSTS.items() if host.format == "json")
+
+
+def _host(text: str) -> str:
+    name = text.lower().replace(" ", "-")
+    return HOST_ALIASES.get(name, name)
+
+
+class Instead(argparse.Action):
+    """An option with which the positional arguments of its command need not be given."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,  # noqa: ARG002
+    ) -> None:
+        setattr(namespace, self.dest, values)
+        for action in parser._actions:
+            action.required = False
+
+
+def _check_add(arguments: Namespace) -> str:
+    if arguments.recipe is not None and arguments.command:
+        return "--recipe has the command: they cannot be combined"
+    return ""
+
+
+def _check_config(arguments: Namespace) -> str:
+    if arguments.token_file and not arguments.url:
+        return "--token-file belongs to a running server: it needs --url"
+    if arguments.url and not is_address(arguments.url):
+        return f"{arguments.url!r} is not the address of a server, such as http://127.0.0.1:8765/mcp"
+    return ""
+
+
+COMMANDS = (
+    Command(
+        "mcp add",
+        "servers:add",
+        "add a server whose tools a model may use",
+        (
+            argument("name", metavar="NAME", type=text_value, help="how you call it"),
+            argument(
+                "command",
+                metavar="COMMAND",
+                nargs="+",
+                type=text_value,
+                help="-- and the command that starts it, or the URL where it runs",
+            ),
+            argument(
+                "--recipe",
+                metavar=("RECIPE", "FOLDER"),
+                nargs="*",
+                type=text_value,
+                action=Instead,
+                help="instead of a command: a server that ragchat knows; without RECIPE, list them",
+            ),
+            argument(
+                "--scope",
+                choices=("user", "project"),
+                default="user",
+                help="for you everywhere, or for everybody in this project (.mcp.json)",
+            ),
+            argument(
+                "--env",
+                metavar="NAME=VALUE",
+                type=pair("="),
+                action="append",
+                default=[],
+                help="a variable for it; ${NAME} is replaced by yours at its start",
+            ),
+            argument(
+                "--header",
+                metavar="NAME:VALUE",
+                type=pair(":"),
+                action="append",
+                default=[],
+                help="a header for its URL, such as 'Authorization: Bearer ${TOKEN}'",
+            ),
+            argument(
+                "--trusted",
+                action="store_true",
+                help="run the tools that it says only read without asking",
+            ),
+        ),
+        check=_check_add,
+    ),
+    Command(
+        "mcp import",
+        "imports:import_servers",
+        "copy the servers of Claude Desktop, VS Code, Cursor and others",
+        (
+            argument(
+                "host",
+                metavar="HOST",
+                nargs="?",
+                type=_host,
+                choices=JSON_HOSTS,
+                help=f"of this program only: {', '.join(JSON_HOSTS)}",
+            ),
+        ),
+    ),
+    Command("mcp list", "servers:ls", "list the other servers"),
+    Command(
+        "mcp remove",
+        "servers:remove",
+        "remove a server, and what it was allowed",
+        (argument("name", metavar="NAME", help="its name"),),
+    ),
+    Command(
+        "mcp test",
+        "servers:test",
+        "start servers and list their tools",
+        (argument("names", metavar="NAME", nargs="*", help="their names (default: all)"),),
+    ),
+    Command(
+        "mcp login",
+        "servers:login",
+        "log in at a remote server",
+        (argument("name", metavar="NAME", help="its name"),),
+    ),
+    Command(
+        "mcp logout",
+        "servers:logout",
+        "forget the login at a remote server",
+        (argument("name", metavar="NAME", help="its name"),),
+    ),
+    Command(
+        "mcp config",
+        "mcp:config",
+        "print the block to paste into the settings of another program",
+        (
+            argument("host", metavar="HOST", type=_host, choices=tuple(HOSTS), help=", ".join(HOSTS)),
+            argument(
+                "--url", type=text_value, default=None, help="use the running `ragchat serve` at this URL"
+            ),
+            argument(
+                "--token-file",
+                metavar="FILE",
+                type=text_value,
+                default=None,
+                help="a file with the bearer token of that server",
+            ),
+        ),
+        check=_check_config,
+    ),
+)

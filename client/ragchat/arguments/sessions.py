@@ -1,0 +1,44 @@
+"""Past conversations."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+from ragchat.arguments.declaring import LIMIT, Command, argument
+
+SESSION = argument("session_id", metavar="ID", help="the session's id or the beginning of it")
+
+
+def _check_inject(arguments: Namespace) -> str:
+    if arguments.all == bool(arguments.session_ids):
+        return "name the sessions to inject, or use --all"
+    return ""
+
+
+COMMANDS = (
+    Command("session ls", "session:ls", "list past conversations", (LIMIT,)),
+    Command("session show", "session:show", "show a conversation", (SESSION,)),
+    Command(
+        "session rm",
+        "session:rm",
+        "delete conversations",
+        (argument("session_ids", nargs="+", metavar="ID", help=SESSION.options["help"]),),
+    ),
+    Command("session export", "session:export", "print a conversation as Markdown", (SESSION,)),
+    Command(
+        "session inject",
+        "session:inject",
+        "put conversations into memory, so that later questions find them",
+        (
+            argument("session_ids", nargs="*", metavar="ID", help=SESSION.options["help"]),
+            argument("--all", action="store_true", help="all conversations"),
+        ),
+        check=_check_inject,
+    ),
+    Command(
+        "session search",
+        "session:search",
+        "search past conversations",
+        (argument("text", nargs="+", help="words to search for"), LIMIT),
+    ),
+)

@@ -1,0 +1,60 @@
+"""Files and folders: loaded once, or kept in step with."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+from ragchat.arguments.declaring import Command, argument, text_value
+
+
+def _check_inject(arguments: Namespace) -> str:
+    if arguments.uri and "-" not in arguments.paths:
+        return "--uri is the URI of the document from stdin: it needs the path -"
+    return ""
+
+
+COMMANDS = (
+    Command(
+        "inject",
+        "inject:inject",
+        "load files and folders into memory",
+        (
+            argument("paths", nargs="+", metavar="PATH", help="a file or folder, or - to read stdin"),
+            argument("--uri", type=text_value, default=None, help="the URI of the document from stdin"),
+            argument(
+                "--prune",
+                action="store_true",
+                help="remove documents whose files are gone from the folders",
+            ),
+        ),
+        check=_check_inject,
+    ),
+    Command(
+        "sync",
+        "source:sync_sources",
+        "load what is new and changed in the sources, and remove what is gone",
+        (argument("paths", nargs="*", metavar="PATH", help="only these files and folders, sources or not"),),
+    ),
+    Command(
+        "watch",
+        "watch:watch",
+        "keep memory in step with the sources until Ctrl-C",
+        (argument("paths", nargs="*", metavar="PATH", help="only these files and folders, sources or not"),),
+    ),
+    Command(
+        "source add",
+        "source:add",
+        "register folders that memory stays in step with, and load them",
+        (argument("paths", nargs="+", metavar="PATH", help="a file or folder"),),
+    ),
+    Command("source ls", "source:ls", "list the sources and their last sync"),
+    Command(
+        "source rm",
+        "source:rm",
+        "take folders off the list; their documents stay in memory",
+        (
+            argument("paths", nargs="+", metavar="PATH", help="a source"),
+            argument("--forget", action="store_true", help="remove their documents from memory, too"),
+        ),
+    ),
+)
