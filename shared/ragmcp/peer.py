@@ -33,6 +33,8 @@ TICK_SECONDS = 0.02
 MOST_UNUSABLE = 5_000
 # Of those, so many are logged.
 LOGGED_UNUSABLE = 10
+# A line that is too long is skipped. A peer that sends this much without ending it is given up.
+MOST_OVERLONG_BYTES = 2**28
 # A peer that floods us must not disturb other connections: at most so many of its lines are read in one turn
 # of the event loop, and a pause follows so many notifications (5,000 a second are enough).
 LINES_AT_ONCE = 50
@@ -224,6 +226,8 @@ class Peer:
             if start:
                 await checkpoint()
             self._take(self.connection.receive(data[start : start + size]))
+            if self.connection.overlong_bytes > MOST_OVERLONG_BYTES:
+                self.fault = f"it sent more than {MOST_OVERLONG_BYTES >> 20} MiB without a line end"
             if self.fault:
                 self._close()
                 return

@@ -89,6 +89,11 @@ class Connection(Generic[Waiter]):
         """The events of the next bytes. Never raises."""
         return self._read(self._decoder.feed(data))
 
+    @property
+    def overlong_bytes(self) -> int:
+        """As `LineDecoder.overlong_bytes`."""
+        return self._decoder.overlong_bytes
+
     def receive_end(self) -> list[Event[Waiter]]:
         """The events of a last line that came without its newline."""
         return self._read(self._decoder.end())

@@ -59,6 +59,11 @@ class LineDecoder:
         self.limit = limit
         self._partial = _Growing(limit)
 
+    @property
+    def overlong_bytes(self) -> int:
+        """The size so far of a line that is too long and has no end yet; 0: there is none."""
+        return self._partial.size if self._partial.size > self.limit else 0
+
     def feed(self, data: bytes) -> list[Line | Overlong]:
         """The lines that `data` completes, without their newlines; blank lines are left out."""
         first, *whole = data.split(b"\n")

@@ -210,3 +210,12 @@ async def test_a_server_that_died_is_started_by_the_next_call(tmp_path: Path) ->
         died = await tool(manager, "good__Die").call({})
         assert (died.ok, "exit code 3" in died.text) == (False, True)
         assert (await tool(manager, "good__Echo").call({"text": "back"})).text == "back"
+
+
+async def test_a_server_that_prints_without_a_line_end_is_given_up(tmp_path: Path) -> None:
+    endless = "import os\nwhile True: os.write(1, bytes(65536))"
+    write(tmp_path, endless={"command": sys.executable, "args": ["-c", endless]})
+    async with managed(tmp_path) as manager:
+        [connection] = manager.connections.values()
+        assert connection.state is State.FAILED
+        assert "more than 256 MiB without a line end" in str(connection.failure)
