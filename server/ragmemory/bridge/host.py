@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, Protocol
 
 import anyio
 import msgspec
@@ -21,7 +21,7 @@ from ragmcp.errors import (
 )
 from ragmcp.http.client import Http
 from ragmcp.http.errors import HttpRefused
-from ragmcp.http.raw import open_session
+from ragmcp.older_revisions import require_legacy
 from ragmcp.peer import FINISH_SECONDS
 from ragmcp.protocol import headers, jsonrpc
 from ragmcp.protocol.connection import CANCELLED
@@ -45,6 +45,15 @@ TOO_MANY_REQUESTS = 429
 BeforeRetry = Callable[[RagMcpError], Awaitable[None]]
 
 
+class Session(Protocol):
+    """As `SessionClient` of ragmcp describes it: a legacy session that carries encoded messages."""
+
+    async def ask(self, request: Request, line: bytes) -> None: ...
+    async def ask_batch(self, line: bytes) -> None: ...
+    async def say(self, method: str, line: bytes) -> None: ...
+    async def end(self) -> None: ...
+
+
 class Running(Struct):
     """An open request of the host."""
 
@@ -61,7 +70,8 @@ class Bridge:
         self._http = http
         self._tasks = tasks
         self._before_retry = before_retry
-        self._session = open_session(http, tasks, self._write)
+        # It begins with the first `initialize`.
+        self._session: Session = require_legacy("session_client").SessionClient(http, tasks, self._write)
         self._running: dict[Id, Running] = {}
         self._idle = anyio.Event()
 

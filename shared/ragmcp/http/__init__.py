@@ -5,7 +5,6 @@ use; `exchange` is one request and its response, `dispatch` handles requests of 
 ones. Which clients may connect is for the program to decide.
 
 The client's half starts with `connect`, which finds the newest transport of a server; `modern_client` is the
-channel to a modern one, `client` sends HTTP requests and delivers the messages of their responses, and `raw`
-is a legacy session for programs that pass messages on. SSE resumption is in `ragmcp.legacy`: `replay` and
-`session_client`.
+channel to a modern one, `client` sends HTTP requests and delivers the messages of their responses. SSE
+resumption is in `ragmcp.legacy`: `replay` and `session_client`.
 """

@@ -1,8 +1,6 @@
 """The bridge between stdio and a server over HTTP.
 
 Covers `host`, `serving` and `spawned`.
-
-Covers `ragmcp.http.raw`.
 """
 
 from __future__ import annotations
