@@ -226,12 +226,14 @@ def modern_headers(message: Any) -> dict[str, str]:
 
 
 @asynccontextmanager
-async def http_client(server: Server | None = None, **options: Any) -> AsyncIterator[HttpClient]:
+async def http_client(
+    server: Server | None = None, form: type[Endpoint] = Endpoint, **options: Any
+) -> AsyncIterator[HttpClient]:
     """A client of a server of its own; `options` are the endpoint's, and `limits` has its usual values."""
     chosen = options.pop("limits", LIMITS)
     unlimited = httpx2.Limits(max_connections=None)
     async with (
-        Endpoint(server or make_server(), chosen, **options) as endpoint,
+        form(server or make_server(), chosen, **options) as endpoint,
         served(app := ObservedApp(endpoint.mcp)) as url,
         httpx2.AsyncClient(timeout=LONGEST_SECONDS, trust_env=False, limits=unlimited) as http,
     ):

@@ -6,12 +6,16 @@ method. An `id` is optional, and is repeated in the answer.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Any
 
 import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 from ragmcp.errors import MethodNotFound
+from ragmcp.http.asgi import Endpoint
+from ragmcp.http.exchange import JSON, Exchange
+from ragmcp.http.server import state_of
 from ragmcp.peer import Channel
 from ragmcp.protocol import jsonrpc
 from ragmcp.protocol.decoding import DECODE_ERRORS
@@ -32,6 +36,21 @@ class _Body(Struct, frozen=True):
 
 _body = msgspec.json.Decoder(_Body)
 _members = msgspec.json.Decoder(dict[str, Raw])
+
+
+class PlainEndpoint(Endpoint):
+    """An endpoint that reads the plain form too. Its answers are never event streams."""
+
+    async def post(self, exchange: Exchange) -> None:
+        """Answer a request in the plain form, and all others as usual."""
+        exchange.check_content()
+        plain = parse(self.server, await exchange.body()) if exchange.accepts(JSON) else None
+        if plain is None:
+            await super().post(exchange)
+            return
+        exchange.mute = True
+        open = partial(plain.open, state_of(exchange))
+        await self.modern.answer(exchange, plain.message, open, plain.encode)
 
 
 class PlainRequest:

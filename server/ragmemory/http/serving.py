@@ -21,7 +21,6 @@ from ragconfig.hosts import SERVER_NAME, server_command
 from ragconfig.settings import Settings
 from ragmcp.http.asgi import Endpoint, HttpLimits
 from ragmemory import __version__
-from ragmemory.http import plain
 from ragmemory.http.access import ANY, Access
 from ragmemory.http.bearer import stored_token
 from ragmemory.http.listening import (
@@ -33,6 +32,7 @@ from ragmemory.http.listening import (
     raise_descriptor_limit,
 )
 from ragmemory.http.metrics import Metrics
+from ragmemory.http.plain import PlainEndpoint
 from ragmemory.http.routes import MCP, make_app
 from ragmemory.mcp.server import OnDemand, make_server
 from ragmemory.mcp.toolsets import ALL
@@ -81,8 +81,8 @@ async def _serve(
     memory = OnDemand(settings)
     server = make_server(settings, memory)
     metrics = Metrics(memory.service)
-    parse_other = plain.parse if table.plain_form else None
-    endpoint = Endpoint(server, limits, parse_other=parse_other, on_answered=metrics.count)
+    form = PlainEndpoint if table.plain_form else Endpoint
+    endpoint = form(server, limits, on_answered=metrics.count)
     # The page must not show paths of this machine to others.
     command = server_command() if is_loopback(listening) else [SERVER_NAME]
     # For `ragchat` of the same user, which gets the key from the note.

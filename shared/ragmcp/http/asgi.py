@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, suppress
-from functools import partial
-from typing import Any, Protocol, Self, TypeAlias
+from typing import Protocol, Self
 
 import anyio
 
@@ -19,13 +18,9 @@ from ragmcp.http.dispatch import Dispatcher, RequestRecord
 from ragmcp.http.errors import BodyTooSlow, HttpMethodNotAllowed, NotAcceptable, ServerLeaving
 from ragmcp.http.exchange import EVENTS, JSON, ClientGone, Exchange, Receive, Scope, Send
 from ragmcp.http.limits import HttpLimits
-from ragmcp.http.server import ModernRequests, state_of
-from ragmcp.older_revisions import find_legacy, require_legacy
-from ragmcp.peer import Channel
+from ragmcp.http.server import ModernRequests
+from ragmcp.older_revisions import find_legacy
 from ragmcp.protocol import headers
-from ragmcp.protocol.eras import ConnectionState
-from ragmcp.protocol.jsonrpc import Id, Request
-from ragmcp.server.call import Call
 from ragmcp.server.server import Server
 
 __all__ = ["Endpoint", "HttpLimits", "RequestRecord"]
@@ -41,31 +36,8 @@ class LegacyRequests(Protocol):
     def claims(self, exchange: Exchange) -> bool: ...
     async def post(self, exchange: Exchange, body: bytes) -> None: ...
     async def serve(self, exchange: Exchange) -> None: ...
-
-
-class SseRequests(Protocol):
-    """What `ragmcp.legacy.sse_server` adds."""
-
-    @property
-    def count(self) -> int: ...
-    async def listen(self, exchange: Exchange) -> None: ...
-    async def post(self, exchange: Exchange) -> None: ...
-
-
-class OtherRequest(Protocol):
-    """A request in another form than JSON-RPC, and the encoder of its answer."""
-
-    message: Request
-
-    def open(self, state: ConnectionState, channel: Channel) -> Call:
-        """The call it makes. Raises RemoteProtocolError."""
-
-    def encode(self, id: Id, outcome: Any) -> bytes:
-        """As an `AnswerEncoder`."""
-
-
-# Reads the request in a body; None: the body is to be read as JSON-RPC.
-ParseOther: TypeAlias = Callable[[Server, bytes], OtherRequest | None]
+    async def listen_sse(self, exchange: Exchange) -> None: ...
+    async def post_sse(self, exchange: Exchange) -> None: ...
 
 
 class Endpoint:
@@ -76,21 +48,16 @@ class Endpoint:
         server: Server,
         limits: HttpLimits,
         *,
-        parse_other: ParseOther | None = None,
         on_answered: Callable[[RequestRecord], None] | None = None,
     ) -> None:
-        """`parse_other` reads requests in another form than JSON-RPC; `on_answered` gets every record."""
+        """`on_answered` gets every record."""
+        self.server = server
         self._limits = limits
         self._streams: set[Exchange] = set()
         self._dispatcher = Dispatcher(server, limits, on_answered)
-        self._modern = ModernRequests(self._dispatcher)
-        self._legacy: LegacyRequests | None = None
-        self._sse: SseRequests | None = None
-        if (sessions := find_legacy("sessions")) is not None:
-            self._legacy = sessions.Sessions(self._dispatcher)
-            self._sse = require_legacy("sse_server").SseSessions(self._dispatcher)
-        self._server = server
-        self._parse_other = parse_other
+        self.modern = ModernRequests(self._dispatcher)
+        sessions = find_legacy("sessions")
+        self._legacy: LegacyRequests | None = sessions and sessions.Sessions(self._dispatcher)
         self._stack = AsyncExitStack()
         self._open: set[Exchange] = set()
         self._empty = anyio.Event()
@@ -98,7 +65,7 @@ class Endpoint:
     @property
     def session_count(self) -> int:
         """How many legacy sessions there are."""
-        return (self._legacy.count if self._legacy else 0) + (self._sse.count if self._sse else 0)
+        return self._legacy.count if self._legacy else 0
 
     @property
     def stream_count(self) -> int:
@@ -138,11 +105,11 @@ class Endpoint:
 
     async def sse(self, scope: Scope, receive: Receive, send: Send) -> None:
         """GET /sse of 2024-11-05. POST /messages must be in the same folder of the URL."""
-        await self._enter(self._sse.listen if self._sse else _serve_nothing, scope, receive, send)
+        await self._enter(self._legacy.listen_sse if self._legacy else _serve_nothing, scope, receive, send)
 
     async def messages(self, scope: Scope, receive: Receive, send: Send) -> None:
         """POST /messages of 2024-11-05."""
-        await self._enter(self._sse.post if self._sse else _serve_nothing, scope, receive, send)
+        await self._enter(self._legacy.post_sse if self._legacy else _serve_nothing, scope, receive, send)
 
     async def _enter(
         self, serve: Callable[[Exchange], Awaitable[None]], scope: Scope, receive: Receive, send: Send
@@ -185,29 +152,22 @@ class Endpoint:
 
     async def _serve(self, exchange: Exchange) -> None:
         if exchange.method == "POST":
-            await self._post(exchange)
+            await self.post(exchange)
         elif self._legacy is not None:
             await self._legacy.serve(exchange)
         else:
             raise HttpMethodNotAllowed(exchange.method, ("POST",))
 
-    async def _post(self, exchange: Exchange) -> None:
+    async def post(self, exchange: Exchange) -> None:
+        """Answer a POST; a subclass may answer bodies in other forms than JSON-RPC."""
         exchange.check_content()
-        reads_events = exchange.accepts(JSON, EVENTS)
-        if not reads_events and not (self._parse_other and exchange.accepts(JSON)):
+        if not exchange.accepts(JSON, EVENTS):
             raise NotAcceptable((JSON, EVENTS))
         body = await exchange.body()
-        if self._parse_other and (other := self._parse_other(self._server, body)) is not None:
-            exchange.mute = True
-            open = partial(other.open, state_of(exchange))
-            await self._modern.answer(exchange, other.message, open, other.encode)
-            return
-        if not reads_events:
-            raise NotAcceptable((JSON, EVENTS))
         if self._legacy is not None and self._legacy.claims(exchange):
             await self._legacy.post(exchange, body)
         else:
-            await self._modern.post(exchange, body, exchange.header(headers.PROTOCOL_VERSION) or "")
+            await self.modern.post(exchange, body, exchange.header(headers.PROTOCOL_VERSION) or "")
 
 
 async def _serve_nothing(exchange: Exchange) -> None:

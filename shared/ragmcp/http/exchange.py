@@ -79,8 +79,8 @@ class Exchange:
         self.mute = False
         # Further headers of the response.
         self.extra: list[Header] = []
-        # As far as it has been read.
-        self._body = b""
+        # Once it has been read.
+        self._body: bytes | None = None
         self._receive = receive
         self._send = send
         self._limits = limits
@@ -131,7 +131,8 @@ class Exchange:
 
         Raises BodyTooLarge, ClientGone.
         """
-        self._body = await watched(self._read(), self._start_clock, self._stop_clock)
+        if self._body is None:
+            self._body = await watched(self._read(), self._start_clock, self._stop_clock)
         return self._body
 
     def _start_clock(self) -> None:
@@ -181,7 +182,7 @@ class Exchange:
     async def refuse(self, error: Exception, status: int) -> None:
         """Send an error as the whole response, with the request's id if that was read."""
         self.finished = True
-        await respond_error(self._send, error, status, jsonrpc.asked_id(self._body), self.extra)
+        await respond_error(self._send, error, status, jsonrpc.asked_id(self._body or b""), self.extra)
 
     async def write(self, events: bytes, *, last: bool = False) -> None:
         """Send encoded events; the first ones make the response a stream.

@@ -10,20 +10,12 @@ import re
 from collections import deque
 from collections.abc import Callable
 
-from msgspec import Struct
-
 from ragmcp.errors import InvalidRequest
 from ragmcp.http.exchange import KEEP_ALIVE, ClientGone, Exchange, event
 
 # How many streams of a session can be resumed.
 MOST_STREAMS = 100
 _EVENT_ID = re.compile(r"([0-9]{1,18})-([0-9]{1,18})")
-
-
-class _Sent(Struct, frozen=True):
-    stream: int
-    number: int
-    event: bytes
 
 
 class Replay:
@@ -34,7 +26,7 @@ class Replay:
         self._limit = limit
         self._size = 0
         self._last_event = 0
-        self._events: deque[_Sent] = deque()
+        self._events: deque[tuple[int, int, bytes]] = deque()  # stream, number, bytes
         self._last_stream = 0
         self._streams: dict[int, SessionStream] = {}
 
@@ -73,19 +65,15 @@ class Replay:
 
     def store(self, stream: int, event: bytes) -> None:
         """Store the event with the last id given, and drop the oldest events over the limit."""
-        self._events.append(_Sent(stream, self._last_event, event))
+        self._events.append((stream, self._last_event, event))
         self._size += len(event)
         limit = self._limit()
         while self._size > limit:
-            self._size -= len(self._events.popleft().event)
+            self._size -= len(self._events.popleft()[2])
 
     def after(self, stream: int, number: int) -> list[tuple[int, bytes]]:
         """The numbers and the bytes of the stream's events after event `number`."""
-        return [
-            (sent.number, sent.event)
-            for sent in self._events
-            if sent.stream == stream and sent.number > number
-        ]
+        return [(sent, event) for of, sent, event in self._events if of == stream and sent > number]
 
 
 class SessionStream:

@@ -1,4 +1,6 @@
-"""The legacy sessions of an HTTP endpoint (2025-03-26 to 2025-11-25): which requests begin, use and end one.
+"""The legacy sessions of an HTTP endpoint: which requests begin, use and end one.
+
+Those of 2024-11-05 are in `sse_server`.
 
 Source: 2025-11-25 basic/transports, "Streamable HTTP".
 """
@@ -16,6 +18,7 @@ from ragmcp.http.dispatch import Dispatcher
 from ragmcp.http.exchange import EVENTS, Exchange
 from ragmcp.http.limits import ALL_REPLAY_BYTES
 from ragmcp.legacy.http_session import HttpSession, without_headers
+from ragmcp.legacy.sse_server import SseSessions
 from ragmcp.protocol import headers, jsonrpc
 from ragmcp.protocol.eras import LEGACY_REVISIONS, MODERN_REVISIONS
 from ragmcp.protocol.jsonrpc import Notification, Request, Unreadable
@@ -31,11 +34,13 @@ class Sessions:
         self._dispatcher = dispatcher
         self._limits = dispatcher.limits
         self._sessions: dict[str, HttpSession] = {}
+        self._sse = SseSessions(dispatcher)
+        self.listen_sse, self.post_sse = self._sse.listen, self._sse.post
 
     @property
     def count(self) -> int:
         """How many sessions are open."""
-        return len(self._sessions)
+        return len(self._sessions) + self._sse.count
 
     async def run(self) -> None:
         """End sessions that are idle for too long; runs until cancelled."""

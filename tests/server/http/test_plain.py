@@ -13,7 +13,7 @@ from tests.support.http_server import http_client
 async def test_the_plain_form_is_answered_plainly_where_it_is_switched_on() -> None:
     message = {"method": "Add", "params": {"a": 1, "b": 2}}
     headers = {"accept": "application/json"}
-    async with http_client(parse_other=plain.parse) as client:
+    async with http_client(form=plain.PlainEndpoint) as client:
         added = await client.post(message, headers)
         listed = await client.post({"method": "tools/list"}, headers)
         unknown = await client.post({"method": "Nope"}, headers)
@@ -44,7 +44,7 @@ async def test_the_plain_form_gives_back_the_id_it_was_given_and_invents_none(gi
         {"method": "Surrogate"},
         {"method": "Nope"},
     ]
-    async with http_client(parse_other=plain.parse) as client:
+    async with http_client(form=plain.PlainEndpoint) as client:
         added, failed, broken, unknown = [
             (await client.post(message | given, {"accept": "application/json"})).json()
             for message in messages
@@ -58,7 +58,7 @@ async def test_the_plain_form_gives_back_the_id_it_was_given_and_invents_none(gi
 
 @pytest.mark.parametrize("id", [[4], 1.5, 2**63, 10**30])
 async def test_an_id_that_is_none_is_refused_in_the_plain_form_too(id: Any) -> None:
-    async with http_client(parse_other=plain.parse) as client:
+    async with http_client(form=plain.PlainEndpoint) as client:
         response = await client.post({"method": "Add", "params": {"a": 1, "b": 2}, "id": id})
     assert (response.status_code, response.json()["id"]) == (400, None)
     assert response.json()["error"]["data"]["errorCode"] == "INVALID_REQUEST"

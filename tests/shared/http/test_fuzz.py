@@ -18,7 +18,7 @@ from ragmcp.http.asgi import Endpoint
 from ragmcp.http.exchange import App, Message, Scope
 from ragmcp.server.server import Server
 from ragmemory.http.access import Access, Guard
-from ragmemory.http.plain import parse
+from ragmemory.http.plain import PlainEndpoint
 from tests.support.http_server import ACCEPT, limits, modern_headers, modern_request, request, served
 from tests.support.mcp_server import Add, Echo
 from tests.support.processes import LONGEST_SECONDS
@@ -107,8 +107,8 @@ def _no_traceback(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
     assert not caplog.records
 
 
-def endpoint(**options: Any) -> Endpoint:
-    return Endpoint(Server("fuzz", "1", [Echo, Add]), limits(body_seconds=0.2, leave_seconds=0), **options)
+def endpoint(form: type[Endpoint] = Endpoint) -> Endpoint:
+    return form(Server("fuzz", "1", [Echo, Add]), limits(body_seconds=0.2, leave_seconds=0))
 
 
 class Client:
@@ -182,7 +182,7 @@ async def test_any_request_gets_a_response(
     pieces = [body[start:end] for start, end in pairwise(edges)]
     given_headers = (usual if complete else {}) | named
     with anyio.fail_after(LONGEST_SECONDS):
-        async with endpoint(parse_other=parse if plain else None) as here:
+        async with endpoint(PlainEndpoint if plain else Endpoint) as here:
             if session is not None:
                 given_headers[b"mcp-session-id"] = await open_session(here, session)
                 given_headers[b"mcp-protocol-version"] = session.encode()
