@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
-from ragmemory.files.formats.archives import open_archive
-from ragmemory.files.formats.read import Damaged, MissingExtra, Read, Writer, one_line
+from ragmemory.files.formats.office import open_office
+from ragmemory.files.formats.read import Damaged, Read, Writer, one_line
 
 if TYPE_CHECKING:
+    from docx.document import Document
     from docx.table import Table
     from docx.text.paragraph import Paragraph
 
@@ -19,19 +20,9 @@ HEADING = re.compile(r"heading (\d)", re.IGNORECASE)
 
 def read(path: Path, data: bytes) -> Read:
     """The text of a document, without headers, footers and comments. Raises NotText."""
-    archive = open_archive(data, KIND)
-    try:
-        import docx
-        from docx.opc.exceptions import OpcError
-        from docx.table import Table
-        from lxml.etree import LxmlError
-    except ImportError:
-        raise MissingExtra("office") from None
-    try:
-        document = docx.Document(archive.fp)
-        blocks = list(document.iter_inner_content())
-    except (OpcError, LxmlError, KeyError, ValueError, AttributeError):
-        raise Damaged(KIND) from None
+    document, blocks = open_office(data, KIND, _open)
+    from docx.table import Table
+
     writer, title, items = Writer(), "", list[str]()
     for block in blocks:
         if isinstance(block, Table):
@@ -50,6 +41,18 @@ def read(path: Path, data: bytes) -> Read:
     writer.add("\n".join(items))
     stated = one_line(document.core_properties.title or "")
     return writer.read(stated or title or path.name)
+
+
+def _open(file: IO[bytes]) -> tuple[Document, list[Paragraph | Table]]:
+    import docx
+    from docx.opc.exceptions import OpcError
+    from lxml.etree import LxmlError
+
+    try:
+        document = docx.Document(file)
+        return document, list(document.iter_inner_content())
+    except (OpcError, LxmlError):
+        raise Damaged(KIND) from None
 
 
 def _described(paragraph: Paragraph) -> tuple[str, int, bool]:

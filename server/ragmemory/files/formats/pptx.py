@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
-from ragmemory.files.formats.archives import open_archive
-from ragmemory.files.formats.read import Damaged, MissingExtra, Read, Writer, one_line, table
+from ragmemory.files.formats.office import open_office
+from ragmemory.files.formats.read import Damaged, Read, Writer, one_line, table
 
 if TYPE_CHECKING:
+    from pptx.presentation import Presentation
     from pptx.shapes.base import BaseShape
     from pptx.slide import Slide
 
@@ -20,18 +21,7 @@ DEEPEST = 20
 
 def read(path: Path, data: bytes) -> Read:
     """The text of a presentation. Raises NotText."""
-    archive = open_archive(data, KIND)
-    try:
-        import pptx
-        from lxml.etree import LxmlError
-        from pptx.exc import PythonPptxError
-    except ImportError:
-        raise MissingExtra("office") from None
-    try:
-        presentation = pptx.Presentation(archive.fp)
-        slides = list(presentation.slides)
-    except (PythonPptxError, LxmlError, KeyError, ValueError, AttributeError):
-        raise Damaged(KIND) from None
+    presentation, slides = open_office(data, KIND, _open)
     writer, first = Writer(), ""
     for number, slide in enumerate(slides, 1):
         title = _title(slide)
@@ -41,6 +31,18 @@ def read(path: Path, data: bytes) -> Read:
     stated = one_line(presentation.core_properties.title or "")
     is_stated = stated and stated != "PowerPoint Presentation"
     return writer.read(stated if is_stated else first or path.name)
+
+
+def _open(file: IO[bytes]) -> tuple[Presentation, list[Slide]]:
+    import pptx
+    from lxml.etree import LxmlError
+    from pptx.exc import PythonPptxError
+
+    try:
+        presentation = pptx.Presentation(file)
+        return presentation, list(presentation.slides)
+    except (PythonPptxError, LxmlError):
+        raise Damaged(KIND) from None
 
 
 def _title(slide: Slide) -> str:

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import date, datetime, time
 from pathlib import Path
+from typing import IO, TYPE_CHECKING
 
 from ragconfig.places import cell_label, row_label
-from ragmemory.files.formats.archives import open_archive
-from ragmemory.files.formats.read import Damaged, MissingExtra, Read, Writer, one_line
+from ragmemory.files.formats.office import open_office
+from ragmemory.files.formats.read import Damaged, Read, Writer, one_line
+
+if TYPE_CHECKING:
+    from openpyxl import Workbook
 
 KIND = "Excel"
 MOST_ROWS = 100_000
@@ -17,16 +21,7 @@ MOST_COLUMNS = 200
 
 def read(path: Path, data: bytes) -> Read:
     """The values of a workbook, as they were last calculated. Raises NotText."""
-    archive = open_archive(data, KIND)
-    try:
-        import openpyxl
-        from openpyxl.utils.exceptions import InvalidFileException
-    except ImportError:
-        raise MissingExtra("office") from None
-    try:
-        workbook = openpyxl.load_workbook(archive.fp, read_only=True, data_only=True)
-    except (InvalidFileException, KeyError, ValueError, TypeError, AttributeError):
-        raise Damaged(KIND) from None
+    workbook = open_office(data, KIND, _open)
     writer, left = Writer(), MOST_ROWS
     notes: list[str] = []
     for sheet in workbook.worksheets:
@@ -51,6 +46,16 @@ def read(path: Path, data: bytes) -> Read:
                 writer.add(cells[filled[0]], place)
         writer.add_rows(rows, places)
     return writer.read(path.name, *notes)
+
+
+def _open(file: IO[bytes]) -> Workbook:
+    import openpyxl
+    from openpyxl.utils.exceptions import InvalidFileException
+
+    try:
+        return openpyxl.load_workbook(file, read_only=True, data_only=True)
+    except InvalidFileException:
+        raise Damaged(KIND) from None
 
 
 def _rows(rows: Iterator[tuple[object, ...]]) -> Iterator[tuple[int, list[str]]]:

@@ -1,4 +1,7 @@
-"""Word documents."""
+"""Word documents.
+
+Covers `office`.
+"""
 
 from __future__ import annotations
 
