@@ -109,6 +109,15 @@ def test_what_a_recipe_still_needs_is_said(ragchat: Program) -> None:
     assert "GITHUB_TOKEN is not set. Make a token at https://github.com" in done.err
 
 
+def test_a_server_whose_program_is_missing_says_how_to_get_it(ragchat: Program) -> None:
+    ragchat.environ["PATH"] = str(ragchat.folder)
+    ragchat("mcp", "add", "--recipe", "git")
+    done = ragchat("mcp", "test", "git")
+    assert done.code == 1
+    assert "The server `uvx mcp-server-git` did not start: there is no such program." in done.out
+    assert "Install uv: https://docs.astral.sh/uv" in done.out
+
+
 def test_recipes_are_listed_and_unknown_ones_refused(ragchat: Program) -> None:
     listed = ragchat("mcp", "add", "--recipe", "--json").json["recipes"]
     assert {"web-search", "github", "files", "git", "fetch"} <= {one["name"] for one in listed}

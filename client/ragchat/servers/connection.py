@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import re
+import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from enum import StrEnum
@@ -30,7 +31,7 @@ from ragconfig.home import Home
 from ragmcp.client.client import Client, OnProgress
 from ragmcp.client.oauth.errors import LoginRequired
 from ragmcp.concurrency import beside
-from ragmcp.errors import RagMcpError, RequestTimedOut
+from ragmcp.errors import RagMcpError, RequestTimedOut, ServerNotStarted
 from ragmcp.protocol.schema.base import LogLevel
 from ragmcp.protocol.schema.subscriptions import Filter, list_changed
 from ragmcp.protocol.schema.tools import ToolCallResult, ToolInfo
@@ -187,6 +188,10 @@ class Connection:
             raise
 
     def _fail(self, error: RagChatError | RagMcpError) -> None:
+        if isinstance(error, ServerNotStarted) and shutil.which(error.command[0]) is None:
+            from ragchat.servers.recipes import PROGRAMS
+
+            error.hint = PROGRAMS.get(error.command[0], "")
         self.state = State.LOGIN if isinstance(error, LoginRequired) else State.FAILED
         self.failure = error
         self.settled.set()

@@ -112,7 +112,9 @@ class ServerProcess:
         with suppress(OSError), self._log.open("rb") as log:
             log.seek(max(0, self._log.stat().st_size - LOG_TAIL_BYTES))
             lines = log.read().decode(errors="replace").split("\n")
-            return next((line.strip() for line in reversed(lines) if line.strip()), "")
+            # Docker says how to get help after it has said what is wrong.
+            said = (line.strip() for line in reversed(lines) if "--help" not in line)
+            return next(filter(None, said), "")
         return ""
 
     async def _stop(self) -> None:

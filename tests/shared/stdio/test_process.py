@@ -113,6 +113,10 @@ async def test_a_cancelled_caller_leaves_no_server_behind(tmp_path: Path) -> Non
             [sys.executable, "-c", "raise SystemExit('no licence')"],
             "did not start: it ended with exit code 1; the last line of its log is: no licence.",
         ),
+        (
+            [sys.executable, "-c", "raise SystemExit('no daemon\\n\\nRun `it --help` for help')"],
+            "did not start: it ended with exit code 1; the last line of its log is: no daemon.",
+        ),
         ([sys.executable, "-c", "import os; os.kill(os.getpid(), 9)"], "it was ended by signal 9."),
     ],
 )
