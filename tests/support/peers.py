@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -39,8 +40,10 @@ def server_command(peer: PeerName, *arguments: str) -> list[str]:
 
 
 @contextmanager
-def running(command: Sequence[str], log: Path, port: int = 0) -> Iterator[str]:
-    """A server over HTTP that says its port on stdout; its URL without a path. Ends at a signal."""
+def running(
+    command: Sequence[str], log: Path, port: int = 0, end: signal.Signals = signal.SIGTERM
+) -> Iterator[str]:
+    """A server over HTTP that says its port on stdout; its URL without a path. The signal `end` ends it."""
     with (
         log.open("ab") as stderr,
         Held([*command, str(port)], stdout=subprocess.PIPE, stderr=stderr, env=ENV) as process,
@@ -50,5 +53,5 @@ def running(command: Sequence[str], log: Path, port: int = 0) -> Iterator[str]:
             assert line, log.read_text(encoding="utf-8")
             yield f"http://127.0.0.1:{int(line)}"
         finally:
-            process.terminate()
+            process.send_signal(end)
             process.wait(LONGEST_SECONDS)
