@@ -150,7 +150,7 @@ COMMANDS = (
     Command(
         "memory export",
         "transfer:export",
-        "write all documents as lines of JSON",
+        "write all documents with their earlier versions as lines of JSON",
         (
             argument(
                 "file",

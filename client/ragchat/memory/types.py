@@ -275,6 +275,15 @@ class Undone(Struct, frozen=True):
     more_kept: int = 0
 
 
+class PortableVersion(Struct, frozen=True):
+    """An earlier version of a document as it is exported."""
+
+    text: str
+    metadata: dict[str, Any] = field(default_factory=dict)
+    added_at: str = ""  # ISO 8601, UTC
+    places: list[tuple[int, str]] = field(default_factory=list)
+
+
 class PortableDocument(Struct, frozen=True):
     """A document as it is exported."""
 
@@ -284,6 +293,7 @@ class PortableDocument(Struct, frozen=True):
     updated_at: str = ""
     places: list[tuple[int, str]] = field(default_factory=list)  # first lines of pages and the like, labels
     vectors: dict[str, str] | UnsetType = UNSET  # by what was embedded
+    versions: list[PortableVersion] | UnsetType = UNSET  # the earlier ones, the oldest first
 
 
 class ExportPage(Struct, frozen=True):

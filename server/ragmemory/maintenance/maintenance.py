@@ -101,5 +101,5 @@ class Maintenance:
         self, documents: Sequence[PortableDocument], origin: Origin
     ) -> list[ImportOutcome]:
         """Store exported documents; the outcomes are in the same order."""
-        await self._open()
-        return await transfer.import_documents(self._writer.queue.submit, documents, origin)
+        store = await self._open()
+        return await transfer.import_documents(store, self._writer.queue.submit, documents, origin)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from base64 import b64decode, b64encode
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
+from itertools import takewhile
 
 import anyio
 from anyio import to_thread
@@ -14,17 +15,20 @@ from msgspec.structs import replace
 from ragmemory.errors import BadArgument, RagMemoryError
 from ragmemory.ingest.documents import complete, make_document
 from ragmemory.ingest.preparation import by_digest
+from ragmemory.limits import MOST_VERSIONS
 from ragmemory.stores.journal import iso
 from ragmemory.stores.sqlite import Store
 from ragmemory.stores.values import are_sound
-from ragmemory.types.maintenance import ExportPage, ImportOutcome, PortableDocument
+from ragmemory.types.maintenance import ExportPage, ImportOutcome, PortableDocument, PortableVersion
 from ragmemory.types.writes import Embedding, Injected, Origin, Write
 
 # Write a document; returns after the commit.
 Submit = Callable[[Write], Awaitable[Injected]]
 
-# UTF-8 bytes of the texts after which a page ends; it has at least one document.
+# UTF-8 bytes of the texts after which a page ends; it has at least one document. Then those of the earlier
+# versions of a document, of which the newest are exported.
 _PAGE_BYTES = 1_000_000
+_VERSIONS_BYTES = 10_000_000
 
 
 async def export_page(store: Store, after: int, *, vectors: bool) -> ExportPage:
@@ -36,6 +40,10 @@ async def export_page(store: Store, after: int, *, vectors: bool) -> ExportPage:
     while found := await store.documents.after(after):
         after, document = found
         size += len(document.text.encode())
+        versions = await _versions(store, document)
+        if versions:
+            document = replace(document, versions=versions)
+            size += sum(len(version.text.encode()) for version in versions)
         if identity:
             encoded = await _vectors(store, document, identity, dimensions)
             document = replace(document, vectors=encoded)
@@ -45,6 +53,22 @@ async def export_page(store: Store, after: int, *, vectors: bool) -> ExportPage:
             next_cursor = str(after)
             break
     return ExportPage(documents, (await store.stats()).documents, next_cursor, identity, dimensions)
+
+
+async def _versions(store: Store, document: PortableDocument) -> list[PortableVersion]:
+    """The earlier versions of a document since it was added, the oldest first, if their texts are kept."""
+    uri = (await to_thread.run_sync(complete, document.text, document.metadata)).uri
+    versions: list[PortableVersion] = []
+    size = 0
+    # The journal keeps with each write what it has replaced.
+    writes = await store.versions.newest(uri, MOST_VERSIONS)
+    for write in takewhile(lambda write: write.action == "updated", writes):
+        for before in (await store.versions.before_writes([write.number])).values():
+            size += len(before.text.encode())
+            if size > _VERSIONS_BYTES:
+                return versions[::-1]
+            versions.append(PortableVersion(before.text, before.metadata, before.added_at, before.places))
+    return versions[::-1]
 
 
 async def _vectors(
@@ -61,28 +85,55 @@ async def _vectors(
 
 
 async def import_documents(
-    submit: Submit, documents: Sequence[PortableDocument], origin: Origin
+    store: Store, submit: Submit, documents: Sequence[PortableDocument], origin: Origin
 ) -> list[ImportOutcome]:
-    """Store exported documents. A document that is refused does not keep the others out."""
-    writes = await to_thread.run_sync(lambda: [_write(document, origin) for document in documents])
-    outcomes = [ImportOutcome("failed")] * len(documents)
+    """Store exported documents, with their earlier versions if memory has none of the document.
 
-    async def store(index: int, write: Write) -> None:
+    A document that is refused does not keep the others out.
+    """
+    all_writes = await to_thread.run_sync(lambda: [_writes(document, origin) for document in documents])
+    outcomes = [ImportOutcome("failed")] * len(documents)
+    new = {
+        index
+        for index, writes in enumerate(all_writes)
+        if not isinstance(writes, BadArgument)
+        and len(writes) > 1
+        and not await store.journal.current_version(writes[0].document.uri)
+    }
+
+    async def write(index: int, writes: list[Write]) -> None:
         try:
-            done = await submit(write)
+            done = [await submit(version) for version in writes]
         except RagMemoryError as error:
             outcomes[index] = ImportOutcome("failed", error=str(error))
         else:
-            outcomes[index] = ImportOutcome(done.status, done.uri)
+            outcomes[index] = ImportOutcome(done[0].status, done[0].uri)
 
     # Submitted together, they are embedded together; in their order, the last one of a uri counts.
     async with anyio.create_task_group() as tasks:
-        for index, write in enumerate(writes):
-            if isinstance(write, Write):
-                tasks.start_soon(store, index, write)
+        for index, writes in enumerate(all_writes):
+            if isinstance(writes, BadArgument):
+                outcomes[index] = ImportOutcome("failed", error=str(writes))
             else:
-                outcomes[index] = ImportOutcome("failed", error=str(write))
+                tasks.start_soon(write, index, writes if index in new else writes[-1:])
     return outcomes
+
+
+def _writes(portable: PortableDocument, origin: Origin) -> list[Write] | BadArgument:
+    """The writes of the earlier versions, the oldest first, and that of the document."""
+    earlier = [] if portable.versions is UNSET else portable.versions
+    writes: list[Write] = []
+    for one in (*(_as_document(version) for version in earlier), portable):
+        write = _write(one, origin)
+        if isinstance(write, BadArgument):
+            return write
+        writes.append(write)
+    uri = writes[-1].document.uri
+    return [write for write in writes if write.document.uri == uri]
+
+
+def _as_document(version: PortableVersion) -> PortableDocument:
+    return PortableDocument(version.text, version.metadata, version.added_at, places=version.places)
 
 
 def _write(portable: PortableDocument, origin: Origin) -> Write | BadArgument:

@@ -10,6 +10,15 @@ from ragconfig.places import Place
 from ragmemory.types.documents import Metadata
 
 
+class PortableVersion(Struct, frozen=True):
+    """An earlier version of a document as it is exported."""
+
+    text: str
+    metadata: Metadata = {}
+    added_at: str = ""  # ISO 8601, UTC: when the document was added; "": now
+    places: list[Place] = []  # in the order of their lines
+
+
 class PortableDocument(Struct, frozen=True):
     """A document as it is exported. Its uri and title follow from the text and the metadata."""
 
@@ -20,6 +29,7 @@ class PortableDocument(Struct, frozen=True):
     places: list[Place] = []  # in the order of their lines
     # Embeddings in base64 by the digests, in hexadecimal, of what was embedded: see `preparation.digest_of`.
     vectors: dict[str, str] | UnsetType = UNSET
+    versions: list[PortableVersion] | UnsetType = UNSET  # the earlier ones, the oldest first
 
 
 class ExportPage(Struct, frozen=True):

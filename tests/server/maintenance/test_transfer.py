@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from ragmemory.maintenance import transfer
 from ragmemory.service import MemoryService
 from ragmemory.types.documents import DocumentInfo, Metadata
 from ragmemory.types.maintenance import PortableDocument
@@ -101,6 +102,48 @@ async def test_times_and_places_survive_a_round_trip(tmp_path: Path) -> None:
         assert [place for _, place, *_ in await found(two, "tea")] == [
             place for _, place, *_ in await found(one, "tea")
         ]
+
+
+async def versions(memory: MemoryService, uri: str) -> list[tuple[str, Metadata, str]]:
+    """The versions of a document, the current one first."""
+    found = (await memory.history.versions(uri, 10)).versions
+    read = [await memory.history.version(uri, one.number) for one in found]
+    return [(one.text, one.metadata, one.added_at) for one in read if one.version.action != "removed"]
+
+
+async def test_earlier_versions_survive_a_round_trip_into_a_memory_that_has_none(tmp_path: Path) -> None:
+    folders = [tmp_path / "one", tmp_path / "two", tmp_path / "three"]
+    for folder in folders:
+        folder.mkdir()
+    async with (
+        service_for(folders[0]) as one,
+        service_for(folders[1]) as two,
+        service_for(folders[2]) as three,
+    ):
+        await one.writer.inject("Tea was removed.", {"uri": "tea.md"}, ORIGIN)
+        await one.writer.forget("tea.md", ORIGIN)
+        await one.writer.inject("Tea is grown.", {"uri": "tea.md", "tags": ["old"]}, ORIGIN)
+        await one.writer.inject("Tea is poured.", {"uri": "tea.md"}, ORIGIN)
+        await one.writer.inject("Tea is drunk.", {"uri": "tea.md"}, ORIGIN)
+        await check_round_trip(one, two)
+        assert len(await versions(two, "tea.md")) == 3
+        assert await versions(two, "tea.md") == (await versions(one, "tea.md"))[:3]
+
+        await three.writer.inject("Mine.", {"uri": "tea.md"}, ORIGIN)
+        await three.maintenance.import_documents(await exported(one), ORIGIN)
+        assert [text for text, _, _ in await versions(three, "tea.md")] == ["Tea is drunk.", "Mine."]
+
+
+async def test_the_newest_of_many_earlier_versions_are_exported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transfer, "_VERSIONS_BYTES", len("Tea 1.Tea 2."))
+    async with service_for(tmp_path) as memory:
+        for number in range(4):
+            await memory.writer.inject(f"Tea {number}.", {"uri": "tea.md"}, ORIGIN)
+        [document] = await exported(memory)
+    assert document.versions is not UNSET
+    assert [version.text for version in document.versions] == ["Tea 1.", "Tea 2."]
 
 
 class CountingEmbedder(SwitchableEmbedder):

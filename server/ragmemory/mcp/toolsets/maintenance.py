@@ -108,13 +108,16 @@ def maintenance_tools(memory: Memory) -> list[Tool]:
 
     @tool(read_only=True)
     async def export_documents(call: Call, cursor: NumberCursor = "", vectors: Vectors = False) -> ExportPage:
-        """Return whole documents with metadata and times: about 1 MB, and a cursor for the next."""
+        """Return whole documents with metadata, times and earlier versions: about 1 MB, and a cursor."""
         with wire_errors():
             return await (await memory()).maintenance.export(int(cursor or 0), vectors=vectors)
 
     @tool(idempotent=True, background=True)
     async def import_documents(call: Call, documents: Documents, group: Group = "") -> Imported:
-        """Store exported documents with metadata and times; a document with the same uri is replaced."""
+        """Store exported documents with metadata and times; a document with the same uri is replaced.
+
+        Earlier versions are stored of documents that memory has never had.
+        """
         await call.background()
         with wire_errors():
             return Imported(
