@@ -1,16 +1,17 @@
-"""Typed calls to the memory server. The one place that maps errors of MCP and of tools to ours."""
+"""Typed calls to the memory server."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
-from ragchat.errors import MemoryRefused, MemoryTimedOut, MemoryUnavailable
+from ragchat.errors import MemoryRefused
+from ragchat.memory.answers import decoded, mapped_errors, refusal
 from ragchat.memory.types import (
     AddedSource,
     AddedSources,
@@ -43,7 +44,6 @@ from ragchat.memory.types import (
     Source,
     Sources,
     Stats,
-    ToolFailure,
     ToolResult,
     Trace,
     Undone,
@@ -53,16 +53,6 @@ from ragchat.memory.types import (
 from ragchat.uris import references
 from ragconfig.settings import Settings
 from ragmcp.client.client import OnProgress
-from ragmcp.errors import (
-    ConnectionClosed,
-    LocalProtocolError,
-    RagMcpError,
-    RequestTimedOut,
-    ServerNotStarted,
-    WireError,
-)
-from ragmcp.http.errors import HttpRefused
-from ragmcp.protocol.decoding import DECODE_ERRORS
 from ragmcp.protocol.schema.content import EmbeddedResource, TextContent
 from ragmcp.protocol.schema.tools import ToolCallResult, ToolInfo
 
@@ -76,10 +66,6 @@ DOCUMENTS = "ragchat://document/"  # what the URIs of resources begin with
 DOCUMENT_NOT_FOUND = "RESOURCE_NOT_FOUND"
 # Reading takes milliseconds, but the first query to a large memory builds its index.
 READ_SECONDS = 300.0
-UNAUTHORIZED = 401
-TOKEN_HINT = "Its token is taken from RAGMEMORY_TOKEN, or the file that memory_server.token_file names."
-# A server that runs for other programs may offer less than one of our own.
-TOOLSETS_HINT = 'The settings of that server must offer it: memory.toolsets = ["memory", "documents", …].'
 # The most that one call may return: larger results come in parts.
 MOST_TOKENS, MOST_DOCUMENTS = 1_000_000, 10_000
 
@@ -289,23 +275,23 @@ class MemoryClient:
         return await self._typed("repair_memory", {}, Repaired, timeout=None, on_progress=on_progress)
 
     async def tools(self) -> list[ToolInfo]:
-        with _mapped("tools/list"):
+        with mapped_errors("tools/list"):
             return await self._server.list_tools()
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
         """Call any tool for a model. One that failed while running is a result that is not `ok`."""
-        with _mapped(name):
+        with mapped_errors(name):
             result = await self._server.call_tool(name, arguments, timeout=READ_SECONDS)
-        hits = [] if result.is_error else _decoded(name, result, Passages).hits
+        hits = [] if result.is_error else decoded(name, result, Passages).hits
         return ToolResult(not result.is_error, result.text, hits)
 
     async def prompts(self) -> list[PromptInfo]:
-        with _mapped("prompts/list"):
+        with mapped_errors("prompts/list"):
             return await self._server.list_prompts()
 
     async def fill_in(self, prompt: str, arguments: Mapping[str, str]) -> FilledPrompt:
         """A prompt with its arguments."""
-        with _mapped("prompts/get"):
+        with mapped_errors("prompts/get"):
             filled = await self._server.get_prompt(prompt, arguments)
         contents = [message.content for message in filled.messages]
         text = "\n\n".join(content.text for content in contents if isinstance(content, TextContent))
@@ -325,7 +311,7 @@ class MemoryClient:
         """Values for an argument of a prompt, `others` being given; none where it takes any text."""
         from ragmcp.protocol.schema.completion import PromptReference
 
-        with _mapped("completion/complete"):
+        with mapped_errors("completion/complete"):
             completion = await self._server.complete(PromptReference(name=prompt), argument, typed, others)
         return completion.values
 
@@ -351,56 +337,16 @@ class MemoryClient:
         timeout: float | None = READ_SECONDS,
         on_progress: OnProgress | None = None,
     ) -> T:
-        with _mapped(tool):
+        with mapped_errors(tool):
             result = await self._server.call_tool(tool, arguments, timeout=timeout, on_progress=on_progress)
         if result.is_error:
-            raise _refusal(result)
-        return _decoded(tool, result, type)
+            raise refusal(result)
+        return decoded(tool, result, type)
 
 
 def _given(**arguments: int | None) -> dict[str, int]:
     """The arguments that are not None."""
     return {name: value for name, value in arguments.items() if value is not None}
-
-
-def _decoded(tool: str, result: ToolCallResult, type: type[T]) -> T:
-    """The structured content of a tool's result."""
-    try:
-        return result.structured(type)
-    except DECODE_ERRORS as error:
-        raise MemoryUnavailable(f"its answer to {tool} is not usable ({error})") from None
-
-
-@contextmanager
-def _mapped(tool: str) -> Iterator[None]:
-    """Map the errors of MCP to ours."""
-    try:
-        yield
-    except WireError as error:
-        hint = TOOLSETS_HINT if error.error_code == "TOOL_NOT_FOUND" else ""
-        raise MemoryRefused(error.error_code or str(error.code), str(error), hint) from error
-    except LocalProtocolError as error:
-        raise MemoryRefused(error.code, str(error), error.hint) from error
-    except RequestTimedOut as error:
-        raise MemoryTimedOut(tool, error.seconds) from error
-    except (ServerNotStarted, ConnectionClosed) as error:
-        raise MemoryUnavailable(error.reason or str(error)) from error
-    except HttpRefused as error:
-        unavailable = MemoryUnavailable(str(error))
-        unavailable.hint = TOKEN_HINT if error.status == UNAUTHORIZED else error.hint
-        raise unavailable from error
-    except RagMcpError as error:
-        raise MemoryUnavailable(str(error)) from error
-
-
-def _refusal(result: ToolCallResult) -> MemoryRefused:
-    """The error of a tool that failed. Its message is the first item of the content."""
-    try:
-        failure = result.structured(ToolFailure)
-    except DECODE_ERRORS:
-        failure = ToolFailure()
-    message = next((item.text for item in result.content if isinstance(item, TextContent)), "")
-    return MemoryRefused(failure.error_code, message, failure.details.hint)
 
 
 @asynccontextmanager

@@ -369,17 +369,6 @@ class Repaired(Struct, frozen=True):
     more_repaired: int = 0
 
 
-class FailureDetails(Struct, frozen=True):
-    hint: str = ""
-
-
-class ToolFailure(Struct, frozen=True, rename="camel"):
-    """The structured content of a tool that failed while running."""
-
-    error_code: str = "MEMORY_ERROR"
-    details: FailureDetails = FailureDetails()
-
-
 class Place(Struct, frozen=True):
     """Where a symbol of source code is defined."""
 

@@ -7,26 +7,23 @@ from __future__ import annotations
 
 import logging
 import re
-import unicodedata
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-import msgspec
 from anyio import to_thread
 from msgspec.structs import replace
 
 from ragconfig.files.uris import path_of
 from ragconfig.places import Place
-from ragconfig.text_rules import searchable
 from ragmemory.blocks.editing import Edited, Position, delete, insert, update
-from ragmemory.blocks.labels import find, labels
-from ragmemory.blocks.outline import Entry, changed, outline
-from ragmemory.blocks.tree import Format, Kind, Tree
+from ragmemory.blocks.labels import labels
+from ragmemory.blocks.opened import Opened, decoded, encoded, folded, format_of, holding, opened_from
+from ragmemory.blocks.outline import changed, outline
+from ragmemory.blocks.tree import Kind, Tree
 from ragmemory.errors import (
     BadArgument,
-    BlockNotFound,
     DocumentExists,
     DocumentNotFound,
     NotWrittenBack,
@@ -36,7 +33,7 @@ from ragmemory.errors import (
 from ragmemory.files.ingestions import OUTSIDE, may_use
 from ragmemory.files.reading import title_of
 from ragmemory.files.rewriting import Rewriting, common
-from ragmemory.ingest.documents import MARKDOWN, complete, is_csv, is_markdown, make_document
+from ragmemory.ingest.documents import MARKDOWN, complete, make_document
 from ragmemory.stores.outlines import StoredOutline
 from ragmemory.stores.values import check_unicode
 from ragmemory.types.blocks import EditedBlock, EditedDocument, ShownBlock
@@ -60,55 +57,6 @@ OnChange = Callable[[str, Sequence[str]], None]
 MOST_EDITED = 50
 _PHRASE = re.compile(r'"([^"]*)"|(\S+)')
 _GLOB = re.compile(r"[*?\[]")
-_WORD = re.compile(r"[^\W_]+")
-
-
-class Opened(NamedTuple):
-    """A document and its blocks: the lists are in their order."""
-
-    stored: DocumentText
-    tree: Tree
-    outline: list[Entry]
-    labels: list[str]
-    new_outline: str  # as it is stored
-
-    def place(self, name: str) -> int:
-        """The place of a block by its id, label or number. Raises BlockNotFound."""
-        place = find(name, [entry.id for entry in self.outline], self.labels)
-        if place is None:
-            raise BlockNotFound(self.stored.info.uri, name)
-        return place
-
-    def places_in(self, start_line: int, end_line: int, kind: Kind | None) -> list[int]:
-        """The places of the blocks with some of these lines: of one kind, or no headings and lists."""
-        return [
-            place
-            for place, node in enumerate(self.tree.nodes)
-            if (node.kind == kind if kind else node.kind not in ("heading", "list"))
-            and (lines := self.tree.own_lines(place))[0] <= end_line
-            and lines[1] >= start_line
-        ]
-
-    def shown(self, place: int, *, whole: bool = False) -> ShownBlock:
-        """A block; with `whole`, its text includes the blocks below it."""
-        node, info = self.tree.nodes[place], self.stored.info
-        start, end = self.tree.span(place, section=True)
-        first, last = self.tree.lines(start, end)
-        return ShownBlock(
-            document_id=info.document_id,
-            uri=info.uri,
-            title=info.title,
-            version=self.stored.version,
-            block_id=self.outline[place].id,
-            number=place + 1,
-            label=self.labels[place],
-            kind=node.kind,
-            level=node.level,
-            heading=node.heading,
-            start_line=first,
-            end_line=last,
-            text=self.tree.text[start:end] if whole else self.tree.own(place),
-        )
 
 
 class Library:
@@ -184,7 +132,7 @@ class Library:
                 opened = await self._open(documents[number])
             except DocumentNotFound:  # It was removed in the meantime.
                 continue
-            places = await to_thread.run_sync(_holding, opened, phrases)
+            places = await to_thread.run_sync(holding, opened, phrases)
             for count, place in enumerate(places[skipped:], skipped + 1):
                 yield (number, count), opened.shown(place)
             skipped = 0
@@ -213,10 +161,10 @@ class Library:
         if await self._store.find([document.uri]):
             raise DocumentExists(document.uri)
         version = await self._store.journal.current_version(document.uri)
-        tree = await to_thread.run_sync(Tree, document.text, _format(document.uri, metadata))
+        tree = await to_thread.run_sync(Tree, document.text, format_of(document.uri, metadata))
         entries = outline(tree)
         try:
-            done = await self._submit(Write(document, origin, edit=Edit(version, _encoded(entries))))
+            done = await self._submit(Write(document, origin, edit=Edit(version, encoded(entries))))
         except StaleVersion:  # Another client has created it in the meantime.
             raise DocumentExists(document.uri) from None
         edited = Edited(tree, entries, list(range(len(entries))))
@@ -293,11 +241,11 @@ class Library:
             try:
                 await self._open(before.document_id)
             except DocumentNotFound:
-                self._on_change(before.document_id, [entry.id for entry in _decoded(before.blocks)])
+                self._on_change(before.document_id, [entry.id for entry in decoded(before.blocks)])
 
     async def _open(self, document: str) -> Opened:
         stored = await self._store.documents.whole(document)
-        opened = await to_thread.run_sync(_opened, stored)
+        opened = await to_thread.run_sync(opened_from, stored)
         if opened.new_outline != stored.outline and self._store.is_writable:
             await self._keep(opened)
         return opened
@@ -311,7 +259,7 @@ class Library:
         except RagMemoryError as error:
             logger.info("The ids of the blocks of %s were not kept: %s", info.uri, error)
             return
-        if different := changed(_decoded(opened.stored.outline), opened.outline):
+        if different := changed(decoded(opened.stored.outline), opened.outline):
             self._on_change(info.document_id, different)
 
     async def _edit(
@@ -340,7 +288,7 @@ class Library:
         try:
             # The file keeps its stamp, so that the next sync does not take back an edit of memory alone.
             stamp = "" if rewriting else stored.stamp
-            edit = Edit(version, _encoded(edited.outline), rewriting.replace if rewriting else None)
+            edit = Edit(version, encoded(edited.outline), rewriting.replace if rewriting else None)
             new = replace(new, stamp=stamp, places=places)
             done = await self._submit(Write(new, origin, edit=edit))
         finally:
@@ -370,18 +318,6 @@ class Library:
         return EditedDocument(done.document_id, done.uri, done.status, version, blocks, removed, file)
 
 
-def _opened(stored: DocumentText) -> Opened:
-    tree = Tree(stored.text, _format(stored.info.uri, stored.info.metadata))
-    entries = outline(tree, _decoded(stored.outline))
-    return Opened(stored, tree, entries, labels(tree), _encoded(entries))
-
-
-def _format(uri: str, metadata: Metadata) -> Format:
-    if is_markdown(uri, metadata.get("media_type")):
-        return "markdown"
-    return "csv" if is_csv(uri) else "plain"
-
-
 def _metadata(stored: DocumentText, text: str) -> Metadata:
     """The metadata after an edit: the uri stays, though it may be a hash; the title of a file follows."""
     info = stored.info
@@ -407,35 +343,3 @@ def moved_places(places: Sequence[Place], before: str, after: str) -> list[Place
             line = max(first + 1, min(line, end + shift))
         moved[line] = label
     return sorted(moved.items())
-
-
-def _holding(opened: Opened, phrases: Sequence[str]) -> list[int]:
-    """The places of the blocks that hold all phrases."""
-    places = []
-    title = folded(opened.stored.info.title)
-    for place, node in enumerate(opened.tree.nodes):
-        text = folded(opened.tree.own(place)) if node.kind != "list" else ""
-        above = "" if node.level else title + folded(node.heading)
-        # A match in the headings alone would name every block below them.
-        if any(phrase in text for phrase in phrases) and all(phrase in text + above for phrase in phrases):
-            places.append(place)
-    return places
-
-
-def folded(text: str) -> str:
-    """The words of a text as FTS5 sees them, without case and accents, with a space around each."""
-    plain = unicodedata.normalize("NFKD", searchable(text).casefold())
-    words = _WORD.findall("".join(char for char in plain if not unicodedata.combining(char)))
-    return f" {' '.join(words)} "
-
-
-def _encoded(entries: Sequence[Entry]) -> str:
-    return msgspec.json.encode(entries).decode()
-
-
-def _decoded(stored: str) -> list[Entry]:
-    """A stored outline; a damaged one is as none, since ids can be derived again."""
-    try:
-        return msgspec.json.decode(stored, type=list[Entry]) if stored else []
-    except msgspec.DecodeError:
-        return []

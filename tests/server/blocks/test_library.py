@@ -1,4 +1,4 @@
-"""Blocks of documents in real memories. Covers `ragmemory.stores.outlines`."""
+"""Blocks of documents in real memories. Covers `opened` and `ragmemory.stores.outlines`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ import anyio
 import pytest
 
 from ragmemory.app import make_service
-from ragmemory.blocks.library import Library, folded, moved_places
+from ragmemory.blocks.library import Library, moved_places
+from ragmemory.blocks.opened import folded
 from ragmemory.errors import (
     BadArgument,
     BlockNotFound,

@@ -1,0 +1,81 @@
+"""What the memory server answers: decoded, and its errors mapped. The one place that maps them to ours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+from msgspec import Struct
+
+from ragchat.errors import MemoryRefused, MemoryTimedOut, MemoryUnavailable
+from ragmcp.errors import (
+    ConnectionClosed,
+    LocalProtocolError,
+    RagMcpError,
+    RequestTimedOut,
+    ServerNotStarted,
+    WireError,
+)
+from ragmcp.http.errors import HttpRefused
+from ragmcp.protocol.decoding import DECODE_ERRORS
+from ragmcp.protocol.schema.content import TextContent
+from ragmcp.protocol.schema.tools import ToolCallResult
+
+T = TypeVar("T")
+
+UNAUTHORIZED = 401
+TOKEN_HINT = "Its token is taken from RAGMEMORY_TOKEN, or the file that memory_server.token_file names."
+# A server that runs for other programs may offer less than one of our own.
+TOOLSETS_HINT = 'The settings of that server must offer it: memory.toolsets = ["memory", "documents", …].'
+
+
+class FailureDetails(Struct, frozen=True):
+    hint: str = ""
+
+
+class ToolFailure(Struct, frozen=True, rename="camel"):
+    """The structured content of a tool that failed while running."""
+
+    error_code: str = "MEMORY_ERROR"
+    details: FailureDetails = FailureDetails()
+
+
+def decoded(tool: str, result: ToolCallResult, type: type[T]) -> T:
+    """The structured content of a tool's result."""
+    try:
+        return result.structured(type)
+    except DECODE_ERRORS as error:
+        raise MemoryUnavailable(f"its answer to {tool} is not usable ({error})") from None
+
+
+@contextmanager
+def mapped_errors(tool: str) -> Iterator[None]:
+    """Map the errors of MCP to ours."""
+    try:
+        yield
+    except WireError as error:
+        hint = TOOLSETS_HINT if error.error_code == "TOOL_NOT_FOUND" else ""
+        raise MemoryRefused(error.error_code or str(error.code), str(error), hint) from error
+    except LocalProtocolError as error:
+        raise MemoryRefused(error.code, str(error), error.hint) from error
+    except RequestTimedOut as error:
+        raise MemoryTimedOut(tool, error.seconds) from error
+    except (ServerNotStarted, ConnectionClosed) as error:
+        raise MemoryUnavailable(error.reason or str(error)) from error
+    except HttpRefused as error:
+        unavailable = MemoryUnavailable(str(error))
+        unavailable.hint = TOKEN_HINT if error.status == UNAUTHORIZED else error.hint
+        raise unavailable from error
+    except RagMcpError as error:
+        raise MemoryUnavailable(str(error)) from error
+
+
+def refusal(result: ToolCallResult) -> MemoryRefused:
+    """The error of a tool that failed. Its message is the first item of the content."""
+    try:
+        failure = result.structured(ToolFailure)
+    except DECODE_ERRORS:
+        failure = ToolFailure()
+    message = next((item.text for item in result.content if isinstance(item, TextContent)), "")
+    return MemoryRefused(failure.error_code, message, failure.details.hint)
