@@ -96,6 +96,20 @@ def test_a_page_that_a_call_needs_is_visited_before_the_call_is_repeated(tmp_pat
         assert "User completed the URL elicitation flow" in result
 
 
+def test_an_attached_resource_that_changes_is_announced_above_the_prompt(tmp_path: Path) -> None:
+    replies = [Reply("It says hello."), Reply(tool_calls=[("mine__Grow", {})]), Reply("It has grown.")]
+    with OpenAIServer(replies) as server, chatting(tmp_path, server) as chat:
+        chat.enter("What does @mine:note://welcome say?")
+        chat.wait_for(r"^It says hello\.")
+        chat.enter("Let it grow.")
+        chat.wait_for(r"^Allow mine__Grow\(\)\?")
+        chat.press("y\r")
+        chat.wait_for(r"^It has grown\.")
+        chat.wait_for(r"^@mine:note://welcome has changed since you attached it\.")
+        chat.press(CTRL_D)
+        assert chat.wait_for_end() == 0
+
+
 @pytest.mark.parametrize("key", [CTRL_C, ESCAPE], ids=["ctrl-c", "escape"])
 def test_ctrl_c_and_escape_cancel_the_form_and_not_the_answer(tmp_path: Path, key: str) -> None:
     with (

@@ -33,13 +33,15 @@ class User:
     """Asks the user for a server, which is named first; `elicit` and `sample` raise InputDeclined.
 
     `visit` shows a page to the user and waits until they, or the server by the event, say that they are done
-    there; it returns whether they visited it. `show_progress` gets a line about a call that takes long.
+    there; it returns whether they visited it. `show_progress` gets a line about a call that takes long;
+    `tell` gets one that is shown between two messages.
     """
 
     elicit: Callable[[str, Elicit], Awaitable[ElicitResult]]
     visit: Callable[[str, Elicit, anyio.Event], Awaitable[bool]]
     sample: Callable[[str, Sample], Awaitable[SamplingResult]]
     show_progress: Callable[[str], None]
+    tell: Callable[[str], None]
 
 
 def make_handlers(

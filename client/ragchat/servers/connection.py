@@ -23,9 +23,10 @@ from ragchat.servers.clock import Clock
 from ragchat.servers.configs import ServerConfig
 from ragchat.servers.environment import inherited
 from ragchat.servers.media import MediaFiles
-from ragchat.servers.offers import Offers
+from ragchat.servers.offers import Offers, ignore_attached
 from ragchat.servers.supervisor import Supervised
 from ragchat.servers.visits import Visits
+from ragchat.servers.watching import Watched
 from ragchat.settings import ServerSettings
 from ragconfig.home import Home
 from ragmcp.client.client import Client, OnProgress
@@ -99,7 +100,8 @@ class Connection:
         self._repeatable: set[str] = set()
         self._config = config
         self._supervised = Supervised(self._open, self._repeatable, LONGEST_PAUSE_SECONDS)
-        self.offers = Offers(config.name, self._ask)
+        self._watched = Watched(config.name, user.tell) if user else None
+        self.offers = Offers(config.name, self._ask, self._watched.add if self._watched else ignore_attached)
 
     async def run(self) -> None:
         """Stay connected until cancelled; a server whose settings cannot be used is not started."""
@@ -177,7 +179,7 @@ class Connection:
                     listed, start.deadline = True, math.inf
                     self.state, self.failure = State.READY, None
                     self.settled.set()
-                    async with beside(lambda: self._follow(client)):
+                    async with beside(lambda: self._follow(client)), beside(lambda: self._watch(client)):
                         yield client
             if start.cancelled_caught:
                 raise RequestTimedOut("its start", self._settings.start_seconds)
@@ -224,6 +226,10 @@ class Connection:
             authorization=authorization(self._config, Credentials(self._home.data)),
             handlers=self._handlers,
         )
+
+    async def _watch(self, client: Client) -> None:
+        if self._watched is not None:
+            await self._watched.follow(client)
 
     # Its tools
 

@@ -138,7 +138,11 @@ class Chat:
             sampling = Sampling(dialog, app.permissions, app.model.find, show)
             elicitation = Elicitation(dialog, show)
             app.servers.user = User(
-                elicitation.answer, elicitation.visit, sampling.answer, context.show_progress
+                elicitation.answer,
+                elicitation.visit,
+                sampling.answer,
+                context.show_progress,
+                lambda text: self._background.start(self._tell(context, text)),
             )
         return context
 
@@ -147,6 +151,10 @@ class Chat:
         """Print above the prompt, once no message is being handled."""
         async with self._handling, above_prompt(self._stdout):
             yield
+
+    async def _tell(self, context: ChatContext, text: str) -> None:
+        async with self._between_messages():
+            context.screen.note(text)
 
     def _end_prompt(self, _: asyncio.Task[None]) -> None:
         """Opening failed or ended: leave the prompt."""

@@ -1,13 +1,13 @@
 """Subscriptions to a server's changes, the same in both eras.
 
 Modern: `subscriptions/listen`, repeated when its stream breaks. Legacy: the server reports changes of its
-lists unasked. Source: basic/patterns/subscriptions.
+lists unasked, and those of resources after `resources/subscribe`. Source: basic/patterns/subscriptions.
 """
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any, Self
 
 import anyio
@@ -17,11 +17,13 @@ from ragmcp.backoff import Backoff
 from ragmcp.client.core import Core
 from ragmcp.concurrency import LatestQueue, beside
 from ragmcp.errors import ConnectionClosed, RagMcpError, RequestTimedOut
+from ragmcp.older_revisions import require_legacy
 from ragmcp.protocol.jsonrpc import Notification
 from ragmcp.protocol.schema import subscriptions as schema
 from ragmcp.protocol.schema.base import Result
 
 ACKNOWLEDGE_SECONDS = 60.0
+UNSUBSCRIBE_SECONDS = 1.0
 # Proxies cut silent streams, some of them every minute.
 FIRST_PAUSE_SECONDS = 0.5
 LONGEST_PAUSE_SECONDS = 30.0
@@ -75,9 +77,19 @@ class Subscription:
             yield
 
     async def _wait(self) -> None:
-        self._acknowledged.set()
-        await self._core.closed()
-        self._end(ConnectionClosed())
+        uris = self._filter.resource_subscriptions or []
+        try:
+            for uri in uris:
+                await require_legacy("client").subscribe(self._core, uri)
+            self._acknowledged.set()
+            await self._core.closed()
+            self._end(ConnectionClosed())
+        except RagMcpError as error:
+            self._end(error)
+        finally:
+            with anyio.move_on_after(UNSUBSCRIBE_SECONDS, shield=True), suppress(RagMcpError):
+                for uri in uris:
+                    await require_legacy("client").unsubscribe(self._core, uri)
 
     async def _listen(self) -> None:
         backoff = Backoff(FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS)

@@ -1,6 +1,6 @@
-"""What a client does only for older servers: the handshake, log levels.
+"""What a client does only for older servers: the handshake, log levels, subscriptions to resources.
 
-Source: basic/lifecycle of 2025-11-25.
+Source: basic/lifecycle and server/resources of 2025-11-25.
 """
 
 from __future__ import annotations
@@ -11,9 +11,11 @@ from ragmcp.legacy.schema import InitializeParams, InitializeResult, SetLevelPar
 from ragmcp.protocol.eras import LATEST_LEGACY, LEGACY_REVISIONS
 from ragmcp.protocol.results import or_none
 from ragmcp.protocol.schema.base import EmptyResult, LogLevel
+from ragmcp.protocol.schema.resources import ResourceParams
 
 # A server may load a lot before its first answer; a server that never answers must not hang its host.
 HANDSHAKE_SECONDS = 60.0
+SUBSCRIBE_SECONDS = 10.0
 
 
 async def initialize(core: Core) -> None:
@@ -31,6 +33,20 @@ async def initialize(core: Core) -> None:
     core.capabilities = found.capabilities
     core.instructions = or_none(found.instructions)
     await core.channel.notify("notifications/initialized", {})
+
+
+async def subscribe(core: Core, uri: str) -> None:
+    """Hear of the changes of a resource."""
+    await core.request(
+        "resources/subscribe", ResourceParams(meta=core.meta(), uri=uri), EmptyResult, SUBSCRIBE_SECONDS
+    )
+
+
+async def unsubscribe(core: Core, uri: str) -> None:
+    """Hear no more of them."""
+    await core.request(
+        "resources/unsubscribe", ResourceParams(meta=core.meta(), uri=uri), EmptyResult, SUBSCRIBE_SECONDS
+    )
 
 
 async def set_log_level(core: Core, level: LogLevel) -> None:

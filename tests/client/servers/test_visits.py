@@ -51,7 +51,7 @@ class Ada:
 
     @property
     def user(self) -> User:
-        return User(self.elicit, self.visit, self.sample, lambda _: None)
+        return User(self.elicit, self.visit, self.sample, print, print)
 
 
 @contextmanager

@@ -1,0 +1,66 @@
+"""The resources of one server that the user has attached: the user hears once of each that changes."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+import anyio
+from msgspec import UNSET
+
+from ragmcp.client.client import Client
+from ragmcp.errors import RagMcpError
+from ragmcp.protocol.schema.subscriptions import Filter
+
+log = logging.getLogger(__name__)
+
+# The last ones that were attached.
+MOST_WATCHED = 20
+CHANGED = "@{server}:{uri} has changed since you attached it. Attach it again to use its new text."
+
+
+class Watched:
+    """The resources of `server`; `tell` shows the user a line."""
+
+    def __init__(self, server: str, tell: Callable[[str], None]) -> None:
+        self._server = server
+        self._tell = tell
+        self.uris: dict[str, None] = {}
+        """Those that are watched, in the order in which they were attached."""
+        self._subscribed = anyio.CancelScope()
+        self._added = anyio.Event()
+
+    def add(self, uri: str) -> None:
+        """The user has attached a resource."""
+        known = uri in self.uris
+        self.uris.pop(uri, None)
+        self.uris[uri] = None
+        if not known:
+            for oldest in [*self.uris][:-MOST_WATCHED]:
+                del self.uris[oldest]
+            self._added.set()
+            self._subscribed.cancel()
+
+    async def follow(self, client: Client) -> None:
+        """Tell the user of changes, until the connection ends; never if the server does not report them."""
+        offered = client.capabilities.resources
+        if offered is UNSET or not offered.get("subscribe"):
+            return
+        while not client.is_closed:
+            self._added = anyio.Event()
+            if not self.uris:
+                await self._added.wait()
+            with anyio.CancelScope() as self._subscribed:
+                await self._subscribe(client)
+
+    async def _subscribe(self, client: Client) -> None:
+        """One subscription, until another resource is added to it."""
+        try:
+            async with client.subscribe(Filter(resource_subscriptions=[*self.uris])) as changes:
+                async for change in changes:
+                    if change.subject in self.uris:
+                        del self.uris[change.subject]
+                        self._tell(CHANGED.format(server=self._server, uri=change.subject))
+        except RagMcpError as error:
+            log.info("The resources of %s are not watched: %s", self._server, error)
+        await self._added.wait()
