@@ -187,7 +187,7 @@ COMMANDS = (
     Command(
         "memory reembed",
         "memory:reembed",
-        "embed all documents again, after a change of the embedder",
+        "embed all documents again, after a change of the embedder; the old embeddings are kept to go back",
         (
             argument(
                 "--discard",

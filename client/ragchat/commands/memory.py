@@ -152,8 +152,8 @@ async def reembed(run: Run) -> int:
         if done.kept_embedder:
             console.note(
                 f"The old embeddings of {done.kept_embedder} are kept ({done.kept_bytes:,} bytes): to go "
-                "back, set that embedder and run this command again. `ragchat memory reembed --discard` "
-                "deletes them."
+                "back, set that embedder and run this command again, which computes only what is newer. "
+                "`ragchat memory reembed --discard` deletes them."
             )
     return 0
 

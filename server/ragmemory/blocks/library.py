@@ -291,6 +291,10 @@ class Library:
             edit = Edit(version, encoded(edited.outline), rewriting.replace if rewriting else None)
             new = replace(new, stamp=stamp, places=places)
             done = await self._submit(Write(new, origin, edit=edit))
+        except RagMemoryError:
+            if rewriting:  # The commit failed after the file was replaced.
+                await rewriting.put_back()
+            raise
         finally:
             if rewriting:
                 rewriting.discard()

@@ -19,7 +19,7 @@ from anyio import to_thread
 from ragconfig.files.decoding import BYTE_ORDER_MARKS, LARGEST_BYTES, NotText, decode
 from ragconfig.files.regular import read_regular
 from ragconfig.files.uris import path_of
-from ragconfig.files.writing import written_beside
+from ragconfig.files.writing import replace_file, written_beside
 from ragmemory.errors import NotWrittenBack
 from ragmemory.files.formats.reader import parser_for, parser_of_text
 from ragmemory.files.ingestions import is_under
@@ -35,6 +35,7 @@ class Rewriting:
     def __init__(self, uri: str, roots: Sequence[str], before: str, after: str) -> None:
         """`before` is the text of the file, `after` the new one. Raises NotWrittenBack."""
         self._uri = uri
+        self._is_replaced = False
         try:
             self.path = _path(uri, roots)
             self._old = read_regular(self.path, LARGEST_BYTES)
@@ -49,10 +50,20 @@ class Rewriting:
         """Put it in the place of the file. Raises NotWrittenBack."""
         await to_thread.run_sync(self._replace)
 
+    async def put_back(self) -> None:
+        """Give the file its old content, if `replace` has changed it and no other program has since."""
+        await to_thread.run_sync(self._put_back)
+
     def discard(self) -> None:
         """Remove what was not put in the place of the file."""
         with suppress(OSError):
             self._beside.unlink()
+
+    def _put_back(self) -> None:
+        if self._is_replaced:
+            with suppress(OSError):  # Then the next sync loads the new content.
+                if read_regular(self.path, LARGEST_BYTES) == self._new:
+                    replace_file(self.path, self._old)
 
     def _replace(self) -> None:
         try:
@@ -63,6 +74,7 @@ class Rewriting:
             if now != self._old:
                 raise NotWrittenBack(self._uri, _CHANGED, _LOAD_AGAIN)
             self._beside.replace(self.path)
+            self._is_replaced = True
         except OSError as error:
             raise NotWrittenBack(self._uri, _reason(error)) from error
 

@@ -6,12 +6,17 @@ is too old belongs to a killed process; any other process may take it over.
 
 from __future__ import annotations
 
+import logging
 import time
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import msgspec
 
 from ragmemory.stores.file import MemoryFile
 from ragmemory.types.files import Ingestion
+
+logger = logging.getLogger(__name__)
 
 # Ended jobs that are kept.
 KEPT = 100
@@ -30,8 +35,12 @@ class IngestionStore:
             rows = await connection.execute_fetchall(
                 "SELECT job FROM ingestions WHERE request = ? AND status = 'running'", [_request(job)]
             )
-            for (running,) in rows:
-                return msgspec.json.decode(running, type=Ingestion)
+            for running in _decoded(rows):
+                return running
+            # Only damaged ones are left.
+            await connection.execute(
+                "DELETE FROM ingestions WHERE request = ? AND status = 'running'", [_request(job)]
+            )
             await connection.execute(_INSERT, _row(job))
             await connection.execute(
                 "DELETE FROM ingestions WHERE status <> 'running'"
@@ -70,7 +79,7 @@ class IngestionStore:
                 " WHERE status = 'running' AND beat < ?3 AND run_id <> ?1 RETURNING job",
                 [run_id, now, now - silent_seconds],
             )
-            return [msgspec.json.decode(row[0], type=Ingestion) for row in rows]
+            return _decoded(rows)
 
     async def last_beat(self, run_id: str) -> float | None:
         """When the longest silent job of another process was saved; None if no other process has one."""
@@ -83,7 +92,7 @@ class IngestionStore:
         """The jobs that run in any process."""
         async with self._file.reading() as connection:
             rows = await connection.execute_fetchall("SELECT job FROM ingestions WHERE status = 'running'")
-            return [msgspec.json.decode(row[0], type=Ingestion) for row in rows]
+            return _decoded(rows)
 
     async def newest(self, limit: int) -> list[Ingestion]:
         """The newest jobs, newest first."""
@@ -91,13 +100,13 @@ class IngestionStore:
             rows = await connection.execute_fetchall(
                 "SELECT job FROM ingestions ORDER BY number DESC LIMIT ?", [limit]
             )
-            return [msgspec.json.decode(row[0], type=Ingestion) for row in rows]
+            return _decoded(rows)
 
     async def find(self, job_id: str) -> Ingestion | None:
         """One job."""
         async with self._file.reading() as connection:
             rows = await connection.execute_fetchall("SELECT job FROM ingestions WHERE job_id = ?", [job_id])
-            return next((msgspec.json.decode(row[0], type=Ingestion) for row in rows), None)
+            return next(iter(_decoded(rows)), None)
 
 
 def is_same(job: Ingestion, other: Ingestion) -> bool:
@@ -111,6 +120,17 @@ def _row(job: Ingestion) -> list[str | float]:
 
 def _request(job: Ingestion) -> str:
     return msgspec.json.encode([job.sources, job.prune, job.within]).decode()
+
+
+def _decoded(rows: Iterable[Sequence[Any]]) -> list[Ingestion]:
+    """The jobs in the first column, without those that are damaged."""
+    jobs = []
+    for row in rows:
+        try:
+            jobs.append(msgspec.json.decode(row[0], type=Ingestion))
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            logger.warning("A stored job is damaged: %s", error)
+    return jobs
 
 
 def _encoded(job: Ingestion) -> str:

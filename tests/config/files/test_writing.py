@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 import sys
 from pathlib import Path
@@ -27,6 +28,31 @@ def test_a_new_file_is_private_and_another_keeps_its_mode(tmp_path: Path) -> Non
     for file in (new, old):
         replace_file(file, b"text")
     assert [stat.S_IMODE(file.stat().st_mode) for file in (new, old)] == [0o600, 0o640]
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid") or os.getuid() != 0, reason="only root may give files away")
+def test_another_file_keeps_its_owner(tmp_path: Path) -> None:
+    file = tmp_path / "a.md"
+    file.touch()
+    os.chown(file, 12, 34)
+    file.chmod(0o4750)
+    replace_file(file, b"text")
+    state = file.stat()
+    assert (state.st_uid, state.st_gid, stat.S_IMODE(state.st_mode)) == (12, 34, 0o4750)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="such attributes are of Linux")
+def test_another_file_keeps_its_attributes_and_not_its_times(tmp_path: Path) -> None:
+    file = tmp_path / "a.md"
+    file.touch()
+    os.utime(file, (1, 1))
+    try:
+        os.setxattr(file, "user.author", b"Anna")
+    except OSError:
+        pytest.skip("this file system has no attributes")
+    replace_file(file, b"text")
+    assert os.getxattr(file, "user.author") == b"Anna"
+    assert file.stat().st_mtime > 1
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="links need a privilege on Windows")

@@ -22,13 +22,14 @@ from ragmemory.errors import (
     DocumentExists,
     DocumentNotFound,
     EmbedderUnavailable,
+    MemoryFull,
     NotWrittenBack,
     StaleVersion,
 )
 from ragmemory.service import MemoryService
 from ragmemory.types.blocks import ShownBlock
 from ragmemory.types.files import Ingestion
-from ragmemory.types.writes import Origin
+from ragmemory.types.writes import Injected, Origin, Write
 from tests.support.memories import ORIGIN, SwitchableEmbedder, service_for, settings_for
 
 TEXT = "# Tea\n\nSteep it for two minutes.\n\n- green\n- black\n\n## Milk\n\nNone.\n"
@@ -342,6 +343,27 @@ async def test_a_file_that_has_changed_is_not_overwritten(memory: MemoryService,
     assert await text_of(memory, path.as_uri()) == TEXT
     assert path.read_text(encoding="utf-8") == "Something else."
     assert (await load(memory, path)).updated == 1
+
+
+async def test_a_file_is_put_back_when_the_memory_cannot_be_written(
+    memory: MemoryService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "tea.md"
+    path.write_text(TEXT, encoding="utf-8")
+    await load(memory, path)
+    library = await memory.library()
+
+    async def full(write: Write) -> Injected:
+        assert write.edit
+        assert write.edit.replace_file
+        await write.edit.replace_file()
+        assert path.read_text(encoding="utf-8") != TEXT
+        raise MemoryFull("memory.db")
+
+    monkeypatch.setattr(library, "_submit", full)
+    with pytest.raises(MemoryFull):
+        await library.update(path.as_uri(), 1, "1.a", "Other.", ORIGIN, write_back=True)
+    assert path.read_text(encoding="utf-8") == TEXT
 
 
 async def test_a_file_outside_the_repository_of_a_memory_is_not_written(tmp_path: Path) -> None:

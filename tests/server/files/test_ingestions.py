@@ -570,6 +570,20 @@ async def test_a_job_begun_on_a_full_disk_is_saved_when_there_is_room(
         assert again.job_id == job.job_id
 
 
+async def test_a_damaged_job_does_not_keep_a_new_load_out(tmp_path: Path) -> None:
+    folder = notes(tmp_path / "docs", 2)
+    async with memory_in(tmp_path) as memory:
+        jobs = await memory.ingestions()
+        first = await ended(jobs, await jobs.start([str(folder)], prune=False, origin=ORIGIN))
+        with closing(sqlite3.connect(tmp_path / "memory.db")) as connection, connection:
+            connection.execute("UPDATE ingestions SET status = 'running', job = '{', beat = 0")
+        assert await jobs.newest(9) == []
+        second = await ended(jobs, await jobs.start([str(folder)], prune=False, origin=ORIGIN))
+        assert (second.status, second.unchanged) == ("completed", 2)
+        assert second.job_id != first.job_id
+        assert [one.job_id for one in await jobs.newest(9)] == [second.job_id]
+
+
 async def test_a_job_that_could_not_be_saved_ends_when_its_writes_are_undone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
