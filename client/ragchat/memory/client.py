@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from ragchat.errors import MemoryRefused
 from ragchat.memory.answers import decoded, mapped_errors, refusal
+from ragchat.memory.symbols import Trace
 from ragchat.memory.types import (
     AddedSource,
     AddedSources,
@@ -45,7 +46,6 @@ from ragchat.memory.types import (
     Sources,
     Stats,
     ToolResult,
-    Trace,
     Undone,
     Verified,
     Versions,

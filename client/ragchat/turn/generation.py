@@ -17,7 +17,7 @@ from ragchat.servers.clock import Clock
 from ragchat.turn.citations import Checked, check
 from ragchat.turn.facts import unsupported
 from ragchat.turn.grounding import Grounding
-from ragchat.turn.limits import TurnLimits
+from ragchat.turn.limits import Budget, TurnLimits
 from ragchat.turn.passages import ATTACHED, Passages, judge, quote
 from ragchat.turn.permission import Approve, foreign_texts
 from ragchat.turn.prompt import Prompt, Prompts, build
@@ -204,11 +204,7 @@ async def converse(
         offered = await answerer.toolbox.descriptions() if may_call else []
         completion = await _complete(answerer.model, messages, images, offered, emit, is_first=not texts)
         reply = _message(completion)
-        estimate = Usage(
-            estimated_prompt_tokens=tokens.about([*messages, *offered]),
-            estimated_completion_tokens=tokens.about([reply]),
-        )
-        usage += completion.usage + estimate
+        usage += completion.usage + _estimate([*messages, *offered], reply)
         messages.append(reply)
         texts += [completion.text] if completion.text else []
         if not completion.requests or not may_call:
@@ -219,8 +215,7 @@ async def converse(
         seconds -= answerer.toolbox.clock.now() - began
         add_images(images, len(messages) + len(calls) - 1, [url for one in results for url in one.images])
         used = tokens.prompt_at_most([*messages, *offered]) + image_tokens(images)
-        left = limits.budget.context - limits.budget.answer - used
-        room = max(0, min(limits.budget.passages, left // len(calls)))
+        room = _room(limits.budget, used, len(calls))
         for call, result in zip(calls, results, strict=True):
             request = call.request
             if call.tool is not None and call.tool.server not in OWN and not call.refusal:
@@ -243,6 +238,18 @@ async def converse(
     if completion.requests:
         emit(Notice(ROUNDS_USED_UP if seconds > 0 else TIME_USED_UP))
     return Exchange(text, messages, passages, usage, [*read])
+
+
+def _estimate(sent: Sequence[Message], reply: Message) -> Usage:
+    return Usage(
+        estimated_prompt_tokens=tokens.about(sent), estimated_completion_tokens=tokens.about([reply])
+    )
+
+
+def _room(budget: Budget, used: int, results: int) -> int:
+    """The tokens that each of some results may have, when so many are used."""
+    left = budget.context - budget.answer - used
+    return max(0, min(budget.passages, left // results))
 
 
 async def _complete(

@@ -81,19 +81,23 @@ async def take_turn(
         usage=answer.usage,
         timings=record.timings,
         created_at=created_at,
-        trace=Trace(
-            query=query,
-            wordings=answer.wordings,
-            candidates=answer.candidates,
-            passages_tokens=answer.passages_tokens,
-            history_turns=len(history) - answer.dropped_turns,
-            dropped_turns=answer.dropped_turns,
-            prompt_tokens=answer.prompt_tokens,
-            unknown_citations=answer.unknown_citations,
-            notices=record.notices,
-            messages=answer.messages,
-            foreign=answer.foreign,
-        ),
+        trace=_trace(query, answer, history, record.notices),
+    )
+
+
+def _trace(query: str, answer: Answer, history: Sequence[Turn], notices: list[str]) -> Trace:
+    return Trace(
+        query=query,
+        wordings=answer.wordings,
+        candidates=answer.candidates,
+        passages_tokens=answer.passages_tokens,
+        history_turns=len(history) - answer.dropped_turns,
+        dropped_turns=answer.dropped_turns,
+        prompt_tokens=answer.prompt_tokens,
+        unknown_citations=answer.unknown_citations,
+        notices=notices,
+        messages=answer.messages,
+        foreign=answer.foreign,
     )
 
 

@@ -1,6 +1,6 @@
 """Typed calls to memory: their results, and how errors of the server and the protocol are mapped.
 
-Covers `answers` and `types`.
+Covers `answers`, `symbols` and `types`.
 """
 
 from __future__ import annotations

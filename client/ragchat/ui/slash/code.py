@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ragchat.uris import short_path
 
 if TYPE_CHECKING:
-    from ragchat.memory.types import TraceStep
+    from ragchat.memory.symbols import TraceStep
     from ragchat.ui.context import ChatContext
 
 # Lines of each part.
