@@ -29,11 +29,11 @@ WORTH = 0.75
 WORTH_BESIDE = 0.95
 # As must a further one be where those before it hold all that is asked for.
 WORTH_COMPLETE = 0.95
-# Units of a window that is compared by its meaning. Fewer say too little, more say too many things.
-NEAREST_UNITS = 4
+# More words of a window that is compared by its meaning say too many things.
+NEAREST_WORDS = 80
 MAX_NEAREST = 5
 # A further one of the nearest must be this similar beside the most similar.
-WORTH_NEAREST = 0.7
+WORTH_NEAREST = 0.5
 # Two windows that share this part of their terms say the same, as in two versions of a document.
 SAME = 0.8
 
@@ -140,20 +140,21 @@ def best_windows(question: Question, hits: Sequence[Hit]) -> list[Window]:
 
 
 def windows_to_compare(hits: Sequence[Hit]) -> list[Window]:
-    """All windows of NEAREST_UNITS units, or of all units of a shorter passage, without the labels above."""
-    found: dict[tuple[int, int, int], Window] = {}
+    """The longest window from each unit on, also across blocks, without labels at its ends.
+
+    Windows within others are left out.
+    """
+    found: list[Window] = []
     for hit in hits:
-        every = _units(hit)
-        for start in range(max(1, len(every) - NEAREST_UNITS + 1)):
-            last = min(start + NEAREST_UNITS, len(every)) - 1
-            telling = [place for place in range(start, last + 1) if not _only_names(every[place])]
-            if telling:
-                first, last = telling[0], telling[-1]
-                while not all(_fits(unit, every[first]) for unit in every[first : last + 1]):
-                    last -= 1
-                window = Window(hit, every, first, last)
-                found.setdefault((hit.chunk_id, window.first, window.last), window)
-    return list(found.values())
+        every, end = _units(hit), -1
+        telling = [place for place, unit in enumerate(every) if not _only_names(unit)]
+        for first in telling:
+            within = _longest(every, first)
+            last = max(place for place in telling if place in within)
+            if last > end:
+                found.append(Window(hit, every, first, last))
+                end = last
+    return found
 
 
 def nearest_windows(windows: Sequence[Window], similarities: Sequence[float]) -> list[Window]:
@@ -248,6 +249,16 @@ def _runs(every: Sequence[Unit]) -> Iterator[tuple[int, int]]:
             if last > first and (is_apart or words > MAX_WORDS or _begins_another(every[last])):
                 break
             yield first, last
+
+
+def _longest(every: Sequence[Unit], first: int) -> range:
+    """The places from `first` on of as many units as can be shown together."""
+    words = 0
+    for place in range(first, min(first + MAX_UNITS, len(every))):
+        words += word_count(every[place].text)
+        if place > first and (words > NEAREST_WORDS or not _fits(every[place], every[first])):
+            return range(first, place)
+    return range(first, min(first + MAX_UNITS, len(every)))
 
 
 def _fits(unit: Unit, first: Unit) -> bool:

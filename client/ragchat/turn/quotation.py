@@ -25,10 +25,11 @@ from ragconfig.text_rules import with_words_replaced
 
 # Passages whose windows are compared with the question by their meaning. More passages find hardly more.
 COMPARED_PASSAGES = 60
-# A question is far from memory if the passages have hardly a word of it, and no window is as similar. Of
-# questions that have nothing to do with memory, half have such a similarity or less; of those put in other
-# words than memory's, which have no word in common with it either, nearly none would be lost.
-FAR_SIMILARITY = 0.3
+# A question is far from memory if the passages have hardly a word of it, and no window is as similar. In 3
+# sets of documents, .2 loses 1 of 63 questions that are answered there in other words, .26 loses 11, .3 loses
+# 15. It finds 12 of 53 questions about other things to be far, .26 finds 20, .3 finds 22: the others are as
+# similar as questions in other words.
+FAR_SIMILARITY = 0.2
 
 
 async def answer_offline(

@@ -8,11 +8,13 @@ from ragchat.offline.evidence import Question
 from ragchat.offline.structure import Kind
 from ragchat.offline.windows import (
     MAX_NEAREST,
-    NEAREST_UNITS,
+    MAX_UNITS,
+    NEAREST_WORDS,
     best_windows,
     nearest_windows,
     windows_to_compare,
 )
+from ragchat.offline.words import word_count
 from ragchat.types import Hit
 from tests.support.turns import hit
 
@@ -125,22 +127,38 @@ def test_of_questions_and_answers_in_one_block_only_one_is_quoted() -> None:
     assert (window.text, window.units[window.first].lead) == ("A: Ann does.", "Q: Who cooks?")
 
 
-def test_windows_to_compare_are_short_runs_of_units() -> None:
-    passage = hit(" ".join(f"Sentence {number} is here." for number in range(6)))
+def test_windows_to_compare_are_the_longest_from_each_unit() -> None:
+    passage = hit(" ".join(f"Sentence {number} is here." for number in range(MAX_UNITS + 2)))
     windows = windows_to_compare([passage, hit("# Only a heading"), hit("One sentence stands alone here.")])
-    assert [(window.first, window.last) for window in windows] == [(0, 3), (1, 4), (2, 5), (0, 0)]
-    assert windows[0].last - windows[0].first + 1 == NEAREST_UNITS
+    places = [(window.first, window.last) for window in windows]
+    assert places == [*((first, first + MAX_UNITS - 1) for first in range(3)), (0, 0)]
+
+
+def test_windows_to_compare_have_few_words_unless_one_unit_has_more() -> None:
+    half = "Sentence" + " here" * (NEAREST_WORDS // 2 - 1) + "."
+    long = "Sentence" + " there" * NEAREST_WORDS + "."
+    windows = windows_to_compare([hit(f"{half} {half} {half} {long}")])
+    counts = [word_count(window.text) for window in windows]
+    assert counts == [NEAREST_WORDS, NEAREST_WORDS, NEAREST_WORDS + 1]
+
+
+def test_windows_to_compare_begin_and_end_with_what_says_something() -> None:
+    passage = hit("Who cooks?\n\nAnn does.\n\nWho washes up?\n\nBob does.\n\nWho dries?")
+    assert [window.text for window in windows_to_compare([passage])] == [
+        "Ann does.\n\nWho washes up?\n\nBob does."
+    ]
 
 
 def test_the_nearest_windows_do_not_overlap_and_keep_their_similarity() -> None:
     passages = [
-        hit(" ".join(f"Sentence {n} is here." for n in range(12)), chunk_id=chunk) for chunk in (1, 2, 3)
+        hit(" ".join(f"Sentence {n} is here." for n in range(2 * MAX_UNITS)), chunk_id=chunk)
+        for chunk in (1, 2, 3)
     ]
     windows = windows_to_compare(passages)
     similarities = [1 - place / 1000 for place in range(len(windows))]
     nearest = nearest_windows(windows, similarities)
     places = [(window.hit.chunk_id, window.first) for window in nearest]
-    assert places == [(1, 0), (1, 4), (1, 8), (2, 0), (2, 4)]
+    assert places == [(1, 0), (1, MAX_UNITS), (2, 0), (2, MAX_UNITS), (3, 0)]
     assert len(nearest) == MAX_NEAREST
     assert nearest[0].score == 1.0
 

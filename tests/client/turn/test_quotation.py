@@ -50,9 +50,8 @@ async def test_the_nearest_come_by_their_meaning_and_from_more_passages() -> Non
 
 
 async def test_the_best_passage_is_among_the_nearest_if_it_is_relevant() -> None:
-    memory = ListMemory(
-        [BOILER, TENT, *(hit(f"Tent {n} stands on a lawn.", chunk_id=n) for n in range(4, 9))]
-    )
+    lawns = [hit(f"The marquee {n} is on the lawn today.", chunk_id=n) for n in range(4, 4 + MAX_NEAREST)]
+    memory = ListMemory([BOILER, TENT, *lawns])
     answer = await ask("How large is the lawn of the marquee for boilers in Spain?", memory)
     assert places(answer)[:2] == [BOILER.chunk_id, TENT.chunk_id]
     assert len(answer.nearest) <= MAX_NEAREST
