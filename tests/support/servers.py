@@ -11,6 +11,7 @@ from typing import Any
 
 import anyio
 
+from ragchat.servers.asking import User
 from ragchat.servers.connection import State
 from ragchat.servers.manager import ServerManager
 from ragchat.servers.tools import ServerTool
@@ -48,9 +49,12 @@ def write(home: Path, **servers: dict[str, Any]) -> None:
 
 @asynccontextmanager
 async def managed(
-    home: Path, *, settled: Collection[str] | None = None, **flags: float
+    home: Path, *, settled: Collection[str] | None = None, user: User | None = None, **flags: float
 ) -> AsyncIterator[ServerManager]:
-    """A manager with its servers started, and all of them settled or those named."""
+    """A manager with its servers started, and all of them settled or those named.
+
+    `user` is the one whom they may ask.
+    """
     settings = load_settings(
         flags={f"servers.{name}": value for name, value in flags.items()},
         environ={"RAGCHAT_HOME": str(home)},
@@ -58,6 +62,7 @@ async def managed(
     )
     with anyio.fail_after(LONGEST_SECONDS):
         async with ServerManager(settings) as manager:
+            manager.user = user
             manager.start()
             for name, connection in manager.connections.items():
                 if connection.state is not State.UNASKED and (settled is None or name in settled):

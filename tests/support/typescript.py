@@ -29,6 +29,11 @@ def server(package: str) -> str:
     return str(MODULES / "@modelcontextprotocol" / package / "dist" / "index.js")
 
 
+def sdk_server(transport: str) -> list[str]:
+    """The command of a server written with the SDK 2.x: `stdio`, or `http`, which prints its port."""
+    return [NODE, str(ROOT / "tests" / "peers" / "typescript_server.mjs"), str(MODULES), transport]
+
+
 EVERYTHING = server("server-everything")
 
 STDIO_SERVER = [NODE, EVERYTHING, "stdio"]

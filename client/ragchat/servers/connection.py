@@ -243,9 +243,9 @@ class Connection:
         """List the tools again, and forget other lists, whenever the server says that they have changed."""
         offered = client.capabilities
         wanted = Filter(
-            tools_list_changed=_announces(offered.tools),
-            prompts_list_changed=_announces(offered.prompts),
-            resources_list_changed=_announces(offered.resources),
+            tools_list_changed=_announces(client, offered.tools),
+            prompts_list_changed=_announces(client, offered.prompts),
+            resources_list_changed=_announces(client, offered.resources),
         )
         if wanted == Filter():
             return
@@ -261,9 +261,12 @@ class Connection:
             log.info("The changes of %s are not followed: %s", self.config.name, error)
 
 
-def _announces(capability: dict[str, Any] | UnsetType) -> bool | UnsetType:
-    """Whether the server says when this list changes."""
-    return True if capability is not UNSET and capability.get("listChanged") else UNSET
+def _announces(client: Client, capability: dict[str, Any] | UnsetType) -> bool | UnsetType:
+    """Whether the server may say when this list changes."""
+    if capability is UNSET:
+        return UNSET
+    # The official SDK 1.x says it without having declared it; in its era, nothing needs to be asked for.
+    return True if capability.get("listChanged") or not client.modern else UNSET
 
 
 def _may_be_repeated(tool: ToolInfo) -> bool:
