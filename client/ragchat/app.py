@@ -29,10 +29,10 @@ from ragchat.memory.types import DocumentText
 from ragchat.servers.permissions import Permissions
 from ragchat.sessions.store import SessionStore, session_title, sessions_path
 from ragchat.settings import ModelSettings, ResearchSettings, RetrievalSettings, ToolSettings
+from ragchat.turn.approval import Approve
 from ragchat.turn.conversation import newest_that_fit, turn_tokens
 from ragchat.turn.limits import Budget, RetrievalLimits, TurnLimits
 from ragchat.turn.passages import ATTACHED, attached
-from ragchat.turn.permission import Approve
 from ragchat.turn.prompt import load_prompts
 from ragchat.turn.retrieval import Memory
 from ragchat.turn.scope import Scope

@@ -1,4 +1,9 @@
-"""The memory: takes text, embeds it, stores it, finds it again. Never talks to a chat model."""
+"""The memory: takes text, embeds it, stores it, finds it again. Never talks to a chat model.
+
+`service.MemoryService` joins its parts: `documents`, and in folders `search`, `ingest`, `history`, `blocks`,
+`code`, `files` and `maintenance`. `app` builds it from settings, `mcp` and `http` offer it, `stores` is its
+file.
+"""
 
 import os
 

@@ -12,7 +12,7 @@ from ragconfig.settings import load_settings
 from ragmcp.server.server import Server
 from ragmemory.app import make_service
 from ragmemory.mcp.prompts import FOLDER, Prompts
-from ragmemory.mcp.resources import Documents
+from ragmemory.mcp.resources import Resources
 from ragmemory.mcp.server import completer
 from ragmemory.mcp.toolsets import make_tools
 from ragmemory.service import MemoryService
@@ -31,7 +31,7 @@ async def memory_in(folder: Path, embedder: SwitchableEmbedder | None = None) ->
         async def opened() -> MemoryService:
             return service
 
-        documents, prompts = Documents(opened), Prompts(opened, settings.home.config / FOLDER)
+        documents, prompts = Resources(opened), Prompts(opened, settings.home.config / FOLDER)
         server = Server(
             "ragmemory",
             "test",

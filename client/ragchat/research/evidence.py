@@ -13,8 +13,8 @@ from msgspec.structs import replace as with_changes
 from ragchat.llm import tokens
 from ragchat.memory.types import ToolResult
 from ragchat.research.search import is_generated
+from ragchat.turn.approval import Approve
 from ragchat.turn.passages import shortened
-from ragchat.turn.permission import Approve
 from ragchat.turn.tools import MEMORY, Toolbox, ToolCall
 from ragchat.types import Candidate, Hit, ToolRequest
 

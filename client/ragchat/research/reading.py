@@ -10,11 +10,11 @@ from ragchat.llm import tokens
 from ragchat.research.evidence import EvidenceTools
 from ragchat.research.requests import Metered, as_json
 from ragchat.research.state import Finding, SubQuestion
+from ragchat.turn.approval import Approve
 from ragchat.turn.citations import is_verbatim
 from ragchat.turn.generation import Answerer, converse
 from ragchat.turn.limits import TurnLimits
 from ragchat.turn.passages import number, quote
-from ragchat.turn.permission import Approve
 from ragchat.turn.prompt import Prompt, Prompts
 from ragchat.turn.tools import Toolbox
 from ragchat.types import Candidate, Emit, Event, Hit, Notice, ToolFinished, ToolStarted

@@ -26,13 +26,13 @@ from ragchat.research.requests import Metered, TokensUsedUp
 from ragchat.research.search import fused, search
 from ragchat.research.state import Finding, State, StateFile, SubQuestion
 from ragchat.settings import ResearchSettings
+from ragchat.turn.approval import Approve, foreign_texts
 from ragchat.turn.citations import check
 from ragchat.turn.facts import unsupported
 from ragchat.turn.grounding import State as Closeness
 from ragchat.turn.grounding import judge_passages
 from ragchat.turn.limits import TurnLimits
 from ragchat.turn.passages import Passages, number, quote
-from ragchat.turn.permission import Approve, foreign_texts
 from ragchat.turn.prompt import Prompts
 from ragchat.turn.retrieval import Memory, Retrieval
 from ragchat.turn.tools import Toolbox

@@ -3,7 +3,7 @@
 `configs` reads the files that name them, some of which are `jsonc`; `manager` owns all connections, each a
 `connection` whose server `supervisor` restarts. `tools` are what they offer to a model, `offers` what they
 offer to the user, `asking` what they ask of the user, with `forms` and `visits`, in time that a `clock`
-does not count. `watching` tells the user of changes. `permissions` is what the user has allowed, and
+does not count. `watching` tells the user of changes. `permissions` is what the user has allowed for good, and
 `login` lets the user log in; both keep it in `private_json`. `recipes` are servers that many users want,
 `imports` those of other hosts. Knows neither turns nor the screen.
 """

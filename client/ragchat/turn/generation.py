@@ -14,12 +14,12 @@ from ragchat.llm.images import IMAGE_TOKENS, MOST_IMAGES, Images, add_images, im
 from ragchat.memory.types import ToolResult
 from ragchat.sanitize import one_line
 from ragchat.servers.clock import Clock
+from ragchat.turn.approval import Approve, foreign_texts
 from ragchat.turn.citations import Checked, check
 from ragchat.turn.facts import unsupported
 from ragchat.turn.grounding import Grounding
 from ragchat.turn.limits import Budget, TurnLimits
 from ragchat.turn.passages import ATTACHED, Passages, judge, quote
-from ragchat.turn.permission import Approve, foreign_texts
 from ragchat.turn.prompt import Prompt, Prompts, build
 from ragchat.turn.tool_search import HOST
 from ragchat.turn.tools import CANNOT_ASK, MEMORY, TIME_USED_UP, ToolCall

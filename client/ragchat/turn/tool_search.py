@@ -13,7 +13,7 @@ import msgspec
 from ragchat.errors import RagChatError
 from ragchat.llm import tokens
 from ragchat.memory.types import ToolResult
-from ragchat.turn.permission import OfferedTool
+from ragchat.turn.approval import OfferedTool
 from ragchat.turn.retrieval import Memory
 from ragmcp.protocol.schema.tools import ToolAnnotations, ToolInfo
 

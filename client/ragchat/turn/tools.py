@@ -16,7 +16,7 @@ from ragchat.errors import RagChatError
 from ragchat.memory.types import ToolResult
 from ragchat.servers.clock import Clock
 from ragchat.servers.permissions import Permissions
-from ragchat.turn.permission import Approve, OfferedTool, Question, Verdict, decide
+from ragchat.turn.approval import Approve, OfferedTool, Question, Verdict, decide
 from ragchat.turn.retrieval import Memory
 from ragchat.turn.tool_search import ToolSearch, cost, describe
 from ragchat.types import ToolRequest

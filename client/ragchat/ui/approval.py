@@ -9,7 +9,7 @@ import msgspec
 
 from ragchat.sanitize import one_line, visible
 from ragchat.servers.permissions import Permissions, Rule
-from ragchat.turn.permission import Question
+from ragchat.turn.approval import Question
 from ragchat.ui.dialog import Dialog, Read
 
 CHOICES = "[y]es, [s]ession, [a]lways, [e]dit, ne[v]er, [N]o"

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from ragchat.app import App
     from ragchat.memory.client import MemoryClient
-    from ragchat.turn.permission import Approve
+    from ragchat.turn.approval import Approve
     from ragchat.types import Emit, Turn
     from ragchat.ui.prompt.toolbar import Status
     from ragchat.ui.render.answer import AnswerView

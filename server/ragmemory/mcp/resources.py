@@ -40,7 +40,7 @@ _CHANGES_URI = re.compile(
 _VARIABLES = {_TEMPLATE: (_VARIABLE,), _BLOCK_TEMPLATE: (_VARIABLE, _BLOCK_VARIABLE)}
 
 
-class Documents:
+class Resources:
     """The resources of the server."""
 
     def __init__(self, memory: Memory) -> None:

@@ -21,7 +21,7 @@ from ragmcp.stdio.stdio import serve_stdio
 from ragmemory import __version__
 from ragmemory.embedders import EmbedderSettings
 from ragmemory.mcp.prompts import FOLDER, Prompts
-from ragmemory.mcp.resources import Documents, announce, announce_blocks
+from ragmemory.mcp.resources import Resources, announce, announce_blocks
 from ragmemory.mcp.toolsets import make_tools
 from ragmemory.settings import LimitSettings, MemorySettings
 from ragmemory.signals import exit_now, exit_within, stop_signal
@@ -81,23 +81,23 @@ def make_server(settings: Settings, memory: OnDemand) -> Server:
     """The MCP server of a memory, for any transport. Raises SettingsError."""
     table = settings.table("memory", MemorySettings)
     settings.table("embedder", EmbedderSettings)  # Refuse invalid settings now, not at the first call.
-    documents = Documents(memory.service)
+    resources = Resources(memory.service)
     prompts = Prompts(memory.service, settings.home.config / FOLDER)
     server = Server(
         "ragmemory",
         __version__,
         make_tools(memory.service, table.toolsets, read_only=table.read_only),
         INSTRUCTIONS,
-        resources=documents,
+        resources=resources,
         prompts=prompts,
-        complete=completer(documents, prompts),
+        complete=completer(resources, prompts),
     )
     memory.on_change.append(partial(announce, server))
     memory.on_block_change.append(partial(announce_blocks, server))
     return server
 
 
-def completer(documents: Documents, prompts: Prompts) -> Completer:
+def completer(resources: Resources, prompts: Prompts) -> Completer:
     """Completes the ids of documents and blocks, and the arguments of prompts."""
 
     async def complete(
@@ -107,7 +107,7 @@ def completer(documents: Documents, prompts: Prompts) -> Completer:
 
         if isinstance(reference, PromptReference):
             return await prompts.complete(reference.name, argument, typed, others)
-        return await documents.complete(reference.uri, argument, typed, others)
+        return await resources.complete(reference.uri, argument, typed, others)
 
     return complete
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ragchat.research.evidence import passages_of
-from ragchat.turn.permission import foreign_texts
+from ragchat.turn.approval import foreign_texts
 
 FOUND = (
     "Results:\n\nTitle: One\nURL: https://one.example/a\nContent: The first says so.\n\n"

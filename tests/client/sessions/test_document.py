@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from ragchat.offline.answer import NO_MODEL
 from ragchat.sessions.document import as_document, report_as_document
-from ragchat.turn.permission import foreign_texts
+from ragchat.turn.approval import foreign_texts
 from ragchat.types import NOT_GROUNDED, Citation, Session
 from tests.support.turns import hit, turn
 

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from ragchat.errors import MemoryUnavailable
-from ragchat.turn.permission import OfferedTool
+from ragchat.turn.approval import OfferedTool
 from ragchat.turn.tool_search import FIND_TOOLS, MOST_FOUND, ToolSearch, cost
 from tests.client.ui.test_approval import nothing
 from tests.support.turns import FORGET_TOOL, QUERY_TOOL, ListMemory

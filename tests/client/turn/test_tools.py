@@ -9,7 +9,7 @@ import pytest
 
 from ragchat.errors import MemoryUnavailable
 from ragchat.memory.types import ToolResult
-from ragchat.turn.permission import OfferedTool, Question
+from ragchat.turn.approval import OfferedTool, Question
 from ragchat.turn.tools import TIME_USED_UP, Toolbox, ToolCall
 from ragchat.types import ToolRequest
 from tests.support.turns import FORGET_TOOL, QUERY_TOOL, ListMemory, hit, make_toolbox

@@ -18,7 +18,7 @@ from ragmcp.protocol.schema.content import EmbeddedResource, TextContent
 from ragmcp.protocol.schema.prompts import GetPromptResult, PromptInfo
 from ragmcp.server.server import Server
 from ragmemory.mcp.prompts import BrokenTemplate, Prompts, read_template
-from ragmemory.mcp.resources import Documents
+from ragmemory.mcp.resources import Resources
 from ragmemory.service import MemoryService
 from ragmemory.types.writes import Origin
 from tests.support.memories import service_for
@@ -121,7 +121,7 @@ async def prompt_server(folder: Path, **files: str) -> AsyncIterator[tuple[Serve
             return service
 
         prompts = Prompts(memory, folder / "prompts")
-        yield Server("ragmemory", "1", [], resources=Documents(memory), prompts=prompts), service
+        yield Server("ragmemory", "1", [], resources=Resources(memory), prompts=prompts), service
 
 
 async def get(client: RawClient, name: str, **arguments: str) -> Any:

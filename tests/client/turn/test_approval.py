@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from ragchat.servers.permissions import Permissions, Rule
-from ragchat.turn.permission import OfferedTool, Verdict, decide, foreign_texts
+from ragchat.turn.approval import OfferedTool, Verdict, decide, foreign_texts
 from tests.client.ui.test_approval import nothing
 from tests.support.turns import FORGET_TOOL, QUERY_TOOL, hit
 
