@@ -13,6 +13,7 @@ from ragconfig.redaction import RedactingFormatter
 LOG_FILE = "ragchat.log"
 LOG_BYTES = 1 << 20  # a larger log is rotated
 LOG_TAIL_BYTES = 1 << 16  # how much of the end of a server's log is read
+LAST_LINE_BYTES = 1 << 12  # the same for its last line
 
 
 def start_log(folder: Path, *, verbose: bool) -> Path | None:
@@ -36,14 +37,30 @@ def start_log(folder: Path, *, verbose: bool) -> Path | None:
     return path
 
 
-def server_log(path: Path) -> Path:
-    """The file for a server's log: `path`, or the null device if it cannot be written."""
-    try:
-        private_folder(path.parent)
-        prepare(path)
-    except OSError:
-        return Path(os.devnull)
-    return path
+class ServerLog:
+    """The file that a server's process writes to: `path`, or the null device if it cannot be written."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            private_folder(path.parent)
+            prepare(path)
+        except OSError:
+            self.path = Path(os.devnull)
+
+    def writer(self) -> int:
+        """A descriptor for the server."""
+        return os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+
+    async def last_line(self) -> str:
+        """The last line in the file; "" if there is none."""
+        with suppress(OSError), self.path.open("rb") as log:
+            log.seek(max(0, self.path.stat().st_size - LAST_LINE_BYTES))
+            lines = log.read().decode(errors="replace").split("\n")
+            # Docker says how to get help after it has said what is wrong.
+            said = (line.strip() for line in reversed(lines) if "--help" not in line)
+            return next(filter(None, said), "")
+        return ""
 
 
 def prepare(log: Path) -> None:

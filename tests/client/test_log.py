@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ragchat.log import LOG_BYTES, LOG_FILE, server_log, start_log
+from ragchat.log import LOG_BYTES, LOG_FILE, ServerLog, start_log
 from ragconfig.settings import read_key
 
 
@@ -86,6 +86,13 @@ def test_a_log_that_cannot_be_written_stops_nothing(
 
 
 def test_a_server_whose_log_cannot_be_written_has_none(tmp_path: Path) -> None:
-    assert server_log(tmp_path / "state" / "server.log") == tmp_path / "state" / "server.log"
+    assert ServerLog(tmp_path / "state" / "server.log").path == tmp_path / "state" / "server.log"
     (tmp_path / "file").touch()
-    assert server_log(tmp_path / "file" / "server.log") == Path(os.devnull)
+    assert ServerLog(tmp_path / "file" / "server.log").path == Path(os.devnull)
+
+
+async def test_the_last_line_of_a_log_is_the_last_one_that_says_something(tmp_path: Path) -> None:
+    log = ServerLog(tmp_path / "server.log")
+    assert await log.last_line() == ""
+    log.path.write_text("no daemon\n\nRun `it --help` for help\n", encoding="utf-8")
+    assert await log.last_line() == "no daemon"

@@ -14,7 +14,7 @@ import pytest
 
 from ragmcp.client.client import Client, EraName
 from ragmcp.stdio.stdio import open_stdio
-from tests.support.processes import LONGEST_SECONDS
+from tests.support.processes import LONGEST_SECONDS, LogFile
 
 ROOT = Path(__file__).resolve().parents[2]
 SERVER = [sys.executable, "-m", "tests.support.mcp_server"]
@@ -36,7 +36,7 @@ def spawned(
         client_name="tests",
         client_version="0",
         message_bytes=message_bytes,
-        stderr=stderr,
+        stderr=None if stderr is None else LogFile(stderr),
         env=ENV,
         cwd=cwd,
         era=era,

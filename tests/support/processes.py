@@ -69,6 +69,22 @@ def memory_environment(folder: Path, **variables: str) -> dict[str, str]:
     return kept | {"RAGCHAT_HOME": str(folder / "home")} | variables
 
 
+class LogFile:
+    """A file as the log of a server."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def writer(self) -> int:
+        """A descriptor of it."""
+        return os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+
+    async def last_line(self) -> str:
+        """Its last line."""
+        lines = self.path.read_text(encoding="utf-8").splitlines()
+        return lines[-1] if lines else ""
+
+
 @asynccontextmanager
 async def memory_process(
     folder: Path,
@@ -84,7 +100,7 @@ async def memory_process(
         client_name="tests",
         client_version="1",
         message_bytes=MESSAGE_BYTES,
-        stderr=log or folder / "log",
+        stderr=LogFile(log or folder / "log"),
         env=memory_environment(folder, **(variables or {})),
         era="modern",
     ) as client:

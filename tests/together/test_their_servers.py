@@ -24,6 +24,7 @@ from tests.peers.offers import WELCOME
 from tests.support.mcp_process import ENV, MESSAGE_BYTES
 from tests.support.peers import PeerName, need, running, server_command
 from tests.support.ports import free_port
+from tests.support.processes import LogFile
 from tests.support.wire import Recording
 
 ABOUT_US: dict[str, Any] = {"client_name": "tests", "client_version": "0", "message_bytes": MESSAGE_BYTES}
@@ -101,7 +102,8 @@ async def client(
     both = {**ABOUT_US, "era": case.era, "handlers": handlers(said)}
     if case.transport == "stdio":
         command = recording.command(server_command(case.peer, "stdio"))
-        async with open_stdio(command, stderr=recording.path.with_name("log"), env=ENV, **both) as client:
+        log = LogFile(recording.path.with_name("log"))
+        async with open_stdio(command, stderr=log, env=ENV, **both) as client:
             yield client
     else:
         path = {"http": "/mcp", "sse": "/sse"}[case.transport]

@@ -21,6 +21,7 @@ from ragmcp.protocol.schema.logging import LogMessage
 from ragmcp.stdio.stdio import open_stdio
 from tests.support import typescript
 from tests.support.mcp_process import MESSAGE_BYTES
+from tests.support.processes import LogFile
 from tests.support.wire import Recording
 
 SECONDS = 60
@@ -71,7 +72,7 @@ async def client(transport: str, recording: Recording, logs: list[LogMessage]) -
     async with AsyncExitStack() as stack:
         if transport == "stdio":
             command = recording.command(typescript.STDIO_SERVER)
-            yield await stack.enter_async_context(open_stdio(command, stderr=log, **about_us))
+            yield await stack.enter_async_context(open_stdio(command, stderr=LogFile(log), **about_us))
         else:
             url = stack.enter_context(typescript.everything(transport, log))
             root = await stack.enter_async_context(recording.http(url))

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ragchat import CLIENT_NAME, __version__
-from ragchat.log import server_log
+from ragchat.log import ServerLog
 from ragchat.servers.environment import inherited
 from ragconfig.settings import Settings
 
@@ -90,7 +90,7 @@ def supervised(
     start = partial(
         open_stdio,
         command(settings, config_file, verbose),
-        stderr=server_log(settings.home.state / STDERR_FILE),
+        stderr=ServerLog(settings.home.state / STDERR_FILE),
         env=environment(settings),
         message_bytes=settings.tables["limits"]["message_bytes"],
         era="modern",

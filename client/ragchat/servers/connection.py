@@ -17,8 +17,9 @@ from msgspec import UNSET, UnsetType
 
 from ragchat import CLIENT_NAME, __version__
 from ragchat.errors import RagChatError, ServerNotReady
-from ragchat.log import LOG_BYTES, LOG_TAIL_BYTES, server_log
+from ragchat.log import LOG_TAIL_BYTES, ServerLog
 from ragchat.servers.asking import User, make_handlers
+from ragchat.servers.bounded_log import bounded_log
 from ragchat.servers.clock import Clock
 from ragchat.servers.configs import ServerConfig
 from ragchat.servers.environment import inherited
@@ -171,7 +172,7 @@ class Connection:
         listed = False
         try:
             with anyio.CancelScope(deadline=anyio.current_time() + self._settings.start_seconds) as start:
-                async with self._connect() as client:
+                async with self._connect() if self._config.url else self._start() as client:
                     if client.capabilities.logging is not UNSET:
                         await client.set_log_level(LOG_LEVEL)
                     await self._list_tools(client)
@@ -198,25 +199,30 @@ class Connection:
         self.failure = error
         self.settled.set()
 
-    def _connect(self) -> AbstractAsyncContextManager[Client]:
+    @asynccontextmanager
+    async def _start(self) -> AsyncIterator[Client]:
         from ragmcp.stdio.stdio import open_stdio
 
-        if not self._config.url:
-            return open_stdio(
+        async with (
+            bounded_log(self.log) as log,
+            open_stdio(
                 self._config.command,
                 client_name=CLIENT_NAME,
                 client_version=__version__,
                 message_bytes=self._settings.message_bytes,
-                stderr=server_log(self.log),
-                log_bytes=LOG_BYTES,
+                stderr=log,
                 env={**inherited(), **self._config.env},
                 cwd=Path(self._config.cwd) if self._config.cwd else None,
                 handlers=self._handlers,
-            )
+            ) as client,
+        ):
+            yield client
+
+    def _connect(self) -> AbstractAsyncContextManager[Client]:
         from ragchat.servers.login import Credentials, authorization
         from ragmcp.http.connect import open_http
 
-        server_log(self.log)
+        ServerLog(self.log)
         return open_http(
             self._config.url,
             client_name=CLIENT_NAME,

@@ -7,9 +7,9 @@ import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import ExitStack, asynccontextmanager, nullcontext, suppress
+from contextlib import ExitStack, asynccontextmanager, suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import Any, Protocol
 
 import anyio
 from anyio.abc import Process
@@ -32,21 +32,24 @@ READ_PAUSE_SECONDS = 0.005
 # How long to wait for the exit code after the end of stdout.
 EXIT_CODE_SECONDS = 1.0
 
-LOG_TAIL_BYTES = 4096
-# A log is copied in such portions. After a full one there is a pause (6 MB a second are enough), so that a
-# server that floods its log does not keep us busy.
-LOG_READ_BYTES = 2**16
-LOG_PAUSE_SECONDS = 0.01
+
+class Stderr(Protocol):
+    """Where a server's stderr goes, which its host decides."""
+
+    def writer(self) -> int:
+        """A descriptor for the server, which its receiver closes. Raises OSError."""
+
+    async def last_line(self) -> str:
+        """The last line of a server that has ended; "" if there is none."""
 
 
 class ServerProcess:
     """A running server."""
 
-    def __init__(self, process: Process, stream: Pipes, log: Path | None, copy: _LogCopy | None) -> None:
+    def __init__(self, process: Process, stream: Pipes, stderr: Stderr | None) -> None:
         self.stream = stream
         self._process = process
-        self._log = log
-        self._copy = copy
+        self._stderr = stderr
 
     @classmethod
     @asynccontextmanager
@@ -54,22 +57,19 @@ class ServerProcess:
         cls,
         command: Sequence[str],
         *,
-        stderr: Path | None,
+        stderr: Stderr | None,
         env: Mapping[str, str] | None,
         cwd: Path | None,
-        log_bytes: int | None = None,
     ) -> AsyncIterator[ServerProcess]:
         """Run `command` in its own session, which a Ctrl-C in ours does not reach.
 
-        With `log_bytes`, about so many bytes of `stderr` are kept (not on Windows). Raises ServerNotStarted.
+        Raises ServerNotStarted.
         """
-        copy = None
         with ExitStack() as theirs, ExitStack() as ours:
             try:
-                log: IO[bytes] | int | None = theirs.enter_context(stderr.open("ab")) if stderr else None
-                if stderr and log_bytes and sys.platform != "win32":
-                    source, log = _pipe(ours, theirs)
-                    copy = _LogCopy(source, stderr, log_bytes)
+                log = None
+                if stderr is not None:
+                    theirs.callback(os.close, log := stderr.writer())
                 their_stdin, our_output = _pipe(theirs, ours)
                 our_input, their_stdout = _pipe(ours, theirs)
                 process = await anyio.open_process(
@@ -78,12 +78,8 @@ class ServerProcess:
             except (OSError, ValueError) as error:
                 raise ServerNotStarted(command, _reason(error, command)) from None
             ours.pop_all()  # From here on the stream owns them.
-        async with (
-            copy.running() if copy else nullcontext(),
-            process,
-            open_pipes(our_input, our_output) as stream,
-        ):
-            server = cls(process, stream, stderr, copy)
+        async with process, open_pipes(our_input, our_output) as stream:
+            server = cls(process, stream, stderr)
             _running.add(server)
             try:
                 yield server
@@ -95,27 +91,16 @@ class ServerProcess:
 
     async def exit_reason(self) -> str:
         """How the server ended, as part of a sentence."""
+        last = ""
         with anyio.move_on_after(EXIT_CODE_SECONDS):
             await self._process.wait()
-            if self._copy is not None:
-                await self._copy.ended.wait()
+            if self._stderr is not None:
+                last = await self._stderr.last_line()
         code = self._process.returncode
         if code is None:
             return "it closed its output"
         how = f"it was ended by signal {-code}" if code < 0 else f"it ended with exit code {code}"
-        last = self._last_log_line()
         return f"{how}; the last line of its log is: {last}" if last else how
-
-    def _last_log_line(self) -> str:
-        if self._log is None:
-            return ""
-        with suppress(OSError), self._log.open("rb") as log:
-            log.seek(max(0, self._log.stat().st_size - LOG_TAIL_BYTES))
-            lines = log.read().decode(errors="replace").split("\n")
-            # Docker says how to get help after it has said what is wrong.
-            said = (line.strip() for line in reversed(lines) if "--help" not in line)
-            return next(filter(None, said), "")
-        return ""
 
     async def _stop(self) -> None:
         self.stream.end()
@@ -172,47 +157,6 @@ def kill_all() -> None:
     """
     for server in [*_running]:
         server._signal("SIGKILL")
-
-
-class _LogCopy:
-    """Copies a server's stderr to a file. A file longer than `limit` bytes becomes the one of older lines."""
-
-    def __init__(self, source: int, path: Path, limit: int) -> None:
-        self.ended = anyio.Event()
-        self._source = source
-        self._path = path
-        self._limit = limit
-
-    @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
-        """Copy during the body; closes the source."""
-        try:
-            async with beside(self._run):
-                yield
-        finally:
-            os.close(self._source)
-
-    async def _run(self) -> None:
-        os.set_blocking(self._source, False)
-        while True:
-            await anyio.wait_readable(self._source)
-            data = os.read(self._source, LOG_READ_BYTES)
-            if not data:
-                break
-            with suppress(OSError):  # A full disk must not stop the server.
-                self._append(data)
-            if len(data) == LOG_READ_BYTES:
-                await anyio.sleep(LOG_PAUSE_SECONDS)
-        self.ended.set()
-
-    def _append(self, data: bytes) -> None:
-        if self._path.is_file() and self._path.stat().st_size > self._limit:
-            self._path.replace(self._path.with_suffix(".log.1"))
-        log = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-        try:
-            os.write(log, data)
-        finally:
-            os.close(log)
 
 
 def _pipe(readers: ExitStack, writers: ExitStack) -> tuple[int, int]:

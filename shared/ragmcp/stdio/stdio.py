@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ragmcp.client.client import Client, EraName
     from ragmcp.client.handlers import Handlers
     from ragmcp.server.server import Server
+    from ragmcp.stdio.process import Stderr
 
 log = logging.getLogger(__name__)
 
@@ -152,8 +153,7 @@ async def open_stdio(
     client_name: str,
     client_version: str,
     message_bytes: int,
-    stderr: Path | None = None,
-    log_bytes: int | None = None,
+    stderr: Stderr | None = None,
     env: Mapping[str, str] | None = None,
     cwd: Path | None = None,
     era: EraName | None = None,
@@ -161,16 +161,15 @@ async def open_stdio(
 ) -> AsyncIterator[Client]:
     """Start a server and connect to it; the server is stopped at the end of the body.
 
-    `stderr` is the file its log is appended to (None: our own stderr), of which about `log_bytes` are kept
-    (None: all; not on Windows); `message_bytes` the longest message read; `era` None: probe the server,
-    "modern": no probe, "legacy": handshake only; `handlers` answer the server's requests.
+    `stderr` None: it shares our own; `message_bytes` is the longest message read; `era` None: probe the
+    server, "modern": no probe, "legacy": handshake only; `handlers` answer the server's requests.
     Raises ServerNotStarted, and what `ragmcp.client.client.connect` raises.
     """
     from ragmcp.client.client import connect
     from ragmcp.client.handlers import NO_HANDLERS
     from ragmcp.stdio.process import ServerProcess
 
-    async with ServerProcess.start(command, stderr=stderr, env=env, cwd=cwd, log_bytes=log_bytes) as process:
+    async with ServerProcess.start(command, stderr=stderr, env=env, cwd=cwd) as process:
         identity = Implementation(name=client_name, version=client_version)
         answered = False
         try:

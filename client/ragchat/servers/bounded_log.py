@@ -1,0 +1,74 @@
+"""A server's log whose length stays bounded while the server writes to it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+import anyio
+
+from ragchat.log import ServerLog, prepare
+from ragmcp.concurrency import beside
+
+# The log is copied in such portions. After a full one there is a pause (6 MB a second are enough), so that a
+# server that floods its log does not keep us busy.
+READ_BYTES = 2**16
+PAUSE_SECONDS = 0.01
+
+
+@asynccontextmanager
+async def bounded_log(path: Path) -> AsyncIterator[ServerLog]:
+    """The log of one start of a server. On Windows, whose pipes cannot be watched, it is not bounded."""
+    if sys.platform == "win32":
+        yield ServerLog(path)
+        return
+    log = _Copied(path)
+    try:
+        async with beside(log.copy):
+            yield log
+    finally:
+        log.close()
+
+
+class _Copied(ServerLog):
+    """The server writes to a pipe, from which `copy` writes to the file."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self._source, self._writer = os.pipe()
+        self._ended = anyio.Event()
+
+    def writer(self) -> int:
+        """The descriptor for the server; there is only one."""
+        writer, self._writer = self._writer, -1
+        return writer
+
+    async def last_line(self) -> str:
+        """As of any log, once all is copied."""
+        await self._ended.wait()
+        return await super().last_line()
+
+    async def copy(self) -> None:
+        """Copy until the server has ended."""
+        os.set_blocking(self._source, False)
+        while True:
+            await anyio.wait_readable(self._source)
+            data = os.read(self._source, READ_BYTES)
+            if not data:
+                break
+            with suppress(OSError):  # A full disk must not stop the server.
+                prepare(self.path)
+                with self.path.open("ab") as file:
+                    file.write(data)
+            if len(data) == READ_BYTES:
+                await anyio.sleep(PAUSE_SECONDS)
+        self._ended.set()
+
+    def close(self) -> None:
+        """Close what the server was not given."""
+        os.close(self._source)
+        if self._writer >= 0:
+            os.close(self._writer)

@@ -1,0 +1,55 @@
+"""The log of a server that writes much, and what is left of it when the server has ended."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import anyio
+import anyio.lowlevel
+import pytest
+
+from ragchat.log import LOG_BYTES
+from ragchat.servers.bounded_log import bounded_log
+
+posix = pytest.mark.skipif(sys.platform == "win32", reason="the length of logs is limited on POSIX")
+
+
+@posix
+async def test_the_last_line_is_known_when_the_server_has_ended(tmp_path: Path) -> None:
+    with anyio.fail_after(60):
+        async with bounded_log(tmp_path / "server.log") as log:
+            writer = log.writer()
+            os.write(writer, b"starting\nno such file\n")
+            os.close(writer)
+            assert await log.last_line() == "no such file"
+    assert (tmp_path / "server.log").stat().st_mode & 0o777 == 0o600
+
+
+@posix
+async def test_a_log_that_is_too_long_becomes_the_one_of_older_lines(tmp_path: Path) -> None:
+    (tmp_path / "server.log").write_text("x" * LOG_BYTES, encoding="utf-8")
+    with anyio.fail_after(60):
+        async with bounded_log(tmp_path / "server.log") as log:
+            writer = log.writer()
+            os.write(writer, b"a")
+            while (tmp_path / "server.log").stat().st_size == LOG_BYTES:
+                await anyio.lowlevel.checkpoint()
+            os.write(writer, b"b")
+            os.close(writer)
+            assert await log.last_line() == "b"
+    assert (tmp_path / "server.log.1").stat().st_size == LOG_BYTES + 1
+
+
+def descriptors() -> int:
+    """How many this process has."""
+    return len([*Path("/dev/fd").iterdir()])
+
+
+@posix
+async def test_a_log_that_no_server_was_given_is_closed(tmp_path: Path) -> None:
+    before = descriptors()
+    async with bounded_log(tmp_path / "server.log"):
+        pass
+    assert descriptors() == before
