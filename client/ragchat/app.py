@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass, replace
 from enum import Enum
 from importlib import import_module
@@ -271,9 +271,11 @@ class App:
         `question` "": the one that was stopped last. Raises RagChatError.
         """
         from ragchat.research.research import Means, Research
-        from ragchat.research.state import State, StateFile, last_question
+        from ragchat.research.state import State, StateFile, last_question, remove_old
 
         folder, place = self.settings.home.state / "research", self._place
+        with suppress(OSError):
+            await anyio.to_thread.run_sync(remove_old, folder)
         question = question.strip() or await anyio.to_thread.run_sync(last_question, folder, place)
         if not question:
             raise NothingToResume

@@ -15,6 +15,8 @@ from ragconfig.places import Place, location
 # Enough of a content hash to tell documents apart at a glance; commands take the whole URI or id.
 _HASH_DIGITS = 12
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")  # not the letter of a drive
+# Documents with the answers of models, and how they are named before their URIs.
+_BY_A_MODEL = {"ragchat:session/": "chat with a model, ", "ragchat:report/": "report by a model, "}
 # Characters of globs and paths, which stay as they are when a glob is encoded like a file's URI.
 _SYNTAX = "/~*?[]^!-"
 
@@ -91,8 +93,12 @@ def short_uri(uri: str, title: str = "") -> str:
 def short_location(
     uri: str, lines: Iterable[tuple[int, int]], title: str = "", places: Sequence[Place] = ()
 ) -> str:
-    """`notes/rag.md:12–18, 30` for two ranges of lines; `papers/thesis.pdf p. 12` if they are in places."""
-    return one_line(location(short_uri(uri, title), lines, places))
+    """`notes/rag.md:12–18, 30` for two ranges of lines; `papers/thesis.pdf p. 12` if they are in places.
+
+    What a model wrote is named so: it is no source of the user's own.
+    """
+    kind = next((kind for prefix, kind in _BY_A_MODEL.items() if uri.startswith(prefix)), "")
+    return kind + one_line(location(short_uri(uri, title), lines, places))
 
 
 def short_path(path: Path) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.mcp_process import ENV, SERVER
 from tests.support.openai_server import OpenAIServer, Reply
 from tests.together.test_cli_research import QUESTION, REPORT, TEA, program, script
 
@@ -16,6 +17,7 @@ if sys.platform == "win32":
 from tests.support.processes import LONGEST_SECONDS
 from tests.support.terminal import Terminal
 
+WEB = "Espresso takes 25 seconds."
 RAGCHAT = str(Path(sys.executable).with_name("ragchat"))
 CTRL_C, CTRL_D = "\x03", "\x04"
 
@@ -48,3 +50,33 @@ def test_a_research_is_stopped_goes_on_and_is_stored_if_the_user_says_so(tmp_pat
             chat.wait_for("for two minutes")
             chat.press(CTRL_D)
             chat.wait_for_end()
+
+
+def test_a_tool_that_a_research_wants_to_call_is_allowed_by_the_user(tmp_path: Path) -> None:
+    replies = [
+        Reply('{"questions": []}'),
+        Reply(tool_calls=[("web__Echo", {"text": WEB})]),
+        Reply('{"findings": [{"passage": 2, "quote": "Espresso takes 25 seconds."}]}'),
+        Reply("Espresso takes 25 seconds [1]."),
+        Reply('{"unsupported": []}'),
+    ]
+    with OpenAIServer([Reply("{}")]) as server:
+        ragchat = program(tmp_path, server)
+        added = ragchat("mcp", "add", "web", "--env", f"PYTHONPATH={ENV['PYTHONPATH']}", "--", *SERVER)
+        assert added.code == 0
+        server.replies = replies
+        variables = {**ragchat.variables, "TERM": "xterm-256color", "LC_ALL": "C.UTF-8"}
+        with Terminal([RAGCHAT], variables, ragchat.folder) as chat:
+            chat.wait_for("2 documents")
+            chat.enter("/mcp")
+            chat.wait_for("^web: ready")
+            chat.enter("/research How is espresso pressed?")
+            chat.wait_for(rf"^Allow web__Echo\(text='{WEB}'\)\?")
+            chat.press("y\r")
+            chat.wait_for("^1 finding in 1 source: ")
+            chat.wait_for(r"^Espresso takes 25 seconds \[1\]\.")
+            chat.wait_for(r"mcp:web__Echo")
+            chat.wait_for(r"Store the report in memory\? \[y/N\]")
+            chat.press("\r")
+            chat.press(CTRL_D)
+            assert chat.wait_for_end() == 0

@@ -199,8 +199,8 @@ def test_tools_that_run_without_asking_are_a_second_source(tmp_path: Path) -> No
     assert "web__Echo" in offered
     assert "web__Fail" not in offered  # it may change something
     report = done.json
-    assert [one["uri"] for one in report["citations"]] == ["https://coffee.example/nine"]
-    assert report["citations"][0]["location"] == "nine (web__Echo)"
+    assert [one["uri"] for one in report["citations"]] == ["mcp:web__Echo#https://coffee.example/nine"]
+    assert report["citations"][0]["location"] == "nine (as web__Echo says)"
     assert report["not_supported"] == []
 
 

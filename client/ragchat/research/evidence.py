@@ -75,21 +75,21 @@ def _as_evidence(call: ToolCall, result: ToolResult, budget: int) -> ToolResult:
 
 
 def passages_of(text: str, tool: str, arguments: dict[str, Any]) -> Iterator[Hit]:
-    """A tool's result cut where it names another address, each part with that address as its source.
+    """A tool's result; its source is the address that the call asks for, if there is one.
 
-    A result that names none has the name of the tool. If the call names an address, all of its result is from
-    there. A server is believed what it says where a text comes from.
+    Else it is cut where it names another address, and the source of each part is the tool with that address,
+    `mcp:tool#address`: a server may be wrong about it, or lie.
     """
     asked = [value for value in arguments.values() if isinstance(value, str) and value.startswith(_WEB)]
     found = [] if asked else [*_ADDRESS.finditer(text)]
     starts = [0, *(_paragraph_start(text, address.start()) for address in found[1:]), len(text)]
-    sources = [address[1] for address in found] or [*asked[:1], f"mcp:{tool}"]
+    sources = [f"mcp:{tool}#{address[1]}" for address in found] or [*asked[:1], f"mcp:{tool}"]
     for start, end, source in zip(starts, starts[1:], sources, strict=False):
         if part := text[start:end].strip("\n"):
             # A stored chunk has a positive id.
             number = -int(hashlib.sha256(f"{source}\n{part}".encode()).hexdigest()[:12], 16)
             last = part.count("\n") + 1
-            place = [(1, f"({tool})")]
+            place = [(1, f"(as {tool} says)" if found else f"({tool})")]
             yield Hit(1, 1.0, number, "", source, tool, "", 1, last, part, places=place)
 
 

@@ -216,7 +216,7 @@ class Research:
                 raise self._failure
             return _Written(nothing([]).text, [], [])
         asked, passages = self._passages(findings)
-        with clock.limited(deadline - clock.now()) as scope:
+        with clock.until(deadline) as scope:
             try:
                 await self._write(model, asked, passages)
             except TokensUsedUp:
@@ -334,8 +334,7 @@ class Research:
         )
         flaws = check_words(claims, hits, self._state.question)
         judged = None
-        clock = self._means.toolbox.clock
-        with clock.limited(deadline - clock.now()), suppress(TokensUsedUp, ModelError):
+        with self._means.toolbox.clock.until(deadline), suppress(TokensUsedUp, ModelError):
             judged = await check_meaning(model, _prompt("check"), claims, flaws, hits)
         if judged is None:
             self._emit(
@@ -392,6 +391,7 @@ class Research:
                 unknown_citations=written.unknown,
                 notices=self._notices,
                 foreign=[*dict.fromkeys(foreign)],
+                is_report=True,
             ),
         )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import time
 from pathlib import Path
 
 import msgspec
@@ -14,6 +15,8 @@ from ragconfig.files.writing import replace_file
 from ragconfig.home import private_folder
 
 LARGEST_BYTES = 2**26
+# A research that was stopped can be resumed for 30 days.
+KEPT_SECONDS = 30 * 86_400.0
 
 
 class Finding(Struct, frozen=True):
@@ -59,19 +62,27 @@ class StateFile:
 
     def __init__(self, folder: Path, question: str, place: str) -> None:
         name = hashlib.sha256(f"{place}\n{question}".encode()).hexdigest()
-        self._path = folder / f"{name}.json"
+        self.path = folder / f"{name}.json"
 
     def load(self) -> State | None:
         """What an earlier run has left; None if that is nothing usable."""
-        return _read(self._path)
+        return _read(self.path)
 
     def save(self, state: State) -> None:
         """Replace the file as a whole."""
-        private_folder(self._path.parent)
-        replace_file(self._path, msgspec.json.encode(state))
+        private_folder(self.path.parent)
+        replace_file(self.path, msgspec.json.encode(state))
 
     def remove(self) -> None:
-        self._path.unlink(missing_ok=True)
+        self.path.unlink(missing_ok=True)
+
+
+def remove_old(folder: Path) -> None:
+    """Remove what was left more than KEPT_SECONDS ago. Raises OSError."""
+    oldest = time.time() - KEPT_SECONDS
+    for path in folder.glob("*.json"):
+        if path.stat().st_mtime < oldest:
+            path.unlink(missing_ok=True)
 
 
 def last_question(folder: Path, place: str) -> str:

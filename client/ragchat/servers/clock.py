@@ -26,8 +26,14 @@ class Clock:
     @contextmanager
     def limited(self, seconds: float) -> Iterator[anyio.CancelScope]:
         """Cancel the body after this time."""
+        with self.until(self.now() + seconds) as scope:
+            yield scope
+
+    @contextmanager
+    def until(self, end: float) -> Iterator[anyio.CancelScope]:
+        """Cancel the body when `now` is `end`."""
         with anyio.CancelScope() as scope:
-            self._ends[scope] = self.now() + seconds
+            self._ends[scope] = end
             self._set_deadlines()
             try:
                 yield scope

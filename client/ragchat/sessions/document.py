@@ -15,7 +15,7 @@ from ragchat.types import Session, Turn
 def as_document(session: Session) -> tuple[str, dict[str, Any]]:
     """Text and metadata of a session: its turns, in a form that memory recognises as a conversation.
 
-    The sources are left out: what they say is found in themselves.
+    The sources are left out: what they say is found in themselves. One with a report counts as `generated`.
     """
     title = one_line(session.title)
     parts = [f"# {title}", f"Conversation with ragchat on {local(session.created_at)}"]
@@ -24,7 +24,9 @@ def as_document(session: Session) -> tuple[str, dict[str, Any]]:
         answer = bare_answer(turn).replace(NO_MODEL, "").strip()
         parts += [f"**You** ({at}):\n{turn.question}", f"**ragchat** ({at}):\n{answer}"]
     uri = f"ragchat:session/{session.session_id}"
-    return "\n\n".join(parts) + "\n", {"uri": uri, "title": title, "created_at": session.created_at}
+    metadata = {"uri": uri, "title": title, "created_at": session.created_at}
+    generated = {"generated": True} if any(turn.trace.is_report for turn in session.turns) else {}
+    return "\n\n".join(parts) + "\n", metadata | generated
 
 
 def report_as_document(turn: Turn) -> tuple[str, dict[str, Any]]:

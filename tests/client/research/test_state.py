@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
-from ragchat.research.state import Finding, State, StateFile, SubQuestion, last_question
+from ragchat.research.state import (
+    KEPT_SECONDS,
+    Finding,
+    State,
+    StateFile,
+    SubQuestion,
+    last_question,
+    remove_old,
+)
 from tests.support.turns import hit
 
 
@@ -31,6 +40,16 @@ def test_the_last_question_is_that_of_the_newest_readable_file_of_a_place(tmp_pa
     assert last_question(tmp_path, "here") == "Second?"
     assert last_question(tmp_path, "nowhere") == ""
     assert last_question(tmp_path / "missing", "here") == ""
+
+
+def test_what_was_left_a_month_ago_is_removed(tmp_path: Path) -> None:
+    remove_old(tmp_path / "missing")
+    for question in ("Old?", "New?"):
+        StateFile(tmp_path, question, "here").save(State(question, "here"))
+    [old] = {*tmp_path.iterdir()} - {StateFile(tmp_path, "New?", "here").path}
+    os.utime(old, (0, time.time() - KEPT_SECONDS - 60))
+    remove_old(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == [StateFile(tmp_path, "New?", "here").path.name]
 
 
 def test_findings_of_all_sub_questions_take_turns() -> None:

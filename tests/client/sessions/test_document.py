@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from ragchat.offline.answer import NO_MODEL
 from ragchat.sessions.document import as_document, report_as_document
 from ragchat.turn.approval import foreign_texts
-from ragchat.types import NOT_GROUNDED, Citation, Session
+from ragchat.types import NOT_GROUNDED, Citation, Session, Trace
 from tests.support.turns import hit, turn
 
 
@@ -28,6 +28,13 @@ def test_a_document_holds_the_title_the_date_and_what_was_said() -> None:
         "**ragchat**",
     ] * 2
     assert metadata == {"uri": "ragchat:session/abc", "title": "What is tea?", "created_at": "not a time"}
+
+
+def test_a_session_with_a_report_counts_as_generated() -> None:
+    report = replace(turn("Is tea hot?", "Tea is hot [1]."), trace=Trace(is_report=True))
+    _, metadata = as_document(Session("abc", "Tea", "2026-01-01", [turn("Hello?", "Hello."), report]))
+    assert metadata["generated"] is True
+    assert foreign_texts([replace(hit("Tea is hot."), uri=metadata["uri"])]) == [metadata["uri"]]
 
 
 def test_a_report_has_its_sources_and_counts_as_generated_and_foreign() -> None:
