@@ -68,10 +68,11 @@ class MemoryService:
             self._note_blocks,
         )
         self.documents = Documents(self._open)
-        self.history = History(self._open, self.writer, lambda group: self._ingestions.cancel_group(group))
+        self.history = History(self._open, self.writer, lambda group: self.ingestions.cancel_group(group))
         self.maintenance = Maintenance(self._open, store, embedder, indexing, self.writer, roots)
-        self._code = CodeMemory(store)
-        self._library = Library(
+        self.code = CodeMemory(self._open, store)
+        self.library = Library(
+            self._open,
             store,
             self.search.query,
             self.writer.queue.submit,
@@ -81,12 +82,13 @@ class MemoryService:
 
     async def __aenter__(self) -> Self:
         self._tasks = await anyio.create_task_group().__aenter__()
-        self._ingestions = Ingestions(self._store, self.writer, self.roots, self._tasks)
+        self.ingestions = Ingestions(self._open, self._store, self.writer, self.roots, self._tasks)
+        self.sources = Sources(self._open, self._store, self.writer, self.ingestions)
         self._tasks.start_soon(self.writer.queue.run)
         self._tasks.start_soon(self.writer.sweeper.run)
         self._tasks.start_soon(self._indexing.follow, self.writer.queue.idle)
         self._tasks.start_soon(self._indexing.maintain)
-        self._tasks.start_soon(self._ingestions.run)
+        self._tasks.start_soon(self.ingestions.run)
         return self
 
     async def __aexit__(
@@ -125,7 +127,7 @@ class MemoryService:
                 self._is_open = True
                 if self._store.is_writable:
                     self.writer.sweeper.wake()
-                    self._ingestions.wake()
+                    self.ingestions.wake()
             return self._store
 
     async def warm_up(self) -> None:
@@ -133,25 +135,6 @@ class MemoryService:
         await self._open()
         await self._indexing.bring_up_to_date()
 
-    async def ingestions(self) -> Ingestions:
-        """The jobs that load files."""
-        await self._open()
-        return self._ingestions
-
-    async def sources(self) -> Sources:
-        """The files and folders that memory is kept in step with."""
-        return Sources(self._store, self.writer, await self.ingestions())
-
-    async def library(self) -> Library:
-        """The documents as trees of blocks."""
-        await self._open()
-        return self._library
-
-    async def code(self) -> CodeMemory:
-        """The source code in memory."""
-        await self._open()
-        return self._code
-
     def _note_blocks(self, document_ids: Sequence[str]) -> None:
         if document_ids:
-            self._tasks.start_soon(self._library.note_changes, document_ids)
+            self._tasks.start_soon(self.library.note_changes, document_ids)

@@ -63,9 +63,16 @@ class Library:
     """The blocks of one memory's documents."""
 
     def __init__(
-        self, store: Store, query: Query, submit: Submit, roots: Sequence[str], on_change: OnChange
+        self,
+        open: Callable[[], Awaitable[Store]],
+        store: Store,
+        query: Query,
+        submit: Submit,
+        roots: Sequence[str],
+        on_change: OnChange,
     ) -> None:
-        """`roots`: the folders whose files may be written."""
+        """`open` opens the store if it is not open yet; `roots`: the folders whose files may be written."""
+        self._open = open
         self._store = store
         self._query = query
         self._submit = submit
@@ -76,7 +83,8 @@ class Library:
 
     async def block(self, document: str, block: str) -> tuple[DocumentInfo, ShownBlock]:
         """A block with all that is below it, and its document. Raises DocumentNotFound, BlockNotFound."""
-        opened = await self._open(document)
+        await self._open()
+        opened = await self._opened(document)
         return opened.stored.info, opened.shown(opened.place(block), whole=True)
 
     async def blocks(self, document: str, below: str = "", kind: Kind | None = None) -> list[ShownBlock]:
@@ -84,7 +92,8 @@ class Library:
 
         Raises DocumentNotFound, BlockNotFound.
         """
-        opened = await self._open(document)
+        await self._open()
+        opened = await self._opened(document)
         places = opened.tree.below(opened.place(below)) if below else range(len(opened.outline))
         return [opened.shown(place) for place in places if kind in (None, opened.tree.nodes[place].kind)]
 
@@ -95,6 +104,7 @@ class Library:
 
         Without a kind, headings and lists are left out. Raises DocumentNotFound and what a query raises.
         """
+        await self._open()
         filter = None
         if document:
             uri = (await self._store.documents.find(document)).uri
@@ -105,7 +115,7 @@ class Library:
         for hit in result.hits:
             with suppress(DocumentNotFound):  # It was removed in the meantime.
                 if hit.document_id not in opened:
-                    opened[hit.document_id] = await self._open(hit.document_id)
+                    opened[hit.document_id] = await self._opened(hit.document_id)
                 one = opened[hit.document_id]
                 for place in one.places_in(hit.start_line, hit.end_line, kind):
                     found.setdefault((hit.document_id, place), one.shown(place))
@@ -124,12 +134,13 @@ class Library:
         phrases = list(dict.fromkeys(phrase for phrase in folds if phrase.strip()))
         if not phrases:
             raise BadArgument("query", "holds no words")
+        await self._open()
         document_id = (await self._store.documents.find(document)).document_id if document else ""
         documents = await self._store.documents.holding(phrases, document_id)
         skipped = start[1]
         for number in range(start[0], len(documents)):
             try:
-                opened = await self._open(documents[number])
+                opened = await self._opened(documents[number])
             except DocumentNotFound:  # It was removed in the meantime.
                 continue
             places = await to_thread.run_sync(holding, opened, phrases)
@@ -139,8 +150,9 @@ class Library:
 
     async def block_ids(self, document_id: str, prefix: str) -> list[str]:
         """The ids of a document's blocks that begin with `prefix`; none if there is no such document."""
+        await self._open()
         try:
-            opened = await self._open(document_id)
+            opened = await self._opened(document_id)
         except DocumentNotFound:
             return []
         return [entry.id for entry in opened.outline if entry.id.startswith(prefix)]
@@ -158,6 +170,7 @@ class Library:
         if not uri:
             metadata |= {"uri": f"note:{quote(title.strip(), safe='')}", "media_type": MARKDOWN}
         document = await to_thread.run_sync(make_document, content, metadata)
+        await self._open()
         if await self._store.find([document.uri]):
             raise DocumentExists(document.uri)
         version = await self._store.journal.current_version(document.uri)
@@ -239,11 +252,11 @@ class Library:
     async def _note_changes(self, document_ids: Sequence[str]) -> None:
         for before in await self._store.outlines.find(document_ids):
             try:
-                await self._open(before.document_id)
+                await self._opened(before.document_id)
             except DocumentNotFound:
                 self._on_change(before.document_id, [entry.id for entry in decoded(before.blocks)])
 
-    async def _open(self, document: str) -> Opened:
+    async def _opened(self, document: str) -> Opened:
         stored = await self._store.documents.whole(document)
         opened = await to_thread.run_sync(opened_from, stored)
         if opened.new_outline != stored.outline and self._store.is_writable:
@@ -271,7 +284,8 @@ class Library:
         *,
         write_back: bool,
     ) -> EditedDocument:
-        opened = await self._open(document)
+        await self._open()
+        opened = await self._opened(document)
         stored, info = opened.stored, opened.stored.info
         if version != stored.version:
             raise StaleVersion(info.uri, version, stored.version)

@@ -7,6 +7,7 @@ be asked as well.
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from ragmemory.code.files import CodeFiles, place_of
@@ -20,11 +21,14 @@ if TYPE_CHECKING:
 class CodeMemory:
     """The source code in one memory."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, open: Callable[[], Awaitable[Store]], store: Store) -> None:
+        """`open` opens the store if it is not open yet."""
+        self._open = open
         self._files = CodeFiles(store)
 
     async def symbols(self, name: str) -> tuple[list[Symbol], list[str]]:
         """The definitions of a name, which may be qualified, and their source. Raises BadArgument."""
+        await self._open()
         question = Question(self._files, name)
         found = await question.definitions()
         return [_symbol(one) for one in found], question.notices()
@@ -34,6 +38,7 @@ class CodeMemory:
 
         `depth`: how many calls are followed. Raises BadArgument.
         """
+        await self._open()
         question = Question(self._files, name)
         found = await question.definitions()
         steps: list[TraceStep] = []
@@ -52,6 +57,7 @@ class CodeMemory:
 
     async def languages(self) -> dict[str, int]:
         """The number of files of each language, the most frequent first."""
+        await self._open()
         return await self._files.languages()
 
 

@@ -12,7 +12,7 @@ import os
 import threading
 import time
 from collections import Counter
-from collections.abc import Container, Sequence
+from collections.abc import Awaitable, Callable, Container, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -90,8 +90,16 @@ def may_use(memory: Path, uri: str) -> bool:
 class Ingestions:
     """The jobs of one memory. `roots`: the folders from which files may be read; "*": all."""
 
-    def __init__(self, store: Store, writer: Writer, roots: Sequence[str], tasks: TaskGroup) -> None:
-        """Jobs run in `tasks`."""
+    def __init__(
+        self,
+        open: Callable[[], Awaitable[Store]],
+        store: Store,
+        writer: Writer,
+        roots: Sequence[str],
+        tasks: TaskGroup,
+    ) -> None:
+        """`open` opens the store if it is not open yet. Jobs run in `tasks`."""
+        self._open = open
         self._store = store
         self._writer = writer
         self._roots = roots
@@ -143,6 +151,7 @@ class Ingestions:
         Of folders only the files and folders `within` are loaded, unless there are none. Raises BadArgument,
         PathNotAllowed.
         """
+        await self._open()
         uris = [self.allowed(source) for source in dict.fromkeys(sources)]
         job_id = os.urandom(8).hex()
         group = origin.group or job_id
@@ -203,6 +212,7 @@ class Ingestions:
 
     async def _stored(self, job_id: str, wait_seconds: float = 0.0) -> Ingestion:
         """A job that another process works on, or has worked on."""
+        await self._open()
         until = anyio.current_time() + wait_seconds
         while True:
             job = await self._store.ingestions.find(job_id)
@@ -235,6 +245,7 @@ class Ingestions:
 
     async def newest(self, limit: int) -> list[Ingestion]:
         """The newest jobs, newest first."""
+        await self._open()
         jobs = await self._store.ingestions.newest(limit)
         return [self._runs[job.job_id].job if job.job_id in self._runs else job for job in jobs]
 

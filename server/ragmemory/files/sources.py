@@ -6,7 +6,7 @@ it out, as it does with what is hidden or ignored.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,9 +27,12 @@ if TYPE_CHECKING:
 
 
 class Sources:
-    """The sources of one memory. `ingestions` loads them."""
+    """The sources of one memory. `open` opens the store if it is not open yet; `ingestions` loads them."""
 
-    def __init__(self, store: Store, writer: Writer, ingestions: Ingestions) -> None:
+    def __init__(
+        self, open: Callable[[], Awaitable[Store]], store: Store, writer: Writer, ingestions: Ingestions
+    ) -> None:
+        self._open = open
         self._store = store
         self._writer = writer
         self._ingestions = ingestions
@@ -69,6 +72,7 @@ class Sources:
 
     async def _stored(self) -> list[Source]:
         """The sources, without those that other people may have put into a repository's memory."""
+        await self._open()
         sources = await self._store.sources.listed()
         return [source for source in sources if may_use(self._store.path, source.uri)]
 

@@ -51,7 +51,7 @@ async def memory(tmp_path: Path, embedder: SwitchableEmbedder) -> AsyncIterator[
 @pytest.fixture
 async def library(memory: MemoryService) -> Library:
     await memory.writer.inject(TEXT, {"uri": URI}, ORIGIN)
-    return await memory.library()
+    return memory.library
 
 
 async def text_of(memory: MemoryService, document: str = URI) -> str:
@@ -67,7 +67,7 @@ def files_in(folder: Path) -> list[str]:
 
 
 async def load(memory: MemoryService, path: Path) -> Ingestion:
-    ingestions = await memory.ingestions()
+    ingestions = memory.ingestions
     job = await ingestions.start([str(path)], prune=False, origin=ORIGIN)
     return (await ingestions.status(job.job_id, wait_seconds=30))[0]
 
@@ -198,7 +198,7 @@ async def test_of_two_edits_at_the_same_time_one_is_refused(library: Library, me
 
 async def test_an_edit_in_another_process_is_noticed(tmp_path: Path, library: Library) -> None:
     async with service_for(tmp_path) as other:
-        await (await other.library()).update(URI, 1, "1.a", "Other.", ORIGIN)
+        await other.library.update(URI, 1, "1.a", "Other.", ORIGIN)
     with pytest.raises(StaleVersion):
         await library.update(URI, 1, "1.a", "Mine.", ORIGIN)
 
@@ -258,10 +258,10 @@ async def test_the_ids_of_a_document_that_was_never_edited_stay_as_well(
 async def test_a_read_only_memory_shows_the_same_ids(tmp_path: Path) -> None:
     async with service_for(tmp_path) as memory:
         await memory.writer.inject(TEXT, {"uri": URI}, ORIGIN)
-        before = await ids(await memory.library())
+        before = await ids(memory.library)
     settings = settings_for(tmp_path, memory__path=str(tmp_path / "memory.db"), memory__read_only=True)
     async with make_service(settings, SwitchableEmbedder()) as reader:
-        library = await reader.library()
+        library = reader.library
         assert await ids(library) == before
         assert await labels_with(library, "steep") == ["1.a"]
 
@@ -283,7 +283,7 @@ async def test_a_document_is_created_once(library: Library, memory: MemoryServic
 
 async def test_a_document_without_a_uri_of_its_own_can_be_edited_and_undone(memory: MemoryService) -> None:
     injected = await memory.writer.inject(TEXT, {}, ORIGIN)
-    library = await memory.library()
+    library = memory.library
     edited = await library.update(injected.document_id, 1, "1.a", "Other.", ORIGIN)
     assert (edited.document_id, edited.uri) == (injected.document_id, injected.uri)
     await memory.history.undo(ORIGIN)
@@ -293,7 +293,7 @@ async def test_a_document_without_a_uri_of_its_own_can_be_edited_and_undone(memo
 async def test_pages_below_an_edit_move_with_their_lines(memory: MemoryService) -> None:
     places = [(1, "p. 1"), (5, "p. 2"), (8, "p. 3")]
     await memory.writer.inject(TEXT, {"uri": URI}, ORIGIN, places=places)
-    library = await memory.library()
+    library = memory.library
     await library.insert(URI, 1, "One.\n\nTwo.", "1.a", "after", ORIGIN)
     [hit] = (await memory.search.query("milk", 1)).hits
     assert (hit.start_line, hit.places) == (12, [(12, "p. 3")])
@@ -323,7 +323,7 @@ async def test_an_edit_is_written_back_and_the_next_load_finds_nothing_new(
     path = tmp_path / "tea.md"
     path.write_bytes(TEXT.replace("\n", "\r\n").encode())
     await load(memory, path)
-    library = await memory.library()
+    library = memory.library
     edited = await library.update(path.as_uri(), 1, "1", "Black tea", ORIGIN, write_back=True)
     assert edited.file == str(path)
     assert path.read_bytes() == TEXT.replace("# Tea", "# Black tea").replace("\n", "\r\n").encode()
@@ -337,7 +337,7 @@ async def test_a_file_that_has_changed_is_not_overwritten(memory: MemoryService,
     path.write_text(TEXT, encoding="utf-8")
     await load(memory, path)
     path.write_text("Something else.", encoding="utf-8")
-    library = await memory.library()
+    library = memory.library
     with pytest.raises(NotWrittenBack):
         await library.update(path.as_uri(), 1, "1.a", "Other.", ORIGIN, write_back=True)
     assert await text_of(memory, path.as_uri()) == TEXT
@@ -351,7 +351,7 @@ async def test_a_file_is_put_back_when_the_memory_cannot_be_written(
     path = tmp_path / "tea.md"
     path.write_text(TEXT, encoding="utf-8")
     await load(memory, path)
-    library = await memory.library()
+    library = memory.library
 
     async def full(write: Write) -> Injected:
         assert write.edit
@@ -373,7 +373,7 @@ async def test_a_file_outside_the_repository_of_a_memory_is_not_written(tmp_path
     own.mkdir(parents=True)
     async with service_for(own, roots=["*"]) as memory:
         await load(memory, path)
-        library = await memory.library()
+        library = memory.library
         with pytest.raises(NotWrittenBack, match="outside the repository"):
             await library.update(path.as_uri(), 1, "1.a", "Other.", ORIGIN, write_back=True)
     assert path.read_text(encoding="utf-8") == TEXT
@@ -393,7 +393,7 @@ async def test_an_edit_of_memory_alone_stays_until_the_file_changes(
     path.write_text(TEXT, encoding="utf-8")
     os.utime(path, (1e9, 1e9))
     await load(memory, path)
-    library = await memory.library()
+    library = memory.library
     await library.update(path.as_uri(), 1, "1.a", "Other.", ORIGIN)
     assert (await load(memory, path)).unchanged == 1
     assert "Other." in await text_of(memory, path.as_uri())
@@ -419,7 +419,7 @@ Rewriting._replace = killed
 async def main():
     async with service_for(folder, roots=[str(folder)]) as memory:
         uri = (folder / "tea.md").as_uri()
-        library = await memory.library()
+        library = memory.library
         await library.update(uri, 1, "1.a", "Killed.", ORIGIN, write_back=True)
 
 anyio.run(main)

@@ -98,7 +98,7 @@ def write(folder: Path, files: dict[str, str]) -> None:
 
 
 async def build(memory: MemoryService, folder: Path) -> None:
-    ingestions = await memory.ingestions()
+    ingestions = memory.ingestions
     job = await ingestions.start([str(folder)], prune=True, origin=ORIGIN)
     job, _ = await ingestions.status(job.job_id, wait_seconds=30)
     assert job.status == "completed"
@@ -108,7 +108,7 @@ async def build(memory: MemoryService, folder: Path) -> None:
 async def trace(
     memory: MemoryService, name: str, direction: Direction = "all", depth: int = 1
 ) -> list[TraceStep]:
-    return (await (await memory.code()).trace(name, direction, depth)).steps
+    return (await memory.code.trace(name, direction, depth)).steps
 
 
 def users(steps: list[TraceStep]) -> list[tuple[int, str]]:
@@ -121,7 +121,7 @@ async def test_a_function_is_traced_across_files(memory: MemoryService, tmp_path
     await load(memory, tmp_path / "code", PROJECTS[project])
     find = METHOD.get(project, "Store.find")
 
-    code = await memory.code()
+    code = memory.code
     [symbol], notices = await code.symbols("load")
     assert (symbol.name, symbol.kind, notices) == ("load", "function", [])
     path = tmp_path / "code" / f"disk.{symbol.uri.rpartition('.')[2]}"
@@ -153,7 +153,7 @@ async def test_recursion_and_cycles_end(memory: MemoryService, tmp_path: Path) -
 
 async def test_an_unknown_name_has_no_symbol(memory: MemoryService, tmp_path: Path) -> None:
     await load(memory, tmp_path / "code", PROJECTS["python"])
-    found = await (await memory.code()).trace("nothing", "all", 3)
+    found = await memory.code.trace("nothing", "all", 3)
     assert (found.definitions, found.steps, found.notices) == ([], [], [])
     with pytest.raises(BadArgument):
         await trace(memory, "::")
@@ -168,7 +168,7 @@ async def test_a_method_is_told_apart_by_its_class_where_the_code_says_so(
         "def run(): pass\n\ndef main(one):\n    run()\n    A.run(one)\n    one.run()\n"
     )
     await load(memory, tmp_path / "code", {"a.py": text})
-    code = await memory.code()
+    code = memory.code
     assert [one.name for one in (await code.symbols("run"))[0]] == ["A.run", "B.run", "run"]
     assert [one.name for one in (await code.symbols("a.run"))[0]] == ["run"]
     calls = {
@@ -188,7 +188,7 @@ async def test_a_name_is_told_apart_from_names_that_hold_it(memory: MemoryServic
     files = {f"m{number}.py": f"def get_{number}():\n    return Get.one()\n" for number in range(3)}
     files["n.py"] = "def get():\n    return 1\n\n\ndef main():\n    return get()\n"
     await load(memory, tmp_path / "code", files)
-    found = await (await memory.code()).trace("get", "callers", 1)
+    found = await memory.code.trace("get", "callers", 1)
     assert [one.name for one in found.definitions] == ["get"]
     assert users(found.steps) == [(1, "main")]
 
@@ -220,11 +220,11 @@ async def test_an_answer_that_met_a_bound_says_so(
 ) -> None:
     await load(memory, tmp_path / "code", {f"m{number}.py": "load(1)\n" for number in range(5)})
     monkeypatch.setattr(tracing, "MOST_CHARACTERS", 3 * len("load(1)\n"))
-    found = await (await memory.code()).trace("load", "callers", 1)
+    found = await memory.code.trace("load", "callers", 1)
     assert len(found.steps) == 3
     assert "only 3 of the files" in found.notices[0]
     monkeypatch.setattr(tracing, "MOST_SECONDS", 0.0)
-    found = await (await memory.code()).trace("load", "callers", 1)
+    found = await memory.code.trace("load", "callers", 1)
     assert found.steps == []
     assert "ended after 0 seconds" in found.notices[0]
 
@@ -245,7 +245,7 @@ async def test_search_is_in_source_code_alone_and_finds_parts_of_identifiers(
     ):
         hits = (await memory.search.query(query, 1, only_code=True)).hits
         assert [hit.heading for hit in hits] == [name]
-    assert await (await memory.code()).languages() == {"Python": 2}
+    assert await memory.code.languages() == {"Python": 2}
 
 
 async def test_a_switch_of_branches_and_back_embeds_nothing_twice(tmp_path: Path) -> None:
@@ -279,5 +279,5 @@ async def test_a_switch_of_branches_and_back_embeds_nothing_twice(tmp_path: Path
             await build(memory, code)
             assert (await memory.maintenance.stats()).documents == 20
             assert embedder.calls == calls  # The embeddings of both files are still known.
-            assert [one.name for one in (await (await memory.code()).symbols("f3"))[0]] == ["f3"]
-            assert (await (await memory.code()).symbols("g3"))[0] == []
+            assert [one.name for one in (await memory.code.symbols("f3"))[0]] == ["f3"]
+            assert (await memory.code.symbols("g3"))[0] == []

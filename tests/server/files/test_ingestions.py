@@ -105,10 +105,14 @@ class Scripted:
 async def jobs_of(folder: Path, documents: Scripted) -> AsyncIterator[Ingestions]:
     """Jobs on a real store, which inject into scripted documents."""
     store = Store(folder / "memory.db", 5.0, 10)
+
+    async def opened() -> Store:
+        return store
+
     await store.open()
     try:
         async with anyio.create_task_group() as tasks:
-            yield Ingestions(store, documents, ["*"], tasks)
+            yield Ingestions(opened, store, documents, ["*"], tasks)
             tasks.cancel_scope.cancel()
     finally:
         await store.close()
@@ -117,7 +121,7 @@ async def jobs_of(folder: Path, documents: Scripted) -> AsyncIterator[Ingestions
 async def test_an_unchanged_file_is_not_read_again(tmp_path: Path) -> None:
     file = write(tmp_path / "docs" / "a.txt", "The first text.")
     async with memory_in(tmp_path) as memory:
-        jobs = await memory.ingestions()
+        jobs = memory.ingestions
         assert await statuses(jobs, await jobs.start([str(file)], prune=False, origin=ORIGIN)) == {
             "a.txt": "added"
         }
@@ -131,7 +135,7 @@ async def test_an_unchanged_file_is_not_read_again(tmp_path: Path) -> None:
 async def test_a_changed_file_is_updated_and_a_touched_one_is_not(tmp_path: Path) -> None:
     touched, changed = write(tmp_path / "docs" / "a.txt", "Text a."), write(tmp_path / "docs" / "b.txt", "b")
     async with memory_in(tmp_path) as memory:
-        jobs = await memory.ingestions()
+        jobs = memory.ingestions
         await ended(jobs, await jobs.start([str(touched.parent)], prune=False, origin=ORIGIN))
         write(touched, "Text a.", OLD + 5)
         write(changed, "Another text.", OLD + 5)
@@ -143,7 +147,7 @@ async def test_a_changed_file_is_updated_and_a_touched_one_is_not(tmp_path: Path
 async def test_a_file_whose_document_was_changed_by_another_client_is_read_again(tmp_path: Path) -> None:
     file = write(tmp_path / "docs" / "a.txt", "The text of the file.")
     async with memory_in(tmp_path) as memory:
-        jobs = await memory.ingestions()
+        jobs = memory.ingestions
         await ended(jobs, await jobs.start([str(file)], prune=False, origin=ORIGIN))
         await memory.writer.inject("Something else.", {"uri": file.as_uri()}, ORIGIN)
         again = await jobs.start([str(file)], prune=False, origin=ORIGIN)
@@ -155,7 +159,7 @@ async def test_a_file_that_has_just_changed_is_read_again(tmp_path: Path) -> Non
     file.write_text("One.", encoding="utf-8")
     now = file.stat().st_mtime_ns
     async with memory_in(tmp_path) as memory:
-        jobs = await memory.ingestions()
+        jobs = memory.ingestions
         await ended(jobs, await jobs.start([str(file)], prune=False, origin=ORIGIN))
         file.write_text("Two.", encoding="utf-8")
         os.utime(file, ns=(now, now))
@@ -284,7 +288,7 @@ async def test_only_files_under_the_roots_may_be_read(tmp_path: Path, named: str
     inside = notes(tmp_path / "inside", 1)
     (inside / "link.txt").symlink_to(outside)
     async with memory_in(tmp_path, str(inside)) as memory:
-        jobs = await memory.ingestions()
+        jobs = memory.ingestions
         with pytest.raises(PathNotAllowed, match=r"memory\.roots"):
             await jobs.start([str(tmp_path / named) if named else named], prune=False, origin=ORIGIN)
         job = await jobs.start([inside.as_uri()], prune=False, origin=ORIGIN)
@@ -293,14 +297,14 @@ async def test_only_files_under_the_roots_may_be_read(tmp_path: Path, named: str
 
 async def test_without_roots_no_file_may_be_read(tmp_path: Path) -> None:
     async with service_for(tmp_path) as memory:
-        jobs = await memory.ingestions()
+        jobs = memory.ingestions
         with pytest.raises(PathNotAllowed):
             await jobs.start([str(tmp_path)], prune=False, origin=ORIGIN)
 
 
 async def test_an_unknown_job_is_an_error(tmp_path: Path) -> None:
     async with memory_in(tmp_path) as memory:
-        jobs = await memory.ingestions()
+        jobs = memory.ingestions
         for call in (jobs.status, jobs.cancel):
             with pytest.raises(IngestionNotFound):
                 await call("none")
@@ -316,7 +320,7 @@ async def test_the_job_of_a_killed_process_is_resumed(
         job = await jobs.start([str(folder)], prune=False, origin=ORIGIN)
     # The task group was cancelled like that of a server that is killed: the job still counts as running.
     async with memory_in(tmp_path) as memory:
-        others = await memory.ingestions()
+        others = memory.ingestions
         resumed = await ended(others, (await others.newest(1))[0])
         assert (resumed.job_id, resumed.status, resumed.added) == (job.job_id, "completed", 5)
         assert resumed.run_id != job.run_id
@@ -334,7 +338,7 @@ async def test_a_job_in_a_repositorys_memory_is_not_resumed_outside_of_it(
     async with jobs_of(own, Scripted()) as jobs:
         await jobs.start([str(private)], prune=False, origin=ORIGIN)
     async with memory_in(own) as memory:
-        others = await memory.ingestions()
+        others = memory.ingestions
         assert (await ended(others, (await others.newest(1))[0])).status == "cancelled"
         assert (await memory.maintenance.stats()).documents == 0
         # Named by the user, the files are read.
@@ -362,7 +366,8 @@ async def test_a_job_that_no_program_of_ours_has_stored_stops_nothing(
 
     monkeypatch.setattr(IngestionStore, "take_over", look)
     async with memory_in(tmp_path) as memory:
-        own = await memory.ingestions()
+        own = memory.ingestions
+        await memory.warm_up()
         with anyio.fail_after(30):
             await looked.wait()
         others = notes(tmp_path / "others", 2)
@@ -381,7 +386,7 @@ async def test_another_process_may_cancel_a_job(tmp_path: Path, monkeypatch: pyt
 async def test_a_folder_without_files_keeps_its_documents_beside_a_full_one(tmp_path: Path) -> None:
     full, unmounted = notes(tmp_path / "full", 2), notes(tmp_path / "disk", 2)
     async with memory_in(tmp_path) as memory:
-        jobs = await memory.ingestions()
+        jobs = memory.ingestions
         await ended(jobs, await jobs.start([str(full), str(unmounted)], prune=True, origin=ORIGIN))
         for file in (full / "0.txt", unmounted / "0.txt", unmounted / "1.txt"):
             file.unlink()
@@ -400,7 +405,7 @@ async def test_a_part_of_a_folder_is_loaded_by_the_rules_of_the_whole(tmp_path: 
     folder = notes(tmp_path / "docs", 4)
     write(folder / "sub" / "a.txt", "Below.")
     async with memory_in(tmp_path) as memory:
-        jobs = await memory.ingestions()
+        jobs = memory.ingestions
         await ended(jobs, await jobs.start([str(folder)], prune=True, origin=ORIGIN))
         write(folder / ".gitignore", "ignored.txt")
         for name in ("0.txt", "1.txt", "ignored.txt", ".hidden.txt", "sub/b.txt"):
@@ -431,7 +436,7 @@ async def test_a_killed_sync_of_a_part_is_resumed_as_it_was(
         within = [str(folder / "1.txt"), str(folder / "gone.txt")]
         await jobs.start([str(folder)], prune=True, origin=ORIGIN, within=within)
     async with memory_in(tmp_path) as memory:
-        others = await memory.ingestions()
+        others = memory.ingestions
         resumed = await ended(others, (await others.newest(1))[0])
         assert (resumed.status, resumed.added, resumed.removed) == ("completed", 1, 1)
         assert (await memory.maintenance.stats()).documents == 1
@@ -441,7 +446,7 @@ async def test_a_failed_load_leaves_what_is_stored(tmp_path: Path) -> None:
     embedder = SwitchableEmbedder()
     folder = notes(tmp_path / "docs", 3)
     async with service_for(tmp_path, embedder, roots=["*"]) as memory:
-        jobs = await memory.ingestions()
+        jobs = memory.ingestions
         await ended(jobs, await jobs.start([str(folder)], prune=True, origin=ORIGIN))
         (folder / "0.txt").unlink()
         write(folder / "1.txt", "Another text.", OLD + 5)
@@ -509,7 +514,7 @@ async def test_undo_ends_the_load_that_it_undoes(tmp_path: Path, monkeypatch: py
             return injected
 
         monkeypatch.setattr(memory.writer, "inject", inject_the_first)
-        jobs = await memory.ingestions()
+        jobs = memory.ingestions
         await jobs.start([str(tmp_path / "docs")], prune=False, origin=ORIGIN)
         with anyio.fail_after(60):
             await stored.wait()
@@ -521,7 +526,7 @@ async def test_undo_ends_the_load_that_it_undoes(tmp_path: Path, monkeypatch: py
 async def test_a_root_that_cannot_be_found_allows_no_file(tmp_path: Path) -> None:
     note = write(tmp_path / "a.txt", "A note.")
     async with memory_in(tmp_path, "~no-such-user/docs") as memory:
-        jobs = await memory.ingestions()
+        jobs = memory.ingestions
         for source in (str(note), "~no-such-user/docs/a.txt"):
             with pytest.raises(PathNotAllowed):
                 await jobs.start([source], prune=False, origin=ORIGIN)
@@ -573,7 +578,7 @@ async def test_a_job_begun_on_a_full_disk_is_saved_when_there_is_room(
 async def test_a_damaged_job_does_not_keep_a_new_load_out(tmp_path: Path) -> None:
     folder = notes(tmp_path / "docs", 2)
     async with memory_in(tmp_path) as memory:
-        jobs = await memory.ingestions()
+        jobs = memory.ingestions
         first = await ended(jobs, await jobs.start([str(folder)], prune=False, origin=ORIGIN))
         with closing(sqlite3.connect(tmp_path / "memory.db")) as connection, connection:
             connection.execute("UPDATE ingestions SET status = 'running', job = '{', beat = 0")
@@ -601,8 +606,8 @@ async def test_a_job_that_could_not_be_saved_ends_when_its_writes_are_undone(
 @pytest.mark.parametrize("source", ["file://[", "file:///notes%00.txt", "notes\0.txt"])
 async def test_words_that_name_no_file_are_refused(tmp_path: Path, source: str) -> None:
     async with memory_in(tmp_path) as memory:
-        sources = await memory.sources()
-        jobs = await memory.ingestions()
+        sources = memory.sources
+        jobs = memory.ingestions
         with pytest.raises(BadArgument):
             await jobs.start([source], prune=False, origin=ORIGIN)
         with pytest.raises(BadArgument):
@@ -616,7 +621,7 @@ async def test_words_that_name_no_file_are_refused(tmp_path: Path, source: str) 
 async def test_a_part_of_a_folder_must_name_something(tmp_path: Path) -> None:
     folder = notes(tmp_path / "docs", 2)
     async with memory_in(tmp_path) as memory:
-        sources = await memory.sources()
+        sources = memory.sources
         for within in ("~no-such-user/a.txt", ""):
             with pytest.raises(BadArgument):
                 await sources.sync([str(folder)], ORIGIN, within=[within])
@@ -627,7 +632,7 @@ async def test_a_circle_of_links_in_a_part_of_a_folder_is_reported(tmp_path: Pat
     (folder / "a").symlink_to(folder / "b")
     (folder / "b").symlink_to(folder / "a")
     async with memory_in(tmp_path) as memory:
-        sources, jobs = await memory.sources(), await memory.ingestions()
+        sources, jobs = memory.sources, memory.ingestions
         job = await sources.sync([str(folder)], ORIGIN, within=[str(folder / "a"), str(folder / "0.txt")])
         assert await statuses(jobs, job) == {"a": "skipped", "0.txt": "added"}
 
@@ -643,7 +648,7 @@ async def test_a_file_that_vanishes_before_it_is_read_keeps_its_document_until_t
         return found
 
     async with memory_in(tmp_path) as memory:
-        jobs = await memory.ingestions()
+        jobs = memory.ingestions
         await ended(jobs, await jobs.start([str(folder)], prune=True, origin=ORIGIN))
         write(folder / "0.txt", "New text.", OLD + 5)
         with monkeypatch.context() as patched:

@@ -35,8 +35,8 @@ def write(path: Path, text: str) -> Path:
 
 
 async def synced(memory: MemoryService, *paths: Path) -> Ingestion:
-    jobs = await memory.ingestions()
-    job = await (await memory.sources()).sync([str(path) for path in paths], ORIGIN)
+    jobs = memory.ingestions
+    job = await memory.sources.sync([str(path) for path in paths], ORIGIN)
     while job.status == "running":
         job, _ = await jobs.status(job.job_id, wait_seconds=10)
     return job
@@ -51,7 +51,7 @@ async def test_all_sources_are_synced_together_and_their_outcomes_kept(
 ) -> None:
     notes, papers = write(tmp_path / "notes" / "a.md", "A note.").parent, tmp_path / "papers"
     write(papers / "b.md", "A paper.")
-    sources = await memory.sources()
+    sources = memory.sources
     added = await sources.add([str(notes), papers.as_uri()])
     assert [(one.uri, one.status) for one in added] == [
         (notes.as_uri(), "added"),
@@ -75,7 +75,7 @@ async def test_all_sources_are_synced_together_and_their_outcomes_kept(
 
 async def test_a_missing_source_fails_and_loses_nothing(tmp_path: Path, memory: MemoryService) -> None:
     disk = write(tmp_path / "disk" / "a.md", "A note.").parent
-    sources = await memory.sources()
+    sources = memory.sources
     await sources.add([str(disk)])
     await synced(memory)
     disk.rename(tmp_path / "unmounted")
@@ -95,7 +95,7 @@ async def test_a_path_that_is_no_source_can_be_synced(tmp_path: Path, memory: Me
     assert (await synced(memory, folder)).added == 2
     (folder / "a.md").unlink()
     assert (await synced(memory, folder)).removed == 1
-    assert await listed(await memory.sources()) == []
+    assert await listed(memory.sources) == []
     with pytest.raises(NoSources):
         await synced(memory)
 
@@ -103,7 +103,7 @@ async def test_a_path_that_is_no_source_can_be_synced(tmp_path: Path, memory: Me
 async def test_a_source_inside_another_is_covered(tmp_path: Path, memory: MemoryService) -> None:
     write(tmp_path / "notes" / "sub" / "a.md", "A note.")
     outer, inner = tmp_path / "notes", tmp_path / "notes" / "sub"
-    sources = await memory.sources()
+    sources = memory.sources
     await sources.add([str(outer)])
     again, covered = await sources.add([str(outer), str(inner)])
     assert (again.status, covered.status, covered.covered_by) == ("known", "covered", outer.as_uri())
@@ -114,7 +114,7 @@ async def test_a_source_inside_another_is_covered(tmp_path: Path, memory: Memory
 async def test_a_source_takes_the_place_of_those_inside_it(tmp_path: Path, memory: MemoryService) -> None:
     write(tmp_path / "notes" / "sub" / "a.md", "A note.")
     outer, inner = tmp_path / "notes", tmp_path / "notes" / "sub"
-    sources = await memory.sources()
+    sources = memory.sources
     await sources.add([str(inner)])
     [added] = await sources.add([str(outer)])
     assert (added.status, added.covers) == ("added", [inner.as_uri()])
@@ -128,7 +128,7 @@ async def test_a_source_that_the_other_leaves_out_is_not_covered(
     write(tmp_path / "notes" / ".gitignore", "drafts/")
     inner = write(tmp_path / "notes" / name / "a.md", "A note.").parent
     outer = write(tmp_path / "notes" / "b.md", "Another note.").parent
-    sources = await memory.sources()
+    sources = memory.sources
     for path in (inner, outer, inner):
         await sources.add([str(path)])
     assert sorted(await listed(sources)) == sorted(["notes", name])
@@ -143,7 +143,7 @@ async def test_a_source_that_exists_and_cannot_be_read_is_listed_with_the_reason
 ) -> None:
     notes = tmp_path / "notes"
     notes.mkdir()
-    sources = await memory.sources()
+    sources = memory.sources
     await sources.add([str(notes)])
     notes.rmdir()
     [source] = await sources.listed()
@@ -155,7 +155,7 @@ async def test_a_source_that_exists_and_cannot_be_read_is_listed_with_the_reason
 
 async def test_a_path_that_does_not_exist_is_refused_alone(tmp_path: Path, memory: MemoryService) -> None:
     write(tmp_path / "a.md", "A note.")
-    sources = await memory.sources()
+    sources = memory.sources
     added = await sources.add([str(tmp_path / "none"), "", str(tmp_path / "a.md")])
     assert [(one.status, one.reason) for one in added] == [
         ("refused", "does not exist"),
@@ -171,7 +171,7 @@ async def test_documents_stay_when_a_source_is_removed_unless_they_are_forgotten
     folder = write(tmp_path / "notes" / "a.md", "A note.").parent
     write(folder / "b.md", "Another note.")
     write(tmp_path / "notes.md", "A neighbour.")
-    sources = await memory.sources()
+    sources = memory.sources
     await synced(memory, tmp_path / "notes.md")
     for forget in (False, True):
         await sources.add([str(folder)])
@@ -187,7 +187,7 @@ async def test_what_is_forgotten_with_a_source_is_undone_as_one(
 ) -> None:
     for number in range(100):
         write(tmp_path / "notes" / f"{number}.md", f"Note {number}.")
-    sources = await memory.sources()
+    sources = memory.sources
     await sources.add([str(tmp_path / "notes")])
     await synced(memory)
     origin = type(ORIGIN)(ORIGIN.client, ORIGIN.session, "group-1")
@@ -200,7 +200,7 @@ async def test_what_is_forgotten_with_a_source_is_undone_as_one(
 async def test_a_source_must_be_under_the_roots(tmp_path: Path) -> None:
     async with service_for(tmp_path, roots=[str(tmp_path / "notes")]) as memory:
         with pytest.raises(PathNotAllowed):
-            await (await memory.sources()).add([str(tmp_path)])
+            await memory.sources.add([str(tmp_path)])
 
 
 async def test_the_sources_of_a_repositorys_memory_are_in_the_repository(tmp_path: Path) -> None:
@@ -211,7 +211,7 @@ async def test_the_sources_of_a_repositorys_memory_are_in_the_repository(tmp_pat
     notes = write(tmp_path / "repository" / "notes" / "b.md", "A note.").parent
     own.mkdir()
     async with service_for(own, roots=["*"]) as memory:
-        sources = await memory.sources()
+        sources = memory.sources
         [refused, added] = await sources.add([str(private), str(notes)])
         assert (refused.status, refused.reason) == (
             "refused",

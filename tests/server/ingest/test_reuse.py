@@ -69,7 +69,7 @@ async def put(memory: MemoryService, parts: Sequence[str], uri: str = "notes.md"
 
 async def sync(memory: MemoryService, folder: Path) -> None:
     """Load a folder; remove the documents of files that are gone."""
-    jobs = await memory.ingestions()
+    jobs = memory.ingestions
     job = await jobs.start([str(folder)], prune=True, origin=ORIGIN)
     while job.status == "running":
         job, _ = await jobs.status(job.job_id, wait_seconds=10)

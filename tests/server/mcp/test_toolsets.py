@@ -545,7 +545,7 @@ async def test_only_a_client_that_cancels_the_task_cancels_the_job(
                 async with raw_client(server) as raw:
                     task = (await raw.request("tools/call", params, modern=True))["result"]
                     await is_embedding.wait()
-                    jobs = await service.ingestions()
+                    jobs = service.ingestions
                     [job] = await jobs.newest(9)
                     if ends_by == "tasks/cancel":
                         await raw.request("tasks/cancel", {"taskId": task["taskId"]} | meta, modern=True)

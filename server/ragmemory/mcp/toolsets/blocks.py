@@ -115,7 +115,7 @@ def block_tools(memory: Memory) -> list[Tool]:
     ) -> EditedDocument:
         """Store a new document in memory. It is an error if there is one with this uri already."""
         with wire_errors():
-            library = await (await memory()).library()
+            library = (await memory()).library
             return await library.create(title, content, uri, origin_of(call, group))
 
     @tool(read_only=True)
@@ -139,7 +139,7 @@ def block_tools(memory: Memory) -> list[Tool]:
         if below and (query or not document):
             raise InvalidArguments("$.below", "needs a document, and no query")
         with wire_errors():
-            library = await (await memory()).library()
+            library = (await memory()).library
             if query:
                 found, notice = await library.search(query, document, kind, passages)
             else:
@@ -160,7 +160,7 @@ def block_tools(memory: Memory) -> list[Tool]:
         next_cursor: str | UnsetType = UNSET
         size, after = 0, divmod(start_of(cursor), _BLOCKS)
         with wire_errors():
-            library = await (await memory()).library()
+            library = (await memory()).library
             async with aclosing(library.containing(query, document, after)) as found:
                 async for position, block in found:
                     listed = _listed(block)
@@ -188,7 +188,7 @@ def block_tools(memory: Memory) -> list[Tool]:
         Next to an item, content without a marker becomes an item. Refused if `version` is no longer current.
         """
         with wire_errors():
-            library = await (await memory()).library()
+            library = (await memory()).library
             return await library.insert(
                 document, version, content, block, position, origin_of(call, group), write_back=write_back
             )
@@ -210,7 +210,7 @@ def block_tools(memory: Memory) -> list[Tool]:
         Refused if `version` is no longer current. undo_writes brings the old text back.
         """
         with wire_errors():
-            library = await (await memory()).library()
+            library = (await memory()).library
             return await library.update(
                 document,
                 version,
@@ -236,7 +236,7 @@ def block_tools(memory: Memory) -> list[Tool]:
         Refused if `version` is no longer current. undo_writes brings it back.
         """
         with wire_errors():
-            library = await (await memory()).library()
+            library = (await memory()).library
             return await library.delete(
                 document, version, block, origin_of(call, group), section=section, write_back=write_back
             )

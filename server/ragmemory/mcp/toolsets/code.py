@@ -138,7 +138,7 @@ def code_tools(memory: Memory) -> list[Tool]:
     async def get_symbol(call: Call, name: Name, cursor: Cursor = "") -> Symbols:
         """Return the definitions of a function, class or constant, with their source and path:line."""
         with wire_errors():
-            found, notices = await (await (await memory()).code()).symbols(name)
+            found, notices = await (await memory()).code.symbols(name)
         shown, next_cursor = page_of([_cut(one) for one in found], cursor)
         return Symbols(
             symbols=[symbol for symbol, _ in shown],
@@ -156,7 +156,7 @@ def code_tools(memory: Memory) -> list[Tool]:
         the same name may be among them. Every step has its path:line.
         """
         with wire_errors():
-            trace = await (await (await memory()).code()).trace(name, direction, depth)
+            trace = await (await memory()).code.trace(name, direction, depth)
         steps, next_cursor = page_of(trace.steps, cursor)
         places = [Place(name=one.name, kind=one.kind, location=one.location) for one in trace.definitions]
         return TracePage(
@@ -181,7 +181,7 @@ def code_tools(memory: Memory) -> list[Tool]:
             chosen = paths or [root for root in service.roots if root != ANY_ROOT]
             if not chosen or not all(chosen):
                 raise InvalidArguments("$.paths", "needs a folder or file")
-            ingestions = await service.ingestions()
+            ingestions = service.ingestions
             return await ingestions.start(chosen, prune=False, origin=origin_of(call))
 
     @tool(read_only=True)
@@ -189,12 +189,12 @@ def code_tools(memory: Memory) -> list[Tool]:
         """Return how many files of source code memory has, and how far the jobs of build_index are."""
         with wire_errors():
             service = await memory()
-            ingestions = await service.ingestions()
+            ingestions = service.ingestions
             if job_id:
                 jobs = [(await ingestions.status(job_id))[0]]
             else:
                 jobs = await ingestions.newest(_JOBS)
-            return IndexStatus(files=await (await service.code()).languages(), jobs=jobs)
+            return IndexStatus(files=await service.code.languages(), jobs=jobs)
 
     return [search_code, get_symbol, trace_symbol, build_index, index_status]
 

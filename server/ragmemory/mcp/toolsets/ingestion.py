@@ -104,7 +104,7 @@ def ingestion_tools(memory: Memory) -> list[Tool]:
         if not named:
             raise InvalidArguments("$", "names no file: give path, uri or paths")
         with wire_errors():
-            ingestions = await (await memory()).ingestions()
+            ingestions = (await memory()).ingestions
             job = await ingestions.start(named, prune=prune, origin=origin_of(call, group))
             return await _as_task(call, ingestions, job)
 
@@ -114,14 +114,14 @@ def ingestion_tools(memory: Memory) -> list[Tool]:
     ) -> IngestionStatus:
         """Return how far an ingestion is: files found and done, failures with their reasons, time left."""
         with wire_errors():
-            ingestions = await (await memory()).ingestions()
+            ingestions = (await memory()).ingestions
             return IngestionStatus(*await ingestions.status(job_id, after, wait_seconds=wait_seconds))
 
     @tool(idempotent=True)
     async def cancel_ingestion(call: Call, job_id: JobId) -> Ingestion:
         """End an ingestion. What it has stored stays stored."""
         with wire_errors():
-            return await (await (await memory()).ingestions()).cancel(job_id)
+            return await (await memory()).ingestions.cancel(job_id)
 
     @tool(read_only=True)
     async def list_ingestions(
@@ -129,20 +129,20 @@ def ingestion_tools(memory: Memory) -> list[Tool]:
     ) -> IngestionList:
         """List the last ingestions, the newest first."""
         with wire_errors():
-            found = await (await (await memory()).ingestions()).newest(limit)
+            found = await (await memory()).ingestions.newest(limit)
         return IngestionList(*page_of(found, cursor, max_tokens))
 
     @tool(idempotent=True)
     async def add_sources(call: Call, paths: RequiredPaths) -> AddedSources:
         """Register files and folders that memory is kept in step with. sync_sources loads them."""
         with wire_errors():
-            return AddedSources(await (await (await memory()).sources()).add(paths))
+            return AddedSources(await (await memory()).sources.add(paths))
 
     @tool(read_only=True)
     async def list_sources(call: Call, max_tokens: MaxTokens = MAX_TOKENS, cursor: Cursor = "") -> SourceList:
         """List the registered files and folders, with their last sync."""
         with wire_errors():
-            found = await (await (await memory()).sources()).listed()
+            found = await (await memory()).sources.listed()
         return SourceList(*page_of(found, cursor, max_tokens))
 
     @tool(destructive=True)
@@ -151,7 +151,7 @@ def ingestion_tools(memory: Memory) -> list[Tool]:
     ) -> RemovedSource:
         """Take a file or folder off the list of sources. Its documents stay in memory by default."""
         with wire_errors():
-            sources = await (await memory()).sources()
+            sources = (await memory()).sources
             return await sources.remove(source, origin_of(call, group), forget=forget)
 
     @tool(destructive=True, idempotent=True, background=True)
@@ -165,9 +165,9 @@ def ingestion_tools(memory: Memory) -> list[Tool]:
         """
         with wire_errors():
             service = await memory()
-            sources = await service.sources()
+            sources = service.sources
             job = await sources.sync(paths or [], origin_of(call, group), within or [])
-            return await _as_task(call, await service.ingestions(), job)
+            return await _as_task(call, service.ingestions, job)
 
     return [
         *(start_ingestion, get_ingestion_status, cancel_ingestion, list_ingestions),
