@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from ragmcp.client.core import Core
+from ragmcp.client.core import Core, negotiate
 from ragmcp.client.handlers import NO_HANDLERS, Handlers
 from ragmcp.concurrency import beside, confined
 from ragmcp.errors import ConnectionClosed, WireError
@@ -255,7 +255,7 @@ async def connect(
     async with beside(peer.run):
         try:
             if era is None:
-                await client.negotiate()
+                await negotiate(client.discover, client.initialize)
             elif era == "legacy":
                 await client.initialize()
             yield client

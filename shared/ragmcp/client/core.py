@@ -5,7 +5,7 @@ Source: basic/versioning, basic/patterns/mrtr, server/utilities/pagination.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import TypeVar
 
 import msgspec
@@ -32,6 +32,24 @@ PROBE_SECONDS = 5.0
 MAX_PAGES = 10_000
 # A server that wants more input than this will not stop by itself.
 MAX_ROUNDS = 20
+
+
+async def negotiate(
+    probe: Callable[[], Awaitable[T | None]], handshake: Callable[[], Awaitable[T]], *, known: bool = False
+) -> T:
+    """What `probe` finds; for a legacy server, where it finds nothing, what `handshake` returns.
+
+    A server `known` to be a legacy one is not probed first. Raises as these do.
+    """
+    if not known and (found := await probe()):
+        return found
+    try:
+        return await handshake()
+    except WireError as error:
+        # It is a modern server that started too slowly for the first probe.
+        if error.code in eras.MODERN_ERRORS and (found := await probe()):
+            return found
+        raise
 
 
 class Core:
@@ -63,17 +81,6 @@ class Core:
         await self.channel.closed.wait()
 
     # The handshake
-
-    async def negotiate(self) -> None:
-        """Find out the server's era, and shake hands with a legacy one. Raises UnsupportedRevision."""
-        if await self.discover():
-            return
-        try:
-            await self.initialize()
-        except WireError as error:
-            # It is a modern server that started too slowly for the first probe.
-            if error.code not in eras.MODERN_ERRORS or not await self.discover():
-                raise
 
     async def discover(self) -> bool:
         """Find out whether the server is modern, and its revision. Raises UnsupportedRevision."""

@@ -12,6 +12,7 @@ from enum import Enum, auto
 from typing import Protocol
 
 from ragmcp.client.client import Client, EraName, connect
+from ragmcp.client.core import negotiate
 from ragmcp.client.handlers import NO_HANDLERS, Handlers
 from ragmcp.concurrency import beside
 from ragmcp.errors import WireError
@@ -106,15 +107,7 @@ class _Opening:
         """A client, and the old transport that it uses; None: the modern one."""
         if known is _OldTransport.SSE:
             return await self._sse(), known
-        if known is None and (client := await self._discovered()):
-            return client, None
-        try:
-            return await self.legacy()
-        except WireError as error:
-            # It is a modern server that started too slowly for the first probe.
-            if error.code in MODERN_ERRORS and (client := await self._discovered()):
-                return client, None
-            raise
+        return await negotiate(self._discovered, self.legacy, known=known is not None)
 
     async def legacy(self) -> tuple[Client, _OldTransport]:
         """The same for a server that requires a handshake."""
@@ -137,10 +130,10 @@ class _Opening:
         client.admit_tools = channel.admit_tools
         return client
 
-    async def _discovered(self) -> Client | None:
+    async def _discovered(self) -> tuple[Client, None] | None:
         client = self.modern()
         try:
-            return client if await client.discover() else None
+            return (client, None) if await client.discover() else None
         except HttpRefused as refusal:
             if refusal.status in FINAL_STATUSES:
                 raise

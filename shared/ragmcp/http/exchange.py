@@ -14,14 +14,7 @@ from typing import Any, TypeAlias
 import anyio
 
 from ragmcp.concurrency import watched
-from ragmcp.http.errors import (
-    BodyTooLarge,
-    HeaderMismatch,
-    HeadersTooLarge,
-    HttpError,
-    TooManyOpen,
-    UnsupportedMediaType,
-)
+from ragmcp.http import errors
 from ragmcp.http.limits import LEAST_BYTES_PER_SECOND, HttpLimits
 from ragmcp.protocol import jsonrpc
 from ragmcp.protocol.jsonrpc import Id
@@ -99,10 +92,10 @@ class Exchange:
         """Raises HeadersTooLarge, HeaderMismatch."""
         count = len(self._header_list)
         if count > self._limits.headers:
-            raise HeadersTooLarge(f"there are {count:,}, and {self._limits.headers:,} are the limit")
+            raise errors.HeadersTooLarge(f"there are {count:,}, and {self._limits.headers:,} are the limit")
         size = sum(map(len, chain.from_iterable(self._header_list)))
         if size > self._limits.header_bytes:
-            raise HeadersTooLarge(f"{size:,} bytes, and {self._limits.header_bytes:,} are the limit")
+            raise errors.HeadersTooLarge(f"{size:,} bytes, and {self._limits.header_bytes:,} are the limit")
         if len(self.headers) != count:
             _refuse_duplicates(self._header_list)
 
@@ -110,13 +103,13 @@ class Exchange:
         """Raises UnsupportedMediaType, BodyTooLarge."""
         kind = self.headers.get(b"content-type", b"")
         if not _is_json(kind):
-            raise UnsupportedMediaType(kind.decode("latin-1"))
+            raise errors.UnsupportedMediaType(kind.decode("latin-1"))
         if (coding := self.headers.get(b"content-encoding", b"identity")) != b"identity":
-            raise UnsupportedMediaType(coding.decode("latin-1"))
+            raise errors.UnsupportedMediaType(coding.decode("latin-1"))
         length = self.headers.get(b"content-length", b"0")
         # int() refuses thousands of digits; no body is that long.
         if len(length) > 18 or (length.isdigit() and int(length) > self._limits.message_bytes):
-            raise BodyTooLarge(self._limits.message_bytes)
+            raise errors.BodyTooLarge(self._limits.message_bytes)
 
     def accepts(self, *kinds: str) -> bool:
         """Whether the client can read all of `kinds`."""
@@ -154,7 +147,7 @@ class Exchange:
             part: bytes = message.get("body", b"")
             size += len(part)
             if size > self._limits.message_bytes:
-                raise BodyTooLarge(self._limits.message_bytes)
+                raise errors.BodyTooLarge(self._limits.message_bytes)
             self.scope.deadline += len(part) / LEAST_BYTES_PER_SECOND
             if not message.get("more_body", False):
                 return b"".join((*parts, part)) if parts else part
@@ -205,7 +198,7 @@ class Exchange:
     async def _write(self, events: bytes, last: bool) -> None:
         if not self.streaming:
             if not self.may_stream:
-                raise TooManyOpen("event streams", self._limits.streams)
+                raise errors.TooManyOpen("event streams", self._limits.streams)
             self._streams.add(self)
             self.streaming = True
             headers = [*_EVENT_HEADERS, *self.extra]
@@ -264,7 +257,7 @@ async def respond_error(
     send: Send, error: Exception, status: int, id: Id | None = None, extra: Sequence[Header] = ()
 ) -> None:
     """Send a JSON-RPC error as a whole response."""
-    if isinstance(error, HttpError):
+    if isinstance(error, errors.HttpError):
         extra = [*extra, *((name.encode(), value.encode()) for name, value in error.headers().items())]
     await respond(send, status, jsonrpc.encode_answer(id, error), extra)
 
@@ -283,7 +276,7 @@ def _refuse_duplicates(headers: Iterable[Header]) -> None:
     seen: set[bytes] = set()
     for name, _ in headers:
         if name in seen and (name.startswith(b"mcp-") or name in (b"authorization", b"host", b"origin")):
-            raise HeaderMismatch(name.decode("latin-1"), "occurs more than once")
+            raise errors.HeaderMismatch(name.decode("latin-1"), "occurs more than once")
         seen.add(name)
 
 
