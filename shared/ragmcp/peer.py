@@ -15,7 +15,7 @@ import anyio.abc
 from anyio.lowlevel import checkpoint
 from msgspec import Raw
 
-from ragmcp.concurrency import beside, watched
+from ragmcp.concurrency import Pace, beside, watched
 from ragmcp.errors import ConnectionClosed, RagMcpError, RemoteProtocolError, RequestTimedOut
 from ragmcp.protocol import jsonrpc
 from ragmcp.protocol.connection import Answered, Cancelled, Connection, Event, Reply, Unusable
@@ -35,10 +35,8 @@ MOST_UNUSABLE = 5_000
 LOGGED_UNUSABLE = 10
 # A line that is too long is skipped. A peer that sends this much without ending it is given up.
 MOST_OVERLONG_BYTES = 2**28
-# A peer that floods us must not disturb other connections: at most so many of its lines are read in one turn
-# of the event loop, and a pause follows so many notifications (5,000 a second are enough).
+# Of one peer so many lines are read in one turn of the event loop, at most.
 LINES_AT_ONCE = 50
-PAUSE_SECONDS = 0.01
 
 
 class Channel(Protocol):
@@ -103,7 +101,7 @@ class Peer:
         self._reading = False
         self._deadlines: dict[Waiter, float] = {}
         self._clock_wanted = anyio.Event()
-        self._notified = 0
+        self._pace = Pace()
         self._unusable = 0
         self._unusable_since = 0.0
 
@@ -231,9 +229,7 @@ class Peer:
             if self.fault:
                 self._close()
                 return
-            if self._notified >= LINES_AT_ONCE:
-                self._notified = 0
-                await anyio.sleep(PAUSE_SECONDS)
+            await self._pace.keep()
 
     def _take(self, events: Iterable[Event[Waiter]]) -> None:
         for event in events:
@@ -263,7 +259,7 @@ class Peer:
             self.fault = f"it sent more than {MOST_UNUSABLE:,} lines within a second that are no messages"
 
     def _notify(self, notification: Notification) -> None:
-        self._notified += 1
+        self._pace.count()
         try:
             self._on_notification(notification)
         except Exception:

@@ -14,6 +14,8 @@ from ragmcp.concurrency import Pulse
 
 # Writers wait when this much is queued: enough to keep a pipe busy, and little memory.
 HIGH_WATER_BYTES = 2**20
+# Transports that read events wait when the receiver has this much to take.
+MOST_UNTAKEN_BYTES = 2**16
 
 
 class Stream(Protocol):
@@ -53,6 +55,12 @@ class IncomingBuffer:
     def feed_line(self, message: bytes | bytearray) -> None:
         """Add one JSON message. Line ends in JSON occur only between tokens, where a space is equivalent."""
         self.feed(message.replace(b"\n", b" ") + b"\n")
+
+    async def deliver(self, message: bytes | bytearray) -> None:
+        """As `feed_line`; waits while the receiver has much to take."""
+        self.feed_line(message)
+        if len(self.received) > MOST_UNTAKEN_BYTES:
+            await self.wait_until_taken()
 
     def feed_end(self) -> None:
         """Note that no more will arrive."""

@@ -12,6 +12,7 @@ from typing import Any
 import anyio
 from msgspec import UNSET, Raw
 
+from ragmcp.concurrency import Pace
 from ragmcp.errors import RequestTimedOut, UnreadableAnswer
 from ragmcp.http.client import Http, unreadable
 from ragmcp.protocol import headers, jsonrpc
@@ -30,6 +31,7 @@ class ModernHttp:
     def __init__(self, http: Http, on_notification: Callable[[Notification], None]) -> None:
         self._http = http
         self._on_notification = on_notification
+        self._pace = Pace()
         self._last_id = 0
         self._params: dict[str, tuple[headers.HeaderParam, ...]] = {}
 
@@ -61,6 +63,7 @@ class ModernHttp:
             match message:
                 case Notification():
                     self._notify(message)
+                    await self._pace.keep()
                 case Unreadable():
                     raise unreadable(method, message)
                 case _:
@@ -94,6 +97,7 @@ class ModernHttp:
         return written
 
     def _notify(self, notification: Notification) -> None:
+        self._pace.count()
         try:
             self._on_notification(notification)
         except Exception:

@@ -70,7 +70,7 @@ class LegacyHttp(QueuedStream):
                     await self._session.end()
 
     async def _deliver(self, line: Line, _: Message) -> None:
-        self.feed_line(line)
+        await self.deliver(line)
 
     async def _send_on(self) -> None:
         while True:

@@ -68,7 +68,7 @@ class SseClientStream(QueuedStream):
             while events := await self._response.next_events():
                 for type, data in events:
                     if type == "message":
-                        self.feed_line(data)
+                        await self.deliver(data)
             self._close("the server ended its event stream")
         except RagMcpError as error:
             self._close(str(error))
