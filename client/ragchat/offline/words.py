@@ -100,6 +100,24 @@ neue neuer neues neuen gewählt genannt aktuell eigentlich hat hast bedeuten bed
 tun tut getan appelle appelait veut dire faire fait faut mettre va aller vient signifie nouveau nouvelle
 llama llamaba hacer hace hizo significa quiere decir nuevo nueva poner están
 """
+# Irregular forms of English words, each after the form by which it is compared, without those that are other
+# words as well ("left", "saw").
+_IRREGULAR_FORMS = """
+become became; begin began begun; bend bent; blow blew blown; break broke broken; bring brought; build
+built; burn burnt; buy bought; catch caught; choose chose chosen; creep crept; dig dug; draw drew drawn;
+dream dreamt; drink drank drunk; drive drove driven; eat ate eaten; fall fallen; feed fed; fight fought;
+flee fled; fly flew flown; forbid forbade forbidden; forget forgot forgotten; freeze froze frozen; grow grew
+grown; hang hung; hear heard; hide hid hidden; hold held; keep kept; know knew known; learn learnt; lend
+lent; lose lost; meet met; pay paid; ride rode ridden; ring rang rung; rise risen; run ran; sell sold;
+shake shook shaken; shine shone; shoot shot; shrink shrank shrunk; sing sang sung; sink sank sunk; sit
+sat; sleep slept; slide slid; speak spoke spoken; spend spent; spill spilt; spoil spoilt; stand stood; steal
+stole stolen; stick stuck; sting stung; strike struck; swear swore sworn; sweep swept; swim swam swum; swing
+swung; teach taught; tear tore torn; throw threw thrown; wake woke woken; wear wore worn; weave wove woven;
+weep wept; win won; write wrote written; child children; foot feet; goose geese; man men; mouse mice; tooth
+teeth; woman women; knife knives; shelf shelves; thief thieves; wife wives; wolf wolves; half halves; loaf
+loaves
+"""
+_IRREGULAR = {form: first for first, *forms in map(str.split, _IRREGULAR_FORMS.split(";")) for form in forms}
 _FUNCTION_RUNS = re.compile("|".join(sorted(_FUNCTION_RUN_PARTS.split(), key=len, reverse=True)))
 _STOP = frozenset(f"{_ENGLISH} {_GERMAN} {_FRENCH} {_OTHERS}".split())
 # Function words of other languages that mean something in English: they count, unless another word of the
@@ -192,4 +210,4 @@ def _stemmer() -> Callable[[str], str]:
     """
     make: Callable[[str], Any] = import_module("Stemmer").Stemmer  # a C module without type stubs
     english, german = make("english").stemWord, make("german").stemWord
-    return lambda word: str(german(english(word)))
+    return lambda word: str(german(english(_IRREGULAR.get(word, word))))

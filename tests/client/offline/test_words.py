@@ -44,6 +44,11 @@ def test_the_forms_of_an_identifier_share_their_terms() -> None:
     assert set(index_terms("retryAfter")) == set(index_terms("retry_after"))
 
 
+def test_irregular_forms_share_their_terms() -> None:
+    assert index_terms("The woman who sold geese") == index_terms("women sell a goose")
+    assert index_terms("left") != index_terms("leave")  # also a side
+
+
 def test_a_function_word_that_means_something_in_english_depends_on_the_words_beside_it() -> None:
     assert content_words("Did the fish die in the war?") == ["fish", "die", "war"]
     assert content_words("Wann war die Wahl?") == ["Wahl"]
