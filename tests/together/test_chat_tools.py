@@ -17,6 +17,7 @@ from ragchat.servers.permissions import Permissions, Rule
 from tests.support.mcp_process import ENV, SERVER
 from tests.support.mcp_server import make_whole_server
 from tests.support.openai_server import OpenAIServer, Reply
+from tests.support.processes import LONGEST_SECONDS
 from tests.support.program import Program, program_in
 
 if sys.platform == "win32":
@@ -114,6 +115,21 @@ def test_yes_is_for_once_session_for_this_chat_and_always_for_the_next_ones_too(
     chat.start()
     assert chat.ask(ECHO) == "hello"
     assert count(chat, "Allow mine__Echo") == 0
+    chat.leave()
+
+
+def test_what_was_typed_before_the_question_does_not_answer_it(chat: Chat) -> None:
+    chat.start()
+    held = Reply("Let me see what I can do.", tool_calls=ECHO.tool_calls, hold_after=3)
+    chat.model.replies[:] = [held, Reply("As you wish.")]
+    chat.terminal.enter("Say hello.")
+    assert held.reached.wait(LONGEST_SECONDS)
+    chat.terminal.type("and then always write to me\r")
+    held.go.set()
+    chat.terminal.wait_for(ALLOW_ECHO)
+    chat.terminal.press("n\r")
+    chat.terminal.wait_for(r"^As you wish\.")
+    assert "not allow" in str(chat.model.requests[-1]["messages"][-1]["content"])
     chat.leave()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -17,6 +17,8 @@ CHOICES = "[y]es, [s]ession, [a]lways, [e]dit, ne[v]er, [N]o"
 LONGEST_CALL = 200
 # Of those, so many lines are shown before the user asks for all.
 FIRST_LINES = 30
+# Of the texts that are not the user's own, so many are named.
+FOREIGN_NAMED = 5
 # A name with one of these could look like several arguments.
 _NO_NAME = frozenset(" =,()")
 # Before each line of a value, so that no value looks like something else on the screen.
@@ -79,7 +81,7 @@ class Approvals:
         if question.changes:
             self._show(f"{question.tool.name} has changed since you allowed it:\n{question.changes}")
         if question.foreign:
-            self._show(f"The model has read text that is not yours: {one_line(', '.join(question.foreign))}.")
+            self._show(f"The model has read text that is not yours: {_newest(question.foreign)}.")
 
     def _show_arguments(self, arguments: dict[str, Any], *, whole: bool = False) -> bool:
         """Show arguments that the question has no room for; returns whether only their beginning."""
@@ -105,6 +107,12 @@ class Approvals:
 def _call(name: str, arguments: dict[str, Any]) -> str:
     shown = _in_line(arguments) if _fits(arguments) else "as above"
     return f"{one_line(name)}({shown})"
+
+
+def _newest(foreign: Sequence[str]) -> str:
+    """The names of the texts that the model has read last."""
+    older = len(foreign) - FOREIGN_NAMED
+    return one_line(", ".join(foreign[-FOREIGN_NAMED:])) + (f", and {older} before" if older > 0 else "")
 
 
 def _in_line(arguments: dict[str, Any]) -> str:

@@ -11,6 +11,8 @@ from prompt_toolkit import PromptSession
 from prompt_toolkit.application import in_terminal
 from prompt_toolkit.key_binding import KeyBindings
 
+from ragchat.ui.prompt.type_ahead import drop_keys
+
 if TYPE_CHECKING:
     from prompt_toolkit.completion import Completer
     from prompt_toolkit.key_binding import KeyPressEvent
@@ -37,6 +39,7 @@ class Dialog:
         async with self._lock:
             with self._hold():
                 async with in_terminal():  # above the prompt of the chat, if that waits for a message
+                    drop_keys()
                     yield _read
 
     async def read(self, question: str, completer: Completer | None = None) -> str | None:

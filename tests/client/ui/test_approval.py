@@ -73,6 +73,12 @@ async def test_session_lasts_until_the_chat_ends_and_not_when_foreign_text_was_r
     assert Permissions(tmp_path).rule("files", FORGET_TOOL) is None
 
 
+async def test_of_many_foreign_texts_the_last_ones_are_named(tmp_path: Path) -> None:
+    user = User(["n"])
+    await user.approvals(tmp_path).approve(Question(TOOL, {}, foreign=[f"page {n}" for n in range(9)]))
+    assert user.shown[0].endswith("page 4, page 5, page 6, page 7, page 8, and 4 before.")
+
+
 async def test_the_arguments_can_be_edited_before_the_call(tmp_path: Path) -> None:
     user = User(["e", "{oops", "e", '{"path": "b.txt"}', "y"])
     assert await user.approvals(tmp_path).approve(Question(TOOL, {"path": "a.txt"})) == {"path": "b.txt"}

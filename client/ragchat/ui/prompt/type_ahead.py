@@ -1,10 +1,32 @@
-"""Type-ahead: keys that the user presses while an answer streams wait for the next prompt."""
+"""Type-ahead: keys that the user presses while an answer streams wait for the next prompt.
+
+They answer no question: the user has not seen it.
+"""
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+from prompt_toolkit.application import get_app_session
+from prompt_toolkit.input.typeahead import clear_typeahead
+
+
+def drop_keys() -> None:
+    """Forget the keys that were pressed before a question is shown."""
+    keyboard = get_app_session().input
+    if sys.platform == "win32":
+        import msvcrt
+
+        while sys.stdin.isatty() and msvcrt.kbhit():
+            msvcrt.getwch()
+    elif os.isatty(keyboard.fileno()):
+        import termios
+
+        termios.tcflush(keyboard.fileno(), termios.TCIFLUSH)
+        clear_typeahead(keyboard)
 
 
 @contextmanager

@@ -7,14 +7,19 @@ import os
 import sys
 
 import pytest
+from prompt_toolkit.application import create_app_session
+from prompt_toolkit.input.typeahead import get_typeahead, store_typeahead
+from prompt_toolkit.key_binding.key_processor import KeyPress
 
-from ragchat.ui.prompt.type_ahead import silent_keys
+from ragchat.ui.prompt.type_ahead import drop_keys, silent_keys
 
 if sys.platform == "win32":
     pytest.skip("a terminal of POSIX", allow_module_level=True)
 
 import pty
 import termios
+
+from prompt_toolkit.input.vt100 import Vt100Input
 
 
 def test_keys_are_not_echoed_and_wait_for_the_next_reader(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -27,6 +32,19 @@ def test_keys_are_not_echoed_and_wait_for_the_next_reader(monkeypatch: pytest.Mo
             os.write(leader, b"typed")
             assert os.read(follower, 5) == b"typed"
         assert termios.tcgetattr(terminal) == before
+
+
+def test_keys_from_before_a_question_are_dropped() -> None:
+    leader, follower = pty.openpty()
+    with os.fdopen(leader, "rb", buffering=0), os.fdopen(follower, "r") as terminal:
+        keyboard = Vt100Input(terminal)
+        with create_app_session(input=keyboard), keyboard.raw_mode():
+            os.write(leader, b"always\r")
+            store_typeahead(keyboard, [KeyPress("y")])
+            drop_keys()
+            os.write(leader, b"n")
+            assert os.read(follower, 10) == b"n"
+            assert get_typeahead(keyboard) == []
 
 
 def test_a_pipe_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
