@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ragmemory.errors import ChunkNotFound, MemoryDamaged
 from ragmemory.stores.filters import compile_filter
-from ragmemory.stores.sqlite import Store
+from ragmemory.stores.sqlite import OpenStore
 from ragmemory.types.documents import DocumentInfo, DocumentOrder, DocumentPart, Passage
 
 
 class Documents:
     """A document is named by its id or uri. `open` gives the store, opened if it is not open yet."""
 
-    def __init__(self, open: Callable[[], Awaitable[Store]]) -> None:
+    def __init__(self, open: OpenStore) -> None:
         self._open = open
 
     async def page(
@@ -44,7 +44,7 @@ class Documents:
         return info, await store.documents.text(info.document_id)
 
     async def named(self, words: str, limit: int) -> list[DocumentInfo]:
-        """The documents whose uri or title contains `words`: see `Store.named`."""
+        """The documents whose uri or title contains `words`: see `stores.documents`."""
         return await (await self._open()).documents.named(words, limit)
 
     async def ids(self, prefix: str) -> list[str]:

@@ -42,7 +42,7 @@ from ragmemory.types.search import QueryResult
 from ragmemory.types.writes import Edit, Injected, Origin, Write
 
 if TYPE_CHECKING:
-    from ragmemory.stores.sqlite import Store
+    from ragmemory.stores.sqlite import OpenStore, Store
 
 logger = logging.getLogger(__name__)
 
@@ -64,7 +64,7 @@ class Library:
 
     def __init__(
         self,
-        open: Callable[[], Awaitable[Store]],
+        open: OpenStore,
         store: Store,
         query: Query,
         submit: Submit,

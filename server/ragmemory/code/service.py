@@ -7,7 +7,6 @@ be asked as well.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from ragmemory.code.files import CodeFiles, place_of
@@ -15,13 +14,13 @@ from ragmemory.code.tracing import MOST_STEPS, Found, Question
 from ragmemory.types.code import Direction, Symbol, Trace, TraceStep
 
 if TYPE_CHECKING:
-    from ragmemory.stores.sqlite import Store
+    from ragmemory.stores.sqlite import OpenStore, Store
 
 
 class CodeMemory:
     """The source code in one memory."""
 
-    def __init__(self, open: Callable[[], Awaitable[Store]], store: Store) -> None:
+    def __init__(self, open: OpenStore, store: Store) -> None:
         """`open` opens the store if it is not open yet."""
         self._open = open
         self._files = CodeFiles(store)

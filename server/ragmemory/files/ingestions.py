@@ -12,7 +12,7 @@ import os
 import threading
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Container, Sequence
+from collections.abc import Container, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
     from anyio.abc import TaskGroup
 
-    from ragmemory.stores.sqlite import Store
+    from ragmemory.stores.sqlite import OpenStore, Store
 
 logger = logging.getLogger(__name__)
 
@@ -92,7 +92,7 @@ class Ingestions:
 
     def __init__(
         self,
-        open: Callable[[], Awaitable[Store]],
+        open: OpenStore,
         store: Store,
         writer: Writer,
         roots: Sequence[str],

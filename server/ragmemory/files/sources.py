@@ -6,7 +6,7 @@ it out, as it does with what is hidden or ignored.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,15 +23,13 @@ from ragmemory.types.writes import Origin
 if TYPE_CHECKING:
     from ragmemory.files.ingestions import Ingestions
     from ragmemory.files.loading import Writer
-    from ragmemory.stores.sqlite import Store
+    from ragmemory.stores.sqlite import OpenStore, Store
 
 
 class Sources:
     """The sources of one memory. `open` opens the store if it is not open yet; `ingestions` loads them."""
 
-    def __init__(
-        self, open: Callable[[], Awaitable[Store]], store: Store, writer: Writer, ingestions: Ingestions
-    ) -> None:
+    def __init__(self, open: OpenStore, store: Store, writer: Writer, ingestions: Ingestions) -> None:
         self._open = open
         self._store = store
         self._writer = writer

@@ -17,7 +17,7 @@ from ragmemory.history.undoing import OnProgress, document_before, undo
 from ragmemory.ingest.documents import complete, document_id
 from ragmemory.ingest.writer import Writer
 from ragmemory.limits import MOST_VERSIONS
-from ragmemory.stores.sqlite import Store
+from ragmemory.stores.sqlite import OpenStore, Store
 from ragmemory.types.documents import Metadata
 from ragmemory.types.history import (
     Difference,
@@ -43,7 +43,7 @@ class History:
 
     def __init__(
         self,
-        open: Callable[[], Awaitable[Store]],
+        open: OpenStore,
         writer: Writer,
         cancel_group: Callable[[str], Awaitable[None]],
     ) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from anyio import to_thread
 from msgspec.structs import replace
@@ -15,7 +15,7 @@ from ragmemory.ingest.preparation import Preparation
 from ragmemory.ingest.sweeping import Sweeper
 from ragmemory.ingest.write_queue import WriteQueue
 from ragmemory.search.sync import IndexSync
-from ragmemory.stores.sqlite import Store
+from ragmemory.stores.sqlite import OpenStore, Store
 from ragmemory.types.documents import Metadata
 from ragmemory.types.writes import Change, Document, Forgotten, Injected, Origin, Write
 
@@ -36,7 +36,7 @@ class Writer:
 
     def __init__(
         self,
-        open: Callable[[], Awaitable[Store]],
+        open: OpenStore,
         store: Store,
         embedder: Embedder,
         indexing: IndexSync,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 
 import anyio
 
@@ -16,7 +16,7 @@ from ragmemory.maintenance.reembedding import OnProgress, reembed
 from ragmemory.maintenance.repairing import repair
 from ragmemory.search.sync import IndexSync
 from ragmemory.stores import backup, verifying
-from ragmemory.stores.sqlite import Store
+from ragmemory.stores.sqlite import OpenStore, Store
 from ragmemory.types.maintenance import (
     Backup,
     ExportPage,
@@ -35,7 +35,7 @@ class Maintenance:
 
     def __init__(
         self,
-        open: Callable[[], Awaitable[Store]],
+        open: OpenStore,
         store: Store,
         embedder: Embedder,
         indexing: IndexSync,

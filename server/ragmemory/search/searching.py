@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ from ragmemory.search.queries import ParsedQuery, parse
 from ragmemory.search.sync import IndexSync
 from ragmemory.stores.code import IS_CODE
 from ragmemory.stores.filters import Condition, compile_filter
-from ragmemory.stores.sqlite import Store
+from ragmemory.stores.sqlite import OpenStore, Store
 from ragmemory.text.analysis import content_words
 from ragmemory.types.search import Hit, QueryResult
 
@@ -42,7 +42,7 @@ class Search:
 
     def __init__(
         self,
-        open: Callable[[], Awaitable[Store]],
+        open: OpenStore,
         embedder: Embedder,
         indexing: IndexSync,
         reranker: Reranker | None = None,
