@@ -1,7 +1,7 @@
 """The tools, called by a client.
 
-Covers `errors`, `ragmemory.mcp.toolsets.history`,
-`ragmemory.mcp.toolsets.ingestion`, `ragmemory.mcp.toolsets.maintenance` and `ragmemory.mcp.toolsets.memory`.
+Covers `errors`, `result_text`, `ragmemory.mcp.toolsets.history`, `ragmemory.mcp.toolsets.ingestion`,
+`ragmemory.mcp.toolsets.maintenance` and `ragmemory.mcp.toolsets.memory`.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from ragmcp.protocol.pagination import cursor_to
 from ragmcp.protocol.schema.content import TextContent
 from ragmcp.server.server import Server
 from ragmemory.mcp import toolsets
+from ragmemory.mcp.result_text import AFTER, more_turns, readable
 from ragmemory.mcp.toolsets import make_tools
-from ragmemory.mcp.toolsets.memory import AFTER, nearest_turns, readable
 from ragmemory.service import MemoryService
 from ragmemory.types.search import Hit, QueryResult
 from tests.support.in_memory import open_memory
@@ -246,9 +246,41 @@ async def test_a_turn_is_shown_between_those_around_it(client: Client) -> None:
 def test_the_nearest_turns_come_first_and_each_once() -> None:
     turns = {5: {3: "c", 4: "b", 6: "d", 7: "e"}, 7: {5: "a", 6: "d", 8: "f", 9: "g"}}
     every = {5: {6: "d", 4: "b", 3: "c"}, 7: {8: "f", 9: "g"}}
-    assert nearest_turns(turns, 10_000) == every
-    assert nearest_turns(turns, len("> d") + len(AFTER)) == {5: {6: "d"}, 7: {}}
-    assert nearest_turns({}, 10_000) == {}
+    assert more_turns(turns, [], 10_000).around == every
+    assert more_turns(turns, [], len("> d") + len(AFTER)).around == {5: {6: "d"}, 7: {}}
+    assert more_turns({}, [], 10_000).around == {}
+
+
+def turn(chunk_id: int, text: str, surroundings: str = "others") -> Hit:
+    return Hit(
+        *(1, 0.5, chunk_id, "id", "uri", "", "", 3, 3, text, {}),
+        location=f"talk.md:{chunk_id}",
+        surroundings=surroundings,
+    )
+
+
+def test_further_turns_come_after_those_beside_the_first_hits_and_before_the_others() -> None:
+    turns = {5: {3: "c", 4: "b", 6: "d"}, 15: {16: "e"}, 25: {26: "f"}}
+    found = [turn(6, "d"), turn(26, "f"), turn(40, "Found."), turn(41, "No turn.", surroundings="")]
+    more = more_turns(turns, found, 10_000)
+    assert [hit.chunk_id for hit in more.further] == [40]
+    assert more.around == {5: {6: "d", 4: "b", 3: "c"}, 15: {16: "e"}, 25: {26: "f"}}
+    room = 4 * (len("> x") + len(AFTER)) + len("talk.md:40\n> Found.\n")
+    assert more_turns(turns, found, room).around == {5: {6: "d", 4: "b"}, 15: {16: "e"}, 25: {26: "f"}}
+    assert len(more_turns(turns, found, room - 1).further) == 0
+    shown = readable(QueryResult([turn(5, "a")], empty=False), more).splitlines()
+    assert shown[-3:] == ["Also found:", "talk.md:40", "> Found."]
+
+
+async def test_further_turns_are_shown_in_brief(client: Client) -> None:
+    await called(client, "Inject", text=TALK, metadata={"uri": "file:///talk.txt"})
+    others = TALK.replace("lantern oil", "lantern glass").replace("kettle", "pot")
+    await called(client, "Inject", text=others, metadata={"uri": "file:///other.txt"})
+    text = (await attempt(client, "Query", query="lantern", top_k=1)).text
+    assert text.count("[1]") == 1
+    assert "[2]" not in text
+    [_, also] = text.split("Also found:")
+    assert "lantern" in also
 
 
 async def test_long_passages_are_shown_alone(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:

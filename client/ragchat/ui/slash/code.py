@@ -37,9 +37,11 @@ async def trace(context: ChatContext, name: str) -> None:
         table.add_column(no_wrap=True)
         table.add_column(overflow="fold")
         table.add_column(overflow="ellipsis", no_wrap=True)
-        table.add_column(overflow="fold")
+        if any(step.targets for step in steps[:_SHOWN]):
+            table.add_column(overflow="fold")
         for step in steps[:_SHOWN]:
-            row = f"  {_what(step)}", _short(step.location), step.text, _definitions(step)
+            row = [f"  {_what(step)}", _short(step.location), step.text, _definitions(step)]
+            del row[len(table.columns) :]
             table.add_row(*(Text(sanitize(cell)) for cell in row))
         context.screen.show("", title, table)
         if len(steps) > _SHOWN:

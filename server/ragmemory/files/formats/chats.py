@@ -20,9 +20,7 @@ from ragmemory.files.formats.read import Damaged, Read, Writer, one_line
 BEGINNING = 10_000
 CHATGPT = re.compile(r'"mapping"\s*:\s*\{\s*"[^"]+"\s*:\s*\{')
 CLAUDE = re.compile(r'"chat_messages"\s*:\s*\[')
-SLACK = re.compile(
-    r'"type"\s*:\s*"message"[^{}]*"ts"\s*:\s*"\d+\.\d+"|"ts"\s*:\s*"\d+\.\d+"[^{}]*"type"\s*:\s*"message"'
-)
+SLACK = re.compile(r'\A(?=.*"type"\s*:\s*"message").*"ts"\s*:\s*"\d+\.\d+"', re.DOTALL)
 
 
 class Turn(NamedTuple):

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Annotated, Any
 
 from msgspec import Meta
@@ -14,9 +11,11 @@ from ragmcp.server.call import Call
 from ragmcp.server.tools import Tool, ToolResult, tool
 from ragmemory.limits import DEEPEST, LONGEST_GROUP, LONGEST_URI, METADATA_BYTES, MOST_CONDITIONS, MOST_TAGS
 from ragmemory.mcp.errors import Memory, origin_of, wire_errors
-from ragmemory.types.search import Hit, QueryResult
+from ragmemory.mcp.result_text import MORE, MOST_TURNS, READ, more_turns, readable
+from ragmemory.types.search import QueryResult
 from ragmemory.types.writes import Injected
 
+MOST_HITS = 100
 # Enforced by `stores.values.check_object`.
 _SIZE = f"At most {METADATA_BYTES:,} bytes of JSON, {DEEPEST} levels deep, without NUL characters."
 
@@ -53,7 +52,14 @@ Group = Annotated[
 Question = Annotated[
     str, Meta(description='A question or keywords; "quoted phrases" and prefix* count more.', min_length=1)
 ]
-TopK = Annotated[int, Meta(description="How many passages at most.", ge=1, le=100)]
+TopK = Annotated[
+    int,
+    Meta(
+        description="How many passages at most. The text shows more turns if they are of conversations.",
+        ge=1,
+        le=MOST_HITS,
+    ),
+]
 MinScore = Annotated[float, Meta(description="Leave out passages with a lower score.", ge=0, le=1)]
 _Conditions = Annotated[
     dict[str, Any],
@@ -82,13 +88,6 @@ Filter = Annotated[
         + _SIZE
     ),
 ]
-
-# What a model reads of a result without effort, in characters. If the hits are shorter and are turns of
-# conversations, those around them are added: of LoCoMo's answering turns .83 are there, without them .76.
-READ = 6_000
-MOST_TURNS = 3
-BEFORE, AFTER = "Before it:", "After it:"
-NONE: Mapping[int, Mapping[int, str]] = MappingProxyType({})
 
 # More than a second of work: a client that supports tasks gets a task.
 LONG_CHARACTERS = 1_000_000
@@ -124,11 +123,13 @@ def memory_tools(memory: Memory) -> list[Tool]:
             service = await memory()
             result = await service.search.query(query, top_k, filter, min_score)
             text = readable(result)
-            if len(result.hits) > 0 and len(text) < READ:
-                turns = await service.documents.turns_around(
-                    [hit.chunk_id for hit in result.hits], MOST_TURNS
-                )
-                text = readable(result, nearest_turns(turns, READ - len(text))) if turns else text
+            ids = [hit.chunk_id for hit in result.hits]
+            turns = await service.documents.turns_around(ids, MOST_TURNS) if len(text) < READ else {}
+            if turns:
+                wanted = min(MOST_HITS, MORE * top_k)
+                found = (await service.search.query(query, wanted, filter, min_score)).hits
+                further = [hit for hit in found if hit.chunk_id not in ids]
+                text = readable(result, more_turns(turns, further, READ - len(text)))
         return ToolResult([TextContent(text=text)], result)
 
     return [Inject, Query]
@@ -137,67 +138,3 @@ def memory_tools(memory: Memory) -> list[Tool]:
 def _outcome(injected: Injected) -> str:
     size = "1 chunk" if injected.chunks == 1 else f"{injected.chunks} chunks"
     return f"{injected.status.capitalize()}: {injected.uri} ({size})"
-
-
-def nearest_turns(turns: Mapping[int, Mapping[int, str]], room: int) -> dict[int, dict[int, str]]:
-    """The texts around each hit that fit into so many characters, each once: the nearest ones first.
-
-    `turns` are by the hits' chunk ids, best first, and by their own.
-    """
-    shown = set(turns)
-    chosen: dict[int, dict[int, str]] = {hit: {} for hit in turns}
-    for distance in range(1, MOST_TURNS + 1):
-        for hit, near in turns.items():
-            for chunk_id in (hit + distance, hit - distance):
-                text = near.get(chunk_id, "")
-                size = len(_quoted(text)) + len(AFTER)
-                if text and chunk_id not in shown and size <= room:
-                    room -= size
-                    shown.add(chunk_id)
-                    chosen[hit][chunk_id] = text
-    return chosen
-
-
-def readable(result: QueryResult, turns: Mapping[int, Mapping[int, str]] = NONE) -> str:
-    """The result as text for a person or a model. `turns` are texts around the hits, by chunk id."""
-    nothing = "Memory is empty: nothing was injected yet." if result.empty else "Nothing was found in memory."
-    notice = [result.notice] if result.notice else []
-    if result.corrections:
-        pairs = ", ".join(f"{typed} → {correct}" for typed, correct in result.corrections.items())
-        notice.append(f"Corrected by the words of this memory: {pairs}")
-    if result.missing and result.hits:
-        notice.append(f"No passage contains: {', '.join(result.missing)}")
-    passages = [_passage(hit, turns.get(hit.chunk_id, {})) for hit in result.hits]
-    return "\n\n".join(notice + (passages or [nothing]))
-
-
-def _passage(hit: Hit, turns: Mapping[int, str]) -> str:
-    """A line with rank, title and source; then the passage, quoted so that it cannot forge such a line.
-
-    The turns of the conversation before and after it come last.
-    """
-    from ragconfig.places import label
-    from ragconfig.text_rules import passage_names
-
-    place = label(hit.places, hit.start_line, hit.end_line)
-    lines = f" {_one_line(place)}" if place else f":{hit.start_line}-{hit.end_line}"
-    source = f"{_one_line(hit.uri)}{lines}"
-    heads = [
-        f"[{hit.rank}]",
-        _one_line(" > ".join(passage_names(hit.title, hit.heading))),
-        f"({source}, score {hit.score:.2f})",
-    ]
-    parts = [" ".join(head for head in heads if head), _quoted(hit.context + hit.text)]
-    before = [_quoted(text) for chunk_id, text in sorted(turns.items()) if chunk_id < hit.chunk_id]
-    after = [_quoted(text) for chunk_id, text in sorted(turns.items()) if chunk_id > hit.chunk_id]
-    parts += [BEFORE, *before] if before else []
-    parts += [AFTER, *after] if after else []
-    return "\n".join(parts)
-
-
-def _quoted(text: str) -> str:
-    return "\n".join(f"> {line}".rstrip() for line in text.strip().splitlines())
-
-
-def _one_line(text: str) -> str:
-    return re.sub(r"[\s\x00-\x1f\x7f-\x9f]+", " ", text).strip()

@@ -56,7 +56,13 @@ SLACK = [
         "ts": "1700000000.0001",
         "text": "Hi",
     },
-    {"type": "message", "user": "U2", "ts": "1700000060.0001", "text": "Hello"},
+    {
+        "type": "message",
+        "user": "U2",
+        "user_profile": {"real_name": ""},
+        "ts": "1700000060.0001",
+        "text": "Hello",
+    },
 ]
 
 

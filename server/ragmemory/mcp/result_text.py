@@ -1,0 +1,120 @@
+"""What a model reads of a result of `Query`: the hits, and more turns of conversations if these are short."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from ragmemory.types.search import Hit, QueryResult
+
+# What a model reads of a result without effort, in characters. If the hits are shorter and are turns of
+# conversations, more turns are shown: of LoCoMo's answering turns .86 are there, without them .76, and .83
+# with those around the hits alone.
+READ = 6_000
+# Shown are the turns beside the first hits, then the turns among further hits (so many times those asked
+# for), then others around the hits, at most so many on each side.
+FIRST = 2
+MORE = 4
+MOST_TURNS = 3
+BEFORE, AFTER, ALSO = "Before it:", "After it:", "Also found:"
+
+
+class More(NamedTuple):
+    """Turns beside the hits."""
+
+    around: Mapping[int, Mapping[int, str]]  # by the hit's chunk id: texts before and after it, by theirs
+    further: Sequence[Hit]
+
+
+NO_MORE = More({}, ())
+
+
+def more_turns(turns: Mapping[int, Mapping[int, str]], found: Sequence[Hit], room: int) -> More:
+    """The turns that fit into so many characters, each once.
+
+    `turns` are those around each hit by the hits' chunk ids, best first, and by their own; `found` are more
+    hits, of which only turns are taken.
+    """
+    shown = set(turns)
+    around: dict[int, dict[int, str]] = {hit: {} for hit in turns}
+    further: list[Hit] = []
+
+    def takes(chunk_id: int, size: int) -> bool:
+        nonlocal room
+        if chunk_id in shown or size > room:
+            return False
+        room -= size
+        shown.add(chunk_id)
+        return True
+
+    def add_around(hits: Sequence[int], distance: int) -> None:
+        for hit in hits:
+            for chunk_id in (hit + distance, hit - distance):
+                text = turns[hit].get(chunk_id, "")
+                if text and takes(chunk_id, len(_quoted(text)) + len(AFTER)):
+                    around[hit][chunk_id] = text
+
+    add_around([*turns][:FIRST], 1)
+    for hit in found:
+        if not hit.surroundings:
+            continue
+        beside = next((one for one, near in turns.items() if hit.chunk_id in near), None)
+        if beside is None and takes(hit.chunk_id, len(_in_brief(hit)) + 1):
+            further.append(hit)
+        elif beside is not None and takes(hit.chunk_id, len(_quoted(hit.text)) + len(AFTER)):
+            around[beside][hit.chunk_id] = hit.text
+    for distance in range(1, MOST_TURNS + 1):
+        add_around([*turns], distance)
+    return More(around, further)
+
+
+def readable(result: QueryResult, more: More = NO_MORE) -> str:
+    """The result as text for a person or a model."""
+    nothing = "Memory is empty: nothing was injected yet." if result.empty else "Nothing was found in memory."
+    notice = [result.notice] if result.notice else []
+    if result.corrections:
+        pairs = ", ".join(f"{typed} → {correct}" for typed, correct in result.corrections.items())
+        notice.append(f"Corrected by the words of this memory: {pairs}")
+    if result.missing and result.hits:
+        notice.append(f"No passage contains: {', '.join(result.missing)}")
+    passages = [_passage(hit, more.around.get(hit.chunk_id, {})) for hit in result.hits]
+    if more.further:
+        passages.append("\n".join([ALSO, *map(_in_brief, more.further)]))
+    return "\n\n".join(notice + (passages or [nothing]))
+
+
+def _passage(hit: Hit, turns: Mapping[int, str]) -> str:
+    """A line with rank, title and source; then the passage, quoted so that it cannot forge such a line.
+
+    The turns of the conversation before and after it come last.
+    """
+    from ragconfig.places import label
+    from ragconfig.text_rules import passage_names
+
+    place = label(hit.places, hit.start_line, hit.end_line)
+    lines = f" {_one_line(place)}" if place else f":{hit.start_line}-{hit.end_line}"
+    source = f"{_one_line(hit.uri)}{lines}"
+    heads = [
+        f"[{hit.rank}]",
+        _one_line(" > ".join(passage_names(hit.title, hit.heading))),
+        f"({source}, score {hit.score:.2f})",
+    ]
+    parts = [" ".join(head for head in heads if head), _quoted(hit.context + hit.text)]
+    before = [_quoted(text) for chunk_id, text in sorted(turns.items()) if chunk_id < hit.chunk_id]
+    after = [_quoted(text) for chunk_id, text in sorted(turns.items()) if chunk_id > hit.chunk_id]
+    parts += [BEFORE, *before] if before else []
+    parts += [AFTER, *after] if after else []
+    return "\n".join(parts)
+
+
+def _in_brief(hit: Hit) -> str:
+    return f"{_one_line(hit.location)}\n{_quoted(hit.text)}"
+
+
+def _quoted(text: str) -> str:
+    return "\n".join(f"> {line}".rstrip() for line in text.strip().splitlines())
+
+
+def _one_line(text: str) -> str:
+    return re.sub(r"[\s\x00-\x1f\x7f-\x9f]+", " ", text).strip()
