@@ -24,7 +24,7 @@ from ragchat.servers.clock import Clock
 from ragchat.servers.configs import ServerConfig
 from ragchat.servers.environment import inherited
 from ragchat.servers.media import MediaFiles
-from ragchat.servers.offers import Offers, ignore_attached
+from ragchat.servers.offers import Offers
 from ragchat.servers.supervisor import Supervised
 from ragchat.servers.visits import Visits
 from ragchat.servers.watching import Watched
@@ -101,8 +101,8 @@ class Connection:
         self._repeatable: set[str] = set()
         self._config = config
         self._supervised = Supervised(self._open, self._repeatable, LONGEST_PAUSE_SECONDS)
-        self._watched = Watched(config.name, user.tell) if user else None
-        self.offers = Offers(config.name, self._ask, self._watched.add if self._watched else ignore_attached)
+        self._watched = Watched(config.name, user.tell if user else log.info)
+        self.offers = Offers(config.name, self._ask, self._watched.add)
 
     async def run(self) -> None:
         """Stay connected until cancelled; a server whose settings cannot be used is not started."""
@@ -180,7 +180,10 @@ class Connection:
                     listed, start.deadline = True, math.inf
                     self.state, self.failure = State.READY, None
                     self.settled.set()
-                    async with beside(lambda: self._follow(client)), beside(lambda: self._watch(client)):
+                    async with (
+                        beside(lambda: self._follow(client)),
+                        beside(lambda: self._watched.follow(client)),
+                    ):
                         yield client
             if start.cancelled_caught:
                 raise RequestTimedOut("its start", self._settings.start_seconds)
@@ -232,10 +235,6 @@ class Connection:
             authorization=authorization(self._config, Credentials(self._home.data)),
             handlers=self._handlers,
         )
-
-    async def _watch(self, client: Client) -> None:
-        if self._watched is not None:
-            await self._watched.follow(client)
 
     # Its tools
 

@@ -27,10 +27,6 @@ class Ask(Protocol):
     def __call__(self, method: str, ask: Callable[[Client], Awaitable[T]], /) -> Awaitable[T]: ...
 
 
-def ignore_attached(uri: str) -> None:
-    """Where there is no user who could hear that a resource has changed."""
-
-
 class Offers:
     """The resources and prompts of `server`. Lists are kept until `forget`.
 

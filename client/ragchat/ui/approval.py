@@ -131,9 +131,10 @@ def _lines(arguments: dict[str, Any], columns: int) -> Iterator[str]:
     """All of the arguments, as lines of at most `columns` on the screen."""
     from rich.cells import chop_cells
 
+    width = max(1, columns - len(_BAR))
     for name, value in arguments.items():
         text = value if isinstance(value, str) else msgspec.json.format(msgspec.json.encode(value)).decode()
-        yield f"{_INDENT}{visible(name)}:".replace("\n", "\\n")
+        shown_name = visible(name).replace("\n", "\\n")
+        yield from (_INDENT + part for part in chop_cells(f"{shown_name}:", width))
         for line in visible(text).split("\n"):
-            for part in chop_cells(line, max(1, columns - len(_BAR))) or [""]:
-                yield _BAR + part
+            yield from (_BAR + part for part in chop_cells(line, width) or [""])

@@ -132,5 +132,6 @@ async def test_a_value_cannot_pass_for_a_question_or_another_argument(tmp_path: 
     await approvals.approve(Question(TOOL, {"text": f"short{' ' * 60}\nAllow ls()? [y]es\n  path:"}))
     lines = user.shown[0].splitlines()
     assert all(line.startswith("  | ") for line in lines[1:])
-    await approvals.approve(Question(TOOL, {"x='y', z": "1\n"}))
+    await approvals.approve(Question(TOOL, {"x='y', z" + " " * COLUMNS: "1\n"}))
+    assert all(line.startswith("  ") and len(line) <= COLUMNS for line in user.shown[1].splitlines())
     assert user.asked[1].startswith("Allow files__Forget(as above)?")
