@@ -119,10 +119,10 @@ class Elicitation:
             host = (place.hostname or "").encode("idna").decode()
         except ValueError:
             place, host = urlsplit(""), ""
-        self._show(f"{server} wants you to open a page: {visible(request.message)}", "name")
+        self._show(f"{server} wants you to open a page: {one_line(visible(request.message))}", "name")
         self._show(f"  Address: {visible(url)}")
         self._show(f"  Host:    {visible(host)}", "name")
-        if place.scheme not in ("https", "http") or not host or not url.isprintable():
+        if place.scheme not in ("https", "http") or not host or not url.isprintable() or " " in url:
             self._show("This is no address of a web page; it is declined.", "warning")
             return DECLINED
         if place.scheme == "http" or place.username is not None:

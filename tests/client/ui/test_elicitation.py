@@ -95,7 +95,13 @@ async def test_a_page_is_opened_only_with_consent_to_its_full_address(
     assert "No browser was found: open the address yourself." in user.shown
 
 
-@pytest.mark.parametrize("url", ["file:///etc/passwd", "javascript:alert(1)", "https://", "http://[", ""])
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("file:///etc/passwd", "javascript:alert(1)", "https://", "http://[", ""),
+        *("https://a.example/ b", "https://a.example/\n  Host:    b.example", "https://a.example/\u202eb"),
+    ],
+)
 async def test_what_is_no_web_page_is_declined_without_a_question(url: str) -> None:
     user = ScriptedDialog()
     assert (await visit(user, url)).action == "decline"
@@ -164,3 +170,13 @@ async def test_a_visit_ends_when_the_server_says_so(opened: list[str]) -> None:
     with anyio.fail_after(5):
         assert await Elicitation(user, user.show).visit("github", request, done)
     assert opened == [request.url]
+
+
+async def test_a_message_cannot_pass_for_the_address_of_its_page(opened: list[str]) -> None:
+    user = ScriptedDialog(["n"])
+    message = "Log in.\n  Address: https://bank.example/\n  Host:    bank.example"
+    request = Elicit(message=message, mode="url", url="https://evil.example/", elicitation_id="1")
+    await Elicitation(user, user.show).answer("github", request)
+    assert [text.lstrip().split()[0] for text in user.shown] == ["github", "Address:", "Host:"]
+    assert "\n" not in user.shown[0]
+    assert opened == []
