@@ -32,6 +32,7 @@ SILENT = _program("import sys; sys.stdin.read()")
 STUBBORN = _program(
     "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)\nwhile True: signal.pause()"
 )
+COMPLAINING = _program("import os\nwhile True: os.write(2, b'No, no, no.\\n')")
 NOISY = _program("import os\nwhile True: os.write(2, b'x' * 65536)")
 RUBBISH = _program("import os\nwhile True: os.write(1, b'rubbish\\n' * 5000)")
 _FLOODING = str(Path(__file__).with_name("flooding_server.py"))

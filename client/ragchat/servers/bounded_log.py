@@ -13,8 +13,8 @@ import anyio
 from ragchat.log import ServerLog, prepare
 from ragmcp.concurrency import beside
 
-# The log is copied in such portions. After a full one there is a pause (6 MB a second are enough), so that a
-# server that floods its log does not keep us busy.
+# The log is copied in such portions with a pause after each (6 MB a second are enough), so that a server that
+# floods its log does not keep us busy, not even line by line.
 READ_BYTES = 2**16
 PAUSE_SECONDS = 0.01
 
@@ -63,8 +63,7 @@ class _Copied(ServerLog):
                 prepare(self.path)
                 with self.path.open("ab") as file:
                     file.write(data)
-            if len(data) == READ_BYTES:
-                await anyio.sleep(PAUSE_SECONDS)
+            await anyio.sleep(PAUSE_SECONDS)
         self._ended.set()
 
     def close(self) -> None:

@@ -24,6 +24,7 @@ from tests.support.mcp_process import SERVER, gone
 from tests.support.processes import LONGEST_SECONDS, processes_in
 from tests.support.servers import (
     CHANGING,
+    COMPLAINING,
     DEAD,
     GOOD,
     LOGGING,
@@ -138,6 +139,7 @@ BAD = {
     "dead": DEAD,
     "stubborn": STUBBORN,
     "noisy": NOISY,
+    "complaining": COMPLAINING,
     "rubbish": RUBBISH,
     "logging": LOGGING,
     "changing": CHANGING,
