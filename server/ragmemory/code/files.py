@@ -38,9 +38,9 @@ class CodeFiles:
         """See `stores.code.defining`."""
         return await self._store.code.defining(name)
 
-    async def holding(self, name: str, most_characters: int) -> tuple[list[CodeFile], bool]:
+    async def holding(self, name: str, most_work: int) -> tuple[list[CodeFile], bool]:
         """See `stores.code.holding`."""
-        return await self._store.code.holding(name, most_characters)
+        return await self._store.code.holding(name, most_work)
 
     async def parsed(self, files: Sequence[CodeFile]) -> list[tuple[CodeFile, Code]]:
         """These files without those that cannot be parsed."""

@@ -18,9 +18,9 @@ from ragmemory.code.syntax import Code, Definition, parts_of
 from ragmemory.errors import BadArgument
 from ragmemory.types.code import CodeFile, Direction, Relation, TraceStep
 
-# Characters of source code that one answer parses: about half a second. Then seconds after which it ends with
-# what it has, which a busy machine may need.
-MOST_CHARACTERS = 2_000_000
+# The work of one answer, in characters that are parsed: about half a second. Then seconds after which it ends
+# with what it has, which a busy machine may need.
+MOST_WORK = 2_000_000
 MOST_SECONDS = 5.0
 # Steps that one answer has, and about how many it looks for; files with definitions that it reads, names that
 # it follows, and definitions that one call may mean.
@@ -59,7 +59,7 @@ class Use(Struct, frozen=True):
 
 
 class Question:
-    """A question ends after MOST_CHARACTERS or MOST_SECONDS, and says so."""
+    """A question ends after MOST_WORK or MOST_SECONDS, and says so."""
 
     def __init__(self, files: CodeFiles, name: str) -> None:
         """Raises BadArgument."""
@@ -68,7 +68,7 @@ class Question:
             raise BadArgument("name", "must name a function, class or value, such as Store.find")
         self._files = files
         self._until = time.monotonic() + MOST_SECONDS
-        self._left = MOST_CHARACTERS
+        self._left = MOST_WORK
         self._seen: set[str] = set()
         self._named: dict[str, tuple[list[Named], dict[str, set[Key]]]] = {}
         self._holding: dict[str, list[tuple[CodeFile, Code]]] = {}
@@ -95,11 +95,11 @@ class Question:
         allowed = []
         for file in files:
             if file.uri not in self._seen:
-                if self._seen and file.characters > self._left:
+                if self._seen and file.work > self._left:
                     self._has_more = True
                     continue
                 self._seen.add(file.uri)
-                self._left -= file.characters
+                self._left -= file.work
             allowed.append(file)
         found: list[tuple[CodeFile, Code]] = []
         for start in range(0, len(allowed), _BATCH):
@@ -112,7 +112,7 @@ class Question:
         if name not in self._holding:
             files: list[CodeFile] = []
             if not self._has_ended():  # A trace may have hundreds of names left.
-                files, has_more = await self._files.holding(name, MOST_CHARACTERS)
+                files, has_more = await self._files.holding(name, MOST_WORK)
                 self._has_more = self._has_more or has_more
             self._holding[name] = await self._parsed(files)
         return self._holding[name]

@@ -16,6 +16,9 @@ from ragmemory.types.code import CodeFile
 # Definitions of one name that are looked at.
 MOST_HEADINGS = 20_000
 _ROWS = 500
+# Parsing the smallest file takes as long as so many characters of a large one.
+LEAST_WORK = 2_000
+_FILE = f"document_id, uri, digest, max(characters, {LEAST_WORK})"
 
 # A document is source code by the extension of its uri: what follows its last dot.
 IS_CODE: Condition = (
@@ -44,17 +47,17 @@ class CodeStore:
         function inside another one, and a variable, is in no heading.
         """
         rows = await self._file.read(
-            f"SELECT document_id, uri, digest, characters, chunks.heading {_MATCHES} LIMIT ?",
+            f"SELECT {_FILE}, chunks.heading {_MATCHES} LIMIT ?",
             [f"heading : {fulltext_query([name], [])}", MOST_HEADINGS],
         )
         return [(CodeFile(*row[:4]), row[4]) for row in rows if language_of(row[1])]
 
-    async def holding(self, name: str, most_characters: int) -> tuple[list[CodeFile], bool]:
-        """The first files whose texts hold a name, up to so many characters, and whether there are more."""
+    async def holding(self, name: str, most_work: int) -> tuple[list[CodeFile], bool]:
+        """The first files whose texts hold a name, up to so much work, and whether there are more."""
         word = re.compile(rf"(?<![\w$]){re.escape(name)}(?![\w$])")
         found: dict[str, CodeFile] = {}
-        characters = 0
-        sql = f"SELECT document_id, uri, digest, characters, chunks.text {_MATCHES}"
+        work = 0
+        sql = f"SELECT {_FILE}, chunks.text {_MATCHES}"
         async with (
             self._file.reading() as connection,
             connection.execute(sql, [fulltext_query([name], [])]) as cursor,
@@ -63,8 +66,8 @@ class CodeStore:
                 for document_id, uri, digest, size, text in rows:
                     if document_id in found or not language_of(uri) or not word.search(text):
                         continue
-                    characters += size
-                    if found and characters > most_characters:
+                    work += size
+                    if found and work > most_work:
                         return list(found.values()), True
                     found[document_id] = CodeFile(document_id, uri, digest, size)
         return list(found.values()), False

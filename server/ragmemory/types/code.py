@@ -13,7 +13,7 @@ class CodeFile(Struct, frozen=True):
     document_id: str
     uri: str
     digest: bytes  # SHA-256 of the text
-    characters: int
+    work: int  # of parsing it: its characters, but not less than `stores.code.LEAST_WORK`
 
 
 Direction = Literal["all", "definition", "references", "callers", "callees", "importers"]
