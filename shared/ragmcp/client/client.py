@@ -177,10 +177,7 @@ class Client(Core):
 
     @asynccontextmanager
     async def subscribe(self, filter: Filter) -> AsyncIterator[Subscription]:
-        """The changes at the server while the block runs: `async for change in subscription`.
-
-        A legacy server reports changes of its lists only.
-        """
+        """The changes at the server while the block runs: `async for change in subscription`."""
         from ragmcp.client.subscriptions import Subscription
 
         subscription = Subscription(self, filter)

@@ -154,21 +154,20 @@ async def test_a_ping_is_answered(way: tuple[str, EraName]) -> None:
 
 @everywhere
 async def test_news_come_while_one_listens(way: tuple[str, EraName]) -> None:
-    # Of a legacy server we hear only what it tells without being asked.
-    watched = [WELCOME] if way[1] == "modern" else []
-    wanted = Filter(tools_list_changed=True, resource_subscriptions=watched)
+    wanted = Filter(tools_list_changed=True, resource_subscriptions=[WELCOME])
     async with connected(way) as client:
         before = {tool.name for tool in await client.list_tools()}
         async with client.subscribe(wanted) as news:
             await client.call_tool("Grow", timeout=10)
-            heard = [await anext(news) for _ in range(1 + len(watched))]
-        assert sorted(heard, key=str) == [*map(resource_updated, watched), list_changed("tools")]
+            heard = [await anext(news), await anext(news)]
+        assert sorted(heard, key=str) == [resource_updated(WELCOME), list_changed("tools")]
         assert {tool.name for tool in await client.list_tools()} - before == {"Grown"}
         assert (await client.call_tool("Grown", timeout=10)).text == "new"
 
 
-async def test_two_who_listen_hear_what_they_want_and_nothing_else() -> None:
-    async with connected(("memory", "modern")) as client:
+@everywhere
+async def test_two_who_listen_hear_what_they_want_and_nothing_else(way: tuple[str, EraName]) -> None:
+    async with connected(way) as client:
         async with (
             client.subscribe(Filter(tools_list_changed=True)) as tools,
             client.subscribe(Filter(resource_subscriptions=[WELCOME, "note://second"])) as notes,
