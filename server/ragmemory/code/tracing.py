@@ -36,8 +36,6 @@ Found = tuple[CodeFile, Code, Definition]
 """A definition, and where it is."""
 Name = tuple[str, ...]
 """A qualified name."""
-
-
 Key = tuple[str, Name]
 """The uri and the qualified name of a definition."""
 
