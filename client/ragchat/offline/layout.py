@@ -52,7 +52,8 @@ ITEM_MARK = re.compile(r"\s*(?:[-*+•–]|\(?\d{1,3}[.)]|\(?[a-z][.)])\s+(?=\S)
 # A date or a time that opens a line, as in logs and exported chats.
 STAMP = re.compile(
     r"^\s*[\[(<]?(?:[A-Z]+\s+)?"
-    r"(?:\d{1,4}[-./]\d{1,2}[-./]\d{1,4}(?:\b|T)|\d{1,2}:\d{2}\b|[A-Z][a-z]{2}\s+\d{1,2}\s+\d{1,2}:\d{2}\b)"
+    r"(?:\d{1,4}[-./]\d{1,2}[-./]\d{1,4}(?:\b|T)|\d{1,2}:\d{2}\b|[A-Z][a-z]{2}\s+\d{1,2}\s+\d{1,2}:\d{2}\b"
+    r"|\d{1,2}[./]\d{1,2}\.?,?\s+\d{1,2}:\d{2}\b)"
 )
 ROW_RULE = re.compile(r"\s*\|[\s:|-]*-[\s:|-]*\|?\s*$")
 

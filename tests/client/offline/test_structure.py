@@ -124,6 +124,11 @@ def test_a_message_of_several_lines_is_one_unit() -> None:
     ]
 
 
+def test_a_message_may_have_a_date_without_a_year() -> None:
+    text = "[09.09., 08:05] Ann: the pane is broken\n[09.09., 08:30] Bob: it was me"
+    assert [unit.text for unit in units(text)] == text.splitlines()
+
+
 def test_a_setting_has_its_parents() -> None:
     yaml = "server:\n  host: alpha\n  limits:\n    uploads: 20\nclient:\n  host: beta"
     by_text = {unit.text: unit.context for unit in units(yaml, "file:///a.yaml")}
