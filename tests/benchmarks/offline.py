@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from ragchat.turn.limits import RetrievalLimits
-from ragchat.turn.quotation import answer_offline
+from ragchat.turn.offline import answer_offline
 from ragchat.turn.retrieval import Retrieval, retrieve
 from ragchat.types import Answer
 from tests.benchmarks.ndcg import FOLDER

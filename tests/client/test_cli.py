@@ -1,7 +1,7 @@
 """The command line: what is accepted, and what each command is.
 
 Covers the arguments: `ragchat.arguments.declaring`, `ragchat.arguments.memory`, `ragchat.arguments.parser`,
-`ragchat.arguments.program`, `ragchat.arguments.questions`, `ragchat.arguments.servers`,
+`ragchat.arguments.program`, `ragchat.arguments.questions`, `ragchat.arguments.mcp`,
 `ragchat.arguments.sessions`, `ragchat.arguments.sources`, `ragchat.arguments.table`.
 """
 

@@ -1,6 +1,6 @@
 """The program as a whole: settings, doctor, other hosts, pipes, signals (`commands.stopping`) and its log.
 
-Covers `ragchat.commands.config`, `ragchat.commands.mcp` and `ragchat.commands.stopping`.
+Covers `ragchat.commands.config`, `ragchat.commands.mcp_config` and `ragchat.commands.stopping`.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ragchat.arguments import memory, program, questions, servers, sessions, sources
+from ragchat.arguments import mcp, memory, program, questions, sessions, sources
 
 GROUPS = {
     "source": "folders that memory stays in step with",
@@ -21,6 +21,6 @@ COMMANDS = (
     questions.RUN,
     *memory.COMMANDS,
     *sessions.COMMANDS,
-    *servers.COMMANDS,
+    *mcp.COMMANDS,
     *program.COMMANDS,
 )

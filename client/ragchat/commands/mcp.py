@@ -1,48 +1,237 @@
-"""`ragchat mcp config HOST`: print the block that adds this memory to another MCP host."""
+"""`ragchat mcp add|list|remove|test|login|logout`: the other MCP servers that a model may use."""
 
 from __future__ import annotations
 
-import os
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
-from ragchat.commands import Run
-from ragconfig.home import HOME_VARIABLE, user_path
-from ragconfig.hosts import HOSTS, Host, reached, server_command, started, write
+from ragchat.commands import Run, ask_user, read_line
+from ragchat.console import describe
+from ragchat.errors import ServerExists, VariableMissing
+from ragchat.servers.configs import (
+    PROJECT_FILE,
+    USER_FILE,
+    Scope,
+    ServerConfig,
+    find_config,
+    find_project_file,
+    read_configs,
+    read_entries,
+    read_file,
+    write_entry,
+)
+from ragchat.servers.connection import Connection, State
+from ragchat.servers.login import Credentials, log_in
+from ragchat.servers.manager import ServerManager
+from ragchat.servers.permissions import Permissions
+from ragchat.servers.recipes import find_recipe, read_recipes
+from ragchat.settings import ServerSettings
+from ragchat.ui.context import YES
 
-MCP_PATH = "/mcp"
+KEY = "mcpServers"
 
 
-def config(run: Run) -> int:
-    """Print the block on stdout, and where to paste it on stderr."""
-    host = HOSTS[run.arguments.host]
-    run.console.note(f"Paste this into {host.where} and restart the program:")
-    settings = _running(host, run) if run.arguments.url else _own(host, run)
-    if run.console.json or host.format == "json":
-        run.console.document(settings)
-    else:
-        run.console.print(write(settings, host.format))
+def add(run: Run) -> int:
+    """Write a server into the user's file, or into the project's; or list the recipes for servers."""
+    arguments = run.arguments
+    if arguments.recipe is None:
+        return _add(run, arguments.name, _entry(arguments.command))
+    if not arguments.recipe:
+        return _list_recipes(run)
+    recipe_name, *folders = arguments.recipe
+    recipe = find_recipe(recipe_name)
+    return _add(run, arguments.name or recipe_name, recipe.entry(recipe_name, folders), [*recipe.missing()])
+
+
+def _entry(words: Sequence[str]) -> dict[str, Any]:
+    first, *rest = words
+    return {"url": first} if _is_url(first) else {"command": first, "args": rest}
+
+
+def _add(run: Run, name: str, entry: dict[str, Any], missing: Sequence[str] = ()) -> int:
+    """`missing` are sentences about what the server still needs."""
+    arguments = run.arguments
+    file = _file(run, arguments.scope)
+    for key, pairs in (("env", arguments.env), ("headers", arguments.header)):
+        if pairs:
+            entry[key] = {**entry.get(key, {}), **dict(pairs)}
+    if arguments.trusted:
+        entry["trusted"] = True
+    if name in read_entries(file):
+        raise ServerExists(name, str(file))
+    # A project's file is for everybody who works on it.
+    write_entry(file, name, entry, 0o600 if arguments.scope == Scope.USER else 0o644)
+    if run.console.json:
+        added = _described(read_file(file, Scope(arguments.scope))[name])
+        run.console.document({**added, "missing": list(missing)})
+        return 0
+    run.console.print(f"Added {name} to {file}. `ragchat mcp test {name}` tries it.")
+    for sentence in missing:
+        run.console.note(f"It still needs something: {sentence}")
     return 0
 
 
-def _own(host: Host, run: Run) -> dict[str, Any]:
-    """The block for a host that starts its own server on this memory."""
-    command = [*server_command(), "--memory", str(run.settings.memory_path)]
-    if run.config_file is not None:
-        command += ["--config", str(run.config_file)]
-    # A host does not start its servers from the user's shell, so the block must set the variable.
-    home = os.environ.get(HOME_VARIABLE)
-    return started(host, command, {HOME_VARIABLE: str(user_path(home))} if home else {})
+def _list_recipes(run: Run) -> int:
+    recipes = read_recipes()
+    if run.console.json:
+        described = [{"name": name, "description": one.description} for name, one in recipes.items()]
+        run.console.document({"recipes": described})
+        return 0
+    rows = [(name, one.description) for name, one in recipes.items()]
+    run.console.table(("RECIPE", "WITH ITS SERVER A MODEL CAN"), rows)
+    run.console.note("`ragchat mcp add --recipe RECIPE` adds its server.")
+    return 0
 
 
-def _running(host: Host, run: Run) -> dict[str, Any]:
-    """The block for the server that `ragchat serve` runs."""
-    file = run.arguments.token_file
-    path = str(user_path(file)) if file else ""
-    return reached(host, _address(run.arguments.url), server_command(), token=bool(file), token_file=path)
+def ls(run: Run) -> int:
+    """The servers that are named, without starting them."""
+    permissions = Permissions(run.home.config)
+    configs = read_configs(run.home.config / USER_FILE)
+    if run.console.json:
+        run.console.document({"servers": [_described(config) for config in configs.values()]})
+    elif not configs:
+        run.console.note("There are no other servers. `ragchat mcp add NAME -- COMMAND` adds one.")
+    else:
+        rows = [
+            (config.name, config.scope, _state(config, permissions), config.shown)
+            for config in configs.values()
+        ]
+        run.console.table(("NAME", "SCOPE", "STATE", "COMMAND OR ADDRESS"), rows)
+    return 0
 
 
-def _address(url: str) -> str:
-    """The MCP endpoint of a server; `url` may be its root."""
-    parts = urlsplit(url)
-    return url if parts.path not in ("", "/") else parts._replace(path=MCP_PATH).geturl()
+def remove(run: Run) -> int:
+    """Take a server out of the file that names it, and forget what was allowed and granted to it."""
+    config = _find(run, run.arguments.name)
+    write_entry(Path(config.file), config.name, None)
+    permissions = Permissions(run.home.config)
+    permissions.forget(config.name)  # Another server may get its name.
+    permissions.withdraw_start(config)
+    with suppress(VariableMissing):
+        if url := config.expanded().url:
+            Credentials(run.home.data).keep_grant(url, None)
+    if run.console.json:
+        run.console.document({"name": config.name, "file": config.file})
+    else:
+        run.console.print(f"Removed {config.name} from {config.file}.")
+    return 0
+
+
+async def test(run: Run) -> int:
+    """Start the servers and list what they offer. Exit code 1 if one does not start."""
+    names = run.arguments.names
+    for name in names:
+        _find(run, name)
+    async with ServerManager(run.settings) as manager:
+        manager.start()
+        chosen = [one for name, one in manager.connections.items() if not names or name in names]
+        for connection in chosen:
+            if connection.state is State.UNASKED and _agrees(run, connection.config):
+                manager.agree(connection.config.name)
+        chosen = [manager.connection(one.config.name) for one in chosen]
+        for connection in chosen:
+            await connection.settled.wait()
+        results = [_tested(connection) for connection in chosen]
+    if run.console.json:
+        run.console.document({"servers": results})
+    elif not results:
+        run.console.note("There are no other servers. `ragchat mcp add NAME -- COMMAND` adds one.")
+    else:
+        for result in results:
+            _print_result(run, result)
+    return 0 if all(result["state"] in (State.READY, State.DISABLED) for result in results) else 1
+
+
+async def login(run: Run) -> int:
+    """Let the user log in at a remote server."""
+    config = _find(run, run.arguments.name).expanded()
+    if not config.url:
+        run.console.print(f"{config.name} runs on this machine: it needs no login.")
+        return 0
+    settings = run.settings.table("servers", ServerSettings)
+    # With --json the caller is a program, which has no address to paste.
+    read = read_line if sys.stdin.isatty() and not run.console.json else None
+    await log_in(config, Credentials(run.home.data), settings, run.console.note, read)
+    if run.console.json:
+        run.console.document({"name": config.name, "url": config.url})
+    else:
+        run.console.print(f"{config.name} can be used now.")
+    return 0
+
+
+def logout(run: Run) -> int:
+    """Forget the login at a remote server."""
+    config = _find(run, run.arguments.name).expanded()
+    credentials = Credentials(run.home.data)
+    was_logged_in = credentials.grant(config.url) is not None
+    if was_logged_in:
+        credentials.keep_grant(config.url, None)
+    if run.console.json:
+        run.console.document({"name": config.name, "logged_out": was_logged_in})
+    elif was_logged_in:
+        run.console.print(f"The login at {config.name} is forgotten on this machine.")
+    else:
+        run.console.print(f"You were not logged in at {config.name}.")
+    return 0
+
+
+def _tested(connection: Connection) -> dict[str, Any]:
+    result = _described(connection.config) | {"state": connection.state}
+    result["tools"] = [tool.name for tool in connection.tools]
+    if connection.failure is not None:
+        result["error"] = describe(connection.failure)
+        result["log"] = "" if connection.config.url else str(connection.log)
+    return result
+
+
+def _print_result(run: Run, result: dict[str, Any]) -> None:
+    tools = result["tools"]
+    if result["state"] is State.READY:
+        run.console.print(f"{result['name']}: {len(tools)} tools: {', '.join(tools)}")
+        return
+    run.console.print(f"{result['name']}: {result['state']}")
+    if error := result.get("error"):
+        run.console.print(f"  {error.message}")
+        if error.hint:
+            run.console.print(f"  {error.hint}")
+        if result["log"]:
+            run.console.print(f"  Its log: {result['log']}")
+
+
+def _described(config: ServerConfig) -> dict[str, Any]:
+    """A server without its secrets."""
+    place = {"url": config.shown} if config.url else {"command": list(config.command)}
+    known = {"name": config.name, "scope": config.scope, "file": config.file, **place}
+    return known | {"disabled": config.disabled, "trusted": config.trusted}
+
+
+def _state(config: ServerConfig, permissions: Permissions) -> str:
+    if permissions.is_disabled(config):
+        return State.DISABLED
+    return "enabled" if permissions.may_start(config) else State.UNASKED
+
+
+def _agrees(run: Run, config: ServerConfig) -> bool:
+    """Whether the user agrees to start a server that a project's file names."""
+    if run.console.json or not sys.stdin.isatty():
+        return False
+    run.console.note(f"{config.file} wants to start: {config.whole}")
+    return ask_user("Start it? [y/N] ").lower() in YES
+
+
+def _find(run: Run, name: str) -> ServerConfig:
+    """Raises UnknownServer."""
+    return find_config(read_configs(run.home.config / USER_FILE), name)
+
+
+def _file(run: Run, scope: str) -> Path:
+    if scope == Scope.USER:
+        return run.home.config / USER_FILE
+    return find_project_file(Path()) or Path.cwd() / PROJECT_FILE
+
+
+def _is_url(text: str) -> bool:
+    return text.startswith(("http://", "https://"))

@@ -1,7 +1,7 @@
 """One turn, from the question to the finished answer.
 
 Memory is queried once; then a model answers (`generation`), or without a model the answer is quoted from
-memory (`quotation`). Without a model, small talk gets a fixed reply. The caller keeps the conversation and
+memory (`offline`). Without a model, small talk gets a fixed reply. The caller keeps the conversation and
 saves the turn.
 """
 
@@ -20,7 +20,7 @@ from ragchat.turn.followup import search_text
 from ragchat.turn.generation import Answerer, generate
 from ragchat.turn.grounding import Grounding, State, judge_passages
 from ragchat.turn.limits import TurnLimits
-from ragchat.turn.quotation import answer_offline
+from ragchat.turn.offline import answer_offline
 from ragchat.turn.retrieval import Memory, Retrieval, retrieve
 from ragchat.turn.rewriting import Rewriting, rewrite, search_again
 from ragchat.types import Answer, Candidate, Delta, Emit, Event, Notice, Retrieved, Retrieving, Trace, Turn

@@ -22,7 +22,6 @@ from ragconfig.settings import Settings
 from ragmcp.http.asgi import Endpoint, HttpLimits
 from ragmemory import __version__
 from ragmemory.http.access import ANY, Access
-from ragmemory.http.bearer import stored_token
 from ragmemory.http.listening import (
     ConnectionLimits,
     Listener,
@@ -34,6 +33,7 @@ from ragmemory.http.listening import (
 from ragmemory.http.metrics import Metrics
 from ragmemory.http.plain import PlainEndpoint
 from ragmemory.http.routes import MCP, make_app
+from ragmemory.http.token_file import stored_token
 from ragmemory.mcp.server import OnDemand, make_server
 from ragmemory.mcp.toolsets import ALL
 from ragmemory.signals import CLOSE_SECONDS, exit_within, stdin_end, stop_signal

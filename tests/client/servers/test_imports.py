@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ragchat.arguments.servers import JSON_HOSTS
+from ragchat.arguments.mcp import JSON_HOSTS
 from ragchat.servers.imports import Found, Unreadable, find_servers, host_files
 
 

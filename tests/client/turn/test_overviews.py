@@ -13,7 +13,7 @@ import pytest
 from ragchat.memory.client import MemoryClient
 from ragchat.offline.lists import MOST_ITEMS
 from ragchat.turn.limits import RetrievalLimits
-from ragchat.turn.quotation import answer_offline
+from ragchat.turn.offline import answer_offline
 from ragchat.turn.retrieval import Memory, retrieve
 from ragchat.turn.scope import Scope
 from ragchat.types import Answer

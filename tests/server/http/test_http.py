@@ -1,6 +1,6 @@
 """The memory over HTTP, through real sockets.
 
-Covers `bearer`, `listening`, `metrics`, `page`, `routes` and `serving`.
+Covers `listening`, `metrics`, `page`, `routes`, `serving` and `token_file`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`ragchat mcp import` as a user runs it (`ragchat.commands.imports`)."""
+"""`ragchat mcp import` as a user runs it (`ragchat.commands.mcp_import`)."""
 
 from __future__ import annotations
 

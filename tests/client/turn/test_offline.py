@@ -6,7 +6,7 @@ from ragchat.errors import MemoryUnavailable
 from ragchat.offline.answer import EMPTY_MEMORY, NEAREST, NOTHING
 from ragchat.offline.windows import MAX_NEAREST
 from ragchat.turn.limits import RetrievalLimits
-from ragchat.turn.quotation import answer_offline
+from ragchat.turn.offline import answer_offline
 from ragchat.turn.retrieval import retrieve
 from ragchat.types import Answer, Hit
 from tests.support.turns import ListMemory, hit

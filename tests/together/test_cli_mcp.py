@@ -1,4 +1,4 @@
-"""`ragchat mcp add|list|remove|test|login|logout` as a user runs them (`ragchat.commands.servers`)."""
+"""`ragchat mcp add|list|remove|test|login|logout` as a user runs them (`ragchat.commands.mcp`)."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def _check_config(arguments: Namespace) -> str:
 COMMANDS = (
     Command(
         "mcp add",
-        "servers:add",
+        "mcp:add",
         "add a server whose tools a model may use",
         (
             argument("name", metavar="NAME", type=text_value, help="how you call it"),
@@ -110,7 +110,7 @@ COMMANDS = (
     ),
     Command(
         "mcp import",
-        "imports:import_servers",
+        "mcp_import:import_servers",
         "copy the servers of Claude Desktop, VS Code, Cursor and others",
         (
             argument(
@@ -123,34 +123,34 @@ COMMANDS = (
             ),
         ),
     ),
-    Command("mcp list", "servers:ls", "list the other servers"),
+    Command("mcp list", "mcp:ls", "list the other servers"),
     Command(
         "mcp remove",
-        "servers:remove",
+        "mcp:remove",
         "remove a server, and what it was allowed",
         (argument("name", metavar="NAME", help="its name"),),
     ),
     Command(
         "mcp test",
-        "servers:test",
+        "mcp:test",
         "start servers and list their tools",
         (argument("names", metavar="NAME", nargs="*", help="their names (default: all)"),),
     ),
     Command(
         "mcp login",
-        "servers:login",
+        "mcp:login",
         "log in at a remote server",
         (argument("name", metavar="NAME", help="its name"),),
     ),
     Command(
         "mcp logout",
-        "servers:logout",
+        "mcp:logout",
         "forget the login at a remote server",
         (argument("name", metavar="NAME", help="its name"),),
     ),
     Command(
         "mcp config",
-        "mcp:config",
+        "mcp_config:config",
         "print the block to paste into the settings of another program",
         (
             argument("host", metavar="HOST", type=_host, choices=tuple(HOSTS), help=", ".join(HOSTS)),

@@ -1,0 +1,48 @@
+"""`ragchat mcp config HOST`: print the block that adds this memory to another MCP host."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+from urllib.parse import urlsplit
+
+from ragchat.commands import Run
+from ragconfig.home import HOME_VARIABLE, user_path
+from ragconfig.hosts import HOSTS, Host, reached, server_command, started, write
+
+MCP_PATH = "/mcp"
+
+
+def config(run: Run) -> int:
+    """Print the block on stdout, and where to paste it on stderr."""
+    host = HOSTS[run.arguments.host]
+    run.console.note(f"Paste this into {host.where} and restart the program:")
+    settings = _running(host, run) if run.arguments.url else _own(host, run)
+    if run.console.json or host.format == "json":
+        run.console.document(settings)
+    else:
+        run.console.print(write(settings, host.format))
+    return 0
+
+
+def _own(host: Host, run: Run) -> dict[str, Any]:
+    """The block for a host that starts its own server on this memory."""
+    command = [*server_command(), "--memory", str(run.settings.memory_path)]
+    if run.config_file is not None:
+        command += ["--config", str(run.config_file)]
+    # A host does not start its servers from the user's shell, so the block must set the variable.
+    home = os.environ.get(HOME_VARIABLE)
+    return started(host, command, {HOME_VARIABLE: str(user_path(home))} if home else {})
+
+
+def _running(host: Host, run: Run) -> dict[str, Any]:
+    """The block for the server that `ragchat serve` runs."""
+    file = run.arguments.token_file
+    path = str(user_path(file)) if file else ""
+    return reached(host, _address(run.arguments.url), server_command(), token=bool(file), token_file=path)
+
+
+def _address(url: str) -> str:
+    """The MCP endpoint of a server; `url` may be its root."""
+    parts = urlsplit(url)
+    return url if parts.path not in ("", "/") else parts._replace(path=MCP_PATH).geturl()
