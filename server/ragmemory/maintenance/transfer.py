@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
 from itertools import takewhile
@@ -89,15 +90,18 @@ async def import_documents(
 ) -> list[ImportOutcome]:
     """Store exported documents, with their earlier versions if memory has none of the document.
 
-    A document that is refused does not keep the others out.
+    Of documents with the same uri the last one counts, without earlier versions. A document that is refused
+    does not keep the others out.
     """
     all_writes = await to_thread.run_sync(lambda: [_writes(document, origin) for document in documents])
     outcomes = [ImportOutcome("failed")] * len(documents)
+    uris = Counter(writes[-1].document.uri for writes in all_writes if isinstance(writes, list))
     new = {
         index
         for index, writes in enumerate(all_writes)
-        if not isinstance(writes, BadArgument)
+        if isinstance(writes, list)
         and len(writes) > 1
+        and uris[writes[0].document.uri] == 1
         and not await store.journal.current_version(writes[0].document.uri)
     }
 

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from ragmemory.maintenance import transfer
 from ragmemory.service import MemoryService
 from ragmemory.types.documents import DocumentInfo, Metadata
-from ragmemory.types.maintenance import PortableDocument
+from ragmemory.types.maintenance import PortableDocument, PortableVersion
 from ragmemory.types.writes import Embedding
 from tests.server.test_model import metadata, odd_texts
 from tests.support.memories import LOCAL, ORIGIN, SwitchableEmbedder, service_for
@@ -132,6 +132,17 @@ async def test_earlier_versions_survive_a_round_trip_into_a_memory_that_has_none
         await three.writer.inject("Mine.", {"uri": "tea.md"}, ORIGIN)
         await three.maintenance.import_documents(await exported(one), ORIGIN)
         assert [text for text, _, _ in await versions(three, "tea.md")] == ["Tea is drunk.", "Mine."]
+
+
+async def test_the_last_of_two_documents_with_one_uri_counts_although_the_first_has_versions(
+    tmp_path: Path,
+) -> None:
+    tea = PortableDocument("Tea is drunk.", {"uri": "tea.md"})
+    earlier = [PortableVersion(f"Tea {number}.", {"uri": "tea.md"}) for number in range(2)]
+    async with service_for(tmp_path) as memory:
+        both = [replace(tea, versions=earlier), replace(tea, text="Tea is cold.")]
+        await memory.maintenance.import_documents(both, ORIGIN)
+        assert (await memory.documents.read("tea.md"))[1] == "Tea is cold."
 
 
 async def test_the_newest_of_many_earlier_versions_are_exported(
