@@ -145,7 +145,7 @@ class Model:
                 await self._receive(sent, tools, assembly, tokens)
                 return assembly.completion()
             except ModelError as error:
-                if images and self.takes_images and _may_be_images(error):
+                if images and self.takes_images and not assembly.begun and _may_be_images(error):
                     self.takes_images = False
                     continue
                 pause = error.retry_after or backoff.next()

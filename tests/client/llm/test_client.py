@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
@@ -152,6 +153,17 @@ async def test_a_request_that_fails_for_another_reason_does_not_end_the_use_of_i
                 await model.complete(HELLO, on_text=ignore, images=IMAGES)
             assert (await model.complete(HELLO, on_text=ignore, images=IMAGES)).text == "Hi."
     assert "image_url" in str(server.requests[-1]["messages"])
+
+
+async def test_an_error_about_images_after_words_were_shown_is_not_repeated() -> None:
+    chunk = {"choices": [{"index": 0, "delta": {"role": "assistant", "content": "A cat"}}]}
+    events = [chunk, {"error": {"message": "The image could not be read."}}]
+    stream = "".join(f"data: {json.dumps(event)}\n\n" for event in events)
+    with OpenAIServer([Reply(page=stream, content_type="text/event-stream"), Reply("A cat.")]) as server:
+        async with model_at(server.base_url) as model:
+            with pytest.raises(errors.ModelBroken):
+                await model.complete(HELLO, on_text=ignore, images=IMAGES)
+    assert len(server.requests) == 1
 
 
 async def test_a_model_without_tools_is_asked_without_them() -> None:
