@@ -57,8 +57,10 @@ def _make_like(beside: Path, path: Path) -> None:
     """
     old, new = path.stat(), beside.stat()
     if sys.platform != "win32" and (old.st_uid, old.st_gid) != (new.st_uid, new.st_gid):
-        with suppress(PermissionError):
-            os.chown(beside, old.st_uid, old.st_gid)
+        # Apart: a user may give a file to a group of theirs, but not to another user.
+        for owner, group in ((-1, old.st_gid), (old.st_uid, -1)):
+            with suppress(OSError):
+                os.chown(beside, owner, group)
     beside.chmod(stat.S_IMODE(old.st_mode))  # After chown, which clears some of its bits.
     if sys.platform == "linux":
         with suppress(OSError):
