@@ -76,10 +76,10 @@ class Connection:
         home: Home,
         clock: Clock,
     ) -> None:
-        """Without a `user`, the server is told at its start that it cannot ask anything.
+        """Without a `user`, the client does not declare that the server may ask.
 
-        `clock` stands still while it asks.
-        Its log, what was granted for it and what it returned besides text are in the folders of `home`.
+        `clock` stands still while the server asks. Its log, its login and the images and sounds that it
+        returned are in the folders of `home`.
         """
         self.config = config
         self.tools: list[ToolInfo] = []

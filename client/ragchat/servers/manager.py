@@ -36,7 +36,7 @@ class ServerManager:
 
     def __init__(self, settings: Settings) -> None:
         self.user: User | None = None
-        """The user that servers may ask. Those started before it is set are told that they cannot ask."""
+        """The user that servers may ask; set it before they start."""
         self.clock = Clock()
         """It stands still while any server asks the user."""
         self.permissions = Permissions(settings.home.config)

@@ -51,7 +51,7 @@ def _text(item: Content) -> str:
 
 
 def _note(item: Content, server: str, keep: Keep) -> str:
-    """What the user is told of an item; "" for text, which the model passes on."""
+    """The line that the chat shows about an item; "" for text, which the model passes on."""
     match item:
         case ResourceLink(uri=uri, name=name, title=title, mime_type=kind, size=size):
             about = [kind] if kind is not UNSET else []
