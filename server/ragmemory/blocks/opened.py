@@ -13,9 +13,7 @@ from ragconfig.text_rules import searchable
 from ragmemory.blocks.labels import find, labels
 from ragmemory.blocks.outline import Entry, outline
 from ragmemory.blocks.tree import Format, Kind, Tree
-from ragmemory.errors import (
-    BlockNotFound,
-)
+from ragmemory.errors import BlockNotFound
 from ragmemory.ingest.documents import is_csv, is_markdown
 from ragmemory.types.blocks import ShownBlock
 from ragmemory.types.documents import DocumentText, Metadata

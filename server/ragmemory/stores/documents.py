@@ -100,19 +100,10 @@ class DocumentStore:
                 text, places = await chunks.text_of(connection, number)
             if len(text) != info.characters or sha256(text.encode()).digest() != digest:
                 # Another process has written it between the two reads; or the file is damaged.
-                if await self.is_current(info.document_id, digest):
+                if await self._is_current(info.document_id, digest):
                     raise MemoryDamaged(str(self._file.path), "a text is not what was stored", info.uri)
                 continue
             return DocumentText(info, text, digest, version or 0, stamp, places, outline or "")
-
-    async def is_current(self, document_id: str, digest: bytes) -> bool:
-        """Whether a document still has the text with this digest."""
-        return bool(
-            await self._file.read(
-                "SELECT 1 FROM documents WHERE document_id = ? AND digest = ? AND hidden = 0",
-                [document_id, digest],
-            )
-        )
 
     async def text(self, document_id: str) -> str:
         """The whole text of a document."""
@@ -195,6 +186,15 @@ class DocumentStore:
             f"SELECT uri FROM documents WHERE {UNDER} ORDER BY uri", range_under(place)
         )
         return [row[0] for row in rows]
+
+    async def _is_current(self, document_id: str, digest: bytes) -> bool:
+        """Whether a document still has the text with this digest."""
+        return bool(
+            await self._file.read(
+                "SELECT 1 FROM documents WHERE document_id = ? AND digest = ? AND hidden = 0",
+                [document_id, digest],
+            )
+        )
 
     def _decoded(self, row: Sequence[Any]) -> list[Any]:
         """The row with its last column, the metadata, read from JSON. Raises MemoryDamaged."""
