@@ -138,7 +138,7 @@ def formats() -> Check:
     if not missing:
         return Check("formats", "ok", f"with the libraries for {', '.join(FORMATS.values())}")
     extras = dict(missing)
-    detail = f"not all can be read of {', '.join(FORMATS[extra] for extra in extras)}"
+    detail = f"not fully supported: {', '.join(FORMATS[extra] for extra in extras)}"
     names = ", ".join(name for _, name in missing)
     return Check(
         "formats", "warning", f"{detail}; missing: {names}", f"pip install 'ragchat[{','.join(extras)}]'"

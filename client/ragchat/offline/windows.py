@@ -252,7 +252,7 @@ def _runs(every: Sequence[Unit]) -> Iterator[tuple[int, int]]:
 
 
 def _longest(every: Sequence[Unit], first: int) -> range:
-    """The places from `first` on of as many units as can be shown together."""
+    """The places of the units from `first` on, as many as can be shown together."""
     words = 0
     for place in range(first, min(first + MAX_UNITS, len(every))):
         words += word_count(every[place].text)

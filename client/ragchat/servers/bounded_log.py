@@ -47,7 +47,7 @@ class _Copied(ServerLog):
         return writer
 
     async def last_line(self) -> str:
-        """As of any log, once all is copied."""
+        """The last line, once everything is copied."""
         await self._ended.wait()
         return await super().last_line()
 

@@ -143,7 +143,7 @@ class Connection:
         raise RequestTimedOut(tool, self._settings.timeout_seconds)
 
     async def _ask(self, method: str, ask: Callable[[Client], Awaitable[T]]) -> T:
-        """Any request that changes nothing. Raises RagMcpError."""
+        """Send a request that changes nothing. Raises RagMcpError."""
         with self._clock.limited(self._settings.timeout_seconds):
             return await self._visits.answer(
                 lambda: self._supervised.ask(method, ask, repeatable=True, timeout=None)

@@ -16,7 +16,7 @@ log = logging.getLogger(__name__)
 LARGEST_BYTES = 5 * 2**20
 # The newest files that are kept.
 MOST_FILES = 50
-# What models take.
+# The kinds of images that models take.
 _IMAGES = {"image/png": ".png", "image/jpeg": ".jpg", "image/gif": ".gif", "image/webp": ".webp"}
 # Only kinds that no program runs: an SVG image can hold scripts.
 _SUFFIXES = _IMAGES | {

@@ -1,4 +1,4 @@
-"""The resources of one server that the user has attached: the user hears once of each that changes."""
+"""The resources of one server that the user has attached. The chat reports the next change of each."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ class Approvals:
             self._show(f"The model has read text that is not yours: {_newest(question.foreign)}.")
 
     def _show_arguments(self, arguments: dict[str, Any], *, whole: bool = False) -> bool:
-        """Show arguments that the question has no room for; returns whether only their beginning."""
+        """Show arguments that are too long for the question; returns whether lines were left out."""
         if _fits(arguments):
             return False
         lines = [*_lines(arguments, self._columns())]

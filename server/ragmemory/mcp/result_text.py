@@ -12,8 +12,8 @@ from ragmemory.types.search import Hit, QueryResult
 # conversations, more turns are shown: of LoCoMo's answering turns .86 are there, without them .76, and .83
 # with those around the hits alone.
 READ = 6_000
-# Shown are the turns beside the first hits, then the turns among further hits (so many times those asked
-# for), then others around the hits, at most so many on each side.
+# The turns beside the FIRST hits come first, then turns among MORE times as many hits as were asked for, then
+# others around the hits, at most MOST_TURNS on each side.
 FIRST = 2
 MORE = 4
 MOST_TURNS = 3

@@ -36,14 +36,14 @@ async def initialize(core: Core) -> None:
 
 
 async def subscribe(core: Core, uri: str) -> None:
-    """Hear of the changes of a resource."""
+    """Ask for a notification of each change of a resource."""
     await core.request(
         "resources/subscribe", ResourceParams(meta=core.meta(), uri=uri), EmptyResult, SUBSCRIBE_SECONDS
     )
 
 
 async def unsubscribe(core: Core, uri: str) -> None:
-    """Hear no more of them."""
+    """End these notifications."""
     await core.request(
         "resources/unsubscribe", ResourceParams(meta=core.meta(), uri=uri), EmptyResult, SUBSCRIBE_SECONDS
     )

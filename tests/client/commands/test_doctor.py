@@ -76,7 +76,7 @@ def test_missing_libraries_for_kinds_of_files_are_named_with_the_command_that_ad
     monkeypatch.setattr(metadata, "requires", lambda _: needed)
     check = doctor.formats()
     assert check.status == "warning"
-    assert check.detail == "not all can be read of PDF, source code; missing: gone-pdf, gone-code"
+    assert check.detail == "not fully supported: PDF, source code; missing: gone-pdf, gone-code"
     assert check.hint == "pip install 'ragchat[pdf,code]'"
     monkeypatch.setattr(metadata, "requires", lambda _: ["anyio>=4; extra == 'pdf'"])
     assert doctor.formats().status == "ok"

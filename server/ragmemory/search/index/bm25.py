@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 # Postings scored at a time: intermediate arrays stay in the processor's cache.
 BLOCK = 1 << 15
-# Postings of the rarest terms that are scored without a look whether they suffice.
+# Postings of the rarest terms that are scored before the first check whether they suffice.
 AT_ONCE = 1 << 18
 # Finding a row among the postings of a term takes as long as scoring about this many of them.
 LOOKUP = 16
