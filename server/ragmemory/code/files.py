@@ -48,9 +48,10 @@ class CodeFiles:
         unknown = [file for file in files if _key(file) not in codes]
         if unknown:
             texts = await self._store.code.texts([file.document_id for file in unknown])
-            codes.update(await to_thread.run_sync(_parse_all, unknown, texts))
+            there = [file for file in unknown if file.document_id in texts]  # not removed meanwhile
+            codes.update(await to_thread.run_sync(_parse_all, there, texts))
         self._keep(codes)
-        return [(file, code) for file in files if (code := codes[_key(file)])]
+        return [(file, code) for file in files if (code := codes.get(_key(file)))]
 
     def _keep(self, codes: dict[_Key, Code | None]) -> None:
         for key, code in codes.items():
@@ -71,8 +72,7 @@ def _parse_all(files: Sequence[CodeFile], texts: dict[str, str]) -> dict[_Key, C
     codes: dict[_Key, Code | None] = {}
     for file in files:
         language = language_of(file.uri)
-        text = texts.get(file.document_id)  # None: it was removed meanwhile.
-        codes[_key(file)] = parse(text, language) if language and text is not None else None
+        codes[_key(file)] = parse(texts[file.document_id], language) if language else None
     return codes
 
 

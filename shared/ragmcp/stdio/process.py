@@ -85,9 +85,11 @@ class ServerProcess:
                 yield server
             finally:
                 # Shielded, with bounded waits: a cancelled caller leaves no server behind and does not hang.
-                with anyio.CancelScope(shield=True):
-                    await server._stop()
-                _running.discard(server)
+                try:
+                    with anyio.CancelScope(shield=True):
+                        await server._stop()
+                finally:  # The id of its group may be used again.
+                    _running.discard(server)
 
     async def exit_reason(self) -> str:
         """How the server ended, as part of a sentence."""
