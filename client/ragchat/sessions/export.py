@@ -51,4 +51,5 @@ def source_lines(turn: Turn) -> Iterator[str]:
 
 def _place(citation: Citation) -> str:
     start, end = citation.cited_lines
-    return one_line(label(citation.places, start, end)) or f"lines {start} to {end}"
+    lines = f"line {start}" if start == end else f"lines {start} to {end}"
+    return one_line(label(citation.places, start, end)) or lines

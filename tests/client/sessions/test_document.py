@@ -42,7 +42,7 @@ def test_a_report_has_its_sources_and_counts_as_generated_and_foreign() -> None:
     text, metadata = report_as_document(turn("Is tea\nhot?", "Tea is hot [1].", cited=[cited]))
     assert text.splitlines() == [
         *("# Report: Is tea hot?", "", "Tea is hot [1].", ""),
-        *("- [1] Notes, <file:///notes/1.md>, lines 1 to 1",),
+        *("- [1] Notes, <file:///notes/1.md>, line 1",),
     ]
     assert (metadata["uri"], metadata["generated"]) == ("ragchat:report/t1", True)
     assert foreign_texts([replace(hit(text), uri=metadata["uri"])]) == [metadata["uri"]]

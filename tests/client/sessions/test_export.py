@@ -27,7 +27,7 @@ def test_markdown_holds_questions_answers_and_sources() -> None:
     assert export(SESSION, "markdown") == (
         "# What is tea?\n\nSession abc, 2026-01-01T00:00:00.000Z.\n\n"
         "## What is tea?\n\nWhat is\ntea?\n\n> Tea is a drink. [1]\n\n"
-        "- [1] Notes, Tea, <file:///notes/1.md>, lines 1 to 1\n\n*offline, 2026-01-01T00:00:00.000Z*\n\n"
+        "- [1] Notes, Tea, <file:///notes/1.md>, line 1\n\n*offline, 2026-01-01T00:00:00.000Z*\n\n"
         "## And coffee?\n\nUnknown.\n\n*offline, 2026-01-01T00:00:00.000Z*\n"
     )
 
@@ -40,3 +40,15 @@ def test_a_title_that_begins_the_heading_path_is_not_said_twice() -> None:
     cited = [Citation.of(1, hit("1.2 bar.", title="Flat", heading="Flat > Boiler"), "")]
     session = Session("abc", "Why?", "2026-01-01T00:00:00.000Z", [turn("Why?", "So [1].", cited=cited)])
     assert "- [1] Flat > Boiler, <file:///notes/1.md>" in export(session, "markdown")
+
+
+def test_a_source_without_pages_is_cited_by_its_lines() -> None:
+    tea = hit("Tea is a drink.\nIt is hot.")
+    for quote, lines in (("It is hot.", "line 2"), ("", "lines 1 to 2")):
+        session = Session(
+            "abc",
+            "Why?",
+            "2026-01-01T00:00:00.000Z",
+            [turn("Why?", "So [1].", cited=[Citation.of(1, tea, quote)])],
+        )
+        assert f"<file:///notes/1.md>, {lines}\n" in export(session, "markdown")
