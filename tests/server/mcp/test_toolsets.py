@@ -6,7 +6,7 @@ Covers `errors`, `result_text`, `ragmemory.mcp.toolsets.history`, `ragmemory.mcp
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ from ragmemory.mcp.result_text import AFTER, more_turns, readable
 from ragmemory.mcp.toolsets import make_tools
 from ragmemory.service import MemoryService
 from ragmemory.types.search import Hit, QueryResult
+from ragmemory.types.writes import Embedding
 from tests.support.in_memory import open_memory
 from tests.support.memories import SwitchableEmbedder, service_for
 from tests.support.processes import attempt, called
@@ -513,6 +514,35 @@ async def test_an_ingestion_loads_a_folder_in_the_background(
                 assert (await called(client, "list_ingestions"))["ingestions"] == [status["job"]]
                 cancelled = await called(client, "cancel_ingestion", job_id=job["job_id"])
                 assert cancelled["status"] == "completed"
+
+
+async def test_a_client_that_waits_for_an_ingestion_gets_its_progress(
+    tmp_path: Path, embedder: SwitchableEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.md").write_text("Steep it for three minutes.", encoding="utf-8")
+    can_embed = anyio.Event()
+    embed = embedder.embed_documents
+
+    async def wait(texts: Sequence[str], titles: Sequence[str]) -> list[Embedding]:
+        await can_embed.wait()
+        return await embed(texts, titles)
+
+    monkeypatch.setattr(embedder, "embed_documents", wait)
+    reports = list[tuple[float, float | None]]()
+
+    def report(done: float, total: float | None, _: str | None) -> None:
+        reports.append((done, total))
+        can_embed.set()
+
+    with anyio.fail_after(60):
+        async with service_for(tmp_path / "memory", embedder, roots=["*"]) as service:
+            server = Server("ragmemory", "1", make_tools(on_demand(service), ["ingestion"]))
+            async with open_memory(server) as client:
+                job = await called(client, "start_ingestion", path=str(tmp_path / "a.md"))
+                arguments = {"job_id": job["job_id"], "wait_seconds": 60}
+                await client.call_tool("get_ingestion_status", arguments, timeout=60, on_progress=report)
+    assert reports[0] == (0, 1)
+    assert reports == sorted(set(reports))
 
 
 @pytest.mark.parametrize(

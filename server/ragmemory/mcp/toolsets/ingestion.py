@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Annotated
 
 import anyio
@@ -41,7 +42,7 @@ After = Annotated[int, Meta(description="How many outcomes of files to skip.", g
 Wait = Annotated[float, Meta(description="Wait so many seconds for the end of the job.", ge=0, le=60)]
 Newest = Annotated[int, Meta(description="How many at most, on all pages.", ge=1, le=1000)]
 
-# The longest time, in seconds, between two progress notifications of a task.
+# The longest time, in seconds, between two progress notifications.
 STEP_SECONDS = 0.5
 # How long a cancelled task waits for the end of its job.
 CANCEL_SECONDS = 5.0
@@ -66,21 +67,35 @@ class SourceList(Struct, frozen=True):
     next_cursor: str | UnsetType = UNSET  # there are more
 
 
+async def _followed(
+    call: Call, ingestions: Ingestions, job_id: str, after: int = 0, seconds: float = math.inf
+) -> IngestionStatus:
+    """The job when it has ended, or after some seconds. Reports its progress meanwhile."""
+    until = anyio.current_time() + seconds
+    reported = -1
+    while True:
+        left = until - anyio.current_time()
+        wait_seconds = max(min(left, STEP_SECONDS), 0)
+        job, outcomes = await ingestions.status(job_id, after, wait_seconds=wait_seconds)
+        if job.status != "running" or left <= STEP_SECONDS:
+            return IngestionStatus(job, outcomes)
+        if job.done > reported:  # the protocol forbids the same number twice
+            reported = job.done
+            await call.progress(job.done, job.files, f"{job.done:,} of {job.files:,} files")
+
+
 async def _as_task(call: Call, ingestions: Ingestions, job: Ingestion) -> Ingestion:
     """The job now; for a client with tasks, when it has ended. Cancelling the task cancels the job."""
     if call.go_to_background is None:
         return job
     try:
         await call.background()
-        while job.status == "running":
-            job, _ = await ingestions.status(job.job_id, wait_seconds=STEP_SECONDS)
-            await call.progress(job.done, job.files, f"{job.done:,} of {job.files:,} files")
+        return (await _followed(call, ingestions, job.job_id)).job
     except anyio.get_cancelled_exc_class():
         if call.is_cancelled:  # If the server is ending, the next one resumes the job.
             with anyio.move_on_after(CANCEL_SECONDS, shield=True):
                 await ingestions.cancel(job.job_id)
         raise
-    return job
 
 
 def ingestion_tools(memory: Memory) -> list[Tool]:
@@ -115,7 +130,7 @@ def ingestion_tools(memory: Memory) -> list[Tool]:
         """Return how far an ingestion is: files found and done, failures with their reasons, time left."""
         with wire_errors():
             ingestions = (await memory()).ingestions
-            return IngestionStatus(*await ingestions.status(job_id, after, wait_seconds=wait_seconds))
+            return await _followed(call, ingestions, job_id, after, wait_seconds)
 
     @tool(idempotent=True)
     async def cancel_ingestion(call: Call, job_id: JobId) -> Ingestion:
