@@ -292,6 +292,13 @@ def test_a_loading_that_ends_because_memory_cannot_go_on_reports_what_was_under_
     assert told.json["error"]["hint"] == "Is the service running?"
 
 
+def test_a_loading_that_never_began_is_not_said_to_continue(tmp_path: Path) -> None:
+    said = program_in(tmp_path)("--server", "http://127.0.0.1:9", "inject", ".")
+    assert (said.code, said.out) == (1, "")
+    assert said.err.startswith("Not finished: Memory is not available")
+    assert "again" not in said.err
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
 @pytest.mark.parametrize("json", [[], ["--json"]], ids=["plain", "json"])
 @pytest.mark.parametrize("words", ["query tea", "ask tea", "inject tea.md", "memory ls", "config show"])

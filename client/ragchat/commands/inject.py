@@ -113,12 +113,14 @@ def _show(
         run.console.note(line)
     if max(report.count("failed"), len(report.skipped)) > LISTED:
         run.console.note("--json lists them all.")
+    begun = bool(report.outcomes or report.texts)
     if stopped:
         run.console.note(f"Not finished: {stopped}")
         if failure and failure.hint:
             run.console.note(f"  {failure.hint}")
         if unfinished := report.unfinished():
             run.console.note(f"  {unfinished}")
-        run.console.note("  Run the same command again to continue.")
-    if not stopped or report.outcomes or report.texts:
+        if begun or not failure:
+            run.console.note("  Run the same command again to continue.")
+    if begun or not stopped:
         run.console.print(report.summary())
