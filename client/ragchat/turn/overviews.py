@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from urllib.parse import unquote, urlsplit
@@ -33,6 +34,7 @@ NAMED_PASSAGES = 20
 NAMED_DOCUMENTS = 50
 MOST_DIFFERENCES = 8  # of one document from another
 MOST_CHUNKS = 100  # of a document, for the numbers of chunks in citations; memory gives no more at once
+_PATH_PART = re.compile(r"[^/]*\w[^/]*")  # not ".." or "~"
 
 
 async def overview_of(
@@ -134,12 +136,14 @@ async def _document(request: OutlineRequest, memory: Memory, hits: Sequence[Hit]
 
 
 def _has_name(one: DocumentInfo | Hit, name: str) -> bool:
-    file = _file(one)
+    folders = len(_PATH_PART.findall(name)) - 1
+    file = _file(one, folders)
     return any(is_name(name, other) for other in (one.title, file, file.rpartition(".")[0], one.uri))
 
 
-def _file(one: DocumentInfo | Hit) -> str:
-    return unquote(urlsplit(one.uri).path).rpartition("/")[2]
+def _file(one: DocumentInfo | Hit, folders: int = 0) -> str:
+    """The name of a document's file, after so many of the folders that it is in."""
+    return "/".join(unquote(urlsplit(one.uri).path).split("/")[-folders - 1 :])
 
 
 def _is_under(name: str, hit: Hit) -> bool:

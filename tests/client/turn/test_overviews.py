@@ -43,7 +43,14 @@ async def ask(question: str, memory: Memory) -> Answer:
 
 
 @pytest.mark.parametrize(
-    "question", ["Summarise wren.md", "summarise the boat", "What is in wren?", "Worum geht es in wren.md?"]
+    "question",
+    [
+        "Summarise wren.md",
+        "summarise the boat",
+        "outline of notes/wren.md",
+        "What is in wren?",
+        "Worum geht es in wren.md?",
+    ],
 )
 async def test_an_outline_of_a_document_by_its_name_or_title(question: str, memory: MemoryClient) -> None:
     answer = await ask(question, memory)
