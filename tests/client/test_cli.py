@@ -95,6 +95,14 @@ def test_wrong_usage_leaves_with_2_and_says_why_on_stderr(
     assert "error: " in printed.err
 
 
+@pytest.mark.parametrize(
+    "words", [["memory", "undo", "x"], ["ask", "hi", "-k", "x"], ["serve", "--port", "x"]]
+)
+def test_a_word_in_place_of_a_number_is_named(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(words) == 2
+    assert "'x' is not a whole number" in capsys.readouterr().err
+
+
 def test_a_host_may_be_written_as_people_do() -> None:
     for written, host in (
         ("Claude Desktop", "claude-desktop"),

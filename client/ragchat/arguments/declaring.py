@@ -39,8 +39,12 @@ def argument(*names: str, **options: Any) -> Argument:
 
 
 def within(least: int, most: int) -> Callable[[str], int]:
-    def number(text: str) -> int:  # argparse uses its name in "invalid number value"
-        if not least <= (value := int(text)) <= most:
+    def number(text: str) -> int:
+        try:
+            value = int(text)
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
+        if not least <= value <= most:
             raise argparse.ArgumentTypeError(f"{text} is not between {least} and {most}")
         return value
 
