@@ -39,6 +39,7 @@ logger = logging.getLogger(__name__)
 # The folder's name, in our package and beside the user's settings. The user's files replace ours by name.
 FOLDER = "prompts"
 _OURS = Path(ragconfig.__file__).with_name(FOLDER)
+_PACKS = ("documents", "calibration")  # the order in which hosts list them
 _QUOTED = f"{FOLDER}/quoted_documents.md"
 _PARTS = re.compile(r"\+\+\+\s*\n(.*?\n)?\+\+\+\s*\n(.*)", re.DOTALL)
 _PLACE = re.compile(r"\{\{\s*([\w-]+)\s*\}\}")
@@ -132,7 +133,8 @@ class Prompts:
     def _templates(self) -> Mapping[str, Template]:
         """By name. A file that is broken is logged and left out."""
         templates = {}
-        for path in [*sorted(_OURS.glob("*/*.md")), *sorted(self._folder.rglob("*.md"))]:
+        ours = (path for pack in _PACKS for path in sorted((_OURS / pack).glob("*.md")))
+        for path in [*ours, *sorted(self._folder.rglob("*.md"))]:
             try:
                 templates[path.stem] = read_template(path)
             except BrokenTemplate as error:
