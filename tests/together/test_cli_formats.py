@@ -105,7 +105,7 @@ def test_one_file_of_each_format_is_loaded_and_cited_by_its_place(tmp_path: Path
     assert {name: one["status"] for name, one in outcomes.items() if one["status"] != "added"} == {}
     assert len(outcomes) == 16
     assert {one["path"].rpartition("/")[2]: one["reason"] for one in loaded.json["skipped"]} == {
-        "broken.pdf": "is a damaged PDF file, or none at all",
+        "broken.pdf": "is a damaged PDF file, or not one at all",
         "old.doc": "is in a format that is not read: save it as .docx",
     }
     [note] = loaded.json["notes"]

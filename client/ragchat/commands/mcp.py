@@ -81,7 +81,7 @@ def _list_recipes(run: Run) -> int:
         run.console.document({"recipes": described})
         return 0
     rows = [(name, one.description) for name, one in recipes.items()]
-    run.console.table(("RECIPE", "WITH ITS SERVER A MODEL CAN"), rows)
+    run.console.table(("recipe", "lends tools to"), rows)
     run.console.note("`ragchat mcp add --recipe RECIPE` adds its server.")
     return 0
 
@@ -99,7 +99,7 @@ def ls(run: Run) -> int:
             (config.name, config.scope, _state(config, permissions), config.shown)
             for config in configs.values()
         ]
-        run.console.table(("NAME", "SCOPE", "STATE", "COMMAND OR ADDRESS"), rows)
+        run.console.table(("name", "scope", "state", "command or address"), rows)
     return 0
 
 

@@ -165,7 +165,7 @@ def _look(path: Path, *, named: bool = False) -> File | Refusal:
     if target := SAVE_AS.get(path.suffix.lower()):
         return Refusal(path, f"is in a format that is not read: save it as {target}", named)
     if kind := UNSUPPORTED.get(path.suffix.lower()):
-        return Refusal(path, f"is not text or Markdown ({kind})", named)
+        return Refusal(path, f"is in a format that is not read ({kind})", named)
     return File(path, status.st_size, stamp_of(status.st_size, status.st_mtime_ns), named)
 
 

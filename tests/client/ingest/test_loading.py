@@ -58,7 +58,7 @@ async def test_one_bad_file_never_stops_the_rest(tmp_path: Path, docs: Path) -> 
     }
     assert {Path(skipped.path).name: skipped.reason for skipped in report.skipped} == {
         "empty.md": "is empty",
-        "film.mp4": "is not text or Markdown (sound or film)",
+        "film.mp4": "is in a format that is not read (sound or film)",
     }
     failed = next(document for document in report.documents if document.uri.endswith("gone.md"))
     assert failed == Document(

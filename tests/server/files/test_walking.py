@@ -46,7 +46,7 @@ def test_the_memory_itself_is_left_out_of_its_folder(tmp_path: Path) -> None:
     write(tmp_path, {"m.db": "x", "m.db-wal": "x", "m.db-index/segment": "x", "sub/m.db": "x", "n.md": "x"})
     found = find_files([tmp_path], tmp_path / "m.db")
     assert names(found, tmp_path) == ["n.md"]
-    assert reasons(found) == {"m.db": ("is not text or Markdown (database)", False)}
+    assert reasons(found) == {"m.db": ("is in a format that is not read (database)", False)}
     assert find_files([tmp_path / "m.db"], tmp_path / "m.db").refusals
 
 
@@ -93,7 +93,7 @@ def test_an_unsupported_file_has_failed_when_named_and_is_left_out_of_a_folder(t
     write(tmp_path, {"paper.doc": b"%DOC", "song.mp3": b"ID3", "a.md": "x"})
     why = {
         "paper.doc": "is in a format that is not read: save it as .docx",
-        "song.mp3": "is not text or Markdown (sound or film)",
+        "song.mp3": "is in a format that is not read (sound or film)",
     }
     assert reasons(find_files([tmp_path])) == {name: (reason, False) for name, reason in why.items()}
     for name, reason in why.items():

@@ -32,7 +32,7 @@ class Damaged(NotText):
     """A file that is not as its format prescribes."""
 
     def __init__(self, kind: str) -> None:
-        super().__init__(f"is a damaged {kind} file, or none at all")
+        super().__init__(f"is a damaged {kind} file, or not one at all")
 
 
 class MissingExtra(NotText):

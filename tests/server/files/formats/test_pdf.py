@@ -45,8 +45,8 @@ def test_only_so_many_pages_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     ("data", "reason"),
     [
         (pdf(["", ""]), "has no text on any page: it may be scanned"),
-        (b"no PDF", "is a damaged PDF file, or none at all"),
-        (pdf(["One."])[:60], "is a damaged PDF file, or none at all"),
+        (b"no PDF", "is a damaged PDF file, or not one at all"),
+        (pdf(["One."])[:60], "is a damaged PDF file, or not one at all"),
         (pdf(["One."], is_encrypted=True), "is encrypted with a password"),
     ],
 )
