@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import anyio
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 _RETRY_SECONDS = 0.02
 # Seconds that a writer waits for the lock inside SQLite, where it cannot be cancelled.
 _UNCANCELLABLE_SECONDS = 0.25
+
+Identity: TypeAlias = tuple[int, int]
 
 
 class _Cursor(sqlite3.Cursor):
@@ -138,3 +140,26 @@ async def _retry_while_locked(connection: aiosqlite.Connection, statement: str, 
                 if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or anyio.current_time() >= deadline:
                     raise
         await anyio.sleep(_RETRY_SECONDS)
+
+
+def identity(path: Path) -> Identity | None:
+    """Device and inode: they differ for another file at the same path. None if there is no file."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def companions(path: Path) -> dict[Path, Identity | None]:
+    """The write-ahead log and its index, which SQLite finds by their names alone, and their identities."""
+    names = (path.with_name(path.name + suffix) for suffix in ("-wal", "-shm"))
+    return {companion: identity(companion) for companion in names}
+
+
+def remove_companions(known: dict[Path, Identity | None]) -> None:
+    """Remove the files that are still the same, but not those that another process has put there."""
+    for companion, before in known.items():
+        if before is not None and before == identity(companion):
+            with suppress(OSError):
+                companion.unlink()

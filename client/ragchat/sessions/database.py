@@ -51,20 +51,20 @@ class Database:
         self.path = path
         self._connection: aiosqlite.Connection | None = None
         self._source: Readable | None = None  # what the connection reads, if the file cannot be written
+        # Of a connection that can write.
+        self._identity: wal.Identity | None = None
+        self._companions: dict[Path, wal.Identity | None] = {}
         self._lock = anyio.Lock()
 
     async def rows(self, sql: str, values: Sequence[Any] = ()) -> Sequence[tuple[Any, ...]]:
-        with _mapped(self.path):
-            db = await self._open(to_write=False)
+        async with self._opened(to_write=False) as db:
             return [tuple(row) for row in await db.execute_fetchall(sql, values)]
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[aiosqlite.Connection]:
         """A transaction that writes: one at a time in this process, and it waits for other processes."""
-        with _mapped(self.path):
-            db = await self._open(to_write=True)
-            async with self._lock, wal.transaction(db, BUSY_SECONDS):
-                yield db
+        async with self._opened(to_write=True) as db, wal.transaction(db, BUSY_SECONDS):
+            yield db
 
     async def aclose(self) -> None:
         if self._connection is not None:
@@ -73,23 +73,44 @@ class Database:
             self._source.close()
         self._connection = self._source = None
 
-    async def _open(self, *, to_write: bool) -> aiosqlite.Connection:
-        """The connection. Unless `to_write`, one for reading will do if the disk is full or read-only."""
-        async with self._lock:
-            if self._source is not None and (to_write or self._source.is_outdated()):
-                await self.aclose()
-            if self._connection is None:
-                self._connection = await self._connect(to_write=to_write)
-            return self._connection
+    @asynccontextmanager
+    async def _opened(self, *, to_write: bool) -> AsyncIterator[aiosqlite.Connection]:
+        """The connection, for one use at a time.
+
+        Unless `to_write`, one for reading will do if the disk is full or read-only.
+        """
+        with _mapped(self.path):
+            async with self._lock:
+                if self._source is not None and (to_write or self._source.is_outdated()):
+                    await self.aclose()
+                elif self._source is None and self._connection is not None:
+                    await self._close_replaced()
+                if self._connection is None:
+                    self._connection = await self._connect(to_write=to_write)
+                yield self._connection
+
+    async def _close_replaced(self) -> None:
+        """Close the connection if its file or write-ahead log is no longer the one at the path.
+
+        What it wrote would be lost without an error when its files, which have no name any more, are closed.
+        """
+        is_another = self._identity != wal.identity(self.path)
+        if is_another or self._companions != wal.companions(self.path):
+            await self.aclose()
+        if is_another:
+            # SQLite leaves the write-ahead log of the replaced file, and would apply it to the new one.
+            wal.remove_companions(self._companions)
 
     async def _connect(self, *, to_write: bool) -> aiosqlite.Connection:
         try:
-            return await _connect(self.path)
+            connection = await _connect(self.path)
         except (sqlite3.Error, OSError) as error:
             if to_write or obstacle_of(error, self.path) is None:
                 raise
             connection, self._source = await _connect_to_read(self.path)
-            return connection
+        else:
+            self._identity, self._companions = wal.identity(self.path), wal.companions(self.path)
+        return connection
 
 
 @contextmanager

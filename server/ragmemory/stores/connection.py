@@ -36,9 +36,6 @@ if TYPE_CHECKING:
     import aiosqlite
 
 
-Identity = tuple[int, int]
-
-
 # Result codes of a disk that does not return what was written: https://www.sqlite.org/rescode.html
 _UNREADABLE = frozenset(
     {
@@ -125,29 +122,6 @@ def create_private(path: Path) -> None:
     # SQLite opens a file without write permission, and fails at the first write.
     if not may_write(path):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
-
-
-def identity(path: Path) -> Identity | None:
-    """Device and inode: they differ for another file at the same path. None if there is no file."""
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
-
-
-def companions(path: Path) -> dict[Path, Identity | None]:
-    """The write-ahead log and its index, which SQLite finds by their names alone, and their identities."""
-    names = (path.with_name(path.name + suffix) for suffix in ("-wal", "-shm"))
-    return {companion: identity(companion) for companion in names}
-
-
-def remove_companions(known: dict[Path, Identity | None]) -> None:
-    """Remove the files that are still the same, but not those that another process has put there."""
-    for companion, before in known.items():
-        if before is not None and before == identity(companion):
-            with suppress(OSError):
-                companion.unlink()
 
 
 async def prepare(connection: aiosqlite.Connection, path: Path, busy_seconds: float) -> None:

@@ -76,8 +76,8 @@ class MemoryFile:
         self._is_open = False
         # Shared by every use of the connections; held alone to close or reopen them.
         self._use = ReadersWriterLock()
-        self._identity: connections.Identity | None = None
-        self._companions: dict[Path, connections.Identity | None] = {}
+        self._identity: wal.Identity | None = None
+        self._companions: dict[Path, wal.Identity | None] = {}
         # Without a writer the file is open for reading only, as `_readable` describes.
         self._writer: aiosqlite.Connection | None = None
         self._reader: aiosqlite.Connection
@@ -137,8 +137,8 @@ class MemoryFile:
         source: Readable | None = None,
     ) -> None:
         self._reader, self._writer, self._readable = reader, writer, source
-        self._identity = connections.identity(self.path)
-        self._companions = connections.companions(self.path)
+        self._identity = wal.identity(self.path)
+        self._companions = wal.companions(self.path)
         self._openings += 1
         self._is_open = True
 
@@ -169,19 +169,19 @@ class MemoryFile:
 
     def is_replaced(self) -> bool:
         """Whether the path now leads to another file, or the file changed without SQLite noticing."""
-        if not self._is_open or self._identity != connections.identity(self.path):
+        if not self._is_open or self._identity != wal.identity(self.path):
             return True
         return self._readable is not None and self._readable.is_outdated()
 
     async def reopen(self) -> None:
         """Continue with the file that is at the path now. Raises what `open` does."""
         async with self._use.exclusive():
-            is_another = self._identity != connections.identity(self.path)
+            is_another = self._identity != wal.identity(self.path)
             if self._is_open:
                 await self._close()
             if is_another:
                 # SQLite leaves the write-ahead log of the replaced file, and would apply it to the new one.
-                connections.remove_companions(self._companions)
+                wal.remove_companions(self._companions)
             await self.open()
 
     async def _ensure_writer(self) -> None:

@@ -228,6 +228,49 @@ async def test_a_saved_turn_outlives_a_killed_program(tmp_path: Path) -> None:
         assert [kept.turn_id for kept in (await store.load("s1")).turns] == ["kept"]
 
 
+LIST_AND_END = """
+import sqlite3, sys
+from contextlib import closing
+
+with closing(sqlite3.connect(sys.argv[1])) as db:
+    db.execute("SELECT * FROM turns").fetchall()
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows does not replace a file that is open")
+@pytest.mark.parametrize("is_restored", [True, False])
+async def test_turns_are_saved_to_the_file_that_replaced_the_one_that_was_opened(
+    tmp_path: Path, is_restored: bool
+) -> None:
+    async with store_in(tmp_path / "backup") as backup:
+        await backup.save_turn(turn("?", turn_id="restored"))
+    async with store_in(tmp_path) as store:
+        await store.save_turn(turn("?", turn_id="old"))
+        if is_restored:
+            backup.path.replace(store.path)
+        else:
+            for file in list(store.path.parent.iterdir()):
+                file.unlink()
+        await store.save_turn(turn("?", turn_id="new"))
+        async with SessionStore(store.path) as other:
+            kept = [kept.turn_id for kept in (await other.load("s1")).turns]
+            assert kept == (["restored", "new"] if is_restored else ["new"])
+            assert (await store.load("s1")).turns == (await other.load("s1")).turns
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX locks")
+async def test_turns_are_saved_after_another_process_removed_the_write_ahead_log(tmp_path: Path) -> None:
+    async with store_in(tmp_path) as store:
+        await store.save_turn(turn("?", turn_id="first"))
+        store.path.open("rb").close()  # drops SQLite's locks
+        command = [sys.executable, "-c", LIST_AND_END, str(store.path)]
+        await anyio.to_thread.run_sync(lambda: subprocess.run(command, check=True))
+        assert not store.path.with_name("sessions.db-wal").exists()
+        await store.save_turn(turn("?", turn_id="second"))
+        async with SessionStore(store.path) as other:
+            assert [kept.turn_id for kept in (await other.load("s1")).turns] == ["first", "second"]
+
+
 async def test_a_file_that_is_no_database_is_an_error_that_names_it(tmp_path: Path) -> None:
     path = tmp_path / "sessions.db"
     path.write_text("this is not a database, not at all", encoding="utf-8")

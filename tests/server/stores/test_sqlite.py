@@ -15,6 +15,7 @@ from pathlib import Path
 import anyio
 import pytest
 
+from ragconfig.wal import identity
 from ragmemory.errors import (
     MemoryBusy,
     MemoryDamaged,
@@ -25,7 +26,6 @@ from ragmemory.errors import (
     NotAMemory,
     RagMemoryError,
 )
-from ragmemory.stores.connection import identity
 from ragmemory.stores.schema import MIGRATIONS
 from ragmemory.stores.sqlite import Store
 from ragmemory.types.search import Checkpoint

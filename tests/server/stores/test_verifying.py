@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ragmemory.stores.connection import identity
+from ragconfig.wal import identity
 from ragmemory.stores.sqlite import Store
 from ragmemory.types.maintenance import Verified
 from tests.support.memories import EMBEDDER, write_of
