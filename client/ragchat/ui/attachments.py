@@ -56,13 +56,14 @@ async def _attached(context: ChatContext, name: str) -> list[DocumentText]:
     server, colon, uri = name.partition(":")
     if colon and uri and (offers := _offers(context).get(server)):
         return await offers.read(uri)
-    return await asyncio.to_thread(_file, name)
+    return await asyncio.to_thread(_file, name, context.app.sessions.path)
 
 
-def _file(name: str) -> list[DocumentText]:
-    """The file of that name; nothing if there is none."""
+def _file(name: str, sessions: Path) -> list[DocumentText]:
+    """The file of that name, which may not be the database `sessions`; nothing if there is none."""
     from ragchat.errors import AttachmentUnusable
     from ragchat.memory.types import DocumentText
+    from ragconfig import wal
     from ragconfig.files.decoding import LARGEST_BYTES, NotText, decode
     from ragconfig.files.regular import read_regular
 
@@ -72,6 +73,9 @@ def _file(name: str) -> list[DocumentText]:
             return []
     except (OSError, RuntimeError, ValueError):  # no name of a file; `~name` of an unknown user
         return []
+    # Closing it here would drop SQLite's POSIX locks: another process could remove the log in use.
+    if wal.identity(path) in {wal.identity(sessions), *wal.companions(sessions).values()}:
+        raise AttachmentUnusable(name, "holds the saved conversations")
     try:
         return [DocumentText.loose(path.as_uri(), decode(read_regular(path, LARGEST_BYTES)).text)]
     except NotText as error:

@@ -19,6 +19,7 @@ from ragconfig.files.decoding import LARGEST_BYTES
 from ragconfig.files.regular import too_large
 from ragconfig.files.uris import path_of
 from ragconfig.home import user_path
+from ragconfig.wal import companions, identity
 from ragmemory.files.gitignore import Gitignore
 from ragmemory.files.reading import stamp_of
 
@@ -137,6 +138,9 @@ def find_files(
             if resolved.is_dir():
                 walked = _walk(resolved, memory.resolve() if memory else None, is_cancelled, part or Part(()))
                 found.folders.append(resolved)
+            elif memory and identity(resolved) in {identity(memory), *companions(memory).values()}:
+                # Closing it here would drop SQLite's POSIX locks: another process could remove the log.
+                walked = iter([Refusal(path, "is a file of the memory itself")])
             else:
                 walked = iter([_look(resolved, named=True)])
         except FileNotFoundError:

@@ -105,6 +105,15 @@ async def test_what_is_no_text_is_refused(room: Room, server: OpenAIServer) -> N
     assert server.requests == []
 
 
+@pytest.mark.parametrize("name", ["sessions.db", "sessions.db-shm", "link.md"])
+async def test_the_file_of_the_conversations_is_not_read(room: Room, name: str) -> None:
+    await handle(room.context, "Hello")
+    path = room.context.app.sessions.path
+    path.with_name("link.md").symlink_to(path)
+    shown = await failure(room, f"What is in @{path.with_name(name)} ?")
+    assert "cannot be attached: it holds the saved conversations" in " ".join(shown.split())
+
+
 async def test_lines_of_a_pipe_attach_nothing(room: Room, server: OpenAIServer) -> None:
     room.context.interactive = False
     await handle(room.context, "What does @tea.md say?")

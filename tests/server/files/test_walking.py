@@ -50,6 +50,15 @@ def test_the_memory_itself_is_left_out_of_its_folder(tmp_path: Path) -> None:
     assert find_files([tmp_path / "m.db"], tmp_path / "m.db").refusals
 
 
+@pytest.mark.parametrize("name", ["notes", "notes-wal", "link"])
+def test_a_file_of_the_memory_that_is_named_is_refused(tmp_path: Path, name: str) -> None:
+    write(tmp_path, {"notes": "x", "notes-wal": "x"})
+    (tmp_path / "link").symlink_to(tmp_path / "notes")
+    found = find_files([tmp_path / name], tmp_path / "notes")
+    assert not found.files
+    assert [refusal.reason for refusal in found.refusals] == ["is a file of the memory itself"]
+
+
 def test_a_hidden_or_ignored_file_that_is_named_is_taken(tmp_path: Path) -> None:
     write(tmp_path, {".notes.md": "x", "log/a.md": "x", ".gitignore": "log/"})
     assert names(find_files([tmp_path / ".notes.md", tmp_path / "log" / "a.md"]), tmp_path) == [
