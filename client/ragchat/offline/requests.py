@@ -42,9 +42,9 @@ _LISTS = _patterns(
 _NAME = r"(?P<name>.+)"
 # These ask for nothing but an outline …
 _OUTLINES = _patterns(
-    rf"(?:summari[sz]e|sum up|outline|recap|tl;?dr:?) {_NAME}",
     r"(?:(?:give|show|write|make)(?: me| us)? )?(?:(?:a|an|the) )?(?:(?:short|brief|quick|rough) )?"
     rf"(?:summary|overview|outline|gist|abstract) of {_NAME}",
+    rf"(?:summari[sz]e|sum up|outline|recap|tl;?dr:?) {_NAME}",
     r"fasse? (?P<name>.+?) (?:kurz )?zusammen\W*$",
     r"(?:(?:gib|zeige?)(?: mir| uns)? )?(?:eine?n? )?(?:kurze[nr]? )?"
     rf"(?:zusammenfassung|übersicht|überblick|gliederung) (?:von|vom|über|zu|zum|zur|des|der) {_NAME}",

@@ -58,6 +58,7 @@ def test_questions_for_one_fact(question: str) -> None:
 @pytest.mark.parametrize(
     ("question", "name"),
     [
+        ("Outline of notes/wren.md", "notes/wren.md"),
         ("Summarise boiler.md", "boiler.md"),
         ("please summarize the “Boiler manual”.", "Boiler manual"),
         ("Give me a short overview of my bee notes", "bee"),
