@@ -24,6 +24,8 @@ NEAREST = "Nothing in memory answers this directly. The nearest:"
 NOTHING = "Nothing in memory is relevant to this question."
 # Of a record of a wide CSV file, so many fields are shown.
 MOST_FIELDS = 12
+# Of the words that are not mentioned, so many are shown.
+MOST_LISTED = 10
 EMPTY_MEMORY = "Memory is empty. Load documents with /inject, or with `ragchat inject PATH`."
 
 # The share of the question that a grounded answer holds. `tests/benchmarks/grounding.py` prints what other
@@ -61,6 +63,11 @@ def is_grounded(question: Question, windows: Sequence[Window]) -> bool:
     return bool(windows) and evidence(question, windows) >= GROUNDED
 
 
+def _listed(words: Sequence[str]) -> str:
+    more = f" and {len(words) - MOST_LISTED} more" if len(words) > MOST_LISTED else ""
+    return ", ".join(f"*{word}*" for word in words[:MOST_LISTED]) + more
+
+
 def nothing(candidates: Sequence[Candidate], *, empty: bool = False) -> Answer:
     """The answer that quotes nothing."""
     unused = [_judged(candidate, {}) for candidate in candidates]
@@ -95,7 +102,7 @@ def quote_windows(
             for group in _groups(windows)
         ),
         *filter(None, [note]),
-        *([f"Not mentioned there: {', '.join(f'*{word}*' for word in missing)}"] if missing else []),
+        *([f"Not mentioned there: {_listed(missing)}"] if missing else []),
         NO_MODEL,
     ]
     return Answer(

@@ -36,6 +36,8 @@ async def answer_offline(
     question: str, query: str, retrieval: Retrieval, memory: Memory, limits: RetrievalLimits
 ) -> Answer:
     """Quote memory; see `offline.answer`. Memory is asked again only if the first passages are no answer."""
+    if not any(sign.isalnum() for sign in query):  # No passage is about "😀".
+        return nothing(retrieval.candidates, empty=retrieval.empty)
     grounding = judge_passages(question, query, retrieval)
     asked, windows, candidates = grounding.question, grounding.windows, retrieval.candidates
     if overview := await overview_of(question, windows, retrieval, memory, limits):
