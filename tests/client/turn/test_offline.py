@@ -69,11 +69,11 @@ async def test_a_question_without_a_word_has_no_quotation() -> None:
 
 
 async def test_of_many_words_that_are_not_mentioned_the_first_are_shown() -> None:
-    strange = " ".join(f"qualm{letter}" for letter in "abcdefghijklmnopqrst")
+    strange = " ".join(f"qualm{letter}" for letter in "abcdefghijkl")
     answer = await ask(f"Which pressure does the boiler need? {strange}", ForgetfulMemory([BOILER]))
     assert answer.missing == strange.split()
     assert answer.text.count("qualm") == 10
-    assert "*qualmj* and 10 more" in answer.text
+    assert "*qualmj* and 2 more" in answer.text
 
 
 async def test_an_empty_memory_says_so() -> None:
