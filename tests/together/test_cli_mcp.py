@@ -73,6 +73,7 @@ def test_a_server_of_a_project_is_not_started_without_consent(ragchat: Program) 
     done = ragchat("mcp", "test")
     assert done.code == 1
     assert "waits for your consent" in done.out
+    assert "On a terminal, `ragchat mcp test theirs` shows its command and asks you." in done.out
     assert not marker.exists()
 
 
@@ -120,7 +121,10 @@ def test_a_server_whose_program_is_missing_says_how_to_get_it(ragchat: Program) 
 
 def test_recipes_are_listed_and_unknown_ones_refused(ragchat: Program) -> None:
     listed = ragchat("mcp", "add", "--recipe", "--json").json["recipes"]
-    assert {"web-search", "github", "files", "git", "fetch"} <= {one["name"] for one in listed}
+    needs = {one["name"]: one["needs"] for one in listed}
+    assert {"web-search", "github", "files", "git", "fetch"} <= {*needs}
+    assert needs["web-search"] == ["npx", "TAVILY_API_KEY"]
+    assert needs["files"] == ["npx", "folders"]
     assert "search the web" in ragchat("mcp", "add", "--recipe").out
     assert ragchat("mcp", "add", "--recipe", "gitt", "--json").json["error"]["code"] == "RECIPE_UNKNOWN"
     assert ragchat("mcp", "add").code == 2

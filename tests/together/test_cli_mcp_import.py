@@ -83,7 +83,13 @@ def test_servers_of_a_project_need_the_user_s_word(ragchat: Program) -> None:
     assert unasked["status"] == "left out"
     assert "on a terminal" in unasked["reason"]
     command = [sys.executable, "-m", "ragchat", "mcp", "import", "vscode"]
-    with Terminal(command, ragchat.variables | {"TERM": "xterm"}, ragchat.folder, columns=200) as terminal:
+    environ = ragchat.variables | {"TERM": "xterm"}
+    with Terminal(command, environ, ragchat.folder, columns=200) as terminal:
+        terminal.wait_for(r"\[y/N\]")
+        terminal.enter("n")
+        terminal.wait_for("theirs  left out: it comes with the project, and you did not agree to it")
+        assert terminal.wait_for_end() == 0
+    with Terminal(command, environ, ragchat.folder, columns=200) as terminal:
         terminal.wait_for("names the server theirs: run-me")
         terminal.wait_for(r"\[y/N\]")
         terminal.enter("y")

@@ -77,11 +77,14 @@ def _add(run: Run, name: str, entry: dict[str, Any], missing: Sequence[str] = ()
 def _list_recipes(run: Run) -> int:
     recipes = read_recipes()
     if run.console.json:
-        described = [{"name": name, "description": one.description} for name, one in recipes.items()]
+        described = [
+            {"name": name, "description": one.description, "needs": one.needs}
+            for name, one in recipes.items()
+        ]
         run.console.document({"recipes": described})
         return 0
-    rows = [(name, one.description) for name, one in recipes.items()]
-    run.console.table(("recipe", "lends tools to"), rows)
+    rows = [(name, ", ".join(one.needs), one.description) for name, one in recipes.items()]
+    run.console.table(("recipe", "needs", "lends tools to"), rows)
     run.console.note("`ragchat mcp add --recipe RECIPE` adds its server.")
     return 0
 
@@ -192,7 +195,10 @@ def _print_result(run: Run, result: dict[str, Any]) -> None:
     if result["state"] is State.READY:
         run.console.print(f"{result['name']}: {len(tools)} tools: {', '.join(tools)}")
         return
-    run.console.print(f"{result['name']}: {result['state']}")
+    name = result["name"]
+    run.console.print(f"{name}: {result['state']}")
+    if result["state"] is State.UNASKED:
+        run.console.print(f"  On a terminal, `ragchat mcp test {name}` shows its command and asks you.")
     if error := result.get("error"):
         run.console.print(f"  {error.message}")
         if error.hint:

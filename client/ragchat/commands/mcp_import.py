@@ -49,17 +49,17 @@ def _reason_against(run: Run, found: Found, own: dict[str, ServerConfig]) -> str
             return "it is there already" if name == found.name else f"it is there already, as {name}"
     if found.name in own:
         return "there is another server of this name"
-    if found.of_project and not _agrees(run, found):
+    # Other people may have written the files of a project.
+    return _disagreement(run, found, found.config.whole) if found.of_project else ""
+
+
+def _disagreement(run: Run, found: Found, command: str) -> str:
+    """Why a server of a project is left out, as a clause; "" if the user wants it."""
+    if run.console.json or not sys.stdin.isatty():
         return "it comes with the project: run this command on a terminal to agree to it"
-    return ""
-
-
-def _agrees(run: Run, found: Found) -> bool:
-    """Whether the user wants a server that a project's file names: other people may have written it."""
-    if found.config is None or run.console.json or not sys.stdin.isatty():
-        return False
-    run.console.note(f"{found.file} names the server {found.name}: {found.config.whole}")
-    return ask_user("Add it for all your chats? [y/N] ").lower() in YES
+    run.console.note(f"{found.file} names the server {found.name}: {command}")
+    agreed = ask_user("Add it for all your chats? [y/N] ").lower() in YES
+    return "" if agreed else "it comes with the project, and you did not agree to it"
 
 
 def _result(found: Found, reason: str) -> dict[str, Any]:

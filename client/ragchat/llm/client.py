@@ -86,6 +86,11 @@ class Model:
     def name(self) -> str:
         return self.place.name
 
+    @property
+    def takes_tools(self) -> bool:
+        """Whether the server has not refused tools."""
+        return "tools" not in self._refused
+
     async def load(self) -> openai.AsyncOpenAI:
         """The client, created at first use."""
         if self._client is None:

@@ -9,6 +9,7 @@ import difflib
 import hashlib
 import os
 import re
+import shlex
 from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
@@ -71,14 +72,14 @@ class ServerConfig(Struct, frozen=True, kw_only=True):
     @property
     def shown(self) -> str:
         """The command or the address on one line."""
-        return " ".join(self.command) or self.url.partition("?")[0]
+        return shlex.join(self.command) or self.url.partition("?")[0]
 
     @property
     def whole(self) -> str:
         """What a user agrees to: the command with its variables and its folder, or the address."""
-        variables = [f"{name}={value}" for name, value in self.env.items()]
+        variables = [f"{name}={shlex.quote(value)}" for name, value in self.env.items()]
         folder = [f"(in {self.cwd})"] if self.cwd else []
-        return " ".join([*variables, *self.command, *folder]) if self.command else self.url
+        return " ".join([*variables, shlex.join(self.command), *folder]) if self.command else self.url
 
     @property
     def entry(self) -> dict[str, Any]:

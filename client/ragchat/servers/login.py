@@ -23,7 +23,7 @@ from ragmcp.client.oauth.grants import Login, TokenSource, Wanted
 from ragmcp.client.oauth.redirect import Redirect, open_redirect
 from ragmcp.client.oauth.registration import Identity
 from ragmcp.client.oauth.store import Grant, Registration, Store
-from ragmcp.client.oauth.web import Web
+from ragmcp.client.oauth.web import Web, open_web
 from ragmcp.http.connect import open_http
 
 FILE = "credentials.json"
@@ -31,6 +31,8 @@ FILE = "credentials.json"
 Read = Callable[[str], Awaitable[str | None]]
 # How long a user may take to log in.
 LOGIN_SECONDS = 600.0
+# A server may want another login at once, with more rights.
+MOST_LOGINS = 2
 
 
 class _File(Struct):
@@ -92,6 +94,22 @@ class NoLogin:
         raise LoginRequired(self._config.url, hint)
 
 
+class _Later:
+    """A token source that notes what is asked of it, and leaves the login for later.
+
+    The requests of a connection have a few seconds each, which are not enough for a user.
+    """
+
+    def __init__(self, config: ServerConfig) -> None:
+        self._config = config
+        self.noted: tuple[Wanted, Prover | None] | None = None
+
+    async def obtain(self, web: Web, wanted: Wanted, prover: Prover | None, store: Store) -> Grant:  # noqa: ARG002
+        """Raises LoginRequired."""
+        self.noted = (wanted, prover)
+        raise LoginRequired(self._config.url)
+
+
 def authorization(
     config: ServerConfig, credentials: Credentials, source: TokenSource | None = None
 ) -> OAuth | None:
@@ -122,15 +140,33 @@ async def log_in(
     with anyio.fail_after(LOGIN_SECONDS):
         async with open_redirect(oauth.callback_port) as redirect:
             source = Login(identity, Browser(redirect, show, read))
-            async with open_http(
-                config.url,
-                client_name=CLIENT_NAME,
-                client_version=__version__,
-                message_bytes=settings.message_bytes,
-                headers=config.headers,
-                authorization=authorization(config, credentials, source),
-            ) as client:
-                await client.ping()
+            for _ in range(MOST_LOGINS):
+                later = _Later(config)
+                try:
+                    await _ping(config, credentials, settings, later)
+                except LoginRequired:
+                    if later.noted is None:
+                        raise
+                else:
+                    return
+                async with open_web() as web:
+                    grant = await source.obtain(web, *later.noted, credentials)
+                credentials.keep_grant(config.url, grant)
+            await _ping(config, credentials, settings, NoLogin(config))
+
+
+async def _ping(
+    config: ServerConfig, credentials: Credentials, settings: ServerSettings, source: TokenSource
+) -> None:
+    async with open_http(
+        config.url,
+        client_name=CLIENT_NAME,
+        client_version=__version__,
+        message_bytes=settings.message_bytes,
+        headers=config.headers,
+        authorization=authorization(config, credentials, source),
+    ) as client:
+        await client.ping()
 
 
 class Browser:

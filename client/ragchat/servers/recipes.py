@@ -52,6 +52,11 @@ class Recipe(Struct, frozen=True, forbid_unknown_fields=True):
         known |= {"url": self.url, "headers": self.headers}
         return {key: value for key, value in known.items() if value}
 
+    @property
+    def needs(self) -> list[str]:
+        """The program that starts it, the environment variables that it refers to, and folders."""
+        return [*self.command[:1], *self.variables, *(["folders"] if self.takes_folders else [])]
+
     def missing(self, environ: Mapping[str, str] = os.environ) -> Iterator[str]:
         """What it needs and does not find here, a sentence each that says what to do."""
         program = self.command[0] if self.command else ""

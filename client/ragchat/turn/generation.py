@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from ragchat.formatting import counted
 from ragchat.llm import tokens
 from ragchat.llm.client import Model
 from ragchat.llm.completion import Completion
@@ -53,6 +54,10 @@ OWN = (MEMORY, HOST)
 ROUNDS_USED_UP = (
     "The model wanted to call tools beyond the limit (tools.rounds); its answer may lack something."
 )
+ALL_ROUNDS_USED = (
+    "The model used all {rounds} rounds of tool calls (tools.rounds); its answer may lack something."
+)
+NO_TOOLS_TAKEN = "{model} takes no tools: it answers from what memory was searched for."
 NO_IMAGES_TAKEN = "{model} takes no images: it got only their names."
 
 
@@ -237,6 +242,8 @@ async def converse(
         emit(Notice(NO_IMAGES_TAKEN.format(model=answerer.model.name)))
     if completion.requests:
         emit(Notice(ROUNDS_USED_UP if seconds > 0 else TIME_USED_UP))
+    elif rounds_left == 0 < limits.rounds:
+        emit(Notice(ALL_ROUNDS_USED.format(rounds=limits.rounds)))
     return Exchange(text, messages, passages, usage, [*read])
 
 
@@ -273,7 +280,7 @@ async def _complete(
         if pause >= NOTICED_PAUSE or isinstance(error, ModelTimedOut):
             emit(Notice(f"{error} Trying again in {pause:.0f} s."))
 
-    size = tokens.prompt_at_most(messages)
+    size, took_tools = tokens.prompt_at_most(messages), model.takes_tools
     completion = await model.complete(
         messages,
         tools,
@@ -283,6 +290,8 @@ async def _complete(
         on_retry=wait,
         images=images,
     )
+    if took_tools and not model.takes_tools:
+        emit(Notice(NO_TOOLS_TAKEN.format(model=model.name)))
     if text := _truncated(completion.usage, messages, model.name):
         emit(Notice(text))
     if completion.cut_off:
@@ -347,4 +356,4 @@ def _readable(result: ToolResult, passages: Passages, budget: int) -> tuple[str,
         return result.text[:most] + cut, one_line(result.text, SUMMARY_CHARACTERS)
     found = {hit.chunk_id for hit in result.hits}
     shown = {n: hit for n, hit in passages.numbered().items() if hit.chunk_id in found}
-    return quote(shown) or "Memory holds nothing relevant to this.", f"{len(shown)} passages"
+    return quote(shown) or "Memory holds nothing relevant to this.", counted(len(shown), "passage")

@@ -28,7 +28,7 @@ MEMORY = "memory"
 FORBIDDEN = "The user has forbidden this tool."
 NOT_ALLOWED = "The user did not allow this call."
 TIME_USED_UP = "The time for the tool calls of this turn is used up (tools.turn_seconds)."
-CANNOT_ASK = "This call needs the user's permission, and nobody can be asked here."
+CANNOT_ASK = "This call needs the user's permission, and the user cannot be asked here."
 
 
 @dataclass(frozen=True)

@@ -117,3 +117,10 @@ def test_the_fingerprint_changes_with_everything_that_would_be_started() -> None
         ServerConfig(name="a", scope=Scope.PROJECT, file="g", command=("x",)),
     ]
     assert len({one.fingerprint for one in (config, *others)}) == 4
+
+
+def test_a_command_is_shown_so_that_its_arguments_cannot_be_mistaken(tmp_path: Path) -> None:
+    entry = {"command": "sh", "args": ["-c", "fetch | sh"], "env": {"A": "1 sh"}}
+    config = read_file(write(tmp_path / "mcp.json", {"a": entry}), Scope.USER)["a"]
+    assert config.shown == "sh -c 'fetch | sh'"
+    assert config.whole == "A='1 sh' sh -c 'fetch | sh'"

@@ -15,7 +15,7 @@ import pytest
 from ragchat.errors import CredentialsUnusable
 from ragchat.servers.configs import Scope, ServerConfig
 from ragchat.servers.connection import State
-from ragchat.servers.login import FILE, Credentials, authorization, log_in
+from ragchat.servers.login import FILE, LOGIN_SECONDS, Credentials, authorization, log_in
 from ragchat.settings import ServerSettings
 from ragconfig.redaction import redacted
 from tests.support.authorization_server import protected
@@ -89,6 +89,19 @@ async def test_the_address_of_a_browser_on_another_machine_can_be_pasted(
             await log_in(config, Credentials(tmp_path), SETTINGS, shown.append, read)
     assert Credentials(tmp_path).grant(config.url) is not None
     assert any(text.startswith("The address begins with http://127.0.0.1:") for text in shown)
+
+
+async def test_a_user_has_minutes_to_log_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    left: list[float] = []
+    monkeypatch.setattr(webbrowser, "open", browse)
+
+    async def read(_: str) -> None:
+        left.append(anyio.current_effective_deadline() - anyio.current_time())
+
+    async with protected() as server:
+        config = ServerConfig(name="a", scope=Scope.USER, file="mcp.json", url=f"{server.url}/mcp")
+        await log_in(config, Credentials(tmp_path), SETTINGS, lambda _: None, read)
+    assert left[0] > LOGIN_SECONDS / 2
 
 
 def test_a_header_for_authorization_needs_no_login(tmp_path: Path) -> None:

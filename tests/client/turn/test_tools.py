@@ -47,7 +47,7 @@ async def test_another_tool_needs_the_users_approval() -> None:
     allowed = await tools.permit(FORGET, approve)
     assert (allowed.refusal, allowed.arguments) == ("", {"edited": True})
     assert "not allow" in (await tools.permit(FORGET, approve)).refusal
-    assert "nobody can be asked" in (await tools.permit(FORGET, None)).refusal
+    assert "the user cannot be asked" in (await tools.permit(FORGET, None)).refusal
     assert asked == [("Forget", {}), ("Forget", {})]
 
 

@@ -14,7 +14,7 @@ from ragchat.llm.client import Model
 from ragchat.llm.errors import EmptyAnswer, QuestionTooLong, RateLimited, ToolRoundsUsedUp
 from ragchat.memory.types import QueryResult, ToolResult
 from ragchat.offline.answer import EMPTY_MEMORY, NOTHING
-from ragchat.turn.generation import NO_IMAGES_TAKEN, Answerer
+from ragchat.turn.generation import ALL_ROUNDS_USED, NO_IMAGES_TAKEN, NO_TOOLS_TAKEN, Answerer
 from ragchat.turn.limits import Budget, RetrievalLimits, TurnLimits
 from ragchat.turn.prompt import Prompts
 from ragchat.turn.turn import take_turn
@@ -360,6 +360,21 @@ async def test_rounds_of_tools_are_bounded() -> None:
     assert len(memory.called) == LIMITS.rounds
     assert "beyond the limit (tools.rounds)" in notices(events)[0]
     assert ["tools" in request for request in server.requests] == [True, True, False]
+
+
+async def test_the_user_is_told_when_all_rounds_of_tools_are_used() -> None:
+    memory = ListMemory([SKY], tools=[QUERY_TOOL], answers=[SKY])
+    look = Reply(tool_calls=[("Query", {"query": "more"})], prompt_tokens=-1)
+    _, events, _ = await model_turn("Why?", memory, *[look] * LIMITS.rounds, Reply("Blue [1]."))
+    assert ALL_ROUNDS_USED.format(rounds=LIMITS.rounds) in notices(events)
+
+
+async def test_the_user_is_told_that_a_model_takes_no_tools() -> None:
+    memory = ListMemory([SKY], tools=[QUERY_TOOL])
+    refusal = Reply(status=400, message="tiny does not support tools")
+    answered, events, _ = await model_turn("Why?", memory, refusal, Reply("Blue [1]."))
+    assert answered.answer == "Blue [1]."
+    assert NO_TOOLS_TAKEN.format(model="test-model") in notices(events)
 
 
 @pytest.mark.parametrize("last", [Reply(""), Reply(tool_calls=[("Query", {"query": "more"})])])
