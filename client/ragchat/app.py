@@ -120,8 +120,10 @@ class App:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self.model.aclose()
-        await self.sessions.__aexit__(kind, error, trace)
+        try:
+            await self.model.aclose()
+        finally:
+            await self.sessions.__aexit__(kind, error, trace)
 
     async def warm_up(self) -> None:
         """Load what a turn needs, and find the model, while the user types.

@@ -11,7 +11,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-import anyio
 import msgspec
 
 from ragchat.errors import AmbiguousSession, NoSession, UnknownSession
@@ -50,10 +49,16 @@ class SessionStore:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        with anyio.CancelScope(shield=True):
-            if self._saving is not None:
-                await asyncio.wait([self._saving])
-            await self._database.aclose()
+        closing = asyncio.create_task(self._close())
+        try:
+            await asyncio.shield(closing)
+        finally:  # A signal may cancel us here. An open file would keep the program from ending.
+            await asyncio.wait([closing])
+
+    async def _close(self) -> None:
+        if self._saving is not None:
+            await asyncio.wait([self._saving])
+        await self._database.aclose()
 
     async def save_turn(self, turn: Turn, *, replaces: str | None = None, one_shot: bool = False) -> None:
         """Add a turn, with the first one its session too; remove the turn with the id `replaces`.

@@ -11,8 +11,9 @@ import sqlite3
 import stat
 import subprocess
 import sys
+import threading
 from collections.abc import Coroutine
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,26 @@ async def test_a_turn_is_kept_with_its_trace_and_its_session(tmp_path: Path) -> 
         assert session.title == "What is tea?"
         [info] = await store.list()
         assert (info.session_id, info.title, info.turns) == ("s1", "What is tea?", 2)
+
+
+async def test_a_store_that_is_left_by_a_cancelled_task_has_saved_and_closed_its_file(tmp_path: Path) -> None:
+    async def save() -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        async with store_in(tmp_path) as store:
+            with suppress(asyncio.CancelledError):
+                task.cancel()
+                await store.save_turn(turn("What is tea?"))
+            task.cancel()  # a signal, while the file is being closed
+
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.create_task(save())
+    for thread in threading.enumerate():
+        if "_connection_worker" in thread.name:
+            thread.join(5)
+            assert not thread.is_alive()
+    async with store_in(tmp_path) as store:
+        assert (await store.load("s1")).title == "What is tea?"
 
 
 async def test_nothing_is_opened_before_it_is_needed(tmp_path: Path) -> None:
@@ -230,7 +251,7 @@ async def test_a_saved_turn_outlives_a_killed_program(tmp_path: Path) -> None:
 
 LIST_AND_END = """
 import sqlite3, sys
-from contextlib import closing
+from contextlib import closing, suppress
 
 with closing(sqlite3.connect(sys.argv[1])) as db:
     db.execute("SELECT * FROM turns").fetchall()
