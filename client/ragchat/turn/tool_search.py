@@ -56,7 +56,7 @@ class ToolSearch:
         self._found: list[str] = []  # by name, the latest last
 
     def offered(self, always: Sequence[OfferedTool], others: Sequence[OfferedTool]) -> list[OfferedTool]:
-        """The tools that the model is told of: `always`, and of `others` as many as fit."""
+        """The tools that the model gets: `always`, and of `others` as many as fit."""
         if cost([*always, *others]) <= self._budget:
             return [*always, *others]
         self._tools = others
