@@ -14,7 +14,7 @@ from ragmemory.code.syntax import Code, parse
 from ragmemory.types.code import CodeFile
 
 if TYPE_CHECKING:
-    from ragmemory.stores.sqlite import Store
+    from ragmemory.stores.code import CodeStore
 
 # Parsed files that are kept, in characters of their texts: 10 MB take about 200 MB.
 KEPT_CHARACTERS = 4_000_000
@@ -23,31 +23,19 @@ _Key = tuple[str, bytes]
 
 
 class CodeFiles:
-    """Finds files by the names in them. Parsed files are cached."""
+    """Parses files and caches the parsed ones; `store` finds them."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, store: CodeStore) -> None:
+        self.store = store
         self._parsed: OrderedDict[_Key, Code | None] = OrderedDict()
         self._kept = 0
-
-    async def languages(self) -> dict[str, int]:
-        """The number of files of each language, the most frequent first."""
-        return await self._store.code.counts()
-
-    async def defining(self, name: str) -> list[tuple[CodeFile, str]]:
-        """See `stores.code.defining`."""
-        return await self._store.code.defining(name)
-
-    async def holding(self, name: str, most_work: int) -> tuple[list[CodeFile], bool]:
-        """See `stores.code.holding`."""
-        return await self._store.code.holding(name, most_work)
 
     async def parsed(self, files: Sequence[CodeFile]) -> list[tuple[CodeFile, Code]]:
         """These files without those that cannot be parsed."""
         codes = {_key(file): self._parsed[_key(file)] for file in files if _key(file) in self._parsed}
         unknown = [file for file in files if _key(file) not in codes]
         if unknown:
-            texts = await self._store.code.texts([file.document_id for file in unknown])
+            texts = await self.store.texts([file.document_id for file in unknown])
             there = [file for file in unknown if file.document_id in texts]  # not removed meanwhile
             codes.update(await to_thread.run_sync(_parse_all, there, texts))
         self._keep(codes)

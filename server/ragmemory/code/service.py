@@ -23,7 +23,7 @@ class CodeMemory:
     def __init__(self, open: OpenStore, store: Store) -> None:
         """`open` opens the store if it is not open yet."""
         self._open = open
-        self._files = CodeFiles(store)
+        self._files = CodeFiles(store.code)
 
     async def symbols(self, name: str) -> tuple[list[Symbol], list[str]]:
         """The definitions of a name, which may be qualified, and their source. Raises BadArgument."""
@@ -57,7 +57,7 @@ class CodeMemory:
     async def languages(self) -> dict[str, int]:
         """The number of files of each language, the most frequent first."""
         await self._open()
-        return await self._files.languages()
+        return await self._files.store.counts()
 
 
 def _symbol(found: Found) -> Symbol:

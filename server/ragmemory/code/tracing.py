@@ -110,7 +110,7 @@ class Question:
         if name not in self._holding:
             files: list[CodeFile] = []
             if not self._has_ended():  # A trace may have hundreds of names left.
-                files, has_more = await self._files.holding(name, MOST_WORK)
+                files, has_more = await self._files.store.holding(name, MOST_WORK)
                 self._has_more = self._has_more or has_more
             self._holding[name] = await self._parsed(files)
         return self._holding[name]
@@ -122,7 +122,7 @@ class Question:
         """
         if name not in self._named:
             every: dict[Key, Named] = {}
-            for file, heading in [] if self._has_ended() else await self._files.defining(name):
+            for file, heading in [] if self._has_ended() else await self._files.store.defining(name):
                 for one in heading.split(", "):
                     names = tuple(parts_of(one)) if name in one else ()
                     if names[-1:] == (name,):
