@@ -96,7 +96,7 @@ def test_calls_of_one_message_are_answered_each_with_what_went_wrong(
     assert "not a JSON object" in malformed
     assert unknown == "There is no tool mine__Ecko. There is mine__Echo."
     assert "$.a" in unfit
-    assert cut.endswith("[Cut here: 1,000,000 characters in all.]")
+    assert cut.endswith(" characters. If you need more, ask for less at once.]")
     assert len(cut) < 10_000
     assert "permission" in unasked
     requested = next(m for m in server.requests[-1]["messages"] if m.get("tool_calls"))["tool_calls"]

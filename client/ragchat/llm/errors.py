@@ -191,12 +191,14 @@ class EmptyAnswer(ModelError):
     hint = "Ask again, or choose another model."
 
 
-class ToolRoundsUsedUp(ModelError):
+class ToolCallsUsedUp(ModelError):
+    """`limit` is the setting that ended its tool calls, with its value."""
+
     model: str
-    rounds: int
+    limit: str
     code = "MODEL_TOOL_ROUNDS_USED_UP"
-    sentence = "The model {model} gave no answer: it called tools until the limit (tools.rounds = {rounds})."
-    hint = "Ask again, raise tools.rounds, or choose another model."
+    sentence = "The model {model} gave no answer: it called tools until the limit ({limit})."
+    hint = "Ask again, raise the limit, or choose another model."
 
 
 # The words of OpenAI, Azure, vLLM, llama.cpp, Ollama, LM Studio and litellm for a prompt that is too long.

@@ -42,6 +42,13 @@ def at_most(text: str) -> int:
     return -(-letters // 3) + signs + foreign + 2 * wide
 
 
+def beginning(text: str, budget: int) -> str:
+    """As much of the text, from its start, as surely takes at most `budget` tokens."""
+    while (size := at_most(text)) > budget:
+        text = text[: len(text) * budget // size]
+    return text
+
+
 def at_least(text: str) -> int:
     """A lower bound: 7 bytes of UTF-8 are one token, a run of white space is one byte."""
     return len(_SPACE.sub(" ", text).encode("utf-8", "replace")) // 7

@@ -10,7 +10,7 @@ from ragchat.formatting import counted
 from ragchat.llm import tokens
 from ragchat.llm.client import Model
 from ragchat.llm.completion import Completion
-from ragchat.llm.errors import EmptyAnswer, ModelError, ModelTimedOut, ToolRoundsUsedUp
+from ragchat.llm.errors import EmptyAnswer, ModelError, ModelTimedOut, ToolCallsUsedUp
 from ragchat.llm.images import IMAGE_TOKENS, MOST_IMAGES, Images, add_images, image_tokens
 from ragchat.memory.types import ToolResult
 from ragchat.sanitize import one_line
@@ -19,11 +19,11 @@ from ragchat.turn.approval import Approve, foreign_texts
 from ragchat.turn.citations import Checked, check
 from ragchat.turn.facts import unsupported
 from ragchat.turn.grounding import Grounding
-from ragchat.turn.limits import Budget, TurnLimits
+from ragchat.turn.limits import Budget, Reached, TurnLimits
 from ragchat.turn.passages import ATTACHED, Passages, judge, quote
 from ragchat.turn.prompt import Prompt, Prompts, build
 from ragchat.turn.tool_search import HOST
-from ragchat.turn.tools import CANNOT_ASK, MEMORY, TIME_USED_UP, ToolCall
+from ragchat.turn.tools import CANNOT_ASK, MEMORY, ToolCall
 from ragchat.types import (
     NOT_GROUNDED,
     Answer,
@@ -51,12 +51,16 @@ TOO_MANY = f"Only the first {MOST_CALLS} calls of a message are carried out. Rep
 # The tools whose results do not count as text that is not the user's own: memory's, whose passages are judged
 # one by one, and the host's search for tools.
 OWN = (MEMORY, HOST)
-ROUNDS_USED_UP = (
-    "The model wanted to call tools beyond the limit (tools.rounds); its answer may lack something."
+LIMIT_REACHED = "The model called tools until the limit ({setting}); its answer may lack something."
+# Added to the last result: many chat templates refuse a message of the system's or the user's there.
+LAST_RESULT = (
+    "\n\n[You can call no more tools for this question: {reason}. Answer with what you have, and say what is "
+    "missing.]"
 )
-ALL_ROUNDS_USED = (
-    "The model used all {rounds} rounds of tool calls (tools.rounds); its answer may lack something."
-)
+CUT = "[Cut here: the first {shown:,} of {size:,} characters. If you need more, ask for less at once.]"
+FAILED = "The call failed: {text}"
+NO_TEXT = "(no text)"
+LEFT_OUT = "[There is no room for {more} found. Ask for less at once.]"
 NO_TOOLS_TAKEN = "{model} takes no tools: it answers from what memory was searched for."
 NO_IMAGES_TAKEN = "{model} takes no images: it got only their names."
 
@@ -203,8 +207,9 @@ async def converse(
     texts: list[str] = []
     usage = Usage()
     seconds = limits.tool_seconds
+    reached: Reached | None = None
     for rounds_left in range(limits.rounds, -1, -1):
-        may_call = rounds_left > 0 and seconds > 0
+        may_call = rounds_left > 0 and reached is None
         # Described again in each round: a search may have found more of them.
         offered = await answerer.toolbox.descriptions() if may_call else []
         completion = await _complete(answerer.model, messages, images, offered, emit, is_first=not texts)
@@ -219,31 +224,31 @@ async def converse(
         results = await answerer.toolbox.run(calls, seconds)
         seconds -= answerer.toolbox.clock.now() - began
         add_images(images, len(messages) + len(calls) - 1, [url for one in results for url in one.images])
-        used = tokens.prompt_at_most([*messages, *offered]) + image_tokens(images)
-        room = _room(limits.budget, used, len(calls))
+        left = _left(limits.budget, messages, offered, images)
+        room = max(0, min(limits.budget.passages, left // len(calls)))
         for call, result in zip(calls, results, strict=True):
             request = call.request
             if call.tool is not None and call.tool.server not in OWN and not call.refusal:
                 read[f"the result of {request.name}"] = None
             read |= dict.fromkeys(foreign_texts(result.hits))
             judged = [judge(hit, limits.retrieval.min_score) for hit in result.hits]
-            passages = passages.extended(judged, limits.budget.passages)
-            text, summary = _readable(result, passages, room)
+            passages = passages.extended(judged, room)
+            text, summary = _readable(call, result, passages, room)
             messages.append({"role": "tool", "tool_call_id": request.id, "content": text})
             emit(ToolFinished(request.name, result.ok, summary))
             for note in result.notes:
                 emit(Notice(note))
+        reached = limits.reached(rounds_left - 1, seconds, _left(limits.budget, messages, offered, images))
+        if reached is not None:
+            messages[-1]["content"] += LAST_RESULT.format(reason=reached.reason)
     text = "\n\n".join(texts)
     if not text.strip():
-        used_up = completion.requests or rounds_left == 0 < limits.rounds
         name = answerer.model.name
-        raise ToolRoundsUsedUp(name, limits.rounds) if used_up else EmptyAnswer(name)
+        raise ToolCallsUsedUp(name, reached.setting) if reached else EmptyAnswer(name)
     if images and not answerer.model.takes_images:
         emit(Notice(NO_IMAGES_TAKEN.format(model=answerer.model.name)))
-    if completion.requests:
-        emit(Notice(ROUNDS_USED_UP if seconds > 0 else TIME_USED_UP))
-    elif rounds_left == 0 < limits.rounds:
-        emit(Notice(ALL_ROUNDS_USED.format(rounds=limits.rounds)))
+    if reached is not None:
+        emit(Notice(LIMIT_REACHED.format(setting=reached.setting)))
     return Exchange(text, messages, passages, usage, [*read])
 
 
@@ -253,10 +258,11 @@ def _estimate(sent: Sequence[Message], reply: Message) -> Usage:
     )
 
 
-def _room(budget: Budget, used: int, results: int) -> int:
-    """The tokens that each of some results may have, when so many are used."""
-    left = budget.context - budget.answer - used
-    return max(0, min(budget.passages, left // results))
+def _left(
+    budget: Budget, messages: Sequence[Message], tools: Sequence[dict[str, Any]], images: Images
+) -> int:
+    """The tokens of the context that are left for results of tools."""
+    return budget.context - budget.answer - tokens.prompt_at_most([*messages, *tools]) - image_tokens(images)
 
 
 async def _complete(
@@ -348,12 +354,20 @@ async def _permitted(
     return calls
 
 
-def _readable(result: ToolResult, passages: Passages, budget: int) -> tuple[str, str]:
+def _readable(call: ToolCall, result: ToolResult, passages: Passages, budget: int) -> tuple[str, str]:
     """The result of a tool for the model, and as one line for the user."""
     if not result.hits:
-        most = budget * 3  # about as many tokens as passages may have
-        cut = f"\n[Cut here: {len(result.text):,} characters in all.]" if len(result.text) > most else ""
-        return result.text[:most] + cut, one_line(result.text, SUMMARY_CHARACTERS)
+        shown, size = tokens.beginning(result.text, budget), len(result.text)
+        text = shown or NO_TEXT
+        if len(shown) < size:
+            text = f"{shown}\n{CUT.format(shown=len(shown), size=size)}".lstrip()
+        if not result.ok and not call.refusal:
+            text = FAILED.format(text=text)
+        return text, one_line(result.text, SUMMARY_CHARACTERS)
     found = {hit.chunk_id for hit in result.hits}
-    shown = {n: hit for n, hit in passages.numbered().items() if hit.chunk_id in found}
-    return quote(shown) or "Memory holds nothing relevant to this.", counted(len(shown), "passage")
+    quoted = {n: hit for n, hit in passages.numbered().items() if hit.chunk_id in found}
+    parts = [quote(quoted)] if quoted else []
+    if left_out := passages.left_out(found):
+        parts.append(LEFT_OUT.format(more=counted(left_out, "passage")))
+    text = "\n\n".join(parts) or "Memory holds nothing relevant to this."
+    return text, counted(len(quoted), "passage")

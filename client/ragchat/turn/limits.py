@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import inf
 
+from ragchat.formatting import counted
+
 
 @dataclass(frozen=True)
 class RetrievalLimits:
@@ -25,9 +27,29 @@ class Budget:
 
 
 @dataclass(frozen=True)
+class Reached:
+    """A limit that ends the tool calls of a turn: its `setting` for the user, the `reason` for the model."""
+
+    setting: str
+    reason: str
+
+
+@dataclass(frozen=True)
 class TurnLimits:
     retrieval: RetrievalLimits
     budget: Budget
     rounds: int  # of tool calls
     tool_seconds: float = inf  # for all tool calls together
     rewrite_seconds: float = 0.0  # for other wordings of a question from the model; 0: it is not asked
+
+    def reached(self, rounds: int, seconds: float, tokens: int) -> Reached | None:
+        """The limit of tool calls that is reached when this is left of rounds, seconds and the context."""
+        if rounds <= 0:
+            reason = f"the limit of {counted(self.rounds, 'round')} of calls is reached"
+            return Reached(f"tools.rounds = {self.rounds}", reason)
+        if seconds <= 0:
+            return Reached(f"tools.turn_seconds = {self.tool_seconds:g}", "their time is used up")
+        if tokens <= 0:
+            context = f"model.context_tokens = {self.budget.context}"
+            return Reached(context, "your context has no room for more results")
+        return None

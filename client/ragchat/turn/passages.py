@@ -7,7 +7,7 @@ that no passage can end its own quotation.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from msgspec.structs import replace
@@ -20,6 +20,7 @@ from ragconfig.text_rules import passage_names
 
 # The reason of candidates that the user chose: whole documents, or their beginnings.
 ATTACHED = "attached"
+NO_ROOM = "cut: no room within the budget for passages"
 # The most tokens of the tags around a passage, without its source.
 TAGS_TOKENS = 60
 
@@ -33,6 +34,12 @@ class Passages:
 
     def numbered(self) -> dict[int, Hit]:
         return {candidate.n: candidate.hit for candidate in self.candidates if candidate.n}
+
+    def left_out(self, found: Collection[int]) -> int:
+        """How many of the passages with these ids are relevant, but had no room."""
+        numbered = {hit.chunk_id for hit in self.numbered().values()}
+        cut = {one.hit.chunk_id for one in self.candidates if one.reason == NO_ROOM}
+        return len(cut.intersection(found) - numbered)
 
     def extended(self, candidates: Sequence[Candidate], budget: int) -> Passages:
         """These, and the relevant new `candidates` of a tool that fit into `budget` tokens."""
@@ -106,7 +113,7 @@ def number(candidates: Iterable[Candidate], budget: int, first: int = 1) -> Pass
         if candidate.used:
             size = tokens.at_most(quote({first: candidate.hit}))
             if taken + size > budget:
-                candidate = Candidate(candidate.hit, False, "cut: no room within the budget for passages")
+                candidate = Candidate(candidate.hit, False, NO_ROOM)
             else:
                 candidate = Candidate(candidate.hit, True, candidate.reason, first)
                 first += 1

@@ -103,9 +103,9 @@ TABLE: list[tuple[ModelError, str, str]] = [
         "Ask again, or choose another model.",
     ),
     (
-        errors.ToolRoundsUsedUp("tiny", 4),
+        errors.ToolCallsUsedUp("tiny", "tools.rounds = 4"),
         "The model tiny gave no answer: it called tools until the limit (tools.rounds = 4).",
-        "Ask again, raise tools.rounds, or choose another model.",
+        "Ask again, raise the limit, or choose another model.",
     ),
 ]
 

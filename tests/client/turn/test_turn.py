@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import anyio
@@ -10,11 +11,12 @@ import msgspec
 import pytest
 
 from ragchat.errors import MemoryUnavailable
+from ragchat.llm import tokens
 from ragchat.llm.client import Model
-from ragchat.llm.errors import EmptyAnswer, QuestionTooLong, RateLimited, ToolRoundsUsedUp
+from ragchat.llm.errors import EmptyAnswer, QuestionTooLong, RateLimited, ToolCallsUsedUp
 from ragchat.memory.types import QueryResult, ToolResult
 from ragchat.offline.answer import EMPTY_MEMORY, NOTHING
-from ragchat.turn.generation import ALL_ROUNDS_USED, NO_IMAGES_TAKEN, NO_TOOLS_TAKEN, Answerer
+from ragchat.turn.generation import LIMIT_REACHED, NO_IMAGES_TAKEN, NO_TOOLS_TAKEN, Answerer
 from ragchat.turn.limits import Budget, RetrievalLimits, TurnLimits
 from ragchat.turn.prompt import Prompts
 from ragchat.turn.turn import take_turn
@@ -358,15 +360,76 @@ async def test_rounds_of_tools_are_bounded() -> None:
     greedy = Reply("Let me look.", tool_calls=[("Query", {"query": "more"})], prompt_tokens=-1)
     _, events, server = await model_turn("Why?", memory, greedy)
     assert len(memory.called) == LIMITS.rounds
-    assert "beyond the limit (tools.rounds)" in notices(events)[0]
+    assert notices(events) == [LIMIT_REACHED.format(setting="tools.rounds = 2")]
     assert ["tools" in request for request in server.requests] == [True, True, False]
 
 
-async def test_the_user_is_told_when_all_rounds_of_tools_are_used() -> None:
-    memory = ListMemory([SKY], tools=[QUERY_TOOL], answers=[SKY])
-    look = Reply(tool_calls=[("Query", {"query": "more"})], prompt_tokens=-1)
-    _, events, _ = await model_turn("Why?", memory, *[look] * LIMITS.rounds, Reply("Blue [1]."))
-    assert ALL_ROUNDS_USED.format(rounds=LIMITS.rounds) in notices(events)
+class Library(ListMemory):
+    """Its tools return a text of so many characters, each of which may be two tokens."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__([SKY], tools=[QUERY_TOOL])
+        self.size = size
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
+        await super().call(name, arguments)
+        return ToolResult(True, "書" * self.size)
+
+
+SMALL = replace(LIMITS, budget=Budget(1500, 500, 2000))
+
+
+@pytest.mark.parametrize(
+    ("limits", "size", "reason", "setting"),
+    [
+        (LIMITS, 10, "the limit of 2 rounds of calls is reached", "tools.rounds = 2"),
+        (replace(LIMITS, tool_seconds=1e-9), 10, "their time is used up", "tools.turn_seconds = 1e-09"),
+        (SMALL, 9000, "your context has no room for more results", "model.context_tokens = 1500"),
+    ],
+)
+async def test_a_limit_that_ends_the_calls_is_told_to_the_model_and_to_the_user(
+    limits: TurnLimits, size: int, reason: str, setting: str
+) -> None:
+    look = Reply("Let me look.", tool_calls=[("Query", {"query": "more"})], prompt_tokens=-1)
+    _, events, server = await model_turn("Why?", Library(size), look, limits=limits)
+    said = [
+        str(request["messages"][-1]["content"]).endswith("what is missing.]") for request in server.requests
+    ]
+    assert said == [False] * (len(said) - 1) + [True]
+    assert reason in server.requests[-1]["messages"][-1]["content"]
+    assert "tools" not in server.requests[-1]
+    assert notices(events) == [LIMIT_REACHED.format(setting=setting)]
+
+
+async def test_results_in_any_alphabet_stay_within_the_context_and_say_what_is_cut() -> None:
+    look = Reply(tool_calls=[("Query", {"query": "more"})] * 3, prompt_tokens=-1)
+    _, _, server = await model_turn("Why?", Library(9000), look, Reply("Blue."))
+    results = [one["content"] for one in server.requests[-1]["messages"] if one["role"] == "tool"]
+    assert all("of 9,000 characters" in text for text in results)
+    assert tokens.prompt_at_most(server.requests[-1]["messages"]) < LIMITS.budget.context
+
+
+async def test_the_model_is_told_of_passages_that_had_no_room() -> None:
+    long = [hit(f"{number} " + "Blue light. " * 150, chunk_id=number) for number in range(10, 16)]
+    memory = ListMemory([SKY], tools=[QUERY_TOOL], answers=long)
+    _, _, server = await model_turn("Why?", memory, Reply(tool_calls=[("Query", {})]), Reply("Blue."))
+    assert "[There is no room for 3 passages found." in server.requests[-1]["messages"][-1]["content"]
+
+
+class Broken(ListMemory):
+    """Its tools fail and say so little."""
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
+        await super().call(name, arguments)
+        return ToolResult(False, str(arguments["text"]))
+
+
+@pytest.mark.parametrize(("text", "told"), [("42", "42"), ("", "(no text)")])
+async def test_the_model_is_told_that_a_call_failed(text: str, told: str) -> None:
+    memory = Broken([SKY], tools=[QUERY_TOOL])
+    asked = Reply(tool_calls=[("Query", {"text": text})])
+    _, _, server = await model_turn("Why?", memory, asked, Reply("Blue."))
+    assert server.requests[-1]["messages"][-1]["content"] == f"The call failed: {told}"
 
 
 async def test_the_user_is_told_that_a_model_takes_no_tools() -> None:
@@ -381,7 +444,7 @@ async def test_the_user_is_told_that_a_model_takes_no_tools() -> None:
 async def test_a_model_that_only_calls_tools_is_an_error_that_names_the_limit(last: Reply) -> None:
     memory = ListMemory([SKY], tools=[QUERY_TOOL], answers=[SKY])
     again = Reply(tool_calls=[("Query", {"query": "more"})])
-    with pytest.raises(ToolRoundsUsedUp, match=r"tools\.rounds = 2"):
+    with pytest.raises(ToolCallsUsedUp, match=r"tools\.rounds = 2"):
         await model_turn("Why?", memory, again, again, last)
     assert len(memory.called) == LIMITS.rounds
 
