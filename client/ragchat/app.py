@@ -113,6 +113,8 @@ class App:
         )
         # The last question and what was attached to it, when its turn failed or was stopped.
         self._unanswered = _NO_QUESTION
+        # The images of the question of `last_turn`; turns are saved without them.
+        self._images: Sequence[str] = ()
 
     async def __aenter__(self) -> App:
         return self
@@ -180,8 +182,11 @@ class App:
 
     def new_session(self) -> Session:
         """Start a session. It is stored with its first turn."""
-        self.session, self._unanswered = _new_session(), _NO_QUESTION
+        self._begin(_new_session())
         return self.session
+
+    def _begin(self, session: Session) -> None:
+        self.session, self._unanswered, self._images = session, _NO_QUESTION, ()
 
     async def resume(self, session_id: str | None = None) -> Session:
         """Continue a past session, given by a prefix of its id. Raises SessionError.
@@ -190,11 +195,11 @@ class App:
         """
         store, here = self.sessions, self.session.session_id
         if session_id is None:
-            self.session = await store.load_last(but=here, one_shots=self.keeps is Keeps.ONE_SHOT)
+            session = await store.load_last(but=here, one_shots=self.keeps is Keeps.ONE_SHOT)
         else:
-            self.session = await store.load(session_id)
-        self._unanswered = _NO_QUESTION
-        return self.session
+            session = await store.load(session_id)
+        self._begin(session)
+        return session
 
     async def ask(
         self,
@@ -223,7 +228,7 @@ class App:
         if not asked.text and self.last_turn:
             replaced, trace = self.last_turn, self.last_turn.trace
             about = [one for one in trace.candidates if one.reason.startswith(ATTACHED)]
-            asked = _Question(replaced.question, about, trace.foreign)
+            asked = _Question(replaced.question, about, trace.foreign, self._images)
         if not asked.text:
             raise NothingToRetry
         return await self._take_turn(asked, emit, approve, replaced)
@@ -264,6 +269,7 @@ class App:
         except UnknownModel as error:
             raise await with_near_names(error, model) if model else error from error
         await self._add(turn, session, history, emit, replaced)
+        self._images = asked.images
         return turn
 
     async def research(self, question: str, emit: Emit = ignore, approve: Approve | None = None) -> Report:
@@ -320,7 +326,7 @@ class App:
         """Add a turn to a session, and save it as `keeps` says."""
         session.turns = [*history, turn]
         session.title = session.title or session_title(turn.question)
-        self._unanswered = _NO_QUESTION
+        self._unanswered, self._images = _NO_QUESTION, ()
         if self.keeps is Keeps.NOTHING:
             return
         try:

@@ -1,11 +1,12 @@
-"""Images and sounds of servers: kept as files that the user can open, and as data URLs for a model."""
+"""Images and sounds of servers: kept as files that the user can open; and images as data URLs for a model."""
 
 from __future__ import annotations
 
 import binascii
 import hashlib
 import logging
-from base64 import b64decode
+import re
+from base64 import b64decode, b64encode
 from pathlib import Path
 
 from ragconfig.home import private_folder
@@ -18,6 +19,13 @@ LARGEST_BYTES = 5 * 2**20
 MOST_FILES = 50
 # The kinds of images that models take.
 _IMAGES = {"image/png": ".png", "image/jpeg": ".jpg", "image/gif": ".gif", "image/webp": ".webp"}
+# How their content begins; in WebP, four bytes of any value are its size.
+_BEGINNINGS = {
+    "image/png": re.compile(rb"\x89PNG\r\n\x1a\n"),
+    "image/jpeg": re.compile(rb"\xff\xd8\xff"),
+    "image/gif": re.compile(rb"GIF8[79]a"),
+    "image/webp": re.compile(rb"RIFF.{4}WEBP", re.DOTALL),
+}
 # Only kinds that no program runs: an SVG image can hold scripts.
 _SUFFIXES = _IMAGES | {
     "audio/mpeg": ".mp3",
@@ -38,6 +46,21 @@ def size_of(data: str) -> int:
 def image_url(kind: str, data: str) -> str:
     """The data URL of an image in base64; "" for anything else, and for an image that is too large."""
     return f"data:{kind};base64,{data}" if kind in _IMAGES and _content(data) else ""
+
+
+def image_kind(content: bytes) -> str:
+    """The kind of image that these bytes are, whatever their file is called; "" for anything else."""
+    return next((kind for kind, beginning in _BEGINNINGS.items() if beginning.match(content)), "")
+
+
+def named(kind: str, size: int) -> str:
+    """What stands in a text for `size` bytes that are none."""
+    return f"[{kind}, {size:,} bytes]"
+
+
+def data_url(kind: str, content: bytes) -> str:
+    """The data URL of an image."""
+    return f"data:{kind};base64,{b64encode(content).decode()}"
 
 
 def _content(data: str) -> bytes:

@@ -10,7 +10,7 @@ from typing import Protocol, TypeVar
 from msgspec import UNSET
 
 from ragchat.memory.types import DocumentText, FilledPrompt
-from ragchat.servers.media import image_url
+from ragchat.servers.media import image_url, named
 from ragconfig.files.decoding import NotText, decode
 from ragmcp.client.client import Client
 from ragmcp.protocol.schema.completion import PromptReference, Reference, TemplateReference
@@ -123,4 +123,4 @@ def _text(contents: ResourceContents) -> str:
         return "[unreadable]"
     except NotText:
         kind = "data" if contents.mime_type is UNSET else contents.mime_type
-        return f"[{kind}, {len(data):,} bytes]"
+        return named(kind, len(data))

@@ -8,7 +8,7 @@ from pathlib import Path
 from msgspec import UNSET
 
 from ragchat.memory.types import ToolResult
-from ragchat.servers.media import image_url, size_of
+from ragchat.servers.media import image_url, named, size_of
 from ragmcp.protocol.schema.content import (
     AudioContent,
     Content,
@@ -79,4 +79,4 @@ def _media(item: Content) -> tuple[str, str]:
 
 
 def _named(kind: str, data: str) -> str:
-    return f"[{kind}, {size_of(data):,} bytes]"
+    return named(kind, size_of(data))

@@ -63,6 +63,7 @@ def _file(name: str, sessions: Path) -> list[DocumentText]:
     """The file of that name, which may not be the database `sessions`; nothing if there is none."""
     from ragchat.errors import AttachmentUnusable
     from ragchat.memory.types import DocumentText
+    from ragchat.servers import media
     from ragconfig import wal
     from ragconfig.files.decoding import LARGEST_BYTES, NotText, decode
     from ragconfig.files.regular import read_regular
@@ -77,11 +78,26 @@ def _file(name: str, sessions: Path) -> list[DocumentText]:
     if wal.identity(path) in {wal.identity(sessions), *wal.companions(sessions).values()}:
         raise AttachmentUnusable(name, "holds the saved conversations")
     try:
-        return [DocumentText.loose(path.as_uri(), decode(read_regular(path, LARGEST_BYTES)).text)]
+        content = read_regular(path, LARGEST_BYTES)
+        if kind := media.image_kind(content):
+            return [_image(name, path, kind, content)]
+        return [DocumentText.loose(path.as_uri(), decode(content).text)]
     except NotText as error:
         raise AttachmentUnusable(name, str(error)) from None
     except OSError as error:
         raise AttachmentUnusable(name, f"cannot be read: {error.strerror or error}") from None
+
+
+def _image(name: str, path: Path, kind: str, content: bytes) -> DocumentText:
+    from ragchat.errors import AttachmentUnusable
+    from ragchat.memory.types import DocumentText
+    from ragchat.servers import media
+
+    if len(content) > media.LARGEST_BYTES:
+        reason = f"is an image of {len(content):,} bytes; the limit is {media.LARGEST_BYTES:,}"
+        raise AttachmentUnusable(name, reason)
+    image = media.data_url(kind, content)
+    return DocumentText.loose(path.as_uri(), media.named(kind, len(content)), image=image)
 
 
 def _offers(context: ChatContext) -> dict[str, Offers]:

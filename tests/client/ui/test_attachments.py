@@ -5,6 +5,7 @@ Covers `ragchat.servers.offers`.
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import AsyncIterator, Iterator
 from io import StringIO
 from pathlib import Path
@@ -17,6 +18,8 @@ from prompt_toolkit.document import Document
 from ragchat.app import App
 from ragchat.errors import AttachmentUnusable, UnknownPrompt
 from ragchat.llm.selection import ModelSelection
+from ragchat.servers.media import LARGEST_BYTES
+from ragchat.turn.generation import NO_IMAGES_TAKEN
 from ragchat.ui.context import ChatContext
 from ragchat.ui.messages import handle
 from ragchat.ui.prompt.toolbar import Status
@@ -100,8 +103,11 @@ async def test_other_words_with_an_at_sign_are_left_alone(room: Room, server: Op
     assert "75 degrees" not in sent(server)
 
 
-async def test_what_is_no_text_is_refused(room: Room, server: OpenAIServer) -> None:
-    assert "@dot.png cannot be attached: it " in await failure(room, "What is in @dot.png?")
+async def test_what_is_neither_text_nor_an_image_is_refused(
+    room: Room, server: OpenAIServer, tmp_path: Path
+) -> None:
+    (tmp_path / "noise.png").write_bytes(bytes(range(256)))
+    assert "@noise.png cannot be attached: it " in await failure(room, "What is in @noise.png?")
     assert server.requests == []
 
 
@@ -144,6 +150,58 @@ async def test_an_image_of_a_server_goes_to_the_model(room: Room, server: OpenAI
     assert image == {"type": "image_url", "image_url": {"url": "data:image/png;base64,QUJD"}}
     assert room.context.app.last_turn is not None
     assert room.context.app.last_turn.trace.foreign == ["@mine:note://dot"]
+
+
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [
+        (b"\x89PNG\r\n\x1a\n\0", "image/png"),
+        (b"\xff\xd8\xff\xe0\0", "image/jpeg"),
+        (b"GIF89a\0", "image/gif"),
+        (b"RIFF\x10\x0a\0\0WEBPVP8 ", "image/webp"),
+    ],
+)
+async def test_an_image_of_the_user_goes_to_the_model_whatever_its_name(
+    room: Room, server: OpenAIServer, tmp_path: Path, content: bytes, kind: str
+) -> None:
+    (tmp_path / "photo.txt").write_bytes(content)
+    await handle(room.context, "What is on @photo.txt?")
+    assert "photo.txt (an image)" in notes(room)
+    text, image = server.requests[-1]["messages"][-1]["content"]
+    assert f"[{kind}, {len(content)} bytes]" in text["text"]
+    assert image["image_url"]["url"] == f"data:{kind};base64,{b64encode(content).decode()}"
+    assert room.context.app.last_turn is not None
+    assert room.context.app.last_turn.trace.foreign == []
+
+
+async def test_a_model_that_takes_no_images_gets_their_names(room: Room, server: OpenAIServer) -> None:
+    server.replies[:] = [Reply(status=400, message="image_url is not supported"), Reply("A dot.")]
+    await handle(room.context, "What is on @dot.png?")
+    assert "dot.png" in sent(server)
+    assert "image_url" not in str(server.requests[-1])
+    assert NO_IMAGES_TAKEN.format(model="test-model") in notes(room)
+
+
+async def test_retry_sends_the_images_again_until_something_else_is_asked(
+    room: Room, server: OpenAIServer
+) -> None:
+    await handle(room.context, "What is on @dot.png?")
+    await room.run("/retry")
+    await room.run("/retry")
+    assert ["image_url" in str(request["messages"]) for request in server.requests] == [True] * 3
+    await handle(room.context, "And why?")
+    await room.run("/retry")
+    assert "image_url" not in str(server.requests[-1]["messages"])
+
+
+async def test_an_image_that_is_too_large_is_refused(
+    room: Room, server: OpenAIServer, tmp_path: Path
+) -> None:
+    content = b"\x89PNG\r\n\x1a\n" + bytes(LARGEST_BYTES)
+    (tmp_path / "photo.png").write_bytes(content)
+    shown = await failure(room, "What is on @photo.png?")
+    assert f"is an image of {len(content):,} bytes; the limit is {LARGEST_BYTES:,}" in shown
+    assert server.requests == []
 
 
 async def test_a_resource_that_is_not_there_is_an_error(room: Room, server: OpenAIServer) -> None:
