@@ -215,7 +215,7 @@ class Peer:
         finally:
             self._reading = False
         if not data:
-            self._take(self.connection.receive_end())
+            self._take(self.connection.receive(b"\n"))  # The last line may have none.
             self._workers.cancel_scope.deadline = anyio.current_time() + FINISH_SECONDS
             self._close()
 
@@ -226,7 +226,7 @@ class Peer:
             if start:
                 await checkpoint()
             self._take(self.connection.receive(data[start : start + size]))
-            if self.connection.overlong_bytes > MOST_OVERLONG_BYTES:
+            if self.connection.decoder.overlong_bytes > MOST_OVERLONG_BYTES:
                 self.fault = f"it sent more than {MOST_OVERLONG_BYTES >> 20} MiB without a line end"
             if self.fault:
                 self._close()

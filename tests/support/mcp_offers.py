@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Annotated
 
-from msgspec import Meta, UnsetType
+from msgspec import UNSET, Meta, UnsetType
 
 from ragmcp.errors import ResourceNotFound
 from ragmcp.protocol.eras import Era
-from ragmcp.protocol.pagination import page
+from ragmcp.protocol.pagination import cursor_to, offset
 from ragmcp.protocol.schema.completion import Reference
 from ragmcp.protocol.schema.content import ResourceContents
 from ragmcp.protocol.schema.input import Elicit, ListRoots, Sample
@@ -36,7 +36,9 @@ class Notes:
     async def page(self, cursor: str | UnsetType) -> tuple[list[ResourceInfo], str | UnsetType]:
         """Two of them."""
         notes = [ResourceInfo(uri=uri, name=uri, mime_type="text/plain") for uri in NOTES]
-        return page(notes, cursor, size=2)
+        start = offset(cursor)
+        end = start + 2
+        return notes[start:end], cursor_to(end) if end < len(notes) else UNSET
 
     async def read(self, call: Call, uri: str) -> list[ResourceContents]:
         """Raises ResourceNotFound."""

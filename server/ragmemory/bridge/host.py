@@ -81,7 +81,7 @@ class Bridge:
         while data := await self._stream.receive():
             for line in decoder.feed(data):
                 await self._take(line)
-        for line in decoder.end():
+        for line in decoder.feed(b"\n"):  # The last line may have none.
             await self._take(line)
         with anyio.move_on_after(FINISH_SECONDS):
             await self._finish()

@@ -56,12 +56,11 @@ class Unusable(Struct, frozen=True):
 Event: TypeAlias = Request | Notification | Answered[Waiter] | Cancelled | Reply | Unusable
 
 
-class _Batch:
+class _Batch(Struct):
     """The answers of one JSON-RPC batch, which are sent together."""
 
-    def __init__(self) -> None:
-        self.open: set[Id] = set()
-        self.lines: list[bytes] = []
+    open: set[Id] = set()
+    lines: list[bytes] = []
 
     def line_if_complete(self) -> bytes:
         return b"[" + b",".join(self.lines) + b"]" if self.lines and not self.open else b""
@@ -76,7 +75,7 @@ class Connection(Generic[Waiter]):
 
     def __init__(self, limit: int, *, refuses: bool, most: int = MOST_IN_PROGRESS) -> None:
         self.batches = False  # Whether the peer may send batches.
-        self._decoder = LineDecoder(limit)
+        self.decoder = LineDecoder(limit)
         self._refuses = refuses
         self._most = most
         self._last_id = 0
@@ -86,33 +85,21 @@ class Connection(Generic[Waiter]):
     # What comes in
 
     def receive(self, data: bytes) -> list[Event[Waiter]]:
-        """The events of the next bytes. Never raises."""
-        return self._read(self._decoder.feed(data))
-
-    @property
-    def overlong_bytes(self) -> int:
-        """As `LineDecoder.overlong_bytes`."""
-        return self._decoder.overlong_bytes
-
-    def receive_end(self) -> list[Event[Waiter]]:
-        """The events of a last line that came without its newline."""
-        return self._read(self._decoder.end())
+        """The events of the next bytes; a newline completes the last line of a stream. Never raises."""
+        events: list[Event[Waiter]] = []
+        for line in self.decoder.feed(data):
+            if isinstance(line, Overlong):
+                error = MessageTooLarge(line.size, self.decoder.limit)
+                events += self._receive(jsonrpc.salvaged(line.head, line.tail, error), None)
+            else:
+                events += self.receive_message(line)
+        return events
 
     def receive_message(self, message: Line) -> list[Event[Waiter]]:
         """The events of one complete message or batch. Never raises."""
         if jsonrpc.is_batch(message):
             return list(self._receive_batch(message))
         return list(self._receive(jsonrpc.parse(message), None))
-
-    def _read(self, lines: Iterable[Line | Overlong]) -> list[Event[Waiter]]:
-        events: list[Event[Waiter]] = []
-        for line in lines:
-            if isinstance(line, Overlong):
-                error = MessageTooLarge(line.size, self._decoder.limit)
-                events += self._receive(jsonrpc.salvaged(line.head, line.tail, error), None)
-            else:
-                events += self.receive_message(line)
-        return events
 
     def _receive_batch(self, line: Line) -> Iterable[Event[Waiter]]:
         if not self.batches:

@@ -65,30 +65,20 @@ class LineDecoder:
         return self._partial.size if self._partial.size > self.limit else 0
 
     def feed(self, data: bytes) -> list[Line | Overlong]:
-        """The lines that `data` completes, without their newlines; blank lines are left out."""
-        first, *whole = data.split(b"\n")
-        if not whole:
-            self._partial.append(first)
-            return []
-        rest = whole.pop()
-        lines: list[Line | Overlong] = [self._finish(first)]
-        lines += [line if len(line) <= self.limit else _skipped(line) for line in whole]
+        """The lines that `data` completes, without their newlines; blank lines are left out.
+
+        A newline completes the last line of a stream that ended without one.
+        """
+        *parts, rest = data.split(b"\n")
+        lines = [self._finish(part) for part in parts]
         self._partial.append(rest)
         return [line for line in lines if isinstance(line, Overlong) or (line and not line.isspace())]
 
-    def end(self) -> list[Line | Overlong]:
-        """The last line of a stream that ended without a newline."""
-        return self.feed(b"\n")
-
     def _finish(self, part: bytes) -> Line | Overlong:
-        if not self._partial.size:
-            return part if len(part) <= self.limit else _skipped(part)
+        if not self._partial.size and len(part) <= self.limit:
+            return part  # The usual case, without a copy.
         self._partial.append(part)
         return self._partial.take()
-
-
-def _skipped(line: bytes) -> Overlong:
-    return Overlong(len(line), line[:END_BYTES], line[-END_BYTES:])
 
 
 class ServerEvent(Struct, frozen=True):

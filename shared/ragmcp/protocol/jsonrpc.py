@@ -100,19 +100,16 @@ class _Envelope(Struct):
     error: ErrorObject | UnsetType = UNSET
 
 
-class _Response(Struct):
-    id: Id | None
+class _Written(Struct):
+    """A message of ours; fields that are UNSET are left out."""
+
+    jsonrpc: str = "2.0"
+    # The id comes early, so that the receiver finds it even if the line is too long to be read.
+    id: Id | UnsetType | None = UNSET
+    method: str | UnsetType = UNSET
+    params: Any = UNSET
     result: Any = UNSET
     error: Any = UNSET
-    jsonrpc: str = "2.0"
-
-
-class _Request(Struct, omit_defaults=True):
-    jsonrpc: str
-    # The id comes early, so that the receiver finds it even if the line is too long to be read.
-    id: int | str | UnsetType
-    method: str
-    params: Any = UNSET
 
 
 _encoder = msgspec.json.Encoder()
@@ -260,19 +257,19 @@ def salvaged(head: bytes, tail: bytes, error: errors.NotJson | errors.MessageToo
 
 def encode_request(id: Id, method: str, params: Any) -> bytes:
     """Raises NotEncodable."""
-    return encode(method, _Request("2.0", id, method, params))
+    return encode(method, _Written(id=id, method=method, params=params))
 
 
 def encode_notification(method: str, params: Any) -> bytes:
     """Raises NotEncodable."""
-    return encode(method, _Request("2.0", UNSET, method, params))
+    return encode(method, _Written(method=method, params=params))
 
 
 def encode_answer(id: Id | None, outcome: Any) -> bytes:
     """The answer with a result, or with the error for an exception: also one that cannot be encoded."""
     if not isinstance(outcome, Exception):
         try:
-            return encode("The result", _Response(id, result=outcome))
+            return encode("The result", _Written(id=id, result=outcome))
         except errors.NotEncodable as error:
             outcome = error
     return encode_failure(id, error_object(outcome, id))
@@ -281,9 +278,9 @@ def encode_answer(id: Id | None, outcome: Any) -> bytes:
 def encode_failure(id: Id | None, error: ErrorObject) -> bytes:
     """The answer with an error; `data` is left out if it cannot be encoded."""
     try:
-        return encode("The error", _Response(id, error=error))
+        return encode("The error", _Written(id=id, error=error))
     except errors.NotEncodable as problem:
-        return encode("The error", _Response(id, error=ErrorObject(error.code, str(problem))))
+        return encode("The error", _Written(id=id, error=ErrorObject(error.code, str(problem))))
 
 
 def encode(what: str, message: Struct) -> bytes:

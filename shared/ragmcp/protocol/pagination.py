@@ -16,14 +16,12 @@ T = TypeVar("T")
 PAGE_ITEMS = 100
 
 
-def page(
-    items: Sequence[T], cursor: str | UnsetType, size: int = PAGE_ITEMS
-) -> tuple[list[T], str | UnsetType]:
+def page(items: Sequence[T], cursor: str | UnsetType) -> tuple[list[T], str | UnsetType]:
     """The items of one page, and the cursor of the next. Raises InvalidParams."""
     start = offset(cursor)
     if start and start >= len(items):
         raise InvalidParams("$.cursor", "the list no longer reaches this far; begin again without it")
-    end = start + size
+    end = start + PAGE_ITEMS
     return list(items[start:end]), cursor_to(end) if end < len(items) else UNSET
 
 

@@ -22,21 +22,19 @@ UNKNOWN_SERVER = Implementation(name="unknown", version="unknown")
 
 def complete(method: str, answer: Raw, type: type[R]) -> R | None:
     """The result; None if the server needs input first. Raises UnreadableAnswer."""
-    result: R | None = None
-    reason = ""
     try:
         result = msgspec.json.decode(answer, type=type)
-        kind = result.result_type
     except DECODE_ERRORS as error:
-        reason = str(error)
-        kind = _kind_of(answer)
+        kind = decode_answer(method, answer, Result).result_type
+        if kind in COMPLETE:
+            raise UnreadableAnswer(method, str(error)) from None
+    else:
+        kind = result.result_type
+        if kind in COMPLETE:
+            return result
     if kind == INPUT_REQUIRED:
         return None
-    if kind not in COMPLETE:
-        raise UnreadableAnswer(method, f"its resultType is {kind!r}, which is unknown")
-    if result is None:
-        raise UnreadableAnswer(method, reason)
-    return result
+    raise UnreadableAnswer(method, f"its resultType is {kind!r}, which is unknown")
 
 
 def decode_answer(method: str, answer: Raw, type: type[R]) -> R:
@@ -45,14 +43,6 @@ def decode_answer(method: str, answer: Raw, type: type[R]) -> R:
         return msgspec.json.decode(answer, type=type)
     except DECODE_ERRORS as error:
         raise UnreadableAnswer(method, str(error)) from None
-
-
-def _kind_of(answer: Raw) -> Any:
-    """The `resultType` of an answer; UNSET if it has none."""
-    try:
-        return msgspec.json.decode(answer, type=Result).result_type
-    except DECODE_ERRORS:
-        return UNSET
 
 
 def server_info(result: Result) -> Implementation:
