@@ -109,7 +109,7 @@ async def test_logging_tool(call: Call) -> str:
 @tool(read_only=True)
 async def test_reconnection(call: Call) -> str:
     """Lets the response end before there is a result; the client comes back for it."""
-    if call.era is Era.LEGACY:
+    if call.terms.era is Era.LEGACY:
         from ragmcp.legacy.http_session import SessionChannel
 
         if isinstance(call.channel, SessionChannel):

@@ -107,7 +107,7 @@ async def Mirror(
 @tool(read_only=True)
 async def Interrupted(call: Call) -> str:
     """Lets its response end before there is a result, where a client comes back for it."""
-    if call.era is Era.LEGACY:
+    if call.terms.era is Era.LEGACY:
         from ragmcp.legacy.http_session import SessionChannel
 
         if isinstance(call.channel, SessionChannel):

@@ -61,7 +61,7 @@ async def Produce(call: Call, characters: int) -> str:
 @tool(read_only=True)
 async def Describe(call: Call) -> ToolResult[Sum]:
     """Chooses its own text."""
-    return ToolResult([TextContent(text=f"{call.client.name} speaks {call.revision}")], Sum(1))
+    return ToolResult([TextContent(text=f"{call.terms.client.name} speaks {call.terms.revision}")], Sum(1))
 
 
 @tool()

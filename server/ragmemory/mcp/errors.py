@@ -21,7 +21,7 @@ Memory: TypeAlias = "Callable[[], Awaitable[MemoryService]]"
 
 def origin_of(call: Call, group: str = "") -> Origin:
     """The client of a call, for the journal."""
-    return Origin(call.client.name[:LONGEST_CLIENT], call.session.id, group, call.session.host)
+    return Origin(call.terms.client.name[:LONGEST_CLIENT], call.session.id, group, call.session.host)
 
 
 @contextmanager

@@ -115,8 +115,8 @@ class ModernRequests:
             call = self._server.open_call(request, state_of(exchange), channel)
         except UnsupportedRevision as error:
             raise _mismatch(revision, error.requested) from None
-        if call.revision != revision:
-            raise _mismatch(revision, call.revision)
+        if call.terms.revision != revision:
+            raise _mismatch(revision, call.terms.revision)
         if field := headers.NAME_FIELDS.get(request.method):
             _check(exchange, headers.NAME, getattr(call.params, field))
         if isinstance(call.params, CallToolParams):

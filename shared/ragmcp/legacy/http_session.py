@@ -208,7 +208,7 @@ class HttpSession:
     def _open_call(self, request: Request, stream: SessionStream) -> Call:
         channel = SessionChannel(self, lambda: stream)
         call = self._dispatcher.server.open_call(request, self.state, channel)
-        if call.era is Era.MODERN:
+        if call.terms.era is Era.MODERN:
             raise without_headers(request.method)
         return call
 

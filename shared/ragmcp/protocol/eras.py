@@ -47,7 +47,7 @@ class Era(StrEnum):
 
 
 class Terms(Struct, frozen=True):
-    """The revision, client and capabilities under which a request is answered."""
+    """The revision, and the client and its capabilities as it declares them, for answering a request."""
 
     era: Era
     revision: str
@@ -55,19 +55,18 @@ class Terms(Struct, frozen=True):
     capabilities: Mapping[str, Any]
 
 
-class ConnectionState:
+class ConnectionState(Struct):
     """The terms that `initialize` sets for one legacy connection: the only state that outlives a request.
 
     `id` tells the sessions of clients apart; `host` is the address of the client's machine, "" for this one's
     pipes.
     """
 
-    def __init__(self, id: str = "", host: str = "") -> None:
-        self.id = id
-        self.host = host
-        self.terms: Terms | None = None
-        self.log_level: base.LogLevel | None = None
-        self.subscriptions: set[str] = set()  # URIs of resources.
+    id: str = ""
+    host: str = ""
+    terms: Terms | None = None
+    log_level: base.LogLevel | None = None
+    subscriptions: set[str] = set()  # URIs of resources.
 
     @property
     def batches(self) -> bool:

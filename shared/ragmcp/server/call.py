@@ -44,41 +44,26 @@ class InputNeeded(Exception):
         self.requests = requests
 
 
-class Call:
+class Call(Struct):
     """One request, and the ways to reach its client while it is handled."""
 
-    def __init__(
-        self,
-        id: Id,
-        method: str,
-        params: base.Params,
-        terms: Terms,
-        session: ConnectionState,
-        channel: Channel,
-    ) -> None:
-        self.id: Id | None = id
-        """None if the request has no id, which only the plain form allows."""
-        self.method = method
-        self.params = params
-        self.session = session
-        self.channel = channel
-        self.asker: Asker | None = None
-        """Set for tasks and legacy calls; the client repeats other calls with the answers."""
-        self.go_to_background: Callable[[], Awaitable[None]] | None = None
-        """Set if the call may become a task."""
-        self.is_cancelled = False
-        """Whether the client has cancelled the task; a task also ends, to be continued, with its server."""
-        self.era = terms.era
-        """Modern (stateless) or legacy (after a handshake)."""
-        self.revision = terms.revision
-        self.client = terms.client
-        """The client's own description of itself."""
-        self.capabilities = terms.capabilities
-        """What the client has declared."""
+    id: Id | None
+    """None if the request has no id, which only the plain form allows."""
+    method: str
+    params: base.Params
+    terms: Terms
+    session: ConnectionState
+    channel: Channel
+    asker: Asker | None = None
+    """Set for tasks and legacy calls; the client repeats other calls with the answers."""
+    go_to_background: Callable[[], Awaitable[None]] | None = None
+    """Set if the call may become a task."""
+    is_cancelled: bool = False
+    """Whether the client has cancelled the task; a task also ends, to be continued, with its server."""
 
     def supports(self, capability: str, part: str = "") -> bool:
         """Whether the client has declared `capability` (`elicitation`, `sampling` …) or a part of it."""
-        declared = self.capabilities.get(capability)
+        declared = self.terms.capabilities.get(capability)
         if not part or not isinstance(declared, dict):
             return declared is not None
         # "An empty capabilities object is equivalent to declaring support for `form` mode only."
@@ -86,16 +71,16 @@ class Call:
 
     def extension(self, name: str) -> bool:
         """Whether the client has declared the extension `name` (modern only)."""
-        if self.era is Era.LEGACY:
+        if self.terms.era is Era.LEGACY:
             return False
-        extensions = self.capabilities.get("extensions")
+        extensions = self.terms.capabilities.get("extensions")
         return isinstance(extensions, dict) and name in extensions
 
     def require(self, capability: str, part: str = "") -> None:
         """Raises MissingCapability (legacy: InvalidRequest) unless the client has declared the capability."""
         if self.supports(capability, part):
             return
-        if self.era is Era.LEGACY:
+        if self.terms.era is Era.LEGACY:
             name = f"{capability}.{part}" if part else capability
             raise InvalidRequest(f"the client does not declare the capability {name}, which this needs")
         raise MissingCapability({capability: {part: {}} if part else {}})
@@ -104,10 +89,6 @@ class Call:
         """Raises MissingCapability unless the client has declared the extension `name`."""
         if not self.extension(name):
             raise MissingCapability({"extensions": {name: {}}})
-
-    async def notify(self, method: str, params: Any) -> None:
-        """Send a notification; waits while the client does not read."""
-        await self.channel.notify(method, params)
 
     async def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
         """Report progress, if the client asked for it."""
@@ -119,20 +100,20 @@ class Call:
                 total=UNSET if total is None else total,
                 message=UNSET if message is None else message,
             )
-            await self.notify("notifications/progress", params)
+            await self.channel.notify("notifications/progress", params)
 
     async def log(self, level: base.LogLevel, data: Any, logger: str | None = None) -> None:
         """Send a log message to the client, if it asked for messages of this level (`info`, `error` …)."""
         from ragmcp.protocol.schema.logging import LEVELS, LogMessage
 
-        if self.era is Era.LEGACY:
+        if self.terms.era is Era.LEGACY:
             least: base.LogLevel | None = self.session.log_level or DEFAULT_LOG_LEVEL
         else:
             # "The server MUST NOT emit notifications/message for a request that does not include this field."
             least = self.params.meta.log_level or None
         if least is not None and LEVELS.index(level) >= LEVELS.index(least):
             message = LogMessage(level=level, data=data, logger=UNSET if logger is None else logger)
-            await self.notify("notifications/message", message)
+            await self.channel.notify("notifications/message", message)
 
     async def background(self, *, required: bool = False) -> None:
         """Become a task: the client gets the task's id as its answer now, and the result later.

@@ -16,12 +16,12 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import UNSET, Raw, Struct
 
 from ragmcp.errors import InvalidParams
 from ragmcp.protocol.decoding import DECODE_ERRORS, decode, invalid_params
 from ragmcp.protocol.jsonrpc import encode
-from ragmcp.protocol.schema.base import RetryableParams
+from ragmcp.protocol.schema.base import NO_META, RetryableParams
 from ragmcp.protocol.schema.input import InputRequest, InputRequiredResult, WireRequest
 
 T = TypeVar("T", bound=RetryableParams)
@@ -112,9 +112,12 @@ class Rounds:
 
 
 def _digest(method: str, params: RetryableParams) -> str:
-    """A digest of the decoded request: a client may reorder its JSON. Raises InvalidParams."""
+    """A digest of the request without what may differ when it is repeated. Raises InvalidParams."""
+    request = msgspec.structs.replace(params, meta=NO_META, input_responses={}, request_state=UNSET)
     try:
-        request = json.dumps([method, params.request_key()], sort_keys=True)
+        decoded = msgspec.json.decode(msgspec.json.encode(request))
     except DECODE_ERRORS as error:
         raise invalid_params(error) from None
-    return hashlib.sha256(request.encode()).hexdigest()
+    # A client may reorder its JSON.
+    text = json.dumps([method, decoded], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -34,11 +34,9 @@ class Prompt(Struct, frozen=True):
             if argument.required is True and argument.name not in arguments:
                 raise InvalidParams(f"$.arguments.{argument.name}", "required, but missing")
         made = await self.function(call, **arguments)
-        return (
-            [schema.PromptMessage(role="user", content=TextContent(text=made))]
-            if isinstance(made, str)
-            else made
-        )
+        if isinstance(made, str):
+            return [schema.PromptMessage(role="user", content=TextContent(text=made))]
+        return made
 
 
 def _listed(names: set[str]) -> str:

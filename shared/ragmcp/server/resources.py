@@ -45,7 +45,7 @@ def resource_methods(resources: Resources) -> Methods:
         try:
             return schema.ReadResourceResult(contents=await resources.read(call, params.uri))
         except ResourceNotFound:
-            if call.era is Era.LEGACY:
+            if call.terms.era is Era.LEGACY:
                 raise LegacyResourceNotFound(params.uri) from None
             raise
 

@@ -162,7 +162,7 @@ class Server:
         if method is None or terms.era not in method.eras:
             raise MethodNotFound(request.method)
         call = Call(request.id, request.method, params, terms, session, channel)
-        if call.era is Era.LEGACY:
+        if call.terms.era is Era.LEGACY:
             call.asker = require_legacy("server").LegacyAsker(channel)
         return call
 
@@ -176,8 +176,8 @@ class Server:
             result = await confined(method.handler(call, params))
         except InputNeeded as needed:
             result = self._rounds.pause(call.method, needed.params, needed.requests)
-        if call.era is Era.LEGACY:
-            downgraded: base.Result = require_legacy("downgrade").downgrade(call.revision, result)
+        if call.terms.era is Era.LEGACY:
+            downgraded: base.Result = require_legacy("downgrade").downgrade(call.terms.revision, result)
             return downgraded
         changes: dict[str, Any] = {}
         if result.result_type is UNSET:

@@ -54,19 +54,18 @@ def subscription_methods(
         if params.notifications.task_ids:
             call.require_extension(TASKS_EXTENSION)
         filter = _honoured(params.notifications, capabilities(), knows_task)
-        assert call.id is not None  # Requests in the plain form cannot listen.
-        meta = schema.SubscriptionMeta(subscription_id=call.id)
+        meta = {schema.SUBSCRIPTION_ID: call.id}
         with broadcast.subscribed(schema.accepts(filter)) as queue:
-            await call.notify(schema.ACKNOWLEDGED, schema.Acknowledged(meta=meta, notifications=filter))
+            await call.channel.notify(schema.ACKNOWLEDGED, {"_meta": meta, "notifications": filter})
 
             async def forward() -> None:
                 while True:
                     change = await queue.get()
-                    await call.notify(change.method, {**change.params, "_meta": meta})
+                    await call.channel.notify(change.method, {**change.params, "_meta": meta})
 
             async with beside(forward):
                 await call.channel.closed.wait()
-        return Result(meta=Raw(msgspec.json.encode({schema.SUBSCRIPTION_ID: call.id, SERVER_INFO: info})))
+        return Result(meta=Raw(msgspec.json.encode({**meta, SERVER_INFO: info})))
 
     return {schema.LISTEN: method(schema.ListenParams, listen, Era.MODERN)}
 

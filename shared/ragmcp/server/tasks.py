@@ -6,9 +6,10 @@ Source: SEP-2663, `io.modelcontextprotocol/tasks`.
 
 from __future__ import annotations
 
+import itertools
 import logging
 import secrets
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -40,15 +41,13 @@ MOST_TASKS = 1000
 class Task:
     """A call of a background tool. Once it is a task, it is also the channel and the asker of the call."""
 
-    def __init__(
-        self, call: Call, register: Callable[[Task], bool], publish: Callable[[Change], None]
-    ) -> None:
-        """`register` makes the task known to clients; it returns False if there are too many."""
+    def __init__(self, call: Call, tasks: Tasks) -> None:
+        now = _iso(datetime.now(UTC))
         self.state = TaskState(
             task_id=secrets.token_urlsafe(24),
             status="working",
-            created_at=_iso(datetime.now(UTC)),
-            last_updated_at=_iso(datetime.now(UTC)),
+            created_at=now,
+            last_updated_at=now,
             ttl_ms=int(TTL.total_seconds() * 1000),
             poll_interval_ms=POLL_MS,
         )
@@ -58,12 +57,10 @@ class Task:
         self.answer: Result | Exception = ConnectionClosed(call.method)
         """The answer to the call: its result, or the task."""
         self._call = call
-        self._register = register
-        self._publish = publish
-        self._registered = False
+        self._tasks = tasks
         self._requests: dict[str, InputRequest] = {}
         self._answers: dict[str, Any] = {}
-        self._used_keys: set[str] = set()
+        self._numbers = itertools.count(1)
         self._input = Pulse()
         call.go_to_background = self._go_to_background
 
@@ -79,7 +76,7 @@ class Task:
                 except Exception as error:
                     outcome = error
         finally:
-            if self._registered:
+            if self.answered.is_set():
                 self._end(outcome)
             else:
                 self._answer_call(outcome or self.answer)
@@ -90,9 +87,8 @@ class Task:
         self.scope.cancel()
 
     async def _go_to_background(self) -> None:
-        if self._registered or not self._register(self):
+        if self.answered.is_set() or not self._tasks.register(self):
             return
-        self._registered = True
         self._call.channel = self
         self._call.asker = self.ask
         self._answer_call(msgspec.structs.replace(self.state, result_type="task"))
@@ -110,11 +106,10 @@ class Task:
             self._fail(outcome)
         else:
             try:
-                result = Raw(encode("The result", msgspec.structs.replace(outcome, result_type="complete")))
+                result = encode("The result", msgspec.structs.replace(outcome, result_type="complete"))
+                self._update("completed", result=Raw(result))
             except NotEncodable as error:
                 self._fail(error)
-            else:
-                self._update("completed", result=result)
 
     def _fail(self, error: Exception) -> None:
         if not isinstance(error, RemoteProtocolError | NotEncodable):
@@ -134,7 +129,7 @@ class Task:
             **ending,
         )
         params = msgspec.json.decode(msgspec.json.encode(self.state))
-        self._publish(Change(TASK_CHANGED, self.state.task_id, params))
+        self._tasks.publish(Change(TASK_CHANGED, self.state.task_id, params))
 
     # The way back to the client
 
@@ -150,33 +145,20 @@ class Task:
 
     async def ask(self, requests: Mapping[str, InputRequest]) -> dict[str, Any]:
         """Wait for the client's answers, which come through `tasks/update`."""
-        keys = {name: self._unused_key(name) for name in requests}
+        # A task uses no key twice.
+        keys = {name: f"{name}-{next(self._numbers)}" for name in requests}
         self._requests |= {keys[name]: request for name, request in requests.items()}
         self._update()
         try:
             while self._requests.keys() & keys.values():
                 await self._input.wait()
         except anyio.get_cancelled_exc_class():
-            self._withdraw(keys.values())
+            # The handler no longer waits; the task may continue.
+            for key in keys.values():
+                self._requests.pop(key, None)
+            self._update()
             raise
         return {name: self._answers.pop(key) for name, key in keys.items()}
-
-    def _withdraw(self, keys: Collection[str]) -> None:
-        """Remove requests whose handler no longer waits; the task may continue."""
-        for key in keys:
-            self._requests.pop(key, None)
-            self._answers.pop(key, None)
-        if not self.state.ended:
-            self._update()
-
-    def _unused_key(self, name: str) -> str:
-        """A key that the task has not used before."""
-        key, count = name, 1
-        while key in self._used_keys:
-            count += 1
-            key = f"{name}-{count}"
-        self._used_keys.add(key)
-        return key
 
     def take_input(self, responses: Mapping[str, Raw]) -> None:
         """Take the answers to its requests; ignores other keys. Raises InvalidParams for unusable answers."""
@@ -197,13 +179,13 @@ class Tasks:
     """The tasks of one server, which run in `group`; their changes go to `publish`."""
 
     def __init__(self, group: TaskGroup, publish: Callable[[Change], None]) -> None:
+        self.publish = publish
         self._group = group
-        self._publish = publish
         self._tasks: dict[str, Task] = {}
 
     async def run(self, call: Call, work: Work) -> Result:
         """The result of `work`, or the task that it became when it called `call.background()`."""
-        task = Task(call, self._register, self._publish)
+        task = Task(call, self)
         self._group.start_soon(task.run, work)
         try:
             await task.answered.wait()
@@ -215,7 +197,8 @@ class Tasks:
             raise task.answer
         return task.answer
 
-    def _register(self, task: Task) -> bool:
+    def register(self, task: Task) -> bool:
+        """Make a task known to clients; False if there are too many."""
         self._forget_old()
         if len(self._tasks) >= MOST_TASKS:
             return False

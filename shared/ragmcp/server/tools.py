@@ -11,12 +11,13 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Generic, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
-from msgspec import UNSET, Raw, Struct
+from msgspec import Raw, Struct
 
 from ragmcp import errors
 from ragmcp.protocol.decoding import decode
 from ragmcp.protocol.eras import ARGUMENT_RESULTS_SINCE
 from ragmcp.protocol.json_schema import flat_schema, input_schema
+from ragmcp.protocol.pagination import page
 from ragmcp.protocol.schema import tools as schema
 from ragmcp.protocol.schema.base import ListParams, Result
 from ragmcp.protocol.schema.content import Content, TextContent
@@ -145,9 +146,8 @@ def tool_methods(
     """`tools/list` and `tools/call`; `run_in_background` runs what may become a task."""
 
     async def list_tools(_: Call, params: ListParams) -> schema.ListToolsResult:
-        if params.cursor is not UNSET:
-            raise errors.InvalidParams("$.cursor", "there is one page only, and no cursor leads to another")
-        return schema.ListToolsResult(tools=[tool.info for tool in tools.values()])
+        items, cursor = page([tool.info for tool in tools.values()], params.cursor)
+        return schema.ListToolsResult(tools=items, next_cursor=cursor)
 
     async def call_tool(call: Call, params: schema.CallToolParams) -> Result:
         tool = tools.get(params.name)
@@ -169,7 +169,7 @@ async def _run(call: Call, tool: Tool, arguments: Raw) -> schema.CallToolResult:
     try:
         result = await tool.run(call, arguments)
     except errors.InvalidArguments as error:
-        if call.revision < ARGUMENT_RESULTS_SINCE:
+        if call.terms.revision < ARGUMENT_RESULTS_SINCE:
             raise
         hint = f"{tool.name} takes: {', '.join(tool.info.input_schema['properties']) or 'no arguments'}."
         return _failure(call, tool, errors.ToolError(error.code, str(error), error.details(), hint))

@@ -212,7 +212,7 @@ async def test_a_task_asks_and_never_uses_a_key_twice() -> None:
             answer = {"action": "accept", "content": {"name": name}}
             responses = {key: answer, "unknown": answer}
             await ask(client, "tasks/update", taskId=created["taskId"], inputResponses=responses)
-        assert keys == ["name", "name-2"]
+        assert len(set(keys)) == 2
         task = await ended(client, created["taskId"])
         assert task["result"]["content"][0]["text"] == "Hello Ada and Bo"
 
@@ -259,7 +259,7 @@ async def test_questions_of_one_task_are_answered_one_by_one() -> None:
         task_id = (await start(client, "greet_both"))["taskId"]
         while len((await waiting(client, task_id))["inputRequests"]) < 2:
             await anyio.lowlevel.checkpoint()
-        for key, name, status in (("left", "Ada", "input_required"), ("right", "Bo", "working")):
+        for key, name, status in (("left-1", "Ada", "input_required"), ("right-2", "Bo", "working")):
             answers = {key: {"action": "accept", "content": {"name": name}}}
             await ask(client, "tasks/update", taskId=task_id, inputResponses=answers)
             task = (await ask(client, "tasks/get", taskId=task_id))["result"]
@@ -276,7 +276,7 @@ async def test_a_question_is_open_until_it_is_answered_or_taken_back() -> None:
         with anyio.fail_after(60):
             while "statusMessage" not in (task := await waiting(client, task_id)):
                 await anyio.lowlevel.checkpoint()
-        assert task["inputRequests"].keys() == {"name"}
+        assert task["inputRequests"].keys() == {"name-1"}
         may_finish.set()
         with anyio.fail_after(60):
             while task["status"] != "working":

@@ -65,9 +65,6 @@ class RetryableParams(Params, frozen=True, kw_only=True):
     input_responses: dict[str, Raw] = {}
     request_state: str | UnsetType = UNSET
 
-    def request_key(self) -> Any:
-        """The part that a repeated request must share with the first one. Raises as decoding does."""
-
 
 class CancelledParams(Wire, frozen=True, kw_only=True):
     """`notifications/cancelled`."""

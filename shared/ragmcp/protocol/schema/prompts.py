@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 from msgspec import UNSET, UnsetType
 
@@ -46,9 +46,6 @@ class GetPromptParams(RetryableParams, frozen=True, kw_only=True):
 
     name: str
     arguments: dict[str, str] = {}
-
-    def request_key(self) -> Any:
-        return [self.name, self.arguments]
 
 
 class GetPromptResult(Result, frozen=True, kw_only=True):

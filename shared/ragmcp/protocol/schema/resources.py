@@ -49,9 +49,6 @@ class ResourceParams(RetryableParams, frozen=True, kw_only=True):
 
     uri: str
 
-    def request_key(self) -> Any:
-        return self.uri
-
 
 class ReadResourceResult(CacheableResult, frozen=True, kw_only=True):
     """The contents of a resource."""

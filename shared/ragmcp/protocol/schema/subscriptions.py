@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from msgspec import UNSET, Struct, UnsetType, field
+from msgspec import UNSET, Struct, UnsetType
 
 from ragmcp.protocol.schema.base import Params, Wire
 
+# In `_meta`: the id of the `subscriptions/listen` that a message belongs to.
 SUBSCRIPTION_ID = "io.modelcontextprotocol/subscriptionId"
 LISTEN = "subscriptions/listen"
 ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
@@ -67,17 +68,4 @@ def accepts(filter: Filter) -> Callable[[Change], bool]:
 class ListenParams(Params, frozen=True, kw_only=True):
     """The parameters of `subscriptions/listen`."""
 
-    notifications: Filter
-
-
-class SubscriptionMeta(Wire, frozen=True, kw_only=True):
-    """Which subscription a message belongs to: the id of its `subscriptions/listen`."""
-
-    subscription_id: int | str = field(name=SUBSCRIPTION_ID)
-
-
-class Acknowledged(Wire, frozen=True, kw_only=True):
-    """`notifications/subscriptions/acknowledged`: the changes that will be sent."""
-
-    meta: SubscriptionMeta = field(name="_meta")
     notifications: Filter

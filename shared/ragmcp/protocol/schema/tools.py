@@ -46,9 +46,6 @@ class CallToolParams(RetryableParams, frozen=True, kw_only=True):
     name: str
     arguments: Raw = Raw(b"{}")
 
-    def request_key(self) -> Any:
-        return [self.name, msgspec.json.decode(self.arguments)]
-
 
 class ToolCall(RetryableParams, frozen=True, kw_only=True):
     """A tool call as the client sends it."""
