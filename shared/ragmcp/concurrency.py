@@ -18,17 +18,16 @@ class Pulse:
     """A repeated event: `set` wakes all tasks that wait at that moment."""
 
     def __init__(self) -> None:
-        self._next = anyio.Event()
+        self._event = asyncio.Event()
 
     def set(self) -> None:
         """Wake the waiting tasks."""
-        self._next.set()
+        self._event.set()
 
     async def wait(self) -> None:
         """Wait for the next `set`."""
-        if self._next.is_set():
-            self._next = anyio.Event()
-        await self._next.wait()
+        self._event.clear()
+        await self._event.wait()
 
 
 # After so many notifications of a peer there is a pause. It reads 5,000 a second, which is enough.
@@ -89,18 +88,11 @@ async def confined(work: Awaitable[T]) -> T:
     """
     try:
         return await work
-    except anyio.get_cancelled_exc_class() as error:
-        if _being_cancelled():
+    except asyncio.CancelledError as error:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
             raise
         raise RuntimeError("the awaited work was cancelled elsewhere") from error
-
-
-def _being_cancelled() -> bool:
-    try:
-        task = asyncio.current_task()
-    except RuntimeError:  # On other event loops a cancellation always comes from anyio.
-        return True
-    return task is None or task.cancelling() > 0
 
 
 @asynccontextmanager

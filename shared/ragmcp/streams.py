@@ -1,12 +1,10 @@
-"""What a peer needs of a transport: bytes in, lines out. Also the two queues of most transports.
-
-Tasks of a transport fill `IncomingBuffer` and empty `OutgoingQueue`.
-"""
+"""What a peer needs of a transport: bytes in, lines out."""
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
-from typing import Protocol
+from collections.abc import Awaitable, Callable
 
 import anyio
 
@@ -18,39 +16,42 @@ HIGH_WATER_BYTES = 2**20
 MOST_UNTAKEN_BYTES = 2**16
 
 
-class Stream(Protocol):
-    """Bytes in, lines out."""
+class Stream:
+    """Bytes in, lines out. The transport fills the one queue and empties the other, in tasks or callbacks."""
+
+    def __init__(self) -> None:
+        self.untaken = 0
+        """Bytes that have arrived and wait for the receiver."""
+        self.ended = False
+        """Whether no more will arrive."""
+        self.queued = 0
+        """Bytes not sent yet."""
+        self._incoming: list[bytes | bytearray] = []
+        self._receiver: asyncio.Future[None] | None = None
+        self._taken = Pulse()
+        self._queue: deque[bytes | memoryview] = deque()
+        self._flushed = anyio.Event()
+        self._drained = Pulse()
+        self._abandoned = False
+
+    # In
 
     async def receive(self) -> bytes:
         """The next bytes; b"" at the end. One receiver at a time; cancelling it loses nothing."""
-
-    def write(self, line: bytes) -> None:
-        """Queue one line (without its newline) for the next flush."""
-
-    def flush(self) -> None:
-        """Send queued lines now, as many as possible without waiting."""
-
-    def flush_soon(self) -> None:
-        """Send queued lines, together with those that others queue in this turn of the event loop."""
-
-    async def drain(self, below: int = HIGH_WATER_BYTES) -> None:
-        """Wait while more than `below` bytes are queued."""
-
-
-class IncomingBuffer:
-    """Bytes that have arrived and wait for the receiver."""
-
-    def __init__(self) -> None:
-        self.received = bytearray()
-        self.ended = False
-        """Whether no more will arrive."""
-        self._arrived = anyio.Event()
-        self._taken = Pulse()
+        while not self._incoming and not self.ended:
+            self._receiver = asyncio.get_running_loop().create_future()
+            await self._receiver
+        data = b"".join(self._incoming)
+        self._incoming.clear()
+        self.untaken = 0
+        self._taken.set()
+        return data
 
     def feed(self, data: bytes | bytearray) -> None:
-        """Add bytes."""
-        self.received += data
-        self._arrived.set()
+        """Add bytes that have arrived."""
+        self._incoming.append(data)
+        self.untaken += len(data)
+        self._wake_receiver()
 
     def feed_line(self, message: bytes | bytearray) -> None:
         """Add one JSON message. Line ends in JSON occur only between tokens, where a space is equivalent."""
@@ -59,60 +60,40 @@ class IncomingBuffer:
     async def deliver(self, message: bytes | bytearray) -> None:
         """As `feed_line`; waits while the receiver has much to take."""
         self.feed_line(message)
-        if len(self.received) > MOST_UNTAKEN_BYTES:
+        if self.untaken > MOST_UNTAKEN_BYTES:
             await self.wait_until_taken()
 
     def feed_end(self) -> None:
         """Note that no more will arrive."""
         self.ended = True
-        self._arrived.set()
+        self._wake_receiver()
 
-    async def receive(self) -> bytes:
-        """As `Stream.receive`."""
-        while not self.received and not self.ended:
-            self._arrived = anyio.Event()
-            await self._arrived.wait()
-        data, self.received = bytes(self.received), bytearray()
-        self._taken.set()
-        return data
+    def _wake_receiver(self) -> None:
+        if self._receiver and not self._receiver.done():
+            self._receiver.set_result(None)
 
     async def wait_until_taken(self) -> None:
         """Wait until the receiver has taken all bytes."""
-        while self.received:
+        while self.untaken:
             await self._taken.wait()
 
-
-class OutgoingQueue:
-    """Lines that wait for the task that sends them; writers wait while too many bytes are queued."""
-
-    def __init__(self) -> None:
-        self.queued = 0
-        """Bytes not sent yet."""
-        self._queue: deque[bytes | memoryview] = deque()
-        self._flushed = anyio.Event()
-        self._drained = Pulse()
-        self._abandoned = False
+    # Out
 
     def write(self, line: bytes) -> None:
-        """As `Stream.write`."""
-        self._queue += (line, b"\n")
-        self.queued += len(line) + 1
-
-    def put(self, message: bytes) -> None:
-        """Queue a message without a newline."""
-        self._queue.append(message)
-        self.queued += len(message)
+        """Queue one line (without its newline) for the next flush."""
+        self._queue.append(line)
+        self.queued += len(line)
 
     def flush(self) -> None:
-        """As `Stream.flush`."""
+        """Send queued lines now, as many as possible without waiting."""
         self._flushed.set()
 
     def flush_soon(self) -> None:
-        """As `Stream.flush_soon`."""
-        self._flushed.set()
+        """Send queued lines, together with those that others queue in this turn of the event loop."""
+        self.flush()
 
     async def drain(self, below: int = HIGH_WATER_BYTES) -> None:
-        """As `Stream.drain`."""
+        """Wait while more than `below` bytes are queued."""
         while self.queued > below and not self._abandoned:
             await self._drained.wait()
 
@@ -125,6 +106,13 @@ class OutgoingQueue:
                 taken, self._queue = self._queue, deque()
                 return taken
 
+    async def send_each(self, send: Callable[[bytes], Awaitable[None]]) -> None:
+        """Call `send` with each flushed line until cancelled."""
+        while True:
+            for line in await self.take():
+                await send(bytes(line))
+                self.mark_sent(len(line))
+
     def mark_sent(self, size: int) -> None:
         """Count `size` bytes as sent or dropped."""
         self.queued -= size
@@ -135,11 +123,3 @@ class OutgoingQueue:
         self._abandoned = True
         self._queue.clear()
         self.mark_sent(self.queued)
-
-
-class QueuedStream(IncomingBuffer, OutgoingQueue):
-    """A `Stream` made of both queues, which tasks of the transport fill and empty."""
-
-    def __init__(self) -> None:
-        IncomingBuffer.__init__(self)
-        OutgoingQueue.__init__(self)

@@ -10,13 +10,13 @@ from ragmcp.client.handlers import NO_HANDLERS, Handlers
 from ragmcp.concurrency import beside
 from ragmcp.protocol.schema.base import Implementation
 from ragmcp.server.server import Server, serve
-from ragmcp.streams import IncomingBuffer
+from ragmcp.streams import Stream
 
 # Both sides are one process, so no limit is needed; this is 1 GiB.
 MESSAGE_BYTES = 2**30
 
 
-class MemoryStream(IncomingBuffer):
+class MemoryStream(Stream):
     """One end of a pair."""
 
     def __init__(self) -> None:
@@ -25,15 +25,6 @@ class MemoryStream(IncomingBuffer):
 
     def write(self, line: bytes) -> None:
         self.other.feed(line + b"\n")
-
-    def flush(self) -> None:
-        """Nothing is ever queued."""
-
-    def flush_soon(self) -> None:
-        """Nothing is ever queued."""
-
-    async def drain(self, below: int = 0) -> None:
-        """Nothing is ever queued, so this never waits."""
 
     def close(self) -> None:
         """End what the other side receives."""

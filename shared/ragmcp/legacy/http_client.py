@@ -21,14 +21,14 @@ from ragmcp.protocol.connection import CANCELLED, Connection
 from ragmcp.protocol.framing import Line
 from ragmcp.protocol.jsonrpc import Id, Message, Notification, Request
 from ragmcp.protocol.schema.base import CancelledParams
-from ragmcp.streams import QueuedStream
+from ragmcp.streams import Stream
 
 log = logging.getLogger(__name__)
 
 END_SECONDS = 2.0
 
 
-class LegacyHttp(QueuedStream):
+class LegacyHttp(Stream):
     """The channel; `handle` and `on_notification` are the peer's. It outlives failures to connect."""
 
     def __init__(
@@ -55,28 +55,19 @@ class LegacyHttp(QueuedStream):
         """As `Peer.notify`."""
         await self._peer.notify(method, params)
 
-    def write(self, line: bytes) -> None:
-        self.put(line)
-
     async def run(self) -> None:
         """Send and receive lines until cancelled, which ends the session."""
         async with anyio.create_task_group() as self._tasks:
             self._session = SessionClient(self._http, self._tasks, self._deliver)
             try:
                 async with beside(self._peer.run):
-                    await self._send_on()
+                    await self.send_each(self._send)
             finally:
                 with anyio.move_on_after(END_SECONDS, shield=True):
                     await self._session.end()
 
     async def _deliver(self, line: Line, _: Message) -> None:
         await self.deliver(line)
-
-    async def _send_on(self) -> None:
-        while True:
-            for line in await self.take():
-                await self._send(bytes(line))
-                self.mark_sent(len(line))
 
     async def _send(self, line: bytes) -> None:
         match jsonrpc.parse(line):

@@ -14,7 +14,7 @@ from ragmcp.concurrency import beside
 from ragmcp.errors import ConnectionClosed, RagMcpError, RequestTimedOut
 from ragmcp.http.client import EVENTS, JSON_HEADERS, Http, Response, shown
 from ragmcp.http.errors import HttpRefused
-from ragmcp.streams import QueuedStream
+from ragmcp.streams import Stream
 
 OPENING = "the opening of the event stream"
 ENDPOINT_SECONDS = 10.0
@@ -37,7 +37,7 @@ async def open_sse(http: Http) -> AsyncIterator[SseClientStream]:
                 raise ConnectionClosed(error.method, stream.failure) from None
 
 
-class SseClientStream(QueuedStream):
+class SseClientStream(Stream):
     """Events in, POSTs out, in order."""
 
     def __init__(self, http: Http, response: Response) -> None:
@@ -59,9 +59,6 @@ class SseClientStream(QueuedStream):
             raise HttpRefused(shown(self._http.url), 200, "its event stream names no endpoint")
         raise RequestTimedOut(OPENING, ENDPOINT_SECONDS)
 
-    def write(self, line: bytes) -> None:
-        self.put(line)
-
     async def read_on(self) -> None:
         """Keep reading."""
         try:
@@ -76,10 +73,7 @@ class SseClientStream(QueuedStream):
     async def write_on(self) -> None:
         """Send queued lines until cancelled."""
         try:
-            while True:
-                for line in await self.take():
-                    await self._send(bytes(line))
-                    self.mark_sent(len(line))
+            await self.send_each(self._send)
         except RagMcpError as error:
             self._close(str(error))
 

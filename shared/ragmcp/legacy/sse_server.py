@@ -16,16 +16,16 @@ from ragmcp.http.errors import HttpMethodNotAllowed, NotAcceptable, SessionNotFo
 from ragmcp.http.exchange import EVENTS, KEEP_ALIVE, ClientGone, Exchange, event
 from ragmcp.http.limits import SESSION_REQUESTS
 from ragmcp.server.server import serve
-from ragmcp.streams import QueuedStream
+from ragmcp.streams import Stream
 
 ID_BYTES = 24
 
 
-class SseServerStream(QueuedStream):
+class SseServerStream(Stream):
     """Lines in through POSTs, lines out as events of one response."""
 
     def write(self, line: bytes) -> None:
-        self.put(event(line))
+        super().write(event(line))
 
     def close(self) -> None:
         """Note that the client has disconnected."""
@@ -107,7 +107,7 @@ class SseSessions:
         if stream is None:
             raise SessionNotFound
         body = await exchange.body()
-        if len(stream.received) > self._limits.message_bytes:
+        if stream.untaken > self._limits.message_bytes:
             raise TooManyOpen("unread bytes in this session", self._limits.message_bytes)
         stream.feed_line(body)
         await exchange.answer(202)

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from ragmcp.streams import OutgoingQueue
+from ragmcp.stdio.pipes import Pipes
 
 READ_BYTES = 2**16
 # After a read that filled its buffer without the end of a line: the rest of a large message follows. Small
@@ -30,21 +30,14 @@ async def open_polled(read_fd: int, write_fd: int) -> AsyncIterator[PolledPipes]
         stream.close()
 
 
-class PolledPipes(OutgoingQueue):
+class PolledPipes(Pipes):
     """Reads and writes in callbacks of the event loop."""
 
     def __init__(self, read_fd: int, write_fd: int) -> None:
-        super().__init__()
+        super().__init__(read_fd, write_fd)
         self._loop = asyncio.get_running_loop()
-        self._read_fd = read_fd
-        self._write_fd = write_fd
         self._read_bytes = READ_BYTES
-        self._received = b""
-        self.ended = False
         self._reading = False
-        self._receiver: asyncio.Future[None] | None = None
-        self.sent = 0
-        self.failure: OSError | None = None
         self._scheduled = False
         self._blocked = False
         self._resume()
@@ -52,10 +45,7 @@ class PolledPipes(OutgoingQueue):
     # Reading
 
     async def receive(self) -> bytes:
-        while not self._received and not self.ended:
-            self._receiver = self._loop.create_future()
-            await self._receiver
-        data, self._received = self._received, b""
+        data = await super().receive()
         if not self._reading and not self.ended:
             self._resume()
         return data
@@ -69,22 +59,22 @@ class PolledPipes(OutgoingQueue):
         self._reading = False
 
     def _on_readable(self) -> None:
-        if self._received:  # The receiver is slow: leave the rest in the pipe.
+        if self.untaken:  # The receiver is slow: leave the rest in the pipe.
             self._pause()
             return
         try:
-            self._received = os.read(self._read_fd, self._read_bytes)
+            data = os.read(self._read_fd, self._read_bytes)
         except BlockingIOError:
             return
         except OSError:  # A reset socket counts as ended.
-            self._received = b""
-        if not self._received:
-            self.ended = True
+            data = b""
+        if data:
+            self.feed(data)
+        else:
+            self.feed_end()
             self._pause()
-        filled = len(self._received) >= READ_BYTES and b"\n" not in self._received[-READ_BYTES:]
+        filled = len(data) >= READ_BYTES and b"\n" not in data[-READ_BYTES:]
         self._read_bytes = LARGE_READ_BYTES if filled else READ_BYTES
-        if self._receiver and not self._receiver.done():
-            self._receiver.set_result(None)
 
     # Writing
 
@@ -133,16 +123,11 @@ class PolledPipes(OutgoingQueue):
             self._loop.remove_writer(self._write_fd)
 
     def end(self) -> None:
-        """Close the writing half: the other side reads what was written, then the end."""
-        if self._write_fd >= 0:
-            self._unblock()
-            os.close(self._write_fd)
-            self._write_fd = -1  # Writing fails from now on, so `flush` drops the queue and all later lines.
-            self.flush()
+        self._unblock()
+        super().end()
+        self.flush()  # It fails and drops the queue, as with all later lines.
 
     def close(self) -> None:
-        """Close both halves."""
-        self.end()
         self._pause()
-        self.ended = True
-        os.close(self._read_fd)
+        self.feed_end()
+        super().close()

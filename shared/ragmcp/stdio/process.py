@@ -16,7 +16,8 @@ from anyio.abc import Process
 
 from ragmcp.concurrency import beside
 from ragmcp.errors import ServerNotStarted
-from ragmcp.stdio.pipes import Pipes, open_pipes
+from ragmcp.stdio.opening import open_pipes
+from ragmcp.stdio.pipes import Pipes
 
 # How long a server may take to exit by itself, then after SIGTERM, then after SIGKILL. The specification asks
 # for "a reasonable time"; there are no open requests by now.

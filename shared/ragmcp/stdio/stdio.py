@@ -21,7 +21,8 @@ from ragmcp.concurrency import beside
 from ragmcp.errors import ConnectionClosed, ServerNotStarted
 from ragmcp.peer import FINISH_SECONDS
 from ragmcp.protocol.schema.base import Implementation
-from ragmcp.stdio.pipes import Pipes, has_reader, has_writer, open_pipes
+from ragmcp.stdio.opening import open_pipes
+from ragmcp.stdio.pipes import Pipes, has_reader, has_writer
 
 if TYPE_CHECKING:
     from ragmcp.client.client import Client, EraName

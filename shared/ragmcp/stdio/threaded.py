@@ -1,22 +1,20 @@
-"""Read and write descriptors in threads: on Windows, for files and terminals, on other event loops."""
+"""Read and write descriptors in threads: on Windows, and for files and terminals."""
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from concurrent.futures import Future
+from contextlib import asynccontextmanager
 from functools import partial
 from queue import SimpleQueue
 from threading import Thread
 from time import sleep
 from typing import Any
 
-import anyio
-from anyio import from_thread
-from anyio.lowlevel import current_token
-
 from ragmcp.concurrency import beside
-from ragmcp.streams import QueuedStream
+from ragmcp.stdio.pipes import Pipes
 
 READ_BYTES = 2**16
 # Between attempts at a descriptor that another program has made non-blocking for all its users.
@@ -30,17 +28,14 @@ class _Worker:
     """
 
     def __init__(self) -> None:
-        self._jobs: SimpleQueue[tuple[Callable[[], Any], list[Any], anyio.Event] | None] = SimpleQueue()
-        self._token = current_token()
+        self._jobs: SimpleQueue[tuple[Callable[[], Any], Future[Any]] | None] = SimpleQueue()
         Thread(target=self._work, name="ragmcp pipe", daemon=True).start()
 
     async def do(self, job: Callable[[], Any]) -> Any:
         """The result of `job`, which must not raise; cancelling the wait does not stop the job."""
-        result: list[Any] = []
-        done = anyio.Event()
-        self._jobs.put((job, result, done))
-        await done.wait()
-        return result[0]
+        result: Future[Any] = Future()
+        self._jobs.put((job, result))
+        return await asyncio.wrap_future(result)
 
     def stop(self) -> None:
         """End the thread after its current job."""
@@ -48,10 +43,9 @@ class _Worker:
 
     def _work(self) -> None:
         while (next := self._jobs.get()) is not None:
-            job, result, done = next
-            result.append(job())
-            with suppress(RuntimeError):  # The event loop has ended.
-                from_thread.run_sync(done.set, token=self._token)
+            job, result = next
+            if result.set_running_or_notify_cancel():
+                result.set_result(job())
 
 
 @asynccontextmanager
@@ -65,16 +59,12 @@ async def open_threaded(read_fd: int, write_fd: int) -> AsyncIterator[ThreadedPi
         stream.close()
 
 
-class ThreadedPipes(QueuedStream):
+class ThreadedPipes(Pipes):
     """A thread for each direction; the reading thread reads one piece ahead."""
 
     def __init__(self, read_fd: int, write_fd: int) -> None:
-        super().__init__()
-        self._read_fd = read_fd
-        self._write_fd = write_fd
+        super().__init__(read_fd, write_fd)
         self._reader, self._writer = _Worker(), _Worker()
-        self.sent = 0
-        self.failure: OSError | None = None
 
     async def read_on(self) -> None:
         """Read one piece ahead, until the end."""
@@ -111,16 +101,7 @@ class ThreadedPipes(QueuedStream):
             except OSError as error:
                 self.failure = error
 
-    def end(self) -> None:
-        """Close the writing half."""
-        if self._write_fd >= 0:
-            os.close(self._write_fd)
-            self._write_fd = -1
-
     def close(self) -> None:
-        """Close both halves."""
-        self.end()
-        os.close(self._read_fd)
-        self._read_fd = -1  # Another file may get this number.
+        super().close()
         self._reader.stop()
         self._writer.stop()

@@ -1,6 +1,6 @@
 """Two descriptors as a stream: the same promises with the event loop and with threads.
 
-Covers `polled` and `threaded`.
+Covers `opening`, `polled` and `threaded`.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from ragmcp.stdio import pipes
-from ragmcp.stdio.pipes import Pipes, open_pipes, widen
+from ragmcp.stdio.opening import PIPE_BYTES, open_pipes, widen
+from ragmcp.stdio.pipes import Pipes
 from ragmcp.stdio.polled import open_polled
 from ragmcp.stdio.threaded import ThreadedPipes, open_threaded
 
@@ -139,7 +139,7 @@ def test_a_pipe_is_widened_and_what_is_no_pipe_left_alone(tmp_path: Path) -> Non
 
     read_fd, write_fd = os.pipe()
     widen(write_fd)
-    assert fcntl.fcntl(read_fd, 1032) == pipes.PIPE_BYTES  # F_GETPIPE_SZ
+    assert fcntl.fcntl(read_fd, 1032) == PIPE_BYTES  # F_GETPIPE_SZ
     with (tmp_path / "file").open("w") as file:
         widen(file.fileno())
     os.close(read_fd)
