@@ -11,12 +11,12 @@ import pytest
 
 from tests.support.openai_server import OpenAIServer, Reply
 from tests.support.processes import processes_in
-from tests.support.servers import DEAD, GOOD, LOGGING, NOISY, RUBBISH, SILENT
+from tests.support.servers import DEAD, GOOD, LOGGING, NOISY, RUBBISH, SILENT, STUBBORN
 
 if sys.platform != "linux":
     pytest.skip("the processes of a folder are found on Linux", allow_module_level=True)
 
-from tests.support.chats import CTRL_D, chatting, with_model
+from tests.support.chats import CTRL_C, CTRL_D, chatting, with_model
 from tests.support.terminal import Terminal
 
 TEXT = "The quick brown fox types on while six servers start."
@@ -51,3 +51,16 @@ def test_keys_are_drawn_at_once_beside_servers_that_misbehave(tmp_path: Path) ->
             assert chat.wait_for_end() == 0
         assert processes_in(program.folder) == {}
         assert '"content": "hello"' in json.dumps(model.requests[-1]["messages"])
+
+
+def test_the_user_sees_which_server_does_not_end_and_ctrl_c_ends_it(tmp_path: Path) -> None:
+    with OpenAIServer() as model:
+        program = with_model(tmp_path, model, {"stubborn": STUBBORN, "good": GOOD})
+        with chatting(program, "good") as chat:
+            chat.press(CTRL_D)
+            chat.wait_for(r"^Waiting for stubborn to end\. Ctrl-C ends it at once\.")
+            began = time.perf_counter()
+            chat.type(CTRL_C)
+            assert chat.wait_for_end() == 0
+            assert time.perf_counter() - began < 2
+        assert processes_in(program.folder) == {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -45,6 +45,7 @@ class ServerManager:
         self._home = settings.home
         self._connections: dict[str, Connection] = {}
         self._scopes: dict[str, anyio.CancelScope] = {}
+        self._running: list[str] = []
         self._tasks: TaskGroup
         self._wait_until = 0.0  # on the clock of anyio
 
@@ -121,6 +122,11 @@ class ServerManager:
         config = self.connection(name).config.expanded()
         await log_in(config, Credentials(self._home.data), self._settings, show, read)
 
+    @property
+    def running(self) -> Sequence[str]:
+        """The names of the servers that have been started and have not ended."""
+        return self._running
+
     def unasked(self) -> list[ServerConfig]:
         """The servers of the project that wait for the user's consent."""
         return [one.config for one in self._connections.values() if one.state is State.UNASKED]
@@ -154,8 +160,12 @@ class ServerManager:
             self._tasks.start_soon(self._run, connection)
 
     async def _run(self, connection: Connection) -> None:
-        with anyio.CancelScope() as self._scopes[connection.config.name]:
-            await connection.run()
+        self._running.append(connection.config.name)
+        try:
+            with anyio.CancelScope() as self._scopes[connection.config.name]:
+                await connection.run()
+        finally:
+            self._running.remove(connection.config.name)
 
     def _stop(self, name: str) -> None:
         self._connections.pop(name)

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, TextIO
 from prompt_toolkit.application import create_app_session, get_app_or_none
 from prompt_toolkit.utils import is_dumb_terminal
 
+from ragchat.sanitize import one_line
 from ragchat.ui.background import NO_PAST, Background, OpenApp, Past
 from ragchat.ui.dialog import Dialog
-from ragchat.ui.interrupt import Interrupts
+from ragchat.ui.interrupt import Interrupts, killing_interrupts
 from ragchat.ui.prompt.session import above_prompt, make_prompt
 from ragchat.ui.prompt.toolbar import Status
 from ragchat.ui.prompt.type_ahead import silent_keys
@@ -24,6 +25,9 @@ from ragchat.ui.slash.completer import SlashCompleter
 if TYPE_CHECKING:
     from ragchat.app import App
     from ragchat.ui.context import ChatContext
+
+# If servers take longer to end, the user sees their names.
+NOTICED_SECONDS = 0.5
 
 
 async def run(state: Path, open_app: OpenApp, *, session_id: str | None = None, resume: bool = False) -> int:
@@ -81,8 +85,23 @@ class Chat:
                     if opening.done() or self._is_leaving():
                         break
         finally:
-            self._background.close()
-            await opening
+            await self._close(opening)
+
+    async def _close(self, opening: asyncio.Task[None]) -> None:
+        """Stop everything. If a server takes long to end, the user sees which, and Ctrl-C ends it."""
+        self._background.close()
+        notice = asyncio.get_running_loop().call_later(NOTICED_SECONDS, self._show_running)
+        try:
+            with killing_interrupts():
+                await opening
+        finally:
+            notice.cancel()
+
+    def _show_running(self) -> None:
+        context = self._background.context
+        if context is not None and context.app.servers is not None and context.app.servers.running:
+            names = one_line(", ".join(context.app.servers.running))
+            context.screen.note(f"Waiting for {names} to end. Ctrl-C ends it at once.")
 
     async def _read(self) -> str | None:
         """The next message; None when the user leaves."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import sys
 from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -44,6 +45,22 @@ class Interrupts:
         finally:
             self._work = None
         return True
+
+
+@contextmanager
+def killing_interrupts() -> Iterator[None]:
+    """The first Ctrl-C kills the servers that still run; the next one does what it did before."""
+
+    def kill(_number: int, _frame: FrameType | None) -> None:
+        signal.signal(signal.SIGINT, before)
+        if servers := sys.modules.get("ragmcp.stdio.process"):  # Without the module, no server was started.
+            servers.kill_all()
+
+    before = signal.signal(signal.SIGINT, kill)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ import sys
 import anyio
 import pytest
 
-from ragchat.ui.interrupt import Interrupts, ignored_interrupts
+from ragchat.ui.interrupt import Interrupts, ignored_interrupts, killing_interrupts
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="a raised SIGINT ends the process there")
 
@@ -75,3 +75,10 @@ async def test_another_program_at_the_terminal_has_ctrl_c_for_itself() -> None:
 
     with interrupts:
         assert await interrupts.run(edit())
+
+
+def test_while_servers_are_stopped_only_the_first_ctrl_c_does_not_end_the_chat() -> None:
+    with killing_interrupts():
+        signal.raise_signal(signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
