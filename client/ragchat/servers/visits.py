@@ -34,12 +34,14 @@ class Visits:
         self._server = server
         self._user = user
         self._clock = clock
-        self._open: dict[str, anyio.Event] = {}
+        # Two requests at once may need the same page.
+        self._open: list[tuple[str, anyio.Event]] = []
 
     def complete(self, elicitation_id: str) -> None:
         """The server says that the user is done with a page; unknown ones are ignored."""
-        if elicitation_id in self._open:
-            self._open[elicitation_id].set()
+        for id, done in self._open:
+            if id == elicitation_id:
+                done.set()
 
     async def answer(self, ask: Callable[[], Awaitable[T]]) -> T:
         """The answer of a request, after the visits that it needs.
@@ -59,14 +61,15 @@ class Visits:
                 await self._go_to(self._user, page)
 
     async def _go_to(self, user: User, page: Elicit) -> None:
-        id = page.elicitation_id or ""
-        done = self._open[id] = anyio.Event()
+        done = anyio.Event()
+        visit = (page.elicitation_id or "", done)
+        self._open.append(visit)
         try:
             with self._clock.stopped():
                 if not await user.visit(self._server, page, done):
                     raise InputDeclined(NOT_VISITED.format(url=page.url))
         finally:
-            self._open.pop(id, None)
+            self._open.remove(visit)
 
 
 def _pages(error: WireError) -> list[Elicit]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,12 @@ import pytest
 
 from ragchat.memory.types import ToolResult
 from ragchat.servers.asking import User
+from ragchat.servers.clock import Clock
 from ragchat.servers.manager import ServerManager
-from ragchat.servers.visits import MOST_VISITS
+from ragchat.servers.visits import MOST_VISITS, Visits
 from ragconfig.settings import load_settings
-from ragmcp.protocol.schema.input import Elicit, ElicitResult, Sample, SamplingResult
+from ragmcp.errors import WireError
+from ragmcp.protocol.schema.input import PAGES_REQUIRED, Elicit, ElicitResult, Sample, SamplingResult
 from tests.support.mcp_process import ENV
 from tests.support.peers import need, running, server_command
 from tests.support.processes import LONGEST_SECONDS
@@ -123,3 +126,33 @@ async def test_a_server_that_wants_one_visit_after_another_is_given_up(
 async def test_without_a_user_the_call_fails(tmp_path: Path, server: dict[str, Any]) -> None:
     async with calling(tmp_path, server, None) as call:
         assert not (await call("mine__buy", {"page": PAGE})).ok
+
+
+async def test_two_requests_that_need_the_same_page_are_both_repeated_once_it_was_visited() -> None:
+    async def visit(_: str, __: Elicit, done: anyio.Event) -> bool:
+        if len(visits._open) == 2:
+            visits.complete("7")
+        await done.wait()
+        return True
+
+    async def ask() -> str:
+        if "asked" not in seen:
+            seen.append("asking")
+            if len(seen) == 2:
+                seen.append("asked")
+            raise WireError(PAGES_REQUIRED, "Pay first.", {"elicitations": [page]})
+        return "bought"
+
+    async def buy() -> None:
+        bought.append(await visits.answer(ask))
+
+    page = {"mode": "url", "message": "Pay.", "url": PAGE, "elicitationId": "7"}
+    seen: list[str] = []
+    bought: list[str] = []
+    ada = Ada()
+    visits = Visits("mine", replace(ada.user, visit=visit), Clock())
+    with anyio.fail_after(LONGEST_SECONDS):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(buy)
+            tasks.start_soon(buy)
+    assert bought == ["bought"] * 2
