@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterable
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import anyio
 import anyio.abc
@@ -41,6 +41,13 @@ LINES_AT_ONCE = 50
 SAMPLE_BYTES = 2**13
 
 
+OnSent: TypeAlias = Callable[[Id], None]
+
+
+def ignore_id(_: Id) -> None:
+    """For requests that nothing refers to."""
+
+
 class Channel(Protocol):
     """Sends to the other side: through a connection, or over HTTP through the stream of one request."""
 
@@ -51,9 +58,12 @@ class Channel(Protocol):
     async def notify(self, method: str, params: Any) -> None:
         """Send a notification; waits while the other side does not read."""
 
-    async def request(self, method: str, params: Any, timeout: float | None = None) -> Raw:
+    async def request(
+        self, method: str, params: Any, timeout: float | None = None, *, on_sent: OnSent = ignore_id
+    ) -> Raw:
         """Send a request and wait for its result; servers send requests in the legacy era only.
 
+        `on_sent` gets the id of the request before anything can refer to it.
         Raises WireError, ConnectionClosed, RequestTimedOut, RemoteProtocolError.
         """
 
@@ -117,8 +127,10 @@ class Peer:
         finally:
             self._close()
 
-    async def request(self, method: str, params: Any, timeout: float | None = None) -> Raw:
-        """Send a request and wait for its result. Cancelling the wait cancels the request.
+    async def request(
+        self, method: str, params: Any, timeout: float | None = None, *, on_sent: OnSent = ignore_id
+    ) -> Raw:
+        """As `Channel.request`. Cancelling the wait cancels the request.
 
         Raises WireError, ConnectionClosed, RequestTimedOut (after `timeout` seconds), RemoteProtocolError for
         an unusable answer, NotEncodable.
@@ -127,6 +139,7 @@ class Peer:
             raise ConnectionClosed(method)
         waiter = Waiter()
         id, line = self.connection.ask(method, params, waiter)
+        on_sent(id)
         self._stream.write(line)
         if self.connection.asked == 1:
             self._stream.flush()

@@ -18,7 +18,8 @@ from ragmcp.client.core import Core
 from ragmcp.concurrency import LatestQueue, beside
 from ragmcp.errors import ConnectionClosed, RagMcpError, RequestTimedOut
 from ragmcp.older_revisions import require_legacy
-from ragmcp.protocol.jsonrpc import Notification
+from ragmcp.protocol.jsonrpc import Id, Notification
+from ragmcp.protocol.results import complete
 from ragmcp.protocol.schema import subscriptions as schema
 from ragmcp.protocol.schema.base import Result
 
@@ -40,6 +41,7 @@ class Subscription:
         self._core = core
         self._filter = filter
         self._accepts = schema.accepts(filter)
+        self._id: Id | None = None  # of the request that listens, in the modern era
         self._acknowledged = anyio.Event()
         self._failure: RagMcpError | None = None
         self._queue: LatestQueue[tuple[str, str], schema.Change] = LatestQueue()
@@ -54,12 +56,14 @@ class Subscription:
             raise self._failure or StopAsyncIteration from None
 
     def take(self, notification: Notification) -> None:
-        """Take a notification, if it is one of the changes wanted."""
+        """Take a notification, if it is one of the changes wanted and not for another subscription."""
+        params = msgspec.json.decode(notification.params, type=dict[str, Any])
+        meta = params.pop("_meta", None)
+        if isinstance(meta, dict) and meta.get(schema.SUBSCRIPTION_ID, self._id) != self._id:
+            return
         if notification.method == schema.ACKNOWLEDGED:
             self._acknowledged.set()
             return
-        params = msgspec.json.decode(notification.params, type=dict[str, Any])
-        params.pop("_meta", None)
         change = schema.Change(notification.method, params.get("uri", params.get("taskId", "")), params)
         if self._accepts(change):
             self._queue.put((change.method, change.subject), change)
@@ -97,7 +101,8 @@ class Subscription:
             started = anyio.current_time()
             params = schema.ListenParams(meta=self._core.meta(), notifications=self._filter)
             try:
-                await self._core.request(schema.LISTEN, params, Result, timeout=None)
+                answer = await self._core.channel.request(schema.LISTEN, params, on_sent=self._begin)
+                complete(schema.LISTEN, answer, Result)
                 return self._end()
             except (ConnectionClosed, RequestTimedOut) as error:
                 if self._core.is_closed:
@@ -107,6 +112,9 @@ class Subscription:
             if anyio.current_time() - started > STEADY_SECONDS:
                 backoff.reset()
             await anyio.sleep(backoff.next())
+
+    def _begin(self, id: Id) -> None:
+        self._id = id
 
     def _end(self, failure: RagMcpError | None = None) -> None:
         self._failure = failure

@@ -15,6 +15,7 @@ from msgspec import UNSET, Raw
 from ragmcp.concurrency import Pace
 from ragmcp.errors import RequestTimedOut, UnreadableAnswer
 from ragmcp.http.client import Http, unreadable
+from ragmcp.peer import OnSent, ignore_id
 from ragmcp.protocol import headers, jsonrpc
 from ragmcp.protocol.eras import LATEST_MODERN
 from ragmcp.protocol.framing import Line
@@ -52,9 +53,12 @@ class ModernHttp:
                 admitted.append(tool)
         return admitted
 
-    async def request(self, method: str, params: Any, timeout: float | None = None) -> Raw:
+    async def request(
+        self, method: str, params: Any, timeout: float | None = None, *, on_sent: OnSent = ignore_id
+    ) -> Raw:
         """As `Channel.request`; also raises ServerUnreachable, HttpRefused, MessageTooLarge."""
         self._last_id = id = self._last_id + 1
+        on_sent(id)
         body = jsonrpc.encode_request(id, method, params)
         answer: Message | None = None
 

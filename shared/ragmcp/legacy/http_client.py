@@ -15,7 +15,7 @@ from ragmcp.concurrency import beside
 from ragmcp.errors import RagMcpError
 from ragmcp.http.client import Http
 from ragmcp.legacy.session_client import INITIALIZED, SessionClient
-from ragmcp.peer import Peer
+from ragmcp.peer import OnSent, Peer, ignore_id
 from ragmcp.protocol import jsonrpc
 from ragmcp.protocol.connection import CANCELLED, Connection
 from ragmcp.protocol.framing import Line
@@ -47,9 +47,11 @@ class LegacyHttp(Stream):
         """Set when the last attempt to connect failed."""
         return self._http.unreachable
 
-    async def request(self, method: str, params: Any, timeout: float | None = None) -> Raw:
+    async def request(
+        self, method: str, params: Any, timeout: float | None = None, *, on_sent: OnSent = ignore_id
+    ) -> Raw:
         """As `Peer.request`; also raises ServerUnreachable, HttpRefused, MessageTooLarge."""
-        return await self._peer.request(method, params, timeout)
+        return await self._peer.request(method, params, timeout, on_sent=on_sent)
 
     async def notify(self, method: str, params: Any) -> None:
         """As `Peer.notify`."""

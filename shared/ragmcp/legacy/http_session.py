@@ -22,7 +22,7 @@ from ragmcp.http.exchange import Exchange
 from ragmcp.http.limits import SESSION_REQUESTS
 from ragmcp.legacy.replay import Replay, SessionStream
 from ragmcp.legacy.server import forward_changes
-from ragmcp.peer import Waiter
+from ragmcp.peer import OnSent, Waiter, ignore_id
 from ragmcp.protocol import headers, jsonrpc
 from ragmcp.protocol.connection import Answered, Cancelled, Connection, Reply, Unusable
 from ragmcp.protocol.eras import LATEST_MODERN, ConnectionState, Era
@@ -241,12 +241,15 @@ class SessionChannel:
         if stream.has_room:
             await stream.send(jsonrpc.encode_notification(method, params))
 
-    async def request(self, method: str, params: Any, timeout: float | None = None) -> Raw:
+    async def request(
+        self, method: str, params: Any, timeout: float | None = None, *, on_sent: OnSent = ignore_id
+    ) -> Raw:
         """Send the client a request; its answer comes with another POST. Raises as `Channel.request`."""
         if self.closed.is_set():
             raise ConnectionClosed(method)
         waiter = Waiter()
         id, line = self._connection.ask(method, params, waiter)
+        on_sent(id)
         try:
             with anyio.move_on_after(timeout) as clock:
                 await self._stream().send(line)

@@ -56,6 +56,25 @@ async def test_the_servers_own_end_is_the_end_of_the_news() -> None:
         assert [change.method async for change in news] == [CHANGED]
 
 
+async def test_what_is_for_another_subscription_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither its acknowledgement nor its changes, over one connection."""
+    monkeypatch.setattr(subscriptions_module, "ACKNOWLEDGE_SECONDS", 0.2)
+
+    async with (
+        connected(lambda _: agreeing(server.heard[0])) as (client, server),
+        client.subscribe(TOOLS) as news,
+    ):
+        with pytest.raises(RequestTimedOut):
+            async with client.subscribe(TOOLS):
+                pass
+        other, own = server.heard[1]["id"], server.heard[0]["id"]
+        server.say(notification(CHANGED, other))
+        server.say(notification(ACKNOWLEDGED, own, notifications={}))
+        server.say(notification("notifications/prompts/list_changed", own))
+        server.say(notification(CHANGED, own, mine=True))
+        assert (await anext(news)).params == {"mine": True}
+
+
 @pytest.mark.parametrize("era", ["modern", "legacy"])
 async def test_the_end_of_the_connection_is_told_to_who_listens(era: Any) -> None:
     def script(message: dict[str, Any]) -> list[Any] | None:
