@@ -30,28 +30,6 @@ class Pulse:
         await self._event.wait()
 
 
-# After so many notifications of a peer there is a pause. It reads 5,000 a second, which is enough.
-NOTIFICATIONS_AT_ONCE = 50
-PAUSE_SECONDS = 0.01
-
-
-class Pace:
-    """Slows down a peer that floods us with notifications, so that it does not disturb other connections."""
-
-    def __init__(self) -> None:
-        self._count = 0
-
-    def count(self) -> None:
-        """Count a notification."""
-        self._count += 1
-
-    async def keep(self) -> None:
-        """Pause if there have been many since the last pause."""
-        if self._count >= NOTIFICATIONS_AT_ONCE:
-            self._count = 0
-            await anyio.sleep(PAUSE_SECONDS)
-
-
 class LatestQueue(Generic[K, T]):
     """A queue that keeps only the latest item of each key, so a slow reader costs no memory."""
 

@@ -15,7 +15,7 @@ import anyio.abc
 from anyio.lowlevel import checkpoint
 from msgspec import Raw
 
-from ragmcp.concurrency import Pace, beside, watched
+from ragmcp.concurrency import beside, watched
 from ragmcp.errors import ConnectionClosed, RagMcpError, RemoteProtocolError, RequestTimedOut
 from ragmcp.protocol import jsonrpc
 from ragmcp.protocol.connection import Answered, Cancelled, Connection, Event, Reply, Unusable
@@ -39,6 +39,9 @@ MOST_OVERLONG_BYTES = 2**28
 LINES_AT_ONCE = 50
 # How many there are is estimated from the last bytes: counting them all takes a millisecond for each MiB.
 SAMPLE_BYTES = 2**13
+# After so many notifications of a peer there is a pause. It reads 5,000 a second, which is enough.
+NOTIFICATIONS_AT_ONCE = 50
+PAUSE_SECONDS = 0.01
 
 
 OnSent: TypeAlias = Callable[[Id], None]
@@ -66,6 +69,31 @@ class Channel(Protocol):
         `on_sent` gets the id of the request before anything can refer to it.
         Raises WireError, ConnectionClosed, RequestTimedOut, RemoteProtocolError.
         """
+
+
+class Notifications:
+    """Passes the notifications of a peer to `handle`.
+
+    It slows down a peer that floods us with them, so that it does not disturb other connections.
+    """
+
+    def __init__(self, handle: Callable[[Notification], None]) -> None:
+        self._handle = handle
+        self._count = 0
+
+    def take(self, notification: Notification) -> None:
+        """Handle one; an error is logged."""
+        self._count += 1
+        try:
+            self._handle(notification)
+        except Exception:
+            log.exception("Could not handle %s", notification.method)
+
+    async def keep_pace(self) -> None:
+        """Pause if there have been many since the last pause."""
+        if self._count >= NOTIFICATIONS_AT_ONCE:
+            self._count = 0
+            await anyio.sleep(PAUSE_SECONDS)
 
 
 class Waiter:
@@ -104,7 +132,7 @@ class Peer:
         """Why we gave the other side up, as part of a sentence; "" if it closed by itself."""
         self._stream = stream
         self._handle = handle
-        self._on_notification = on_notification
+        self._notifications = Notifications(on_notification)
         self._todo: deque[Request] = deque()
         self._running: dict[Id, anyio.CancelScope] = {}
         # Workers, as _work explains: the idle ones, and the number of those that handle a request or read.
@@ -113,7 +141,6 @@ class Peer:
         self._reading = False
         self._deadlines: dict[Waiter, float] = {}
         self._clock_wanted = anyio.Event()
-        self._pace = Pace()
         self._unusable = 0
         self._unusable_since = 0.0
 
@@ -244,7 +271,7 @@ class Peer:
             if self.fault:
                 self._close()
                 return
-            await self._pace.keep()
+            await self._notifications.keep_pace()
 
     def _take(self, events: Iterable[Event[Waiter]]) -> None:
         for event in events:
@@ -255,7 +282,7 @@ class Peer:
                     waiter.outcome = outcome
                     waiter.done.set()
                 case Notification():
-                    self._notify(event)
+                    self._notifications.take(event)
                 case Reply(line):
                     self._stream.write(line)
                 case Cancelled(id):
@@ -272,13 +299,6 @@ class Peer:
             log.info("Ignored a message of the other side: %s", error)
         elif self._unusable > MOST_UNUSABLE:
             self.fault = f"it sent more than {MOST_UNUSABLE:,} lines within a second that are no messages"
-
-    def _notify(self, notification: Notification) -> None:
-        self._pace.count()
-        try:
-            self._on_notification(notification)
-        except Exception:
-            log.exception("Could not handle %s", notification.method)
 
     def _close(self) -> None:
         self.closed.set()

@@ -116,7 +116,7 @@ class Host:
         if not response.headers["content-type"].startswith("text/event-stream"):
             return response.json()
         events = EventDecoder(MESSAGE_BYTES).feed(response.content)
-        messages = [json.loads(event.data) for event in events if isinstance(event.data, bytes | bytearray)]
+        messages = [json.loads(event.data) for event in events]
         [answer] = [message for message in messages if "method" not in message]
         return answer
 

@@ -13,7 +13,7 @@ import httpx2
 
 from ragmcp.concurrency import beside
 from ragmcp.http.exchange import App, Receive, Scope, Send
-from ragmcp.protocol.framing import EventDecoder, Line, Overlong
+from ragmcp.protocol.framing import EventDecoder, Line
 from tests.support import schemas
 from tests.support.http_server import served
 
@@ -102,8 +102,7 @@ class Recording:
                 if events is None:
                     whole += part
                 for event in events.feed(part) if events else ():
-                    # Of the old transport, and no message.
-                    if event.type != "endpoint" and not isinstance(event.data, Overlong):
+                    if event.type != "endpoint":  # Of the old transport, and no message.
                         self._write("server", event.data)
                 await send({"type": "http.response.body", "body": part, "more_body": True})
             if whole and kind.startswith("application/json"):

@@ -26,7 +26,7 @@ from ragmcp.errors import (
 )
 from ragmcp.http.errors import HttpRefused
 from ragmcp.protocol import jsonrpc
-from ragmcp.protocol.framing import EventDecoder, Line, Overlong
+from ragmcp.protocol.framing import EventDecoder, Line, ServerEvent
 from ragmcp.protocol.jsonrpc import Failure, Id, Message, Success, Unreadable
 
 # httpx2 logs complete URLs, which may hold secrets: a session's id, a key in the query.
@@ -48,11 +48,14 @@ JSON_HEADERS = {"content-type": "application/json"}
 # Statuses about the client's access, whatever the body says.
 ACCESS_STATUSES = frozenset({401, 403, 407, 429})
 
+NO_ANSWER = "its stream ended without an answer"
+
 # How often one request may be repeated with a renewed authorization.
 MOST_RENEWALS = 2
 
 # Delivers one message of the server, as it was sent and parsed.
 Deliver: TypeAlias = Callable[[Line, Message], Awaitable[None]]
+Answer: TypeAlias = Success | Failure
 
 
 class Authorization(Protocol):
@@ -123,11 +126,12 @@ class Http:
 
     async def ask(
         self, method: str, id: Id, line: bytes, headers: Mapping[str, str], deliver: Deliver
-    ) -> None:
+    ) -> Answer:
         """Post a request, and deliver all messages until its answer. Raises as `send` and `Response.copy`."""
         async with self.send("POST", method, {**JSON_HEADERS, **headers}, line) as response:
-            if not await response.copy(id, deliver):
-                raise ConnectionClosed(method, "its stream ended without an answer")
+            if answer := await response.copy(id, deliver):
+                return answer
+        raise ConnectionClosed(method, NO_ANSWER)
 
     async def _authorized(
         self, verb: str, method: str, headers: Mapping[str, str], body: bytes | None, url: httpx2.URL
@@ -213,64 +217,60 @@ class Response:
         """The header's value; "" if it is missing."""
         return self._response.headers.get(name, "")
 
-    async def copy(self, id: Id | None, deliver: Deliver) -> bool:
-        """Deliver all messages until the answer to `id` (None: all). Returns whether it came.
+    async def copy(self, id: Id | None, deliver: Deliver) -> Answer | None:
+        """Deliver all messages until the answer to `id` (None: all); returns the answer if it came.
 
         Raises UnreadableAnswer, MessageTooLarge, WireError for an error without an id; ConnectionClosed or
         RequestTimedOut if the response broke, unless `events` knows where it can be resumed.
         """
         if not self.streams:
-            await self._copy_body(id, deliver)
-            return True
+            return await self._copy_body(id, deliver)
+        answer: Answer | None = None
         try:
-            while events := await self.next_events():
-                messages = [data for type, data in events if type == "message"]
-                if any([await self._copy_event(data, id, deliver) for data in messages]):
-                    await self.end()
-                    return True
+            while answer is None and (events := await self.next_events()):
+                for event in events:
+                    if event.type == "message":
+                        answer = await self._copy_event(event.data, id, deliver) or answer
+            await self.end()
         except (ConnectionClosed, RequestTimedOut):
-            if not self.events.last_id:
+            if answer is None and not self.events.last_id:
                 raise
-        return False
+        return answer
 
-    async def _copy_body(self, id: Id | None, deliver: Deliver) -> None:
+    async def _copy_body(self, id: Id | None, deliver: Deliver) -> Answer | None:
         body = await self.body()
         message = jsonrpc.parse(body)
         match message:
             case _ if id is None:
                 if body:
                     await deliver(body, message)
+                return None
             case Failure(None, error):
                 raise error.as_error()
             case Success(answered) | Failure(answered) if answered == id:
                 await deliver(body, message)
+                return message
             case Unreadable():
                 raise unreadable(self._method, message)
             case _:
                 raise UnreadableAnswer(self._method, "it is not a response")
 
-    async def _copy_event(self, data: Line, id: Id | None, deliver: Deliver) -> bool:
-        """Whether it was the answer to `id`."""
+    async def _copy_event(self, data: Line, id: Id | None, deliver: Deliver) -> Answer | None:
         message = jsonrpc.parse(data)
         if isinstance(message, Unreadable) and id is not None and message.id == id:
             raise unreadable(self._method, message)
         await deliver(data, message)
-        return isinstance(message, Success | Failure) and message.id == id
+        return message if isinstance(message, Success | Failure) and message.id == id else None
 
-    async def next_events(self) -> list[tuple[str, Line]]:
-        """Types and data of the next events; [] at the end.
+    async def next_events(self) -> list[ServerEvent]:
+        """The next events; [] at the end.
 
         Raises MessageTooLarge, ConnectionClosed, RequestTimedOut.
         """
         while (chunk := await self._read()) is not None:
-            if events := [(event.type, self._within(event.data)) for event in self.events.feed(chunk)]:
+            if events := self.events.feed(chunk):
                 return events
         return []
-
-    def _within(self, data: Line | Overlong) -> Line:
-        if isinstance(data, Overlong):
-            raise MessageTooLarge(data.size, self._http.message_bytes)
-        return data
 
     async def body(self) -> bytes:
         """The whole body. Raises as `next_events`."""

@@ -12,14 +12,13 @@ from typing import Any
 import anyio
 from msgspec import UNSET, Raw
 
-from ragmcp.concurrency import Pace
-from ragmcp.errors import RequestTimedOut, UnreadableAnswer
+from ragmcp.errors import RequestTimedOut
 from ragmcp.http.client import Http, unreadable
-from ragmcp.peer import OnSent, ignore_id
+from ragmcp.peer import Notifications, OnSent, ignore_id
 from ragmcp.protocol import headers, jsonrpc
 from ragmcp.protocol.eras import LATEST_MODERN
 from ragmcp.protocol.framing import Line
-from ragmcp.protocol.jsonrpc import Failure, Message, Notification, Success, Unreadable
+from ragmcp.protocol.jsonrpc import Failure, Message, Notification, Unreadable
 from ragmcp.protocol.schema.base import Params
 from ragmcp.protocol.schema.tools import ToolCall, ToolInfo
 
@@ -31,8 +30,7 @@ class ModernHttp:
 
     def __init__(self, http: Http, on_notification: Callable[[Notification], None]) -> None:
         self._http = http
-        self._on_notification = on_notification
-        self._pace = Pace()
+        self._notifications = Notifications(on_notification)
         self._last_id = 0
         self._params: dict[str, tuple[headers.HeaderParam, ...]] = {}
 
@@ -60,27 +58,20 @@ class ModernHttp:
         self._last_id = id = self._last_id + 1
         on_sent(id)
         body = jsonrpc.encode_request(id, method, params)
-        answer: Message | None = None
 
         async def take(_: Line, message: Message) -> None:
-            nonlocal answer
             match message:
                 case Notification():
-                    self._notify(message)
-                    await self._pace.keep()
+                    self._notifications.take(message)
+                    await self._notifications.keep_pace()
                 case Unreadable():
                     raise unreadable(method, message)
-                case _:
-                    answer = message
 
         with anyio.move_on_after(timeout):
-            await self._http.ask(method, id, body, self._headers(method, params), take)
-            match answer:
-                case Success(_, result):
-                    return result
-                case Failure(_, error):
-                    raise error.as_error()
-            raise UnreadableAnswer(method, "it is not a response")
+            answer = await self._http.ask(method, id, body, self._headers(method, params), take)
+            if isinstance(answer, Failure):
+                raise answer.error.as_error()
+            return answer.result
         raise RequestTimedOut(method, timeout or 0)
 
     async def notify(self, method: str, params: Any) -> None:
@@ -99,10 +90,3 @@ class ModernHttp:
         if isinstance(params, ToolCall):
             written |= headers.param_headers(self._params.get(params.name, ()), params.arguments)
         return written
-
-    def _notify(self, notification: Notification) -> None:
-        self._pace.count()
-        try:
-            self._on_notification(notification)
-        except Exception:
-            log.exception("Could not handle %s", notification.method)

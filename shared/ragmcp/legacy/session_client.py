@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from ragmcp.backoff import Backoff
 from ragmcp.errors import ConnectionClosed, RagMcpError, ServerUnreachable
-from ragmcp.http.client import EVENTS, JSON_HEADERS, Deliver, Http, Response, status_of
+from ragmcp.http.client import EVENTS, JSON_HEADERS, NO_ANSWER, Deliver, Http, Response, status_of
 from ragmcp.legacy.schema import InitializeResult
 from ragmcp.protocol import headers
 from ragmcp.protocol.connection import CANCELLED
@@ -149,7 +149,7 @@ class SessionClient:
                     return
                 events = response.events
             tries = tries + 1 if events.last_id == last_id else 0
-        raise ConnectionClosed(method, "its stream ended without an answer")
+        raise ConnectionClosed(method, NO_ANSWER)
 
     @asynccontextmanager
     async def _open(

@@ -52,9 +52,9 @@ class SseClientStream(Stream):
         """Wait for the address for POSTs. Raises HttpRefused for the address of another server."""
         with anyio.move_on_after(ENDPOINT_SECONDS):
             while events := await self._response.next_events():
-                for type, data in events:
-                    if type == "endpoint":
-                        self._endpoint = self._http.joined(bytes(data).decode(errors="replace"), 200)
+                for event in events:
+                    if event.type == "endpoint":
+                        self._endpoint = self._http.joined(event.data.decode(errors="replace"), 200)
                         return
             raise HttpRefused(shown(self._http.url), 200, "its event stream names no endpoint")
         raise RequestTimedOut(OPENING, ENDPOINT_SECONDS)
@@ -63,9 +63,9 @@ class SseClientStream(Stream):
         """Keep reading."""
         try:
             while events := await self._response.next_events():
-                for type, data in events:
-                    if type == "message":
-                        await self.deliver(data)
+                for event in events:
+                    if event.type == "message":
+                        await self.deliver(event.data)
             self._close("the server ended its event stream")
         except RagMcpError as error:
             self._close(str(error))

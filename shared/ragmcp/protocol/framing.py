@@ -1,6 +1,6 @@
 """Split bytes into pieces: lines (stdio) and events (SSE). Pure, and linear in time and memory.
 
-A piece may hold anything. Of an overlong piece only the two ends are kept, because they may contain its id.
+A piece may hold anything. Of an overlong line only the two ends are kept, because they may contain its id.
 """
 
 from __future__ import annotations
@@ -9,13 +9,15 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
+from ragmcp.errors import MessageTooLarge
+
 END_BYTES = 256
 
 Line: TypeAlias = bytes | bytearray
 
 
 class Overlong(Struct, frozen=True):
-    """A skipped piece: its size in bytes without its terminator, its first and its last bytes."""
+    """A skipped line: its size in bytes without its terminator, its first and its last bytes."""
 
     size: int
     head: bytes
@@ -39,11 +41,6 @@ class _Growing:
             self._head += part[: END_BYTES - len(self._head)]
         if self.size > self.limit:
             del self.kept[:-END_BYTES]
-
-    def append_ends(self, part: Overlong) -> None:
-        self.append(part.head)
-        self.size += part.size - len(part.head)
-        self.kept[:] = part.tail
 
     def take(self) -> bytearray | Overlong:
         """The whole piece. The next `append` begins another one."""
@@ -84,7 +81,7 @@ class LineDecoder:
 class ServerEvent(Struct, frozen=True):
     """One event of a stream that a server sends."""
 
-    data: Line | Overlong
+    data: bytearray
     type: str = "message"
 
 
@@ -108,7 +105,10 @@ class EventDecoder:
         self._after_return = False
 
     def feed(self, data: bytes) -> list[ServerEvent]:
-        """The events that `data` completes. Those without data, and comments, are left out."""
+        """The events that `data` completes. Those without data, and comments, are left out.
+
+        Raises MessageTooLarge; the rest of `data` is lost then.
+        """
         if not data:
             return []
         if self._after_return and data[:1] == b"\n":
@@ -125,9 +125,8 @@ class EventDecoder:
     def _take(self, line: bytearray | Overlong) -> ServerEvent | None:
         if isinstance(line, Overlong):
             if line.head.startswith(b"data:"):
-                data = Overlong(line.size, line.head[len("data:") :].lstrip(), line.tail)
                 self._begin_data()
-                self._data.append_ends(data)
+                self._data.size += line.size
             return None
         if not self._began:
             self._began = True
@@ -162,4 +161,6 @@ class EventDecoder:
         self.last_id = self._id
         type, self._type, self._has_data = self._type, "", False
         data = self._data.take()
+        if isinstance(data, Overlong):
+            raise MessageTooLarge(data.size, self._data.limit)
         return ServerEvent(data, type or "message") if data else None

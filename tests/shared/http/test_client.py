@@ -119,6 +119,11 @@ async def test_a_stream_that_breaks_is_a_closed_connection() -> None:
             await client.call_tool("t", timeout=5)
 
 
+async def test_an_answer_counts_even_if_its_stream_breaks_after_it() -> None:
+    async with scripted(streaming(answer, breaks=True)) as (client, _):
+        assert (await client.call_tool("t", timeout=5)).text == "done"
+
+
 async def test_a_server_that_says_nothing_is_not_waited_for_for_ever() -> None:
     never = anyio.Event()
 

@@ -7,7 +7,8 @@ import pytest
 
 from ragmcp.client.client import EraName
 from ragmcp.client.handlers import Handlers
-from ragmcp.concurrency import NOTIFICATIONS_AT_ONCE, beside
+from ragmcp.concurrency import beside
+from ragmcp.peer import NOTIFICATIONS_AT_ONCE
 from ragmcp.protocol.schema.logging import LogMessage
 from tests.support.http_script import Heard, Said, event, initialized, result, scripted
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import itertools
 import time
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ragmcp.errors import MessageTooLarge
 from ragmcp.protocol.framing import END_BYTES, EventDecoder, LineDecoder, Overlong, ServerEvent
 
 NO_LIMIT = 2**40
@@ -93,13 +95,9 @@ def test_time_grows_with_the_size_and_not_with_its_square() -> None:
 # Events
 
 
-def events(parts: list[bytes], limit: int = NO_LIMIT) -> list[tuple[str, bytes | Overlong]]:
-    decoder = EventDecoder(limit)
-    return [shown(event) for part in parts for event in decoder.feed(part)]
-
-
-def shown(event: ServerEvent) -> tuple[str, bytes | Overlong]:
-    return event.type, event.data if isinstance(event.data, Overlong) else bytes(event.data)
+def events(parts: list[bytes]) -> list[tuple[str, bytes]]:
+    decoder = EventDecoder(NO_LIMIT)
+    return [(event.type, bytes(event.data)) for part in parts for event in decoder.feed(part)]
 
 
 def test_an_event_ends_at_its_blank_line() -> None:
@@ -136,19 +134,21 @@ def test_the_id_holds_until_there_is_another_and_the_pause_too() -> None:
     assert (decoder.last_id, decoder.retry_ms) == ("2", 500)
 
 
-def test_an_overlong_event_is_skipped_and_the_next_one_read() -> None:
-    body = b'{"jsonrpc":"2.0","id":7,' + b"x" * 3000 + b'"}'
-    for long in (b"data: " + body, b"data: " + body[:1500] + b"\ndata: " + body[1500:]):
-        for parts in ([long + b"\n\ndata: next\n\n"], slices(long + b"\n\ndata: next\n\n", [*range(4000)])):
-            (_, skipped), following = events(parts, limit=2000)
-            assert isinstance(skipped, Overlong)
-            assert skipped.head.startswith(b'{"jsonrpc":"2.0","id":7,')
-            assert skipped.tail == body[-END_BYTES:]
-            assert following == ("message", b"next")
+@pytest.mark.parametrize("line", [b"x" * 3000, b"x" * 1500 + b"\ndata: " + b"x" * 1500])
+@pytest.mark.parametrize("cuts", [[], [*range(3000)]], ids=["at once", "in pieces"])
+def test_an_overlong_event_is_refused_and_the_stream_goes_on_after_it(line: bytes, cuts: list[int]) -> None:
+    decoder = EventDecoder(2000)
+    *parts, last = slices(b"id: 7\ndata: " + line + b"\n\n", cuts)
+    assert [event for part in parts for event in decoder.feed(part)] == []
+    with pytest.raises(MessageTooLarge) as refused:
+        decoder.feed(last)
+    assert (refused.value.limit, refused.value.size // 100, decoder.last_id) == (2000, 30, "7")
+    assert decoder.feed(b"data: next\n\n") == [ServerEvent(bytearray(b"next"))]
 
 
 def test_an_overlong_comment_is_no_event() -> None:
-    assert events([b":" + b"x" * 5000 + b"\n\ndata: next\n\n"], limit=10) == [("message", b"next")]
+    decoder = EventDecoder(10)
+    assert decoder.feed(b":" + b"x" * 5000 + b"\n\ndata: next\n\n") == [ServerEvent(bytearray(b"next"))]
 
 
 @given(
@@ -156,11 +156,10 @@ def test_an_overlong_comment_is_no_event() -> None:
         st.sampled_from([b"data", b"data: a", b"id: 1", b"event: e", b"\r", b"\n", b"\r\n", b":", b"x"])
     ),
     st.lists(st.integers(min_value=0)),
-    st.integers(min_value=1, max_value=20),
 )
-def test_slicing_events_makes_no_difference(pieces: list[bytes], cuts: list[int], limit: int) -> None:
+def test_slicing_events_makes_no_difference(pieces: list[bytes], cuts: list[int]) -> None:
     data = b"".join(pieces)
-    assert events(slices(data, cuts), limit) == events([data], limit)
+    assert events(slices(data, cuts)) == events([data])
 
 
 @given(st.lists(st.binary()))
