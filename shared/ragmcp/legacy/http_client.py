@@ -9,13 +9,12 @@ from typing import Any
 import anyio
 import anyio.abc
 import msgspec
-from msgspec import Raw
 
 from ragmcp.concurrency import beside
 from ragmcp.errors import RagMcpError
 from ragmcp.http.client import Http
 from ragmcp.legacy.session_client import INITIALIZED, SessionClient
-from ragmcp.peer import OnSent, Peer, ignore_id
+from ragmcp.peer import Peer
 from ragmcp.protocol import jsonrpc
 from ragmcp.protocol.connection import CANCELLED, Connection
 from ragmcp.protocol.framing import Line
@@ -40,22 +39,14 @@ class LegacyHttp(Stream):
         super().__init__()
         self._http = http
         self._peer = Peer(self, Connection(http.message_bytes, refuses=False), handle, on_notification)
+        # They also raise ServerUnreachable, HttpRefused, MessageTooLarge.
+        self.request, self.notify = self._peer.request, self._peer.notify
         self._asking: dict[Id, anyio.CancelScope] = {}
 
     @property
     def closed(self) -> anyio.Event:
         """Set when the last attempt to connect failed."""
         return self._http.unreachable
-
-    async def request(
-        self, method: str, params: Any, timeout: float | None = None, *, on_sent: OnSent = ignore_id
-    ) -> Raw:
-        """As `Peer.request`; also raises ServerUnreachable, HttpRefused, MessageTooLarge."""
-        return await self._peer.request(method, params, timeout, on_sent=on_sent)
-
-    async def notify(self, method: str, params: Any) -> None:
-        """As `Peer.notify`."""
-        await self._peer.notify(method, params)
 
     async def run(self) -> None:
         """Send and receive lines until cancelled, which ends the session."""

@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 import anyio
 import msgspec
 from anyio.abc import TaskGroup
-from msgspec import Struct
 
 from ragmcp.backoff import Backoff
 from ragmcp.errors import ConnectionClosed, RagMcpError, ServerUnreachable
@@ -26,6 +25,7 @@ from ragmcp.protocol.connection import CANCELLED
 from ragmcp.protocol.decoding import DECODE_ERRORS
 from ragmcp.protocol.framing import EventDecoder, Line
 from ragmcp.protocol.jsonrpc import Failure, Id, Message, Request, Success
+from ragmcp.protocol.schema.resources import ResourceParams
 
 log = logging.getLogger(__name__)
 
@@ -40,17 +40,15 @@ MAX_RESUMES = 5
 FIRST_PAUSE_SECONDS = 0.5
 LONGEST_PAUSE_SECONDS = 30.0
 LEAST_PAUSE_SECONDS = 0.05
-FORGETFUL = "the server forgets its sessions at once"
 # The server may accept the request later; all other refusals are final.
 LATER_STATUSES = frozenset({429, 502, 503, 504})
 
 
-class _SessionLost(Exception):
+class _SessionLost(ConnectionClosed):
     """The server no longer knows the session. It has not handled the request."""
 
-
-class _Subject(Struct):
-    uri: str = ""
+    # Callers see the error only if a new session is lost as well.
+    reason: str = "the server forgets its sessions at once"
 
 
 class SessionClient:
@@ -81,20 +79,18 @@ class SessionClient:
             self._initialize, self._initialized, self._lasting = (request, line), b"", {}
             await self._begin(self._deliver)
         else:
-            await self._in_session(
-                request.method, lambda: self._ask(request.method, request.id, line, self._deliver)
-            )
+            await self._in_session(lambda: self._ask(request.method, request.id, line, self._deliver))
             self._remember(request, line)
 
     async def ask_batch(self, line: bytes) -> None:
         """The same for a JSON-RPC batch."""
-        await self._in_session("a batch", lambda: self._ask("a batch", None, line, self._deliver))
+        await self._in_session(lambda: self._ask("a batch", None, line, self._deliver))
 
     async def say(self, method: str, line: bytes) -> None:
         """Post a notification or an answer; `method` is for error messages. Raises as `ask`."""
         if method == CANCELLED and not self._revision:
             return  # "The initialize request MUST NOT be cancelled by clients."
-        await self._in_session(method, lambda: self._say(method, line))
+        await self._in_session(lambda: self._say(method, line))
         if method == INITIALIZED:
             self._initialized = line
             await self._listen()
@@ -105,12 +101,12 @@ class SessionClient:
             try:
                 async with self._open("DELETE", "the end of the session"):
                     pass
-            except (RagMcpError, _SessionLost) as error:
+            except RagMcpError as error:
                 log.info("The session was not ended: %s", error)
 
     # Requests
 
-    async def _in_session(self, method: str, send: Callable[[], Awaitable[None]]) -> None:
+    async def _in_session(self, send: Callable[[], Awaitable[None]]) -> None:
         """Call `send`, and once more in a new session if the server has lost this one."""
         async with self._renewal:
             session = self._id
@@ -118,10 +114,7 @@ class SessionClient:
             await send()
         except _SessionLost:
             await self._renew(session)
-            try:
-                await send()
-            except _SessionLost:
-                raise ConnectionClosed(method, FORGETFUL) from None
+            await send()
 
     async def _say(self, method: str, line: bytes) -> None:
         async with self._open("POST", method, line) as response:
@@ -170,7 +163,7 @@ class SessionClient:
                 yield response
         except RagMcpError as error:
             if status_of(error) == 404 and session:
-                raise _SessionLost from None
+                raise _SessionLost(method) from None
             raise
 
     # The session
@@ -180,7 +173,10 @@ class SessionClient:
         request, line = self._initialize
 
         async def note_revision(line: Line, message: Message) -> None:
-            self._revision = _revision(message) or self._revision
+            if isinstance(message, Success):
+                with suppress(*DECODE_ERRORS):  # The handshake reports the error.
+                    result = msgspec.json.decode(message.result, type=InitializeResult)
+                    self._revision = result.protocol_version
             await deliver(line, message)
 
         await self._ask(INITIALIZE, request.id, line, note_revision)
@@ -194,10 +190,8 @@ class SessionClient:
                 await self._begin(self._deliver_all_but_answer)
                 if self._initialized:
                     await self._say(INITIALIZED, self._initialized)
-            except BaseException as error:
+            except BaseException:
                 self._id = lost  # The next request tries again.
-                if isinstance(error, _SessionLost):
-                    raise ConnectionClosed(INITIALIZE, FORGETFUL) from None
                 raise
             await self._listen()
             await self._repeat_lasting()
@@ -206,7 +200,7 @@ class SessionClient:
         for request, line in [*self._lasting.values()]:
             try:
                 await self._ask(request.method, request.id, line, self._deliver_all_but_answer)
-            except (RagMcpError, _SessionLost) as error:
+            except RagMcpError as error:
                 log.warning("%s was not repeated in the new session: %s", request.method, error)
 
     async def _deliver_all_but_answer(self, line: Line, message: Message) -> None:
@@ -291,17 +285,7 @@ def pause(events: EventDecoder | None, backoff: Backoff) -> float:
     return max(events.retry_ms / 1000, LEAST_PAUSE_SECONDS)
 
 
-def _revision(message: Message) -> str:
-    try:
-        if isinstance(message, Success):
-            return msgspec.json.decode(message.result, type=InitializeResult).protocol_version
-    except DECODE_ERRORS:
-        pass  # The handshake reports the error.
-    return ""
-
-
 def _uri(request: Request) -> str:
-    try:
-        return msgspec.json.decode(request.params, type=_Subject).uri
-    except DECODE_ERRORS:
-        return ""
+    with suppress(*DECODE_ERRORS):
+        return msgspec.json.decode(request.params, type=ResourceParams).uri
+    return ""
