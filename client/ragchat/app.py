@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import Enum
 from importlib import import_module
@@ -24,9 +24,7 @@ from ragchat.llm import tokens
 from ragchat.llm.discovery import with_near_names
 from ragchat.llm.errors import UnknownModel
 from ragchat.llm.selection import ModelSelection
-from ragchat.memory.client import MemoryClient, open_memory
 from ragchat.memory.types import DocumentText
-from ragchat.servers.permissions import Permissions
 from ragchat.sessions.store import SessionStore, session_title, sessions_path
 from ragchat.settings import ModelSettings, ResearchSettings, RetrievalSettings, ToolSettings
 from ragchat.turn.approval import Approve
@@ -43,9 +41,6 @@ from ragconfig.settings import Settings
 if TYPE_CHECKING:
     from ragchat.research.research import Report
     from ragchat.servers.manager import ServerManager
-
-# Opens the memory that some settings name.
-OpenMemory = Callable[[Settings], AbstractAsyncContextManager[MemoryClient]]
 
 
 class Keeps(Enum):
@@ -74,7 +69,7 @@ class App:
 
     `scope` is the part of `memory` that is asked, `keeps` how turns are saved.
 
-    The caller opens and closes `memory` and `servers`, which are started once there is a model. With
+    The caller opens and closes `memory` and `servers`; the others of these start once there is a model. With
     `believe_all` every server's word that a tool only reads is believed.
     Raises SettingsError and PromptUnreadable for bad settings.
     """
@@ -83,15 +78,13 @@ class App:
         self,
         settings: Settings,
         memory: Memory,
+        servers: ServerManager,
         environ: Mapping[str, str] = os.environ,
-        servers: ServerManager | None = None,
         *,
         believe_all: bool = False,
-        open_memory: OpenMemory = open_memory,
     ) -> None:
         self.settings = settings
         self.memory = memory
-        self.open_memory = open_memory
         self.scope = Scope(memory)
         self.sessions = SessionStore(sessions_path(settings))
         self.session = _new_session()
@@ -101,12 +94,11 @@ class App:
         self._limits = _limits(model, settings.table("retrieval", RetrievalSettings), tools)
         self._prompts = load_prompts(settings)
         self.servers = servers
-        self.permissions = servers.permissions if servers else Permissions(settings.home.config)
+        self.permissions = servers.permissions
         self.toolbox = Toolbox(
             self.scope,
             tools.offered,
             tools.timeout_seconds,
-            self.permissions,
             servers,
             budget=tools.description_tokens,
             believe_all=believe_all,
@@ -139,17 +131,17 @@ class App:
 
     def _start_servers(self, emit: Emit) -> None:
         """Start the other servers in the background; only a model can call their tools."""
-        if self.servers is None or self.servers.connections:
+        if self.servers.connections:
             return
         try:
             self.servers.start()
         except RagChatError as error:
             emit(Notice(f"{error} {error.hint}".rstrip()))
 
-    def use_memory(self, memory: Memory, settings: Settings) -> None:
-        """Go on with another memory, which these settings name. The caller closes both."""
-        self.memory, self.settings = memory, settings
-        self.scope.use(memory)
+    async def use_memory(self, settings: Settings) -> None:
+        """Go on with the memory that these settings name. Raises SettingsError."""
+        self.memory, self.settings = await self.servers.open_memory(settings), settings
+        self.scope.use(self.memory)
 
     # The prompt
 

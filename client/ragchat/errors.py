@@ -247,6 +247,20 @@ class CredentialsUnusable(RagChatError):
     hint = "Correct or remove it; then log in again."
 
 
+class ServerNameReserved(RagChatError):
+    name: str
+    code = "SERVER_NAME_RESERVED"
+    sentence = "{name} is the name of ragchat's own memory server."
+    hint = "Choose another name."
+
+
+class MemoryNotConfigurable(RagChatError):
+    name: str
+    code = "MEMORY_NOT_CONFIGURABLE"
+    sentence = "{name} is the memory of this chat: it is not disabled and needs no login."
+    hint = "/mcp start {name} starts it again."
+
+
 class ServerExists(RagChatError):
     name: str
     path: str

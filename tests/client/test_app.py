@@ -14,22 +14,24 @@ import pytest
 from ragchat.app import App
 from ragchat.errors import EmptyQuestion, NothingToRetry, UnknownSession
 from ragchat.llm.errors import ModelUnreachable, RateLimited, UnknownModel
+from ragchat.turn.retrieval import Memory
 from ragchat.types import OFFLINE, Delta, Event
 from ragconfig.errors import SettingsError
 from tests.support.memory import memory_in
 from tests.support.openai_server import OpenAIServer, Reply
 from tests.support.ports import free_port
-from tests.support.turns import ListMemory, hit, notices, settings_in
+from tests.support.turns import ListMemory, hit, no_servers, notices, settings_in
 
 SKY = hit("The sky is blue because of Rayleigh scattering.")
 
 
-def app_in(folder: Path, memory: ListMemory | None = None, **flags: object) -> App:
-    return App(settings_in(folder, **flags), memory or ListMemory([SKY]), environ={})
+def app_in(folder: Path, memory: Memory | None = None, **flags: object) -> App:
+    settings = settings_in(folder, **flags)
+    return App(settings, memory or ListMemory([SKY]), no_servers(settings), environ={})
 
 
 async def test_a_question_is_answered_offline_from_a_real_memory(tmp_path: Path) -> None:
-    async with memory_in(tmp_path) as memory, App(settings_in(tmp_path), memory, environ={}) as app:
+    async with memory_in(tmp_path) as memory, app_in(tmp_path, memory) as app:
         text = "# Coffee\n\nThe machine is descaled with citric acid. Error E07 means the grinder is blocked."
         await memory.inject(text, {"uri": "file:///coffee.md"})
         answered = await app.ask("What does error E07 mean?")
@@ -40,7 +42,7 @@ async def test_a_question_is_answered_offline_from_a_real_memory(tmp_path: Path)
 
 
 async def test_what_a_real_memory_does_not_hold_is_not_answered(tmp_path: Path) -> None:
-    async with memory_in(tmp_path) as memory, App(settings_in(tmp_path), memory, environ={}) as app:
+    async with memory_in(tmp_path) as memory, app_in(tmp_path, memory) as app:
         assert "empty" in (await app.ask("Who directs the observatory?")).answer
         await memory.inject("Tea is brewed with boiling water.", {"uri": "note:tea"})
         answered = await app.ask("Which vaccines are recommended for ferrets?")

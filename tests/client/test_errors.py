@@ -101,6 +101,16 @@ TABLE: list[tuple[RagChatError, str, str]] = [
         "Correct or remove it; then log in again.",
     ),
     (
+        errors.ServerNameReserved("ragmemory"),
+        "ragmemory is the name of ragchat's own memory server.",
+        "Choose another name.",
+    ),
+    (
+        errors.MemoryNotConfigurable("ragmemory"),
+        "ragmemory is the memory of this chat: it is not disabled and needs no login.",
+        "/mcp start ragmemory starts it again.",
+    ),
+    (
         errors.ServerExists("git", "mcp.json"),
         "mcp.json has a server git already.",
         "`ragchat mcp remove git` removes it.",

@@ -12,7 +12,7 @@ from typing import Any
 import anyio
 
 from ragchat.servers.asking import User
-from ragchat.servers.connection import State
+from ragchat.servers.managed import State
 from ragchat.servers.manager import ServerManager
 from ragchat.servers.tools import ServerTool
 from ragconfig.settings import load_settings
@@ -67,7 +67,7 @@ async def managed(
             manager.start()
             for name, connection in manager.connections.items():
                 if connection.state is not State.UNASKED and (settled is None or name in settled):
-                    await connection.settled.wait()
+                    await connection.settle()
             yield manager
 
 

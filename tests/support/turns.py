@@ -10,7 +10,7 @@ import anyio
 
 from ragchat.errors import RagChatError
 from ragchat.memory.types import Documents, DocumentText, QueryResult, ToolResult
-from ragchat.servers.permissions import Permissions
+from ragchat.servers.manager import ServerManager
 from ragchat.turn.retrieval import Memory
 from ragchat.turn.tools import Toolbox
 from ragchat.types import Citation, Event, Hit, Notice, Trace, Turn, Usage
@@ -155,4 +155,9 @@ def only(events: Sequence[Event], kind: type[E]) -> list[E]:
 
 def make_toolbox(memory: Memory, *offered: str, budget: int = 10_000) -> Toolbox:
     """Tools of memory alone, none of which is allowed or forbidden."""
-    return Toolbox(memory, offered, 5.0, Permissions(Path("/nonexistent")), budget=budget)
+    return Toolbox(memory, offered, 5.0, no_servers(settings_in(Path("/nonexistent"))), budget=budget)
+
+
+def no_servers(settings: Settings) -> ServerManager:
+    """A manager without servers; the test opens memory itself."""
+    return ServerManager(settings, only_memory=True)

@@ -44,6 +44,8 @@ def test_names_that_are_taken_or_unknown_are_refused(ragchat: Program) -> None:
     assert ragchat("mcp", "add", "web", "https://example.org/mcp").code == 0
     taken = ragchat("mcp", "add", "web", "--json", "--", "x")
     assert (taken.code, taken.json["error"]["code"]) == (1, "SERVER_EXISTS")
+    reserved = ragchat("mcp", "add", "ragmemory", "--json", "--", "x")
+    assert (reserved.code, reserved.json["error"]["code"]) == (1, "SERVER_NAME_RESERVED")
     unknown = ragchat("mcp", "remove", "wbe", "--json")
     assert (unknown.code, unknown.json["error"]["code"]) == (1, "SERVER_UNKNOWN")
     assert ragchat("mcp", "add", "x", "--env", "no value", "--", "y").code == 2

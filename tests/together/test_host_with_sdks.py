@@ -11,7 +11,7 @@ import anyio.lowlevel
 import pytest
 
 from ragchat.servers.asking import User
-from ragchat.servers.connection import State
+from ragchat.servers.managed import State
 from ragchat.servers.manager import ServerManager
 from ragmcp.protocol.schema.input import Elicit, ElicitResult, Sample, SamplingResult
 from tests.support import peers, typescript

@@ -14,7 +14,7 @@ from typing import Any
 import anyio
 import pytest
 
-from ragchat.servers.connection import State
+from ragchat.servers.managed import State
 from ragchat.servers.manager import ServerManager
 from ragmcp.client.client import EraName
 from tests.support import peers, typescript

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from ragchat.app import App
     from ragchat.memory.client import MemoryClient
+    from ragchat.servers.manager import ServerManager
     from ragconfig.home import Home
     from ragconfig.settings import Settings
 
@@ -109,33 +110,29 @@ class Run:
             self.console.note(made)
 
     def memory(self) -> AbstractAsyncContextManager[MemoryClient]:
-        return self.open_memory(self.settings)
-
-    def open_memory(self, settings: Settings) -> AbstractAsyncContextManager[MemoryClient]:
         from ragchat.memory.client import open_memory
 
-        return open_memory(settings, self.config_file, verbose=self.arguments.verbose)
+        return open_memory(self.settings, self.config_file, verbose=self.arguments.verbose)
 
     @asynccontextmanager
     async def app(self) -> AsyncIterator[App]:
         """The conversation, with memory, the other servers and a new session."""
         from ragchat.app import App
+
+        arguments, settings = self.arguments, self.settings
+        async with self.servers(only_memory=arguments.no_tools) as servers:
+            memory = await servers.open_memory(settings)
+            async with App(settings, memory, servers, believe_all=arguments.yes_read_only) as app:
+                if arguments.scope:
+                    await app.scope.narrow(arguments.scope)
+                yield app
+
+    def servers(self, *, only_memory: bool) -> ServerManager:
         from ragchat.servers.manager import ServerManager
 
-        async with (
-            self.memory() as memory,
-            ServerManager(self.settings) as servers,
-            App(
-                self.settings,
-                memory=memory,
-                servers=None if self.arguments.no_tools else servers,
-                believe_all=self.arguments.yes_read_only,
-                open_memory=self.open_memory,
-            ) as app,
-        ):
-            if self.arguments.scope:
-                await app.scope.narrow(self.arguments.scope)
-            yield app
+        return ServerManager(
+            self.settings, self.config_file, verbose=self.arguments.verbose, only_memory=only_memory
+        )
 
 
 _PART_BYTES = 2**16

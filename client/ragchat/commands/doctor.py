@@ -28,7 +28,8 @@ from ragchat.llm.errors import ModelError
 from ragchat.memory.client import open_memory
 from ragchat.memory.process import STDERR_FILE
 from ragchat.memory.types import Source
-from ragchat.servers.connection import Connection, State
+from ragchat.servers.connection import Connection
+from ragchat.servers.managed import State
 from ragchat.servers.manager import ServerManager
 from ragchat.servers.tools import ServerTool
 from ragchat.sessions.store import sessions_path
@@ -346,7 +347,7 @@ async def other_servers(settings: Settings) -> list[Check]:
             manager.start()
             connections = [*manager.connections.values()]
             for connection in connections:
-                await connection.settled.wait()
+                await connection.settle()
             tools = manager.tools()
     except RagChatError as error:
         return [Check("other servers", "fault", str(error), error.hint)]

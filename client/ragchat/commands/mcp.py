@@ -10,7 +10,7 @@ from typing import Any
 
 from ragchat.commands import Run, ask_user, read_line
 from ragchat.console import describe
-from ragchat.errors import ServerExists, VariableMissing
+from ragchat.errors import ServerExists, ServerNameReserved, VariableMissing
 from ragchat.servers.configs import (
     PROJECT_FILE,
     USER_FILE,
@@ -23,13 +23,15 @@ from ragchat.servers.configs import (
     read_file,
     write_entry,
 )
-from ragchat.servers.connection import Connection, State
+from ragchat.servers.connection import Connection
 from ragchat.servers.login import Credentials, log_in
+from ragchat.servers.managed import State
 from ragchat.servers.manager import ServerManager
 from ragchat.servers.permissions import Permissions
 from ragchat.servers.recipes import find_recipe, read_recipes
 from ragchat.settings import ServerSettings
 from ragchat.ui.context import YES
+from ragconfig.hosts import SERVER_NAME
 
 KEY = "mcpServers"
 
@@ -54,6 +56,8 @@ def _entry(words: Sequence[str]) -> dict[str, Any]:
 def _add(run: Run, name: str, entry: dict[str, Any], missing: Sequence[str] = ()) -> int:
     """`missing` are sentences about what the server still needs."""
     arguments = run.arguments
+    if name == SERVER_NAME:
+        raise ServerNameReserved(name)
     file = _file(run, arguments.scope)
     for key, pairs in (("env", arguments.env), ("headers", arguments.header)):
         if pairs:
@@ -136,7 +140,7 @@ async def test(run: Run) -> int:
                 manager.agree(connection.config.name)
         chosen = [manager.connection(one.config.name) for one in chosen]
         for connection in chosen:
-            await connection.settled.wait()
+            await connection.settle()
         results = [_tested(connection) for connection in chosen]
     if run.console.json:
         run.console.document({"servers": results})

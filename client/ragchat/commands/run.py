@@ -24,9 +24,12 @@ async def run(run: Run) -> int:
     script = load_script(path)
     with tempfile.TemporaryDirectory(prefix="ragchat-run-", ignore_cleanup_errors=True) as own:
         own_run = replace(run, overrides=overrides(script.script, path.parent, Path(own)))
-        async with own_run.memory() as memory, App(own_run.settings, memory) as app:
+        settings = own_run.settings
+        async with own_run.servers(only_memory=True) as servers:
+            memory = await servers.open_memory(settings)
             on_step = None if run.console.json else partial(show, run)
-            report = await run_script(script, path.parent, app, memory, on_step)
+            async with App(settings, memory, servers) as app:
+                report = await run_script(script, path.parent, app, memory, on_step)
     failed = not all(step.passed for step in report.steps)
     if run.console.json:
         run.console.document(report.public(), Failure("STEPS_FAILED", summary(report)) if failed else None)

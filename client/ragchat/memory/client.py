@@ -357,16 +357,7 @@ async def open_memory(
 
     That one starts in the background and stops at the end of the block. Raises SettingsError.
     """
-    from ragchat.memory.running import Found, Named, find_running
+    from ragchat.memory.server import find_memory_server
 
-    if settings.tables["memory_server"]["url"]:
-        async with Named(settings) as named:
-            yield MemoryClient(named, named.url)
-    elif note := await find_running(settings):
-        async with Found(note, settings, config_file, verbose=verbose) as found:
-            yield MemoryClient(found, note.url)
-    else:
-        from ragchat.memory.process import supervised
-
-        async with supervised(settings, config_file, verbose=verbose) as server:
-            yield MemoryClient(server)
+    async with await find_memory_server(settings, config_file, verbose=verbose) as server:
+        yield MemoryClient(server, server.url)

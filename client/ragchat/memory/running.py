@@ -6,12 +6,10 @@ import logging
 import secrets
 import socket
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from functools import partial
-from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 import msgspec
@@ -19,20 +17,17 @@ from anyio import to_thread
 
 from ragchat import CLIENT_NAME, __version__
 from ragchat.errors import FilesElsewhere
-from ragchat.memory.process import REPEATABLE, supervised
+from ragchat.memory.process import REPEATABLE
 from ragchat.servers.supervisor import Supervised
 from ragconfig.errors import InvalidSetting
 from ragconfig.running import CHALLENGE, OWNER_PATH, PROOF, Note, find_note, find_token, note_of
 from ragconfig.settings import Settings
-from ragmcp.errors import ConnectionClosed, ServerUnreachable, WireError
 
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
     from ragmcp.client.client import Client, OnProgress
-    from ragmcp.protocol.schema.completion import Completion, Reference
-    from ragmcp.protocol.schema.prompts import GetPromptResult, PromptInfo
-    from ragmcp.protocol.schema.tools import ToolCallResult, ToolInfo
+    from ragmcp.protocol.schema.tools import ToolCallResult
 
 log = logging.getLogger(__name__)
 
@@ -52,7 +47,6 @@ PROOF_SECONDS = 0.25
 NAMED_SECONDS = 10.0
 LARGEST_ANSWER = 1 << 14
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
-SERVER_LEAVING = "SERVER_LEAVING"
 
 
 async def find_running(settings: Settings) -> Note | None:
@@ -90,77 +84,6 @@ def _get(url: str, target: str, seconds: float) -> bytes:
     return answer.partition(b"\r\n\r\n")[2]
 
 
-class Found:
-    """A found server; a server of our own for files, and for everything once the found one is gone."""
-
-    def __init__(self, note: Note, settings: Settings, config_file: Path | None, *, verbose: bool) -> None:
-        self._found = _opened(settings, note.url + OWNER_PATH, note.key)
-        self._own = supervised(settings, config_file, verbose=verbose, lazy=True)
-        self._client: Client | None = None
-        self._stack = AsyncExitStack()
-
-    async def __aenter__(self) -> Self:
-        await self._stack.enter_async_context(self._own)
-        self._client = await self._stack.enter_async_context(self._found)
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool | None:
-        return await self._stack.__aexit__(kind, error, trace)
-
-    async def list_tools(self) -> list[ToolInfo]:
-        """As `Supervised.list_tools`."""
-        return await self._call(lambda server: server.list_tools())
-
-    async def list_prompts(self) -> list[PromptInfo]:
-        """As `Supervised.list_prompts`."""
-        return await self._call(lambda server: server.list_prompts())
-
-    async def get_prompt(self, name: str, arguments: Mapping[str, str] | None = None) -> GetPromptResult:
-        """As `Supervised.get_prompt`."""
-        return await self._call(lambda server: server.get_prompt(name, arguments))
-
-    async def complete(
-        self, reference: Reference, argument: str, value: str, others: Mapping[str, str] | None = None
-    ) -> Completion:
-        """As `Supervised.complete`."""
-        return await self._call(lambda server: server.complete(reference, argument, value, others))
-
-    async def call_tool(
-        self,
-        name: str,
-        arguments: Mapping[str, Any] | None = None,
-        *,
-        timeout: float | None,
-        on_progress: OnProgress | None = None,
-    ) -> ToolCallResult:
-        """As `Supervised.call_tool`."""
-
-        def call(server: Client | Supervised) -> Awaitable[ToolCallResult]:
-            return server.call_tool(name, arguments, timeout=timeout, on_progress=on_progress)
-
-        if name in FILE_TOOLS:
-            return await call(self._own)
-        return await self._call(call, repeatable=name in REPEATABLE)
-
-    async def _call(
-        self, ask: Callable[[Client | Supervised], Awaitable[T]], *, repeatable: bool = True
-    ) -> T:
-        if self._client is None:
-            return await ask(self._own)
-        try:
-            return await ask(self._client)
-        except (ServerUnreachable, ConnectionClosed, WireError) as error:
-            if isinstance(error, WireError) and error.error_code != SERVER_LEAVING:
-                raise
-            log.info("Going on without the found server: %s", error)
-            self._client = None
-            if isinstance(error, ConnectionClosed) and not repeatable:  # It may have been carried out.
-                raise
-        return await ask(self._own)
-
-
 class Named(Supervised):
     """The server at a URL that the user names. Entering connects in the background."""
 
@@ -176,7 +99,7 @@ class Named(Supervised):
         note = note_of(self.url, settings.home)
         is_own = note is not None and await to_thread.run_sync(is_proved, note, NAMED_SECONDS)
         path, secret = (OWNER_PATH, note.key) if note is not None and is_own else (MCP_PATH, token)
-        async with _opened(settings, self.url + path, secret) as client:
+        async with opened(settings, self.url + path, secret) as client:
             yield client
 
     async def call_tool(
@@ -209,7 +132,7 @@ def _root(settings: Settings) -> str:
     return parts._replace(netloc=netloc, path=parts.path.rstrip("/").removesuffix(MCP_PATH)).geturl()
 
 
-def _opened(settings: Settings, url: str, token: str | None) -> AbstractAsyncContextManager[Client]:
+def opened(settings: Settings, url: str, token: str | None) -> AbstractAsyncContextManager[Client]:
     from ragmcp.http.connect import open_http
 
     return open_http(

@@ -24,6 +24,7 @@ from ragchat.servers.jsonc import to_json
 from ragconfig.files.regular import read_regular
 from ragconfig.files.writing import replace_file
 from ragconfig.home import private_folder
+from ragconfig.hosts import SERVER_NAME
 from ragconfig.redaction import add_secret
 from ragconfig.repository import is_repository
 
@@ -183,8 +184,16 @@ def find_project_file(folder: Path) -> Path | None:
 
 
 def read_file(file: Path, scope: Scope) -> dict[str, ServerConfig]:
-    """The servers of one file; none if it does not exist. Raises as `read_configs`."""
-    return {name: decode_entry(name, entry, file, scope) for name, entry in read_entries(file).items()}
+    """The servers of one file; none if it does not exist. Raises as `read_configs`.
+
+    Without one that has the name of our own memory, which runs anyway: what the user allows the memory, and
+    how far its text is trusted, must not pass to another server.
+    """
+    return {
+        name: decode_entry(name, entry, file, scope)
+        for name, entry in read_entries(file).items()
+        if name != SERVER_NAME
+    }
 
 
 def read_entries(file: Path, *, comments: bool = False) -> dict[str, Raw]:

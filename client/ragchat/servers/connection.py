@@ -1,4 +1,4 @@
-"""One server: its connection, which outlives the server's restarts, its tools, and its state."""
+"""A server that a file names: its connection, which outlives the server's restarts, its tools, its state."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ import math
 import re
 import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
-from enum import StrEnum
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -17,12 +16,13 @@ from msgspec import UNSET, UnsetType
 
 from ragchat import CLIENT_NAME, __version__
 from ragchat.errors import RagChatError, ServerNotReady
-from ragchat.log import LOG_TAIL_BYTES, ServerLog
+from ragchat.log import ServerLog
 from ragchat.servers.asking import User, make_handlers
 from ragchat.servers.bounded_log import bounded_log
 from ragchat.servers.clock import Clock
 from ragchat.servers.configs import ServerConfig
 from ragchat.servers.environment import inherited
+from ragchat.servers.managed import ManagedServer, State
 from ragchat.servers.media import MediaFiles
 from ragchat.servers.offers import Offers
 from ragchat.servers.supervisor import Supervised
@@ -54,19 +54,8 @@ LONGEST_PAUSE_SECONDS = 300.0
 RELIST_SECONDS = 0.5
 
 
-class State(StrEnum):
-    """What a server does, in the words that `/mcp` shows."""
-
-    DISABLED = "disabled"
-    UNASKED = "waits for your consent"
-    STARTING = "starting"
-    READY = "ready"
-    LOGIN = "wants you to log in"
-    FAILED = "failed"
-
-
-class Connection:
-    """A server. `run` keeps it connected; calls wait for the start."""
+class Connection(ManagedServer):
+    """`run` keeps it connected; calls wait for the start."""
 
     def __init__(
         self,
@@ -81,15 +70,14 @@ class Connection:
         `clock` stands still while the server asks. Its log, its login and the images and sounds that it
         returned are in the folders of `home`.
         """
+        log_name = f"{_UNSAFE.sub('_', config.name)}.log"
+        super().__init__(config.name, config.shown, home.state / LOGS / log_name)
         self.config = config
         self.tools: list[ToolInfo] = []
         """The tools that it listed last; none once it could not be started again."""
-        self.state = State.STARTING
-        self.failure: RagChatError | RagMcpError | None = None
-        """Why it failed or ended last."""
-        self.settled = anyio.Event()
-        """Set once the first start has succeeded or failed."""
-        self.log = home.state / LOGS / f"{_UNSAFE.sub('_', config.name)}.log"
+        self._state = State.STARTING
+        self._failure: RagChatError | RagMcpError | None = None
+        self._settled = anyio.Event()
         self.media = MediaFiles(home.cache / MEDIA)
         self._home = home
         self._settings = settings
@@ -114,17 +102,24 @@ class Connection:
         async with self._supervised:
             await anyio.sleep_forever()
 
-    def last_log_lines(self, count: int) -> str:
-        """The end of its log."""
-        with suppress(OSError), self.log.open("rb") as log:
-            log.seek(max(0, self.log.stat().st_size - LOG_TAIL_BYTES))
-            return "\n".join(log.read().decode(errors="replace").splitlines()[-count:])
-        return ""
+    @property
+    def state(self) -> State:
+        return self._state
+
+    @property
+    def failure(self) -> RagChatError | RagMcpError | None:
+        return self._failure
+
+    async def settle(self) -> None:
+        await self._settled.wait()
+
+    async def known_tools(self) -> list[ToolInfo]:
+        return self.tools
 
     def refuse(self, state: State) -> None:
         """It is not started; `state` says why."""
-        self.state = state
-        self.settled.set()
+        self._state = state
+        self._settled.set()
 
     async def call(self, tool: str, arguments: Mapping[str, Any]) -> ToolCallResult:
         """Call a tool. Waits while too many calls are in progress, and repeats only what may be repeated.
@@ -168,7 +163,7 @@ class Connection:
     async def _open(self) -> AsyncIterator[Client]:
         """Start the server or connect to it, list its tools, and follow their changes."""
         if self.failure is None:  # Else it shows why it is being started again.
-            self.state = State.STARTING
+            self._state = State.STARTING
         listed = False
         try:
             with anyio.CancelScope(deadline=anyio.current_time() + self._settings.start_seconds) as start:
@@ -178,8 +173,8 @@ class Connection:
                     await self._list_tools(client)
                     self.offers.forget()
                     listed, start.deadline = True, math.inf
-                    self.state, self.failure = State.READY, None
-                    self.settled.set()
+                    self._state, self._failure = State.READY, None
+                    self._settled.set()
                     async with (
                         beside(lambda: self._follow(client)),
                         beside(lambda: self._watched.follow(client)),
@@ -198,9 +193,9 @@ class Connection:
             from ragchat.servers.recipes import PROGRAMS
 
             error.hint = PROGRAMS.get(error.command[0], "")
-        self.state = State.LOGIN if isinstance(error, LoginRequired) else State.FAILED
-        self.failure = error
-        self.settled.set()
+        self._state = State.LOGIN if isinstance(error, LoginRequired) else State.FAILED
+        self._failure = error
+        self._settled.set()
 
     @asynccontextmanager
     async def _start(self) -> AsyncIterator[Client]:

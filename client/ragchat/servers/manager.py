@@ -1,15 +1,19 @@
-"""All servers beside memory: which ones run, and the tools that they offer together."""
+"""All servers, memory and those that files name: which ones run, and what the others offer together."""
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 import anyio
-from anyio.abc import TaskGroup
+from anyio.abc import TaskGroup, TaskStatus
 
+from ragchat.errors import MemoryNotConfigurable, UnknownServer
+from ragchat.memory.client import MemoryClient
+from ragchat.memory.server import MemoryServer, find_memory_server
 from ragchat.servers.asking import User
 from ragchat.servers.clock import Clock
 from ragchat.servers.configs import (
@@ -17,10 +21,10 @@ from ragchat.servers.configs import (
     Scope,
     ServerConfig,
     disable_entry,
-    find_config,
     read_configs,
 )
-from ragchat.servers.connection import Connection, State
+from ragchat.servers.connection import Connection
+from ragchat.servers.managed import ManagedServer, State
 from ragchat.servers.offers import Offers
 from ragchat.servers.permissions import Permissions
 from ragchat.servers.tools import ServerTool, offered_tools
@@ -32,14 +36,30 @@ if TYPE_CHECKING:
 
 
 class ServerManager:
-    """Owns every connection; an async context manager. Nothing is started before `start`."""
+    """Owns every connection; an async context manager.
 
-    def __init__(self, settings: Settings) -> None:
+    `open_memory` starts the server of the memory, `start` the others, unless there is `only_memory`.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        config_file: Path | None = None,
+        *,
+        verbose: bool = False,
+        only_memory: bool = False,
+    ) -> None:
+        """`config_file` and `verbose` are passed on to the memory's process."""
         self.user: User | None = None
         """The user that servers may ask; set it before they start."""
         self.clock = Clock()
         """It stands still while any server asks the user."""
         self.permissions = Permissions(settings.home.config)
+        self.memory: MemoryServer | None = None
+        """The server of the memory, once it was opened."""
+        self.only_memory = only_memory
+        self._config_file = config_file
+        self._verbose = verbose
         self._settings = settings.table("servers", ServerSettings)
         self._file = settings.home.config / USER_FILE
         self._home = settings.home
@@ -64,22 +84,53 @@ class ServerManager:
         return await self._tasks.__aexit__(kind, error, trace)
 
     @property
+    def servers(self) -> dict[str, ManagedServer]:
+        """Memory and the other servers, by name."""
+        memory = {} if self.memory is None else {self.memory.name: self.memory}
+        return {**memory, **self._connections}
+
+    @property
     def connections(self) -> Mapping[str, Connection]:
-        """The servers by name."""
+        """The other servers by name."""
         return self._connections
 
-    def connection(self, name: str) -> Connection:
+    def server(self, name: str) -> ManagedServer:
         """Raises UnknownServer."""
-        find_config({name: one.config for name, one in self._connections.items()}, name)
-        return self._connections[name]
+        if name not in self.servers:
+            raise UnknownServer(name, difflib.get_close_matches(name, self.servers, n=1))
+        return self.servers[name]
+
+    def connection(self, name: str) -> Connection:
+        """One of the other servers. Raises UnknownServer, MemoryNotConfigurable."""
+        server = self.server(name)
+        if not isinstance(server, Connection):
+            raise MemoryNotConfigurable(name)
+        return server
+
+    async def open_memory(self, settings: Settings) -> MemoryClient:
+        """Start the server of the memory that these settings name, in place of the one before.
+
+        Raises SettingsError.
+        """
+        memory = await find_memory_server(settings, self._config_file, verbose=self._verbose)
+        self._cancel(memory.name)
+        self.memory = memory
+        await self._tasks.start(self._keep_open, memory)
+        return MemoryClient(memory, memory.url)
+
+    async def _keep_open(self, memory: MemoryServer, *, task_status: TaskStatus[None]) -> None:
+        with anyio.CancelScope() as self._scopes[memory.name]:
+            async with memory:
+                task_status.started()
+                await anyio.sleep_forever()
 
     def start(self) -> None:
-        """Start all servers in the background that are new or changed; end those that are gone.
+        """Start all other servers in the background that are new or changed; end those that are gone.
 
         Also after the files were edited. Raises ServerFileUnreadable, ServerConfigInvalid,
         PermissionsUnusable.
         """
-        configs = read_configs(self._file)
+        configs = {} if self.only_memory else read_configs(self._file)
         self._wait_until = anyio.current_time() + self._settings.wait_seconds
         for name in [*self._connections]:
             if configs.get(name) != self._connections[name].config:
@@ -88,16 +139,26 @@ class ServerManager:
             if name not in self._connections:
                 self._start(config)
 
-    def restart(self, name: str) -> None:
-        """Start one server again, such as one that the user has now agreed to. Raises as `connection`."""
-        config = self.connection(name).config
-        self._stop(name)
-        self._start(config)
+    async def restart(self, name: str) -> None:
+        """Start a server again, to which the user agrees thereby. Returns when it has started or failed.
+
+        Raises UnknownServer, PermissionsUnusable.
+        """
+        server = self.server(name)
+        if isinstance(server, MemoryServer):
+            await server.restart()
+        else:
+            self.agree(name)
+            await self.server(name).settle()
 
     def agree(self, name: str) -> None:
-        """The user agrees to a project's server; it is started. Raises UnknownServer, PermissionsUnusable."""
-        self.permissions.allow_start(self.connection(name).config)
-        self.restart(name)
+        """The user agrees to a project's server; it is started.
+
+        Raises UnknownServer, MemoryNotConfigurable, PermissionsUnusable.
+        """
+        config = self.connection(name).config
+        self.permissions.allow_start(config)
+        self._replace(config)
 
     def disable(self, name: str, *, disabled: bool) -> None:
         """Disable a server from now on, or enable it again. Raises as `connection` and `start`."""
@@ -110,10 +171,12 @@ class ServerManager:
         self.start()
 
     def forget(self, name: str) -> None:
-        """Drop what the user has allowed a server. Raises as `connection`."""
-        self.permissions.withdraw_start(self.connection(name).config)
+        """Drop what the user has allowed a server. Raises UnknownServer, PermissionsUnusable."""
+        server = self.server(name)
         self.permissions.forget(name)
-        self.restart(name)
+        if isinstance(server, Connection):
+            self.permissions.withdraw_start(server.config)
+            self._replace(server.config)
 
     async def log_in(self, name: str, show: Callable[[str], None], read: Read | None = None) -> None:
         """Let the user log in at a remote server. Raises UnknownServer, and as `login.log_in`."""
@@ -132,18 +195,18 @@ class ServerManager:
         return [one.config for one in self._connections.values() if one.state is State.UNASKED]
 
     async def ready(self) -> None:
-        """Wait until every server has started or failed, but not for long after `start`."""
+        """Wait until every other server has started or failed, but not for long after `start`."""
         with anyio.CancelScope(deadline=self._wait_until):
             for connection in [*self._connections.values()]:
-                await connection.settled.wait()
+                await connection.settle()
 
     def offers(self) -> dict[str, Offers]:
-        """What the servers that are ready offer besides tools, by their names."""
+        """What the other servers that are ready offer besides tools, by their names."""
         ready = (one for one in self._connections.values() if one.state is State.READY)
         return {one.config.name: one.offers for one in ready}
 
     def tools(self) -> list[ServerTool]:
-        """The tools of all servers, under names that are unique.
+        """The tools of all other servers, under names that are unique.
 
         Also of a server that has just died: a call starts it at once.
         """
@@ -167,7 +230,14 @@ class ServerManager:
         finally:
             self._running.remove(connection.config.name)
 
+    def _replace(self, config: ServerConfig) -> None:
+        self._stop(config.name)
+        self._start(config)
+
     def _stop(self, name: str) -> None:
         self._connections.pop(name)
+        self._cancel(name)
+
+    def _cancel(self, name: str) -> None:
         if (scope := self._scopes.pop(name, None)) is not None:
             scope.cancel()

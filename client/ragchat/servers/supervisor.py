@@ -77,6 +77,9 @@ class Supervised:
         self._life = _Life()
         self._wanted = anyio.Event()
         self._stack = AsyncExitStack()
+        self._running = anyio.CancelScope()  # while the client runs
+        self.failure: RagMcpError | None = None
+        """Why it could not be started or ended last, until it runs again."""
 
     async def __aenter__(self) -> Self:
         await self._stack.enter_async_context(beside(self._keep_running))
@@ -86,6 +89,26 @@ class Supervised:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool | None:
         return await self._stack.__aexit__(kind, error, trace)
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the server has started and not ended yet."""
+        return self._life.client is not None and self._life.failure is None
+
+    async def settle(self) -> None:
+        """Return once this start has succeeded or failed."""
+        await self._life.begun.wait()
+
+    async def restart(self) -> None:
+        """End the server, and start it again at once. Returns when it has started or failed."""
+        life = self._life
+        if self.is_running:
+            self._running.cancel()
+            await life.ended.wait()
+        self._wanted.set()
+        if life.ended.is_set():
+            await life.replaced.wait()
+        await self.settle()
 
     async def list_tools(self, *, timeout: float | None = None) -> list[ToolInfo]:
         """As `Client.list_tools`; repeated if the server dies during the call."""
@@ -204,8 +227,11 @@ class Supervised:
         try:
             async with self._open() as client:
                 life.begin(client)
-                await client.closed()
+                self.failure = None
+                with anyio.CancelScope() as self._running:
+                    await client.closed()
                 raise ConnectionClosed()
         except RagMcpError as failure:
             log.info("%s", failure)
+            self.failure = failure
             life.end(failure)

@@ -14,17 +14,15 @@ import msgspec
 
 from ragchat.errors import RagChatError
 from ragchat.memory.types import ToolResult
-from ragchat.servers.clock import Clock
-from ragchat.servers.permissions import Permissions
 from ragchat.turn.approval import Approve, OfferedTool, Question, Verdict, decide
 from ragchat.turn.retrieval import Memory
 from ragchat.turn.tool_search import ToolSearch, cost, describe
 from ragchat.types import ToolRequest
+from ragconfig.hosts import SERVER_NAME
 
 if TYPE_CHECKING:
     from ragchat.servers.manager import ServerManager
 
-MEMORY = "memory"
 FORBIDDEN = "The user has forbidden this tool."
 NOT_ALLOWED = "The user did not allow this call."
 TIME_USED_UP = "The time for the tool calls of this turn is used up (tools.turn_seconds)."
@@ -53,28 +51,26 @@ class Toolbox:
         memory: Memory,
         offered: Sequence[str],
         seconds: float,
-        permissions: Permissions,
-        servers: ServerManager | None = None,
+        servers: ServerManager,
         *,
         budget: int,
         believe_all: bool = False,
     ) -> None:
         self._memory = memory
-        self.clock = servers.clock if servers is not None else Clock()
+        self.clock = servers.clock
         """It stands still while the user is asked."""
         self.budget = budget
         self._search = ToolSearch(memory, budget)
         self._offered = offered
         self._seconds = seconds
-        self._permissions = permissions
+        self._permissions = servers.permissions
         self._servers = servers
         self._believe_all = believe_all
         self._of_memory: list[OfferedTool] | None = None
 
     async def tools(self) -> dict[str, OfferedTool]:
         """The tools by name. Memory's are listed once, and missing while it is down."""
-        if self._servers is not None:
-            await self._servers.ready()
+        await self._servers.ready()
         return {tool.name: tool for tool in (*await self._memory_tools(), *self._server_tools())}
 
     async def _memory_tools(self) -> list[OfferedTool]:
@@ -85,7 +81,7 @@ class Toolbox:
             except (TimeoutError, RagChatError):
                 return []
             self._of_memory = [
-                OfferedTool(tool.name, MEMORY, tool, True, partial(self._call_memory, tool.name))
+                OfferedTool(tool.name, SERVER_NAME, tool, True, partial(self._call_memory, tool.name))
                 for tool in listed
                 if tool.name in self._offered
             ]
@@ -99,7 +95,7 @@ class Toolbox:
             return ToolResult(False, f"The tool did not answer within {self._seconds:g} s.")
 
     def _server_tools(self) -> Iterator[OfferedTool]:
-        for tool in self._servers.tools() if self._servers is not None else ():
+        for tool in self._servers.tools():
             config = tool.connection.config
             yield OfferedTool(tool.name, config.name, tool.info, config.trusted, tool.call)
 
@@ -128,8 +124,8 @@ class Toolbox:
 
     async def _offered_now(self) -> list[OfferedTool]:
         tools = [*(await self.tools()).values()]
-        own = [tool for tool in tools if tool.server == MEMORY]
-        return self._search.offered(own, [tool for tool in tools if tool.server != MEMORY])
+        own = [tool for tool in tools if tool.server == SERVER_NAME]
+        return self._search.offered(own, [tool for tool in tools if tool.server != SERVER_NAME])
 
     async def permit(
         self, request: ToolRequest, approve: Approve | None, foreign: Sequence[str] = ()

@@ -101,7 +101,7 @@ def _image(name: str, path: Path, kind: str, content: bytes) -> DocumentText:
 
 
 def _offers(context: ChatContext) -> dict[str, Offers]:
-    return context.app.servers.offers() if context.app.servers is not None else {}
+    return context.app.servers.offers()
 
 
 async def complete(context: ChatContext | None, text: str) -> AsyncIterator[Completion]:

@@ -153,16 +153,15 @@ class Chat:
         context.refresh = self._background.refresh
         approvals = Approvals(app.permissions, dialog, show, lambda: context.screen.err.width)
         context.approve = approvals.approve
-        if app.servers is not None:
-            sampling = Sampling(dialog, app.permissions, app.model.find, show)
-            elicitation = Elicitation(dialog, show)
-            app.servers.user = User(
-                elicitation.answer,
-                elicitation.visit,
-                sampling.answer,
-                context.show_progress,
-                lambda text: self._background.start(self._tell(context, text)),
-            )
+        sampling = Sampling(dialog, app.permissions, app.model.find, show)
+        elicitation = Elicitation(dialog, show)
+        app.servers.user = User(
+            elicitation.answer,
+            elicitation.visit,
+            sampling.answer,
+            context.show_progress,
+            lambda text: self._background.start(self._tell(context, text)),
+        )
         return context
 
     @asynccontextmanager

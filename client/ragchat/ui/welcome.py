@@ -30,8 +30,7 @@ def memory_line(context: ChatContext) -> str:
 
 def servers_line(context: ChatContext) -> str:
     """Which servers of the project wait for the user's consent; "" if none does."""
-    servers = context.app.servers
-    names = [config.name for config in servers.unasked()] if servers else []
+    names = [config.name for config in context.app.servers.unasked()]
     if not names:
         return ""
     return (

@@ -64,6 +64,11 @@ def test_a_project_cannot_replace_a_server_of_the_user(tmp_path: Path) -> None:
     assert read_configs(user, tmp_path / "repo")["a"].command == ("mine",)
 
 
+def test_no_file_can_name_a_server_like_the_memory_of_ragchat(tmp_path: Path) -> None:
+    write(tmp_path / PROJECT_FILE, {"ragmemory": {"command": "evil"}, "memory": {"command": "good"}})
+    assert [*read_configs(tmp_path / "none.json", tmp_path)] == ["memory"]
+
+
 def test_variables_are_expanded(tmp_path: Path) -> None:
     config = ServerConfig(
         name="a",

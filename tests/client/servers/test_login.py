@@ -14,8 +14,8 @@ import pytest
 
 from ragchat.errors import CredentialsUnusable
 from ragchat.servers.configs import Scope, ServerConfig
-from ragchat.servers.connection import State
 from ragchat.servers.login import FILE, LOGIN_SECONDS, Credentials, authorization, log_in
+from ragchat.servers.managed import State
 from ragchat.settings import ServerSettings
 from ragconfig.redaction import redacted
 from tests.support.authorization_server import protected
@@ -44,8 +44,7 @@ async def test_a_server_that_wants_a_login_can_be_used_after_it(
             assert connection.state is State.LOGIN
             assert "mcp login remote" in getattr(connection.failure, "hint", "")
             await manager.log_in("remote", shown.append)
-            manager.restart("remote")
-            await manager.connections["remote"].settled.wait()
+            await manager.restart("remote")
             assert manager.connections["remote"].state is State.READY
         async with managed(tmp_path) as manager:
             assert manager.connections["remote"].state is State.READY

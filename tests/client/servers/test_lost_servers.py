@@ -12,7 +12,7 @@ import anyio
 import pytest
 
 from ragchat.servers import supervisor
-from ragchat.servers.connection import State
+from ragchat.servers.managed import State
 from ragmcp.backoff import Backoff
 from tests.support import peers
 from tests.support.mcp_http import COMMAND

@@ -1,4 +1,4 @@
-"""Several servers at once, each a real process: `connection` and `environment` too."""
+"""Several servers at once, each a real process: `managed`, `connection` and `environment` too."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ import pytest
 
 from ragchat.errors import ServerNotReady, UnknownServer
 from ragchat.servers.configs import PROJECT_FILE
-from ragchat.servers.connection import State
+from ragchat.servers.managed import State
 from ragchat.servers.tools import ServerTool
+from ragchat.turn.tools import Toolbox
+from ragconfig.hosts import SERVER_NAME
 from ragmcp.stdio import process
 from tests.support.mcp_process import SERVER, gone
 from tests.support.processes import LONGEST_SECONDS, processes_in
@@ -36,6 +38,7 @@ from tests.support.servers import (
     tool,
     write,
 )
+from tests.support.turns import ListMemory
 
 GONE = {"command": "there-is-no-such-program"}
 CHATTY = {
@@ -55,6 +58,13 @@ async def test_the_tools_of_all_servers_that_started_are_offered_under_their_nam
         echo = tool(manager, "two__Echo")
         result = await echo.call({"text": "hello"})
         assert (result.ok, result.text) == (True, "hello")
+
+
+async def test_a_server_called_memory_is_not_taken_for_the_memory(tmp_path: Path) -> None:
+    write(tmp_path, memory=GOOD)
+    async with managed(tmp_path) as manager:
+        offered = await Toolbox(ListMemory(), (), 5.0, manager, budget=10_000).tools()
+        assert offered["memory__Echo"].server == "memory" != SERVER_NAME
 
 
 async def test_servers_that_hang_or_write_rubbish_do_not_disturb_the_others(tmp_path: Path) -> None:
@@ -95,7 +105,7 @@ async def test_a_server_of_a_project_waits_for_the_users_consent(
         with pytest.raises(ServerNotReady, match="consent"):
             await manager.connections["theirs"].call("Echo", {"text": "x"})
         manager.agree("theirs")
-        await manager.connections["theirs"].settled.wait()
+        await manager.connections["theirs"].settle()
         assert manager.tools()
     async with managed(tmp_path) as manager:
         assert not manager.unasked()
@@ -109,7 +119,7 @@ async def test_a_reload_starts_new_servers_ends_removed_ones_and_leaves_the_othe
         stays = manager.connections["stays"]
         write(tmp_path, stays=GOOD, comes=GOOD)
         manager.start()
-        await manager.connections["comes"].settled.wait()
+        await manager.connections["comes"].settle()
         assert [*manager.connections] == ["stays", "comes"]
         assert manager.connections["stays"] is stays
         with pytest.raises(UnknownServer, match="goes"):

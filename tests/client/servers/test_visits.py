@@ -78,7 +78,7 @@ async def calling(home: Path, server: dict[str, Any], user: User | None) -> Asyn
         async with ServerManager(settings) as manager:
             manager.user = user
             manager.start()
-            await manager.connections["mine"].settled.wait()
+            await manager.connections["mine"].settle()
             yield lambda name, arguments: tool(manager, name).call(arguments)
 
 

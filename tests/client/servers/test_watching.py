@@ -41,7 +41,7 @@ async def server(home: Path, told: list[str]) -> AsyncIterator[ServerManager]:
         async with ServerManager(settings) as manager:
             manager.user = User(refuse, refuse, refuse, print, told.append)
             manager.start()
-            await manager.connections["mine"].settled.wait()
+            await manager.connections["mine"].settle()
             yield manager
 
 

@@ -48,7 +48,7 @@ async def room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: OpenAISe
     (tmp_path / "dot.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(50))
     write(tmp_path, mine=GOOD)
     settings, (screen, out, err) = settings_in(tmp_path), piped_screen()
-    async with managed(tmp_path) as manager, App(settings, ListMemory(), servers=manager) as app:
+    async with managed(tmp_path) as manager, App(settings, ListMemory(), manager) as app:
         chosen = model_settings()
         chosen.name, chosen.base_url = "test-model", server.base_url
         app.model = ModelSelection(chosen, {})

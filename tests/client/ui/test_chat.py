@@ -21,7 +21,7 @@ from ragchat.ui.background import NO_PAST, Past
 from ragchat.ui.chat import Chat
 from tests.support.memory import memory_in
 from tests.support.screens import PyteFile
-from tests.support.turns import settings_in
+from tests.support.turns import no_servers, settings_in
 
 LONGEST_SECONDS = 60
 
@@ -36,7 +36,7 @@ def opener(folder: Path) -> AbstractAsyncContextManager[App]:
     @asynccontextmanager
     async def open_app() -> AsyncIterator[App]:
         settings = settings_in(folder)
-        async with memory_in(folder) as memory, App(settings, memory=memory) as app:
+        async with memory_in(folder) as memory, App(settings, memory, no_servers(settings)) as app:
             yield app
 
     return open_app()

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ragchat.ingest.loading import Progress
     from ragchat.ui.context import ChatContext
-    from ragconfig.settings import Settings
 
 log = logging.getLogger("ragchat")
 
@@ -41,35 +38,26 @@ async def index(context: ChatContext, argument: str) -> None:
     settings, made = with_own_memory(settings, paths)
     if made:
         context.screen.note(made)
+    if settings.memory_path != context.app.settings.memory_path:
+        await context.app.use_memory(settings)
+        context.update_session_status()
     context.indexing = paths
     context.status.loading = "loading"
-    opened = asyncio.Event()
-    context.in_background(_index(context, paths, settings, opened))
-    await opened.wait()
+    context.in_background(_index(context, paths))
     context.screen.note("Loading in the background; /index shows how far it is.")
 
 
-async def _index(context: ChatContext, paths: list[str], settings: Settings, opened: asyncio.Event) -> None:
-    """Load the paths and report on it; then keep the memory open, if it is another one than before."""
-    moves = settings.memory_path != context.app.settings.memory_path
-    async with AsyncExitStack() as stack:
-        try:
-            if moves:
-                memory = await stack.enter_async_context(context.app.open_memory(settings))
-                context.app.use_memory(memory, settings)
-                context.update_session_status()
-            opened.set()
-            await _load(context, paths)
-        except Exception as error:
-            opened.set()  # A message that is being handled waits for it.
-            log.error("/index failed", exc_info=error)
-            async with context.above_prompt():
-                context.screen.error(error)
-        finally:
-            context.indexing, context.status.loading = [], ""
-            _redraw()
-        if moves:
-            await asyncio.Event().wait()
+async def _index(context: ChatContext, paths: list[str]) -> None:
+    """Load the paths and report on it."""
+    try:
+        await _load(context, paths)
+    except Exception as error:
+        log.error("/index failed", exc_info=error)
+        async with context.above_prompt():
+            context.screen.error(error)
+    finally:
+        context.indexing, context.status.loading = [], ""
+        _redraw()
 
 
 async def _load(context: ChatContext, paths: list[str]) -> None:

@@ -68,7 +68,7 @@ async def _of_servers(context: ChatContext) -> list[_Prompt]:
     from ragmcp.errors import RagMcpError
 
     found: list[_Prompt] = []
-    for server, offers in (context.app.servers.offers() if context.app.servers else {}).items():
+    for server, offers in context.app.servers.offers().items():
         try:
             found += [_Prompt(info, offers, server) for info in await offers.prompts()]
         except RagMcpError:

@@ -1,4 +1,4 @@
-"""/mcp, /tools: the other servers, their state, tools and logs."""
+"""/mcp, /tools: the servers, their state, tools and logs."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from ragchat.servers.connection import Connection
     from ragchat.servers.login import Read
+    from ragchat.servers.managed import ManagedServer
     from ragchat.servers.manager import ServerManager
     from ragchat.ui.context import ChatContext
 
@@ -23,7 +24,7 @@ ACTIONS = {
     "login": "log in at a remote server",
     "disable": "do not start a server any more",
     "enable": "start a server again that you disabled",
-    "forget": "ask again before each tool of a server, also of the memory",
+    "forget": "ask again before each tool of a server",
     "log": "show the last lines of a server's log",
     "tools": "show the tools of a server",
 }
@@ -33,38 +34,29 @@ async def mcp(context: ChatContext, argument: str) -> None:
     """Show the servers, or do one of `ACTIONS`."""
     manager = context.app.servers
     action, _, name = argument.partition(" ")
-    if manager is None:
-        context.screen.note("This chat uses no other servers.")
-    elif action == "reload":
+    if action == "reload":
         manager.start()
-        await manager.ready()
-        _show(context, manager)
+        await _show(context, manager)
     elif action and action not in ACTIONS:
-        _show_one(context, manager.connection(argument))
+        await _show_one(context, manager.server(argument))
     elif not action:
         if not manager.connections:
             manager.start()  # Without a model no turn has started them.
-        await manager.ready()
-        _show(context, manager)
+        await _show(context, manager)
     else:
         await _act(context, manager, action, name.strip())
 
 
 async def _act(context: ChatContext, manager: ServerManager, action: str, name: str) -> None:
     from ragchat.errors import ArgumentMissing
-    from ragchat.turn.tools import MEMORY
 
     if not name:
         raise ArgumentMissing(f"mcp {action}", "the name of a server")
-    if action == "forget" and name == MEMORY:
-        manager.permissions.forget(name)
-        context.screen.note("The tools of memory are asked about again.")
-        return
-    connection = manager.connection(name)
+    server = manager.server(name)
     if action == "log":
-        context.screen.show(connection.last_log_lines(LOG_LINES) or "The log is empty.")
+        context.screen.show(server.last_log_lines(LOG_LINES) or "The log is empty.")
     elif action == "tools":
-        for tool in connection.tools:
+        for tool in await server.known_tools():
             first = (tool.description or "").strip().partition("\n")[0]
             context.screen.show(f"{tool.name}  {first}".rstrip())
     else:
@@ -75,10 +67,10 @@ async def _act(context: ChatContext, manager: ServerManager, action: str, name: 
         else:
             if action == "login":
                 await manager.log_in(name, context.screen.note, _reader(context))
-            manager.agree(name)
-        connection = manager.connection(name)
-        await connection.settled.wait()
-        _show_one(context, connection)
+            await manager.restart(name)
+        server = manager.server(name)
+        await server.settle()
+        await _show_one(context, server)
 
 
 def _reader(context: ChatContext) -> Read | None:
@@ -89,32 +81,48 @@ def _reader(context: ChatContext) -> Read | None:
     return None if read is None else lambda question: read(question, DummyCompleter())
 
 
-def _show(context: ChatContext, manager: ServerManager) -> None:
-    if not manager.connections:
+async def _show(context: ChatContext, manager: ServerManager) -> None:
+    await manager.ready()
+    for server in manager.servers.values():
+        await _show_one(context, server)
+    if manager.only_memory:
+        context.screen.note("This chat uses no other servers.")
+    elif not manager.connections:
         context.screen.note("There are no other servers. `ragchat mcp add NAME -- COMMAND` adds one.")
-    for connection in manager.connections.values():
-        _show_one(context, connection)
 
 
-def _show_one(context: ChatContext, connection: Connection) -> None:
+async def _show_one(context: ChatContext, server: ManagedServer) -> None:
     from ragchat.console import describe
-    from ragchat.servers.configs import Scope
-    from ragchat.servers.connection import State
+    from ragchat.servers.connection import Connection
+    from ragchat.servers.managed import State
 
-    config, screen = connection.config, context.screen
-    tools = f", {len(connection.tools)} tools" if connection.state is State.READY else ""
-    screen.show(f"{config.name}: {connection.state}{tools}  {config.shown}")
-    if connection.state is State.UNASKED:
-        screen.show(f"  {config.file} would start: {config.whole}")
-        screen.show(f"  /mcp start {config.name} starts it, now and from now on.")
-    elif connection.state is State.DISABLED:
-        way = f"{config.file} says so" if config.disabled and config.scope is Scope.PROJECT else ""
-        screen.show(f"  {way or f'/mcp enable {config.name} starts it'}.")
-    elif connection.failure is not None:
-        failure = describe(connection.failure)
+    screen = context.screen
+    tools = f", {len(await server.known_tools())} tools" if server.state is State.READY else ""
+    screen.show(f"{server.name}: {server.state}{tools}  {server.shown}")
+    if isinstance(server, Connection) and server.state in (State.UNASKED, State.DISABLED):
+        for line in _ways(server):
+            screen.show(f"  {line}")
+    elif server.failure is not None:
+        failure = describe(server.failure)
         screen.show(f"  {failure.message}")
         if failure.hint:
             screen.show(f"  {failure.hint}")
+
+
+def _ways(connection: Connection) -> list[str]:
+    """How a server that was not started can be started."""
+    from ragchat.servers.configs import Scope
+    from ragchat.servers.managed import State
+
+    config = connection.config
+    if connection.state is State.UNASKED:
+        return [
+            f"{config.file} would start: {config.whole}",
+            f"/mcp start {config.name} starts it, now and from now on.",
+        ]
+    if config.disabled and config.scope is Scope.PROJECT:
+        return [f"{config.file} says so."]
+    return [f"/mcp enable {config.name} starts it."]
 
 
 async def tools(context: ChatContext, _: str) -> None:
@@ -134,7 +142,7 @@ async def tools(context: ChatContext, _: str) -> None:
 async def complete(context: ChatContext | None, argument: str) -> AsyncIterator[Completion]:
     """The actions, then the names of the servers."""
     manager = context.app.servers if context else None
-    names = {name: str(one.state) for name, one in manager.connections.items()} if manager else {}
+    names = {name: str(one.state) for name, one in manager.servers.items()} if manager else {}
     action, space, typed = argument.partition(" ")
     choices = names if space and action in ACTIONS else {**ACTIONS, **names}
     for choice in matching(typed if space else argument, choices.items()):

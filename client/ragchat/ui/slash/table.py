@@ -119,7 +119,7 @@ COMMANDS = (
     SlashCommand(
         "mcp",
         "[ACTION] [SERVER]",
-        "show the other servers; start, disable, log in, show a log …",
+        "show the servers; start, disable, log in, show a log …",
         servers.mcp,
         complete=servers.complete,
     ),

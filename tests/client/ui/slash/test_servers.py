@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -10,15 +12,17 @@ import pytest
 from prompt_toolkit.completion import Completion
 
 from ragchat.app import App
-from ragchat.errors import ArgumentMissing, UnknownServer
+from ragchat.errors import ArgumentMissing, MemoryNotConfigurable, UnknownServer
 from ragchat.servers.manager import ServerManager
 from ragchat.servers.permissions import Rule
 from ragchat.ui.context import ChatContext
 from ragchat.ui.prompt.toolbar import Status
 from ragchat.ui.slash import servers
 from ragchat.ui.welcome import servers_line
+from ragconfig.hosts import SERVER_NAME
 from tests.client.servers.test_manager import GONE
 from tests.client.ui.slash.test_table import Room
+from tests.support.processes import processes_in
 from tests.support.screens import piped_screen
 from tests.support.servers import GOOD, write
 from tests.support.turns import FORGET_TOOL, ListMemory, settings_in
@@ -28,7 +32,7 @@ from tests.support.turns import FORGET_TOOL, ListMemory, settings_in
 async def room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Room]:
     monkeypatch.chdir(tmp_path)
     settings, (screen, out, err) = settings_in(tmp_path), piped_screen()
-    async with ServerManager(settings) as manager, App(settings, ListMemory(), servers=manager) as app:
+    async with ServerManager(settings) as manager, App(settings, ListMemory(), manager) as app:
         yield Room(ChatContext(app, screen, Status()), out, err)
 
 
@@ -108,11 +112,80 @@ async def test_permissions_are_forgotten_with_the_consent_to_start(room: Room, t
     assert permissions.session == set()
 
 
-async def test_the_rules_for_the_memory_are_forgotten_too(room: Room) -> None:
-    permissions = room.context.app.permissions
-    permissions.remember("memory", [FORGET_TOOL], Rule.ALWAYS)
-    await room.run("/mcp forget memory")
-    assert permissions.rule("memory", FORGET_TOOL) is None
+@pytest.fixture
+async def whole_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Room]:
+    """A chat whose manager has started the memory's server, too."""
+    monkeypatch.chdir(tmp_path)
+    settings, (screen, out, err) = settings_in(tmp_path), piped_screen()
+    async with ServerManager(settings) as manager:
+        memory = await manager.open_memory(settings)
+        async with App(settings, memory, manager) as app:
+            yield Room(ChatContext(app, screen, Status()), out, err)
+
+
+async def test_memory_is_one_of_the_servers(whole_room: Room, tmp_path: Path) -> None:
+    await whole_room.context.memory.stats()
+    shown = await whole_room.run("/mcp")
+    assert shown.startswith("ragmemory: ready, ")
+    assert str(tmp_path / "data" / "memory.db") in shown
+    assert "There are no other servers." in shown
+    assert "Query  " in await whole_room.run("/mcp tools ragmemory")
+    (tmp_path / "state" / "ragmemory.log").write_text("one\ntwo\n")
+    assert await whole_room.run("/mcp log ragmemory") == "one\ntwo\n"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="it looks into /proc")
+async def test_memory_can_be_started_again_and_keeps_what_it_holds(whole_room: Room, tmp_path: Path) -> None:
+    memory = whole_room.context.memory
+    await memory.inject("Green tea is brewed at 75 degrees.", {"uri": "note:tea"})
+    first = {*processes_in(tmp_path)} - {os.getpid()}
+    assert "ragmemory: ready" in await whole_room.run("/mcp start ragmemory")
+    second = {*processes_in(tmp_path)} - {os.getpid()}
+    assert len(first) == len(second) == 1
+    assert first != second
+    assert [hit.uri for hit in (await memory.query("tea")).hits] == ["note:tea"]
+
+
+async def test_a_memory_that_cannot_be_started_says_why_among_the_servers(
+    room: Room, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "executable", str(tmp_path / "no-python"))
+        await room.context.app.servers.open_memory(room.context.app.settings)
+    shown = await room.run("/mcp start ragmemory")
+    assert shown.startswith("ragmemory: failed")
+    assert "no-python" in shown
+
+
+async def test_memory_is_never_disabled(whole_room: Room) -> None:
+    for action in ("disable", "enable", "login"):
+        with pytest.raises(MemoryNotConfigurable):
+            await whole_room.run(f"/mcp {action} ragmemory")
+
+
+async def test_another_memory_takes_the_place_of_the_first(whole_room: Room, tmp_path: Path) -> None:
+    app = whole_room.context.app
+    await whole_room.context.memory.inject("The first one.", {"uri": "note:first"})
+    await app.use_memory(settings_in(tmp_path, memory__path=str(tmp_path / "other.db")))
+    assert (await whole_room.context.memory.stats()).documents == 0
+    assert str(tmp_path / "other.db") in await whole_room.run("/mcp")
+
+
+async def test_the_rules_for_the_memory_are_forgotten_too(whole_room: Room) -> None:
+    permissions = whole_room.context.app.permissions
+    permissions.remember(SERVER_NAME, [FORGET_TOOL], Rule.ALWAYS)
+    await whole_room.run("/mcp forget ragmemory")
+    assert permissions.rule(SERVER_NAME, FORGET_TOOL) is None
+
+
+async def test_without_tools_the_memory_is_the_only_server(tmp_path: Path) -> None:
+    write(tmp_path, good=GOOD)
+    settings, (screen, out, err) = settings_in(tmp_path), piped_screen()
+    manager = ServerManager(settings, only_memory=True)
+    async with manager, App(settings, ListMemory(), manager) as app:
+        room = Room(ChatContext(app, screen, Status()), out, err)
+        assert await room.run("/mcp") == "This chat uses no other servers.\n"
+        assert manager.tools() == []
 
 
 async def test_servers_of_the_project_that_wait_for_consent_are_named_at_the_start(

@@ -40,7 +40,7 @@ from tests.client.llm.test_client import settings as model_settings
 from tests.support.memory import memory_in
 from tests.support.openai_server import OpenAIServer, Reply
 from tests.support.screens import piped_screen
-from tests.support.turns import settings_in
+from tests.support.turns import no_servers, settings_in
 
 NAMES = (
     *(
@@ -91,7 +91,8 @@ class Room:
 @asynccontextmanager
 async def open_room(folder: Path) -> AsyncIterator[Room]:
     screen, out, err = piped_screen()
-    async with memory_in(folder / "home") as memory, App(settings_in(folder / "home"), memory=memory) as app:
+    settings = settings_in(folder / "home")
+    async with memory_in(folder / "home") as memory, App(settings, memory, no_servers(settings)) as app:
         yield Room(ChatContext(app, screen, Status()), out, err)
 
 
