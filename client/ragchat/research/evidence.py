@@ -15,9 +15,8 @@ from ragchat.memory.types import ToolResult
 from ragchat.research.search import is_generated
 from ragchat.turn.approval import Approve
 from ragchat.turn.passages import shortened
-from ragchat.turn.tools import Toolbox, ToolCall
+from ragchat.turn.tools import OWN, Toolbox, ToolCall
 from ragchat.types import Candidate, Hit, ToolRequest
-from ragconfig.hosts import SERVER_NAME
 
 # The line or field with the address of what follows it, as in the results of a web search.
 _ADDRESS = re.compile(
@@ -67,7 +66,7 @@ class EvidenceTools:
 def _as_evidence(call: ToolCall, result: ToolResult, budget: int) -> ToolResult:
     if result.hits:
         return with_changes(result, hits=[hit for hit in result.hits if not is_generated(hit)])
-    from_server = call.tool is not None and call.tool.server not in ("", SERVER_NAME)
+    from_server = call.tool is not None and call.tool.server not in OWN
     if not (from_server and result.ok and result.text.strip()):
         return result
     hits = [*passages_of(result.text, call.request.name, call.arguments)]

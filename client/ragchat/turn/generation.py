@@ -22,8 +22,7 @@ from ragchat.turn.grounding import Grounding
 from ragchat.turn.limits import Budget, Reached, TurnLimits
 from ragchat.turn.passages import ATTACHED, Passages, judge, quote
 from ragchat.turn.prompt import Prompt, Prompts, build
-from ragchat.turn.tool_search import HOST
-from ragchat.turn.tools import CANNOT_ASK, ToolCall
+from ragchat.turn.tools import CANNOT_ASK, OWN, ToolCall
 from ragchat.types import (
     NOT_GROUNDED,
     Answer,
@@ -48,9 +47,6 @@ NOTICED_PAUSE = 2.0
 # The calls of one round that are carried out.
 MOST_CALLS = 16
 TOO_MANY = f"Only the first {MOST_CALLS} calls of a message are carried out. Repeat this one if you need it."
-# The tools whose results do not count as text that is not the user's own: memory's, whose passages are judged
-# one by one, and the host's search for tools.
-OWN = (SERVER_NAME, HOST)
 LIMIT_REACHED = "The model called tools until the limit ({setting}); its answer may lack something."
 # Added to the last result: many chat templates refuse a message of the system's or the user's there.
 LAST_RESULT = (

@@ -16,13 +16,16 @@ from ragchat.errors import RagChatError
 from ragchat.memory.types import ToolResult
 from ragchat.turn.approval import Approve, OfferedTool, Question, Verdict, decide
 from ragchat.turn.retrieval import Memory
-from ragchat.turn.tool_search import ToolSearch, cost, describe
+from ragchat.turn.tool_search import HOST, ToolSearch, cost, describe
 from ragchat.types import ToolRequest
 from ragconfig.hosts import SERVER_NAME
 
 if TYPE_CHECKING:
     from ragchat.servers.manager import ServerManager
 
+# The servers whose results do not count as text that is not the user's own: memory, whose passages are judged
+# one by one, and the host's search for tools.
+OWN = (SERVER_NAME, HOST)
 FORBIDDEN = "The user has forbidden this tool."
 NOT_ALLOWED = "The user did not allow this call."
 TIME_USED_UP = "The time for the tool calls of this turn is used up (tools.turn_seconds)."
