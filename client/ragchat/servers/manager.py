@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -119,7 +120,7 @@ class ServerManager:
         return MemoryClient(memory, memory.url)
 
     async def _keep_open(self, memory: MemoryServer, *, task_status: TaskStatus[None]) -> None:
-        with anyio.CancelScope() as self._scopes[memory.name]:
+        with self._until_cancelled(memory.name):
             async with memory:
                 task_status.started()
                 await anyio.sleep_forever()
@@ -223,12 +224,17 @@ class ServerManager:
             self._tasks.start_soon(self._run, connection)
 
     async def _run(self, connection: Connection) -> None:
-        self._running.append(connection.config.name)
+        with self._until_cancelled(connection.name):
+            await connection.run()
+
+    @contextmanager
+    def _until_cancelled(self, name: str) -> Iterator[None]:
+        self._running.append(name)
         try:
-            with anyio.CancelScope() as self._scopes[connection.config.name]:
-                await connection.run()
+            with anyio.CancelScope() as self._scopes[name]:
+                yield
         finally:
-            self._running.remove(connection.config.name)
+            self._running.remove(name)
 
     def _replace(self, config: ServerConfig) -> None:
         self._stop(config.name)

@@ -99,7 +99,7 @@ class Chat:
 
     def _show_running(self) -> None:
         context = self._background.context
-        if context is not None and context.app.servers is not None and context.app.servers.running:
+        if context is not None and context.app.servers.running:
             names = one_line(", ".join(context.app.servers.running))
             context.screen.note(f"Waiting for {names} to end. Ctrl-C ends it at once.")
 
