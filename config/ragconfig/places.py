@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from operator import itemgetter
 from pathlib import PurePosixPath
 from typing import TypeAlias
@@ -79,6 +80,7 @@ def location(name: str, lines: Iterable[tuple[int, int]], places: Sequence[Place
     return f"{name}:{', '.join(f'{start}' if start == end else f'{start}–{end}' for start, end in ranges)}"
 
 
+@lru_cache(1_000)
 def file_name(uri: str, title: str = "") -> str:
     """The last part of a URI; for a hash the title, if there is one."""
     if uri.startswith("sha256:"):

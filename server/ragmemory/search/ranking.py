@@ -41,6 +41,7 @@ class Scored(Struct, frozen=True):
     score: float  # in [0, 1]: the estimated relevance
     cosine: float
     bm25: float
+    words: frozenset[str]  # the content words of the query that it contains, its title and headings included
 
 
 def fuse(cosines: Floats, bm25: Floats, alpha: float) -> Floats:

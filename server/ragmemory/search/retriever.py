@@ -11,12 +11,12 @@ from ragmemory.search.ranking import Scored, fuse, pair_scores, relevance, witho
 from ragmemory.search.spelling import candidates, is_correctable
 from ragmemory.text.analysis import (
     STOP_WORDS,
-    has_content_words,
+    content_words,
     query_stems,
     query_terms,
     stemmer,
     stems,
-    terms,
+    terms_of_word,
 )
 
 if TYPE_CHECKING:
@@ -41,15 +41,13 @@ class Retriever:
 
     def word_weights(self, words: list[str]) -> list[float]:
         """The weight of each word: √IDF of its rarest term. Safe while another thread applies changes."""
-        index = self.index.bm25
-        return [
-            math.sqrt(max((index.idf(term) for term in terms(stems(word))), default=0.0)) for word in words
-        ]
+        idf = self.index.bm25.idf
+        return [math.sqrt(max(idf(terms_of_word(word)), default=0.0)) for word in words]
 
     def weights(self, words: list[str]) -> list[float]:
         """How rare each word is, in (0, 1]: 1 for a word that no chunk contains."""
-        index = self.index.bm25
-        return [max((index.rarity(term) for term in terms(stems(word))), default=0.0) for word in words]
+        rarity = self.index.bm25.rarity
+        return [max(rarity(terms_of_word(word)), default=0.0) for word in words]
 
     def corrections(self, words: list[str], is_common: Callable[[str], bool]) -> dict[str, list[str]]:
         """The words that no chunk contains, and similar ones whose stems some do, the most frequent first.
@@ -60,23 +58,15 @@ class Retriever:
 
         def frequencies(words: Sequence[str]) -> list[int]:
             stems = stemmer().stemWords(words)
-            counts: list[int] = index.frequencies(stems).tolist()
-            stop = [word in STOP_WORDS or stem in STOP_WORDS for word, stem in zip(words, stems, strict=True)]
-            return [0 if is_stop else count for is_stop, count in zip(stop, counts, strict=True)]
+            found = zip(words, stems, index.frequencies(stems).tolist(), strict=True)
+            return [
+                count if count and word not in STOP_WORDS and stem not in STOP_WORDS else 0
+                for word, stem, count in found
+            ]
 
         doubtful = [word for word in words if is_correctable(word) and not is_common(word)]
         unknown = [word for word, count in zip(doubtful, frequencies(doubtful), strict=True) if not count]
         return {word: found for word in unknown if (found := candidates(word, frequencies))}
-
-    def missing(self, words: list[str], chunk_ids: Sequence[int]) -> list[str]:
-        """The words that none of these chunks contains, their titles and headings included."""
-        import numpy as np
-
-        rows = self.index.rows.with_ids(np.sort(np.array(chunk_ids, np.int64)))
-        index = self.index.bm25
-        return [
-            word for word in words if not any(index.contain(term, rows).any() for term in terms(stems(word)))
-        ]
 
     def search(
         self,
@@ -119,14 +109,17 @@ class Retriever:
         best_rows, places = np.unique(rows[best], return_inverse=True)
         found = cosines[best] if cosines is not None else None
         mean = index.vectors.mean_cosine(vector) if vector is not None else 0.0
-        coverage = np.zeros(len(best), np.float32)
-        if has_content_words(query.text):
-            coverage = lexical.coverage(best_rows)[places]
+        held = lexical.held(best_rows)[:, places]
+        words = content_words(query.text)
+        # Without content words no passage can be relevant.
+        coverage = lexical.coverage(held) if words else np.zeros(len(best), np.float32)
         placed = None if found is None else scale.to_local(found)
         scores = relevance(coverage, placed, scale.to_local(np.full(1, mean)).item(), is_boosted[best])
         ids = index.rows.take(best_rows, lambda segment: segment.chunk_ids)[places].tolist()
         similar = found.tolist() if found is not None else [0.0] * len(best)
-        return [Scored(*one) for one in zip(ids, scores.tolist(), similar, bm25[best].tolist(), strict=True)]
+        holding = _words_of(words, [term.name for term in lexical.terms], held)
+        found_scores = ids, scores.tolist(), similar, bm25[best].tolist(), holding
+        return [Scored(*one) for one in zip(*found_scores, strict=True)]
 
     def _boosted_rows(
         self, boosted: set[int], excluded: NDArray[np.int64], lexical: BM25Scores
@@ -150,3 +143,10 @@ class Retriever:
         if not pairs:
             return np.zeros(len(rows), np.float32)
         return pair_scores(sequences.count_pairs(pairs), self.index.bm25.saturation(rows), self.settings.k1)
+
+
+def _words_of(words: Sequence[str], names: Sequence[str], held: NDArray[np.bool_]) -> list[frozenset[str]]:
+    """The words that each of k passages contains; `held` is (names, k), whether it contains each term."""
+    terms_of = {word: {*terms_of_word(word)} for word in words}
+    contained = [{name for name, is_held in zip(names, column, strict=True) if is_held} for column in held.T]
+    return [frozenset(word for word in words if terms_of[word] & found) for found in contained]

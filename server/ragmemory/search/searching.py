@@ -107,14 +107,15 @@ class Search:
         if damage:
             notices.append(f"Some passages were left out. {damage} {damage.hint}")
         hits = (await self._rerank(parsed.text, hits, boosted, notices))[:top_k]
-        found = [hit.chunk_id for hit in hits]
-        weights, missing = self._indexing.evidence(content_words(parsed.text), found)
+        words = content_words(parsed.text)
+        shown = {hit.chunk_id for hit in hits}
+        found = frozenset().union(*(one.words for one in scored if one.chunk_id in shown))
         return QueryResult(
             hits,
             empty=False,
             notice=" ".join(notices),
-            missing=missing,
-            weights=weights,
+            missing=[word for word in words if word not in found],
+            weights=self._indexing.weights(words),
             corrections=corrections,
         )
 

@@ -28,9 +28,9 @@ def candidates(word: str, frequencies: Callable[[Sequence[str]], Sequence[int]])
 
     `frequencies` gives the number of chunks that contain each of some words.
     """
-    found = sorted(other for other in edits(word) if len(other) >= MIN_LETTERS)
+    found = [other for other in edits(word) if len(other) >= MIN_LETTERS]
     counted = [(count, other) for count, other in zip(frequencies(found), found, strict=True) if count]
-    counted.sort(key=lambda pair: -pair[0])
+    counted.sort(key=lambda pair: (-pair[0], pair[1]))
     return [other for _, other in counted[:MAX_CANDIDATES]]
 
 

@@ -6,7 +6,7 @@ Threads work on the index, one at a time; files are written concurrently.
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
 from threading import Event
@@ -327,16 +327,13 @@ class IndexSync:
         except DamagedFile:  # The search that follows raises it again.
             return {}
 
-    def evidence(self, words: list[str], chunk_ids: Sequence[int]) -> tuple[dict[str, float], list[str]]:
-        """The weight of each word, and the words that none of these chunks contains; see `Retriever`."""
+    def weights(self, words: list[str]) -> dict[str, float]:
+        """How rare each word is in this memory; see `Retriever.weights`."""
         try:
-            if self._index:
-                retriever = Retriever(self._index)
-                weights = retriever.weights(words)
-                return dict(zip(words, weights, strict=True)), retriever.missing(words, chunk_ids)
+            return dict(zip(words, Retriever(self._index).weights(words), strict=True)) if self._index else {}
         except DamagedFile as error:
             logger.warning("The words of a query are not weighed: %s", error)
-        return {}, []
+            return {}
 
     async def search(
         self,

@@ -113,9 +113,9 @@ def query_stems(text: str) -> list[str]:
 
 def query_terms(text: str) -> list[str]:
     """The terms to look up, as often as they occur."""
-    from ragmemory.text.identifiers import identifier_words
+    from ragmemory.text.identifiers import JOINT, identifier_words
 
-    more = identifier_words([text])[0].decode().split()
+    more = identifier_words([text])[0].decode().split() if JOINT.search(text) else []
     return terms(query_stems(text)) + stemmer().stemWords(_without_stop_words(more))
 
 
@@ -146,11 +146,17 @@ def grams(run: str) -> list[str]:
     return [*run, *(run[i : i + 2] for i in range(len(run) - 1))]
 
 
+@lru_cache(10_000)
+def terms_of_word(word: str) -> tuple[str, ...]:
+    """The terms of one word."""
+    return tuple(terms(stems(word)))
+
+
 def hashes(stems: Iterable[str]) -> NDArray[np.uint64]:
     """(n,) the hashes that identify terms: among a million, two collide once in 40 million indexes."""
     import numpy as np
 
-    return np.frombuffer(b"".join(blake2b(stem.encode(), digest_size=8).digest() for stem in stems), "<u8")
+    return np.frombuffer(b"".join([blake2b(stem.encode(), digest_size=8).digest() for stem in stems]), "<u8")
 
 
 @cache

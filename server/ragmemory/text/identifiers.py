@@ -35,6 +35,8 @@ def _kind(byte: int) -> int:
 
 
 KINDS = bytes(map(_kind, range(256)))
+# Every word with parts matches: for a single short text far faster than `_candidates`.
+JOINT = re.compile("_|[a-z0-9][A-Z]|[A-Z]{2}[a-z]")
 
 
 def identifier_words(texts: Sequence[str]) -> list[bytes]:

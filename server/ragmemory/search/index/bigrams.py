@@ -6,6 +6,7 @@ bits of its hash: a pair has 32 bits, so collisions are rare, and a chunk of 130
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from ragmemory.search.index.ascending import distinct
@@ -28,29 +29,36 @@ class WordSequences:
     """
 
     def __init__(self, hashes: NDArray[np.uint16], ends: NDArray[np.int64]) -> None:
-        self.hashes = hashes
         self.ends = ends
+        # (words - 1,) each word and the next, also where that belongs to the next text.
+        self._pairs = _joined(hashes[:-1], hashes[1:])
 
     def count_pairs(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
         """(texts, pairs) float32: how often the second stem of each pair follows the first."""
         import numpy as np
 
+        sought = shortened(hashes(chain.from_iterable(pairs))).reshape(-1, 2)
+        found = [np.flatnonzero(self._pairs == pair) for pair in _joined(*sought.T)]
+        at = np.concatenate(found)
+        owners = self.ends.searchsorted(at, side="right")
+        inside = at + 1 < self.ends[owners]
+        columns = np.repeat(np.arange(len(pairs)), [len(places) for places in found])
         counts = np.zeros((len(self.ends), len(pairs)), np.float32)
-        for column, pair in enumerate(pairs):
-            first, second = shortened(hashes(pair))
-            at = np.flatnonzero(self.hashes[:-1] == first)
-            at = at[self.hashes[at + 1] == second]
-            owners = np.searchsorted(self.ends, at, side="right")
-            inside = at + 1 < self.ends[owners]
-            counts[:, column] = np.bincount(owners[inside], minlength=len(self.ends))
+        np.add.at(counts, (owners, columns), inside)
         return counts
 
     def pairs(self, number: int) -> NDArray[np.uint32]:
         """The distinct hashes of all pairs of neighbours in one text, ascending."""
-        import numpy as np
+        start = self.ends[number - 1] if number else 0
+        return distinct(self._pairs[start : max(start, self.ends[number] - 1)])
 
-        words = self.hashes[self.ends[number - 1] if number else 0 : self.ends[number]]
-        return distinct((words[:-1].astype(np.uint32) << np.uint32(16)) | words[1:])
+
+def _joined(first: NDArray[np.uint16], second: NDArray[np.uint16]) -> NDArray[np.uint32]:
+    """Each pair as one number."""
+    import numpy as np
+
+    joined: NDArray[np.uint32] = (first.astype(np.uint32) << np.uint32(16)) | second
+    return joined
 
 
 class SequenceIndex:

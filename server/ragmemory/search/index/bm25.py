@@ -14,7 +14,7 @@ from functools import cached_property
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from ragmemory.search.index.postings import frequencies_at, frequencies_of, holds, rows_of
+from ragmemory.search.index.postings import frequencies_at, frequencies_of, rows_of
 from ragmemory.search.index.scores import best_of, least_of_best
 from ragmemory.text.analysis import hashes
 
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from ragmemory.search.index.postings import Packed
     from ragmemory.search.index.rows import Rows
 
-    # The postings of a term, segment by segment.
-    Found = Sequence[Packed]
+    # Where the postings of a term begin and end in each segment.
+    Ranges = Sequence[tuple[int, int]]
 
 # Postings scored at a time: intermediate arrays stay in the processor's cache.
 BLOCK = 1 << 15
@@ -34,7 +34,7 @@ BLOCK = 1 << 15
 AT_ONCE = 1 << 18
 # Finding a row among the postings of a term takes as long as scoring about this many of them.
 LOOKUP = 16
-# Terms whose postings are cached.
+# Terms whose places are cached.
 CACHED_TERMS = 5_000
 # Added to the number of texts in the coverage of a question: in a memory of three notes every word of a note
 # would be common, and every other word rare.
@@ -46,56 +46,56 @@ class BM25Index:
 
     def __init__(self, rows: Rows, k1: float, b: float) -> None:
         self._rows = rows
-        self._found: dict[str, Found] = {}
+        self._ranges: dict[str, Ranges] = {}
         self.k1 = k1
         self.b = b
 
     def search(self, terms: Sequence[str], excluded: NDArray[np.int64]) -> BM25Scores:
         """Score all rows. A term counts as often as it occurs in `terms`; `excluded` rows score 0."""
         total = len(self._rows)
+        counted = Counter(terms)
         sought = []
-        for term, times in Counter(terms).items():
-            found = self._find(term)
-            df = sum(map(len, found))
+        for (term, times), ranges in zip(counted.items(), self._look_up([*counted]), strict=True):
+            df = frequency(ranges)
             weight = times * inverse_frequency(df, total) * (self.k1 + 1)
             share = times * inverse_frequency(max(1, df), total + PSEUDO_TEXTS)
-            sought.append(SoughtTerm(found, df, weight, share))
+            segments = zip(self._rows.segments, ranges, strict=True)
+            found = [segment.postings.packed.slice(*where) for segment, where in segments]
+            sought.append(SoughtTerm(term, found, df, weight, share))
         return BM25Scores(self._rows, self._saturation, sought, excluded)
 
-    def idf(self, term: str) -> float:
-        """The inverse document frequency of a term."""
-        return inverse_frequency(sum(map(len, self._find(term))), len(self._rows))
+    def idf(self, terms: Sequence[str]) -> list[float]:
+        """The inverse document frequency of each term."""
+        return [inverse_frequency(df, len(self._rows)) for df in map(frequency, self._look_up(terms))]
+
+    def rarity(self, terms: Sequence[str]) -> list[float]:
+        """The inverse document frequency of each term beside that of an unknown one, in (0, 1]."""
+        texts = len(self._rows) + PSEUDO_TEXTS
+        most = inverse_frequency(0, texts)
+        return [inverse_frequency(df, texts) / most for df in map(frequency, self._look_up(terms))]
 
     def frequencies(self, terms: Sequence[str]) -> NDArray[np.int64]:
-        """(t,) the number of chunks that contain each term; excluded ones count, too."""
+        """(t,) the number of chunks that contain each of many terms; excluded ones count, too."""
         import numpy as np
 
-        counts = [segment.postings.frequencies(terms) for segment in self._rows.segments]
-        return np.sum(counts, axis=0) if counts else np.zeros(len(terms), np.int64)
+        total, names = np.zeros(len(terms), np.int64), hashes(terms)
+        for segment, _ in self._rows:
+            begins, ends = segment.postings.ranges(names)
+            total += ends - begins
+        return total
 
-    def rarity(self, term: str) -> float:
-        """The inverse document frequency of a term beside that of an unknown one, in (0, 1]."""
-        df, texts = sum(map(len, self._find(term))), len(self._rows) + PSEUDO_TEXTS
-        return inverse_frequency(df, texts) / inverse_frequency(0, texts)
-
-    def contain(self, term: str, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """(k,) which of `rows`, which ascend, contain a term."""
-        import numpy as np
-
-        contained = np.zeros(len(rows), np.bool_)
-        for number, at, own in self._rows.split(rows):
-            contained[at] = holds(self._find(term)[number], own)
-        return contained
-
-    def _find(self, term: str) -> Found:
-        """The postings of a term; cached, because a query looks up each of its terms twice."""
-        found = self._found.get(term)
-        if found is None:
-            if len(self._found) > CACHED_TERMS:
-                self._found.clear()
-            [name] = hashes([term])
-            found = self._found[term] = [segment.postings.of(name) for segment in self._rows.segments]
-        return found
+    def _look_up(self, terms: Sequence[str]) -> list[Ranges]:
+        """Where the postings of each term are; cached, because a query asks for its terms several times."""
+        known = self._ranges
+        new = [term for term in terms if term not in known]
+        if new:
+            if len(known) > CACHED_TERMS:
+                known = self._ranges = {}
+                new = list(terms)
+            names = hashes(new)
+            found = [zip(*segment.postings.ranges(names).tolist(), strict=True) for segment, _ in self._rows]
+            known.update(zip(new, zip(*found, strict=True) if found else [()] * len(new), strict=True))
+        return [known[term] for term in terms]
 
     def saturation(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
         """(k,) the frequency at which a term reaches half of its weight; it grows with the text's length."""
@@ -119,7 +119,8 @@ class BM25Index:
 
 @dataclass(frozen=True)
 class SoughtTerm:
-    found: Found
+    name: str
+    found: Sequence[Packed]  # segment by segment
     df: int
     weight: float  # more than it can add to any score
     share: float  # of the coverage
@@ -144,18 +145,18 @@ class BM25Scores:
 
         self._rows = rows
         self._saturation = saturation
-        self._terms = sorted(terms, key=lambda term: term.df)
+        self.terms = sorted(terms, key=lambda term: term.df)
         self._scores = np.zeros(len(rows), np.float32)
         # How many of the terms the scores hold.
         self._added = 0
         self._excluded = excluded
-        self._add(bisect_right(list(accumulate(term.df for term in self._terms)), AT_ONCE))
+        self._add(bisect_right(list(accumulate(term.df for term in self.terms)), AT_ONCE))
 
     def best(self, k: int) -> NDArray[np.int64]:
         """The rows of the k highest scores above 0, best first; equal scores in the order of rows."""
         import numpy as np
 
-        while rest := self._terms[self._added :]:
+        while rest := self.terms[self._added :]:
             least = float(least_of_best(self._scores, k))
             # The most that the commonest term can add, the two commonest, and so on.
             bounds = list(accumulate(term.weight for term in reversed(rest)))
@@ -174,7 +175,7 @@ class BM25Scores:
         scores: NDArray[np.float32] = self._scores[rows]
         for number, where, own in self._rows.split(rows):
             saturation = self._saturation[rows[where]]
-            for term in self._terms[self._added :]:
+            for term in self.terms[self._added :]:
                 frequencies = frequencies_at(term.found[number], own)
                 scores[where] += np.float32(term.weight) * (frequencies / (frequencies + saturation))
         return scores
@@ -183,7 +184,7 @@ class BM25Scores:
         """Add the next terms to the scores of all rows."""
         import numpy as np
 
-        terms = self._terms[self._added : self._added + count]
+        terms = self.terms[self._added : self._added + count]
         self._added += count
         for number, (_, where) in enumerate(self._rows if terms else ()):
             # All terms at once: most have few postings, and calls of numpy take longer than those.
@@ -200,15 +201,28 @@ class BM25Scores:
                 np.add.at(own, rows, impacts[start : start + BLOCK] * shares)
         self._scores[self._excluded] = 0
 
-    def coverage(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
-        """(k,) the weighted share of the question's terms that each row contains; `rows` ascend."""
+    def held(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """(t, k) whether each row contains each of `terms`; `rows` ascend."""
         import numpy as np
 
-        covered = np.zeros(len(rows), np.float32)
-        for number, at, own in self._rows.split(rows):
-            for term in self._terms:
-                covered[at] += term.share * holds(term.found[number], own)
-        return covered / np.float32(sum(term.share for term in self._terms) or 1)
+        held = np.zeros((len(self.terms), len(rows)), np.bool_)
+        for number, where, own in self._rows.split(rows):
+            for term, among in zip(self.terms, held, strict=True):
+                among[where] = frequencies_at(term.found[number], own)
+        return held
+
+    def coverage(self, held: NDArray[np.bool_]) -> NDArray[np.float32]:
+        """(k,) the weighted share of the question's terms in each of k rows, given what these hold."""
+        import numpy as np
+
+        shares = np.array([term.share for term in self.terms], np.float32)
+        covered: NDArray[np.float32] = shares @ held / np.float32(shares.sum() or 1)
+        return covered
+
+
+def frequency(ranges: Ranges) -> int:
+    """In how many rows a term occurs."""
+    return sum(end - begin for begin, end in ranges)
 
 
 def inverse_frequency(df: int, n: int) -> float:

@@ -191,12 +191,8 @@ class Column:
 
         filled = np.flatnonzero(stops > starts)
         self._check_each(starts[filled], stops[filled])
-        sizes = stops - starts
-        ends = np.cumsum(sizes)
-        total = int(ends[-1]) if len(ends) else 0
-        rows = np.arange(total) + np.repeat(starts - (ends - sizes), sizes)
-        taken: NDArray[Any] = self._array.take(rows, axis=0)
-        return taken
+        ranges = zip(starts.tolist(), stops.tolist(), strict=True)
+        return np.concatenate([self._array[:0], *(self._array[start:stop] for start, stop in ranges)])
 
     def _check_each(self, starts: NDArray[np.int64], stops: NDArray[np.int64]) -> None:
         if self._checks is not None and len(starts):

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from ragmemory.search.index.ascending import begins_of
 from ragmemory.search.index.columns import Column
-from ragmemory.text.analysis import hashes
 
 if TYPE_CHECKING:
     import numpy as np
@@ -57,27 +56,16 @@ class Postings:
         ends = np.cumsum(np.bincount(places, minlength=len(names)), dtype=np.uint32)
         return cls(Column(names), Column(ends), Column(pack(rows, frequencies)))
 
-    def frequencies(self, terms: Sequence[str]) -> NDArray[np.int64]:
-        """(t,) in how many rows each term occurs."""
+    def ranges(self, names: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """(2, t) where in `packed` the postings of the terms with these hashes begin and end."""
         import numpy as np
 
         known, ends = self.terms.all, self.ends.all
         if not len(known):
-            return np.zeros(len(terms), np.int64)
-        names = hashes(terms)
-        at = np.minimum(np.searchsorted(known, names), len(known) - 1)
+            return np.zeros((2, len(names)), np.int64)
+        at = np.minimum(known.searchsorted(names), len(known) - 1)
         begins = np.where(at > 0, ends[at - 1], 0)
-        frequencies: NDArray[np.int64] = np.where(known[at] == names, ends[at] - begins, 0).astype(np.int64)
-        return frequencies
-
-    def of(self, name: np.uint64) -> Packed:
-        """The postings of the term with this hash."""
-        terms = self.terms.all
-        at = int(terms.searchsorted(name))
-        if at == len(terms) or terms[at] != name:
-            return self.packed.slice(0, 0)
-        ends = self.ends.slice(max(0, at - 1), at + 1)
-        return self.packed.slice(int(ends[0]) if at else 0, int(ends[-1]))
+        return np.where(known[at] == names, [begins, ends[at]], 0).astype(np.int64)
 
 
 def pack(rows: NDArray[np.integer], frequencies: NDArray[np.float32]) -> Packed:
@@ -109,19 +97,14 @@ def frequencies_at(packed: Packed, rows: NDArray[np.int64]) -> NDArray[np.float3
     """(k,) the weighted frequency in each of `rows`: 0 where there is no posting."""
     import numpy as np
 
-    frequencies = np.zeros(len(rows), np.float32)
-    at = np.searchsorted(packed, rows.astype(np.uint32) << np.uint32(FREQUENCY_BITS))
-    inside = np.flatnonzero(at < len(packed))
-    found = packed[at[inside]]
-    held = rows_of(found) == rows[inside]
-    frequencies[inside[held]] = frequencies_of(found[held])
-    return frequencies
-
-
-def holds(packed: Packed, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """(k,) whether each of `rows` has a posting."""
-    held: NDArray[np.bool_] = frequencies_at(packed, rows) > 0
-    return held
+    if not len(packed):
+        return np.zeros(len(rows), np.float32)
+    least = rows.astype(np.uint32) << np.uint32(FREQUENCY_BITS)
+    found = packed.take(packed.searchsorted(least), mode="clip")
+    # The frequency alone is left of a posting of the row, and more than any frequency of another posting.
+    found ^= least
+    found[found > FREQUENCY_MASK] = 0
+    return frequencies_of(found)
 
 
 class PostingsMerger:

@@ -230,8 +230,8 @@ def words_of(segment: Segment, rows: NDArray[np.int64]) -> tuple[NDArray[np.uint
     """The words of some rows of a segment, one row after the other, and the number of words of each."""
     import numpy as np
 
-    ends = segment.word_ends.take(rows).astype(np.int64)
-    begins = np.where(rows > 0, segment.word_ends.take(np.maximum(rows - 1, 0)), 0).astype(np.int64)
+    bounds = segment.word_ends.take(np.concatenate([np.maximum(rows - 1, 0), rows])).astype(np.int64)
+    begins, ends = np.where(rows > 0, bounds[: len(rows)], 0), bounds[len(rows) :]
     if len(rows) and rows[-1] - rows[0] + 1 == len(rows):  # Neighbours, as in most merges.
         return segment.words.slice(int(begins[0]), int(ends[-1])), ends - begins
     return segment.words.take_ranges(begins, ends), ends - begins
