@@ -156,12 +156,8 @@ class Http:
         if self._client.is_closed:
             raise ServerUnreachable(shown(self.url), "its client has been closed")
         request = self._client.build_request(verb, url, headers=headers, content=body)
-        try:
-            with self.mapped(method):
-                response = await self._client.send(request, stream=True)
-        except ServerUnreachable:
-            self.unreachable.set()
-            raise
+        with self.mapped(method):
+            response = await self._client.send(request, stream=True)
         if self.unreachable.is_set():
             self.unreachable = anyio.Event()
         return response
@@ -183,9 +179,8 @@ class Http:
         try:
             yield
         except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError) as error:
+            self.unreachable.set()
             raise ServerUnreachable(shown(self.url), _reason(error)) from error
-        except httpx2.UnsupportedProtocol:
-            raise ServerUnreachable(shown(self.url), "it is not an HTTP address", ADDRESS_HINT) from None
         except httpx2.TimeoutException as error:
             seconds = self._client.timeout.read or 0
             raise RequestTimedOut(method, seconds) from error
@@ -366,6 +361,8 @@ async def open_client(
         # An address that cannot be parsed may hold secrets too.
         safe = re.sub(r"//[^/?#]*@", "//", url).partition("?")[0]
         raise ServerUnreachable(safe, _reason(error), ADDRESS_HINT) from None
+    if address.scheme not in ("http", "https") or not address.host:
+        raise ServerUnreachable(shown(address), "it is not an HTTP address", ADDRESS_HINT)
     own = {"accept": ACCEPT, "accept-encoding": "identity", "cache-control": "no-store"}
     if token is not None:
         own["authorization"] = f"Bearer {token}"

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from enum import Enum, auto
-from typing import Protocol
+from typing import Literal, Protocol, TypeAlias
 
 from ragmcp.client.client import Client, EraName, connect
 from ragmcp.client.core import negotiate
@@ -41,13 +40,11 @@ class RunningChannel(Channel, Protocol):
         """Run until cancelled."""
 
 
-class _OldTransport(Enum):
-    STREAMABLE = auto()  # with sessions
-    SSE = auto()
-
+# Streamable HTTP with sessions, and what came before it.
+OldTransport: TypeAlias = Literal["streamable", "sse"]
 
 # The old transports found so far, by URL: the next connection does not probe again.
-_found: dict[str, _OldTransport] = {}
+_found: dict[str, OldTransport] = {}
 
 
 @asynccontextmanager
@@ -103,23 +100,23 @@ class _Opening:
         self._handlers = handlers
         self._stack = stack
 
-    async def find(self, known: _OldTransport | None) -> tuple[Client, _OldTransport | None]:
+    async def find(self, known: OldTransport | None) -> tuple[Client, OldTransport | None]:
         """A client, and the old transport that it uses; None: the modern one."""
-        if known is _OldTransport.SSE:
+        if known == "sse":
             return await self._sse(), known
         return await negotiate(self._discovered, self.legacy, known=known is not None)
 
-    async def legacy(self) -> tuple[Client, _OldTransport]:
+    async def legacy(self) -> tuple[Client, OldTransport]:
         """The same for a server that requires a handshake."""
         try:
-            return await self._streamable(), _OldTransport.STREAMABLE
+            return await self._streamable(), "streamable"
         except (WireError, HttpRefused) as error:
             modern = isinstance(error, WireError) and error.code in MODERN_ERRORS
             if modern or status_of(error) not in SSE_STATUSES:
                 raise
             refused = error
         try:
-            return await self._sse(), _OldTransport.SSE
+            return await self._sse(), "sse"
         except (WireError, HttpRefused):
             raise refused from None
 
