@@ -36,6 +36,9 @@ FLUSHED_ROWS = 1 << 14
 MANY, FEW = 12, 2
 # Neighbours that are merged at a time. With more, a chunk is copied less often, but each merge takes longer.
 MAX_MERGED = 4
+# How many times as long as the others together the longest of the merged segments may be: a note that is added
+# to a memory of a million chunks must not copy 300 MB. A segment more costs a query less than that.
+MOST_UNEQUAL = 16
 # The share of removed rows above which a segment is rewritten without them.
 MAX_REMOVED = 0.25
 
@@ -197,8 +200,17 @@ def _due(index: ChunkIndex, least_unsaved: int, most_rows: int, most_segments: i
         for size in range(2, MAX_MERGED + 1)
         for start in range(len(run) - size + 1)
     ]
-    fitting = [window for window in windows if sum(map(len, window)) <= min(most_rows, MAX_ROWS)]
+    fitting = [
+        window
+        for window in windows
+        if sum(map(len, window)) <= min(most_rows, MAX_ROWS) and not _is_unequal(window)
+    ]
     return min(fitting, key=lambda window: sum(map(len, window)) / (len(window) - 1), default=())
+
+
+def _is_unequal(segments: Sequence[Segment]) -> bool:
+    longest = max(map(len, segments))
+    return longest > MOST_UNEQUAL * (sum(map(len, segments)) - longest)
 
 
 def _runs(segments: Sequence[Segment]) -> Iterator[tuple[Segment, ...]]:

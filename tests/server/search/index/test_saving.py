@@ -88,6 +88,18 @@ def test_saving_writes_only_what_is_new(saved: SavedIndex) -> None:
     assert set(before) < set(files(saved.folder.path))
 
 
+def test_a_few_new_rows_do_not_copy_large_segments(saved: SavedIndex) -> None:
+    index = empty()
+    for upto in (5_000, 5_200):
+        save(saved, grown(index, upto))
+    large = set(files(saved.folder.path))
+    for upto in range(5_201, 5_211):
+        save(saved, grown(index, upto), most_segments=FEW)
+    assert large < set(files(saved.folder.path))
+    save(saved, grown(index, 5_600), most_segments=FEW)
+    assert len(files(saved.folder.path)) <= FEW
+
+
 def test_an_index_of_another_store_is_not_read(saved: SavedIndex) -> None:
     save(saved, grown(empty(), 5))
     other = SavedIndex(saved.folder, "another store")
