@@ -96,6 +96,33 @@ def test_wrong_usage_leaves_with_2_and_says_why_on_stderr(
 
 
 @pytest.mark.parametrize(
+    ("words", "program", "message"),
+    [
+        ("aks hi", "ragchat", "there is no command aks; did you mean ask?"),
+        ("zzz", "ragchat", "there is no command zzz; `ragchat --help` lists them"),
+        ("mcp ad x", "ragchat mcp", "there is no command ad; did you mean add?"),
+        ("ask hi --modle m", "ragchat ask", "there is no option --modle; did you mean --model?"),
+        ("ask --modle=m", "ragchat ask", "there is no option --modle; did you mean --model?"),
+        ("--modle m", "ragchat", "there is no option --modle; did you mean --model?"),
+        ("ask hi --zzz", "ragchat ask", "there is no option --zzz; `ragchat ask --help` lists them"),
+        ("memory stats all", "ragchat memory stats", "unrecognized arguments: all"),
+    ],
+)
+def test_wrong_usage_names_the_command_and_what_is_near(
+    words: str, program: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words.split()) == 2
+    printed = capsys.readouterr().err
+    assert printed.startswith(f"usage: {program} ")
+    assert printed.endswith(f"{program}: error: {message}\n")
+
+
+def test_options_of_the_command_of_a_server_are_not_ours() -> None:
+    words = ["mcp", "add", "x", "--", "npx", "--yes", "y"]
+    assert make_parser().parse_args(words).command == ["npx", "--yes", "y"]
+
+
+@pytest.mark.parametrize(
     "words", [["memory", "undo", "x"], ["ask", "hi", "-k", "x"], ["serve", "--port", "x"]]
 )
 def test_a_word_in_place_of_a_number_is_named(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:

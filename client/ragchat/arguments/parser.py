@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable
+from itertools import takewhile
 from typing import Any, NoReturn
 
 from ragchat import __version__
@@ -22,10 +24,40 @@ class WrongUsage(Exception):
 
 
 class Parser(argparse.ArgumentParser):
-    """Raises WrongUsage where argparse would exit."""
+    """Raises WrongUsage where argparse would exit, and names what is near a mistyped command or option."""
 
     def error(self, message: str) -> NoReturn:
         raise WrongUsage(self, message)
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        """Refuse unknown arguments: argparse leaves those of a command to the parser above it."""
+        words = list(args or ())
+        for word in takewhile(self._may_be_option, words):
+            self._check_option(word)
+        found, rest = super().parse_known_args(words, namespace)
+        if rest:
+            self.error(f"unrecognized arguments: {' '.join(rest)}")
+        return found, rest
+
+    def _may_be_option(self, word: str) -> bool:
+        """Whether it stands before `--`, and above other parsers before the command."""
+        return word != "--" and (self._subparsers is None or word.startswith("-"))
+
+    def _check_option(self, word: str) -> None:
+        name, known = word.partition("=")[0], self._option_string_actions
+        if name.startswith("--") and name not in known:
+            self.error(f"there is no option {name}; {self._guess(name, known)}")
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.nargs == argparse.PARSER and action.choices is not None and value not in action.choices:
+            self.error(f"there is no command {value}; {self._guess(value, action.choices)}")
+        super()._check_value(action, value)
+
+    def _guess(self, word: str, known: Iterable[str]) -> str:
+        import difflib
+
+        near = difflib.get_close_matches(word, [*known], n=1)
+        return f"did you mean {near[0]}?" if near else f"`{self.prog} --help` lists them"
 
 
 def make_parser(*, commands: bool = True) -> Parser:
