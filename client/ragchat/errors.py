@@ -368,9 +368,9 @@ class UnexpectedArgument(RagChatError):
 
 class FileAlreadyExists(RagChatError):
     path: str
+    hint: str = "Choose another name; nothing is overwritten."
     code = "FILE_EXISTS"
     sentence = "{path} already exists."
-    hint = "Choose another name; nothing is overwritten."
 
 
 class NotWatched(RagChatError):

@@ -73,8 +73,8 @@ class UnknownSetting(SettingsError):
     key: str
     origin: str
     nearest: str
+    hint: str = "Did you mean {nearest}?"
     sentence = "Unknown setting {key} in {origin}."
-    hint = "Did you mean {nearest}?"
 
 
 class NotForProjects(SettingsError):

@@ -238,8 +238,10 @@ def _unknown(key: str, settings: Settings, origin: str) -> UnknownSetting:
 
     known = known_keys(settings)
     key = key[:SHOWN_CHARACTERS]
-    nearest = difflib.get_close_matches(key, known, n=1, cutoff=0.0)
-    return UnknownSetting(key, origin, nearest[0])
+    if near := difflib.get_close_matches(key, known, n=1):
+        return UnknownSetting(key, origin, near[0])
+    (nearest,) = difflib.get_close_matches(key, known, n=1, cutoff=0.0)
+    return UnknownSetting(key, origin, nearest, f"The nearest one that exists is {nearest}.")
 
 
 def known_keys(settings: Settings) -> list[str]:

@@ -93,6 +93,11 @@ def test_each_layer_wins_over_the_one_below_and_says_where_it_stood(home: Path) 
         ("[model]\nnmae = 'x'", "Unknown setting model.nmae in {file}.", "Did you mean model.name?"),
         ("[modle]\nname = 'x'", "Unknown setting modle.name in {file}.", "Did you mean model.name?"),
         ("name = 'x'", "Unknown setting name in {file}.", None),
+        (
+            "[qqq]\nzzz = 'x'",
+            "Unknown setting qqq.zzz in {file}.",
+            "The nearest one that exists is ranking.b.",
+        ),
         ("[model", "The settings file {file} cannot be read: it is not valid TOML: ", None),
     ],
 )

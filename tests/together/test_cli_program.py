@@ -48,6 +48,7 @@ def test_a_settings_file_to_start_from_changes_nothing_and_is_never_overwritten(
     again = ragchat("config", "init")
     assert (again.code, again.out) == (1, "")
     assert "already exists" in again.err
+    assert "edit it, or move it away" in again.err
     assert Path(written).read_text(encoding="utf-8") == text
 
 

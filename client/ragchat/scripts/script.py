@@ -211,8 +211,10 @@ def _where(unknown: str, place: str, step: str) -> str:
 
 
 def _nearest(word: str, known: list[str]) -> str:
-    near = difflib.get_close_matches(word, known, n=1, cutoff=0.0)
-    return f"Did you mean {near[0]}?" if near else ""
+    near = difflib.get_close_matches(word, known, n=1)
+    if near:
+        return f"Did you mean {near[0]}?"
+    return f"Known here: {', '.join(known)}." if known else ""
 
 
 def _flaw(step: Step) -> str:

@@ -80,6 +80,11 @@ IN_EXPECT = "contains belongs in expect = { … }."
             "Did you mean who?",
         ),
         ("[[step]]\nask = '${whom}'", "there is no variable whom", ""),
+        (
+            "[[step]]\nask = '${zzz}'\n[variables]\nwho = 'x'\nwhy = 'y'",
+            "there is no variable zzz",
+            "Known here: who, why.",
+        ),
         ("[[step]]\nask = 3", "in step 1, ask must be a text, not a number.", ""),
         (
             "[[step]]\nask = 'x'\n[[step]]\ninject = 3",
