@@ -36,8 +36,8 @@ FLUSHED_ROWS = 1 << 14
 MANY, FEW = 12, 2
 # Neighbours that are merged at a time. With more, a chunk is copied less often, but each merge takes longer.
 MAX_MERGED = 4
-# How many times as long as the others together the longest of the merged segments may be: a note that is added
-# to a memory of a million chunks must not copy 300 MB. A segment more costs a query less than that.
+# The longest of the merged segments is at most so many times as long as the others together: a note that is
+# added to a memory of a million chunks must not copy 300 MB. One more segment costs less.
 MOST_UNEQUAL = 16
 # The share of removed rows above which a segment is rewritten without them.
 MAX_REMOVED = 0.25
