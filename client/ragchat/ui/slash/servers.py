@@ -32,19 +32,28 @@ ACTIONS = {
 
 async def mcp(context: ChatContext, argument: str) -> None:
     """Show the servers, or do one of `ACTIONS`."""
+    import difflib
+
+    from ragchat.errors import UnknownServer
+
     manager = context.app.servers
     action, _, name = argument.partition(" ")
-    if action == "reload":
+    if action == "reload" or not manager.connections:  # Without a model no turn has started them.
         manager.start()
-        await _show(context, manager)
-    elif action and action not in ACTIONS:
-        await _show_one(context, manager.server(argument))
-    elif not action:
-        if not manager.connections:
-            manager.start()  # Without a model no turn has started them.
-        await _show(context, manager)
-    else:
-        await _act(context, manager, action, name.strip())
+    try:
+        if action in ("", "reload"):
+            await _show(context, manager)
+        elif action in ACTIONS:
+            await _act(context, manager, action, name.strip())
+        else:
+            server = manager.server(argument)
+            await manager.ready()
+            await _show_one(context, server)
+    except UnknownServer as error:
+        if action not in ACTIONS:  # It may be a mistyped one of them.
+            error.near = error.near or difflib.get_close_matches(action, ACTIONS, n=1)
+        error.hint = f"{error.guess}/mcp shows the servers."
+        raise
 
 
 async def _act(context: ChatContext, manager: ServerManager, action: str, name: str) -> None:

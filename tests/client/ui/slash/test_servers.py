@@ -49,6 +49,31 @@ async def test_the_state_of_every_server_is_shown_with_its_error(room: Room, tmp
     assert "Echo  Gives the text back." in await room.run("/mcp tools good")
 
 
+async def test_one_server_is_shown_without_having_shown_all_of_them_before(
+    room: Room, tmp_path: Path
+) -> None:
+    write(tmp_path, good=GOOD)
+    assert "good: ready, " in await room.run("/mcp good")
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        ("goood", "Did you mean good? /mcp shows the servers."),
+        ("log goood", "Did you mean good? /mcp shows the servers."),
+        ("relaod", "Did you mean reload? /mcp shows the servers."),
+        ("nope", "/mcp shows the servers."),
+    ],
+)
+async def test_an_unknown_server_is_an_error_that_says_what_can_be_typed(
+    room: Room, tmp_path: Path, words: str, hint: str
+) -> None:
+    write(tmp_path, good=GOOD)
+    with pytest.raises(UnknownServer) as caught:
+        await room.run(f"/mcp {words}")
+    assert caught.value.hint == hint
+
+
 async def test_a_servers_log_is_at_hand(room: Room, tmp_path: Path) -> None:
     write(tmp_path, good=GOOD)
     await room.run("/mcp")
