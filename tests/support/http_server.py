@@ -14,8 +14,9 @@ import httpx2
 import msgspec
 import uvicorn
 
-from ragmcp.http.asgi import Endpoint, HttpLimits
+from ragmcp.http.asgi import Endpoint
 from ragmcp.http.exchange import App, Message, Receive, Scope, Send
+from ragmcp.http.limits import HttpLimits
 from ragmcp.protocol.headers import NAMED_BY, encode_value
 from ragmcp.server.server import Server
 from tests.support.mcp_server import make_server

@@ -12,7 +12,8 @@ from ragmemory.errors import RagMemoryError
 from ragmemory.mcp.errors import Memory
 
 if TYPE_CHECKING:
-    from ragmcp.http.asgi import Endpoint, RequestRecord
+    from ragmcp.http.asgi import Endpoint
+    from ragmcp.http.dispatch import RequestRecord
     from ragmcp.http.errors import HttpError
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4

@@ -19,7 +19,8 @@ from msgspec import Struct, structs
 from ragconfig import running
 from ragconfig.hosts import SERVER_NAME, server_command
 from ragconfig.settings import Settings
-from ragmcp.http.asgi import Endpoint, HttpLimits
+from ragmcp.http.asgi import Endpoint
+from ragmcp.http.limits import HttpLimits
 from ragmemory import __version__
 from ragmemory.http.access import ANY, Access
 from ragmemory.http.listening import (

@@ -13,6 +13,7 @@ from typing import Protocol, Self
 
 import anyio
 
+from ragmcp.concurrency import Pulse
 from ragmcp.errors import RemoteProtocolError
 from ragmcp.http.dispatch import Dispatcher, RequestRecord
 from ragmcp.http.errors import BodyTooSlow, HttpMethodNotAllowed, NotAcceptable, ServerLeaving
@@ -22,8 +23,6 @@ from ragmcp.http.server import ModernRequests
 from ragmcp.older_revisions import find_legacy
 from ragmcp.protocol import headers
 from ragmcp.server.server import Server
-
-__all__ = ["Endpoint", "HttpLimits", "RequestRecord"]
 
 
 class LegacyRequests(Protocol):
@@ -60,7 +59,7 @@ class Endpoint:
         self._legacy: LegacyRequests | None = sessions and sessions.Sessions(self._dispatcher)
         self._stack = AsyncExitStack()
         self._open: set[Exchange] = set()
-        self._empty = anyio.Event()
+        self._closed = Pulse()
 
     @property
     def session_count(self) -> int:
@@ -83,8 +82,7 @@ class Endpoint:
         try:
             with anyio.move_on_after(self._limits.leave_seconds):
                 while self._open:
-                    self._empty = anyio.Event()
-                    await self._empty.wait()
+                    await self._closed.wait()
         finally:
             for exchange in self._open:
                 exchange.scope.cancel()
@@ -126,8 +124,7 @@ class Endpoint:
         finally:
             exchange.close()
             self._open.discard(exchange)
-            if not self._open:
-                self._empty.set()
+            self._closed.set()
 
     async def _try(self, serve: Callable[[Exchange], Awaitable[None]], exchange: Exchange) -> None:
         try:

@@ -14,7 +14,7 @@ from msgspec import UNSET, Struct
 from ragmcp.concurrency import watched
 from ragmcp.errors import LocalProtocolError, MethodNotFound, RemoteProtocolError
 from ragmcp.http.errors import HttpError
-from ragmcp.http.exchange import ClientGone, Exchange
+from ragmcp.http.exchange import Exchange
 from ragmcp.http.limits import HttpLimits
 from ragmcp.protocol.jsonrpc import Id, Request
 from ragmcp.protocol.schema.base import Result
@@ -86,10 +86,7 @@ class ClientWatch:
     async def _watch(self, scope: anyio.CancelScope) -> None:
         with scope:
             try:
-                while not await self._exchange.gone_within(self._dispatcher.limits.keep_alive_seconds):
-                    await self._keep_alive()
-            except ClientGone:
-                pass
+                await self._exchange.watch(self._keep_alive)
             except Exception:  # One client must not end the others' tasks.
                 log.exception("Watching a client failed")
             self._exchange.close()

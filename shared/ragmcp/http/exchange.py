@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from hashlib import blake2s
 from ipaddress import IPv6Address, IPv6Network
@@ -153,17 +154,19 @@ class Exchange:
                 return b"".join((*parts, part)) if parts else part
             parts.append(part)
 
-    async def gone(self) -> None:
-        """Wait until the client has disconnected."""
-        while (await self._receive())["type"] == "http.request":
-            pass
-
     async def gone_within(self, seconds: float) -> bool:
         """Wait for up to `seconds`; returns whether the client has disconnected."""
         with anyio.move_on_after(seconds):
-            await self.gone()
+            while (await self._receive())["type"] == "http.request":
+                pass
             return True
         return False
+
+    async def watch(self, keep_alive: Callable[[], Awaitable[None]]) -> None:
+        """Wait until the client has disconnected; call `keep_alive` after each silence."""
+        with suppress(ClientGone):
+            while not await self.gone_within(self._limits.keep_alive_seconds):
+                await keep_alive()
 
     # Out
 
@@ -264,11 +267,8 @@ async def respond_error(
 
 def event(data: bytes, id: str = "") -> bytes:
     """One event of a stream. Line ends in JSON occur only between tokens, where a space is equivalent."""
-    if b"\n" in data or b"\r" in data:
-        data = data.replace(b"\n", b" ").replace(b"\r", b" ")
-    if not id:
-        return b"event: message\ndata: %b\n\n" % data
-    return b"id: %b\nevent: message\ndata: %b\n\n" % (id.encode(), data)
+    head = b"id: %b\n" % id.encode() if id else b""
+    return b"%bevent: message\ndata: %b\n\n" % (head, data.replace(b"\n", b" ").replace(b"\r", b" "))
 
 
 def _refuse_duplicates(headers: Iterable[Header]) -> None:

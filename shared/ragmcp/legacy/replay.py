@@ -63,13 +63,15 @@ class Replay:
         self._last_event += 1
         return f"{stream}-{self._last_event}"
 
-    def store(self, stream: int, event: bytes) -> None:
-        """Store the event with the last id given, and drop the oldest events over the limit."""
-        self._events.append((stream, self._last_event, event))
-        self._size += len(event)
+    def store(self, stream: int, message: bytes) -> bytes:
+        """Store a message as the stream's next event, which is returned; drop the oldest over the limit."""
+        sent = event(message, self.next_id(stream))
+        self._events.append((stream, self._last_event, sent))
+        self._size += len(sent)
         limit = self._limit()
         while self._size > limit:
             self._size -= len(self._events.popleft()[2])
+        return sent
 
     def after(self, stream: int, number: int) -> list[tuple[int, bytes]]:
         """The numbers and the bytes of the stream's events after event `number`."""
@@ -127,7 +129,7 @@ class SessionStream:
 
     async def send(self, line: bytes, *, last: bool = False) -> None:
         """Send one message, or none (b"") if it is the `last`; waits while the client does not read."""
-        events = self._prime() + self._store(line) if line else b""
+        events = self._prime() + self._replay.store(self.number, line) if line else b""
         self._ended = last
         await self._write(events, last=last)
 
@@ -160,11 +162,6 @@ class SessionStream:
             return b""
         id = self._replay.next_id(self.number).encode()
         return b"id: %b\nretry: %d\ndata:\n\n" % (id, self._replay.retry_ms)
-
-    def _store(self, line: bytes) -> bytes:
-        sent = event(line, self._replay.next_id(self.number))
-        self._replay.store(self.number, sent)
-        return sent
 
     async def _write(self, events: bytes, *, last: bool = False) -> None:
         if (exchange := self._exchange) is None:

@@ -55,6 +55,7 @@ class Sessions:
         """Let all streams end; running requests go on."""
         for session in self._sessions.values():
             session.leave()
+        self._sse.close()
 
     def claims(self, exchange: Exchange) -> bool:
         """Whether it names a legacy revision or none, or has a session and names no modern revision."""

@@ -6,14 +6,13 @@ Together they form a stream for `serve`. Source: 2024-11-05 basic/transports.
 from __future__ import annotations
 
 import secrets
+from contextlib import suppress
 from urllib.parse import parse_qs
-
-import anyio
 
 from ragmcp.concurrency import beside
 from ragmcp.http.dispatch import Dispatcher
 from ragmcp.http.errors import HttpMethodNotAllowed, NotAcceptable, SessionNotFound, TooManyOpen
-from ragmcp.http.exchange import EVENTS, KEEP_ALIVE, ClientGone, Exchange, event
+from ragmcp.http.exchange import EVENTS, ClientGone, Exchange, event
 from ragmcp.http.limits import SESSION_REQUESTS
 from ragmcp.server.server import serve
 from ragmcp.streams import Stream
@@ -32,19 +31,6 @@ class SseServerStream(Stream):
         self.feed_end()
         self.abandon()
 
-    async def write_on(self, exchange: Exchange, keep_alive_seconds: float) -> None:
-        """Send queued lines, and a comment after each silence, until the stream ends."""
-        while True:
-            events = b""
-            with anyio.move_on_after(keep_alive_seconds):
-                events = b"".join(await self.take())
-            try:
-                await exchange.write(events or KEEP_ALIVE)
-            except ClientGone:
-                self.close()
-                return
-            self.mark_sent(len(events))
-
 
 class SseSessions:
     """All clients of this transport."""
@@ -52,13 +38,17 @@ class SseSessions:
     def __init__(self, dispatcher: Dispatcher) -> None:
         self._server = dispatcher.server
         self._limits = dispatcher.limits
-        self._closing = dispatcher.closing
         self._streams: dict[str, SseServerStream] = {}
 
     @property
     def count(self) -> int:
         """How many are connected."""
         return len(self._streams)
+
+    def close(self) -> None:
+        """Let all streams end once their requests are answered."""
+        for stream in self._streams.values():
+            stream.feed_end()
 
     async def listen(self, exchange: Exchange) -> None:
         """GET /sse. Raises HttpError."""
@@ -75,18 +65,15 @@ class SseSessions:
             await exchange.write(b"event: endpoint\ndata: %b\n\n" % endpoint.encode())
 
             async def watch() -> None:
-                await exchange.gone()
+                await exchange.watch(exchange.keep_alive)
                 stream.close()
 
-            async def end_with_server() -> None:
-                await self._closing.wait()
-                stream.feed_end()
+            async def write_on() -> None:
+                with suppress(ClientGone):
+                    await stream.send_each(exchange.write)
+                stream.close()
 
-            async with (
-                beside(watch),
-                beside(end_with_server),
-                beside(lambda: stream.write_on(exchange, self._limits.keep_alive_seconds)),
-            ):
+            async with beside(watch), beside(write_on):
                 await serve(
                     self._server,
                     stream,

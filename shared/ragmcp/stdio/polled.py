@@ -38,7 +38,6 @@ class PolledPipes(Pipes):
         self._loop = asyncio.get_running_loop()
         self._read_bytes = READ_BYTES
         self._reading = False
-        self._scheduled = False
         self._blocked = False
         self._resume()
 
@@ -83,13 +82,7 @@ class PolledPipes(Pipes):
             self._flush()
 
     def flush_soon(self) -> None:
-        if not self._scheduled:
-            self._scheduled = True
-            self._loop.call_soon(self._flush_scheduled)
-
-    def _flush_scheduled(self) -> None:
-        self._scheduled = False
-        self.flush()
+        self._loop.call_soon(self.flush)
 
     def _flush(self) -> None:
         try:
@@ -104,18 +97,14 @@ class PolledPipes(Pipes):
                 else:
                     self._queue[0] = memoryview(self._queue[0])[written:]
         except BlockingIOError:
-            self._wait_until_writable()
+            self._blocked = True
+            self._loop.add_writer(self._write_fd, self._flush)
         except OSError as error:
             # The reading half ends by itself, after the data that is left.
             self.failure = error
             self.abandon()
         if not self._queue:
             self._unblock()
-
-    def _wait_until_writable(self) -> None:
-        if not self._blocked:
-            self._blocked = True
-            self._loop.add_writer(self._write_fd, self._flush)
 
     def _unblock(self) -> None:
         if self._blocked:

@@ -124,10 +124,9 @@ class ServerProcess:
             unread -= len(data)
             await anyio.sleep(READ_PAUSE_SECONDS)
 
-    async def _exits_within(self, seconds: float) -> bool:
+    async def _exits_within(self, seconds: float) -> None:
         with anyio.move_on_after(seconds):
             await self._process.wait()
-        return self._process.returncode is not None
 
     async def _group_ends_within(self, seconds: float) -> None:
         with anyio.move_on_after(seconds):

@@ -34,7 +34,8 @@ async def client() -> None:
 
 
 def serve_http() -> None:
-    from ragmcp.http.asgi import Endpoint, HttpLimits
+    from ragmcp.http.asgi import Endpoint
+    from ragmcp.http.limits import HttpLimits
 
     limits = HttpLimits(
         message_bytes=MESSAGE_BYTES,

@@ -16,7 +16,8 @@ import httpx2
 import pytest
 from msgspec import Meta
 
-from ragmcp.http.asgi import Endpoint, RequestRecord
+from ragmcp.http.asgi import Endpoint
+from ragmcp.http.dispatch import RequestRecord
 from ragmcp.protocol.schema.subscriptions import list_changed
 from ragmcp.server.call import Call
 from ragmcp.server.server import Server
