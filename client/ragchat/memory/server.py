@@ -51,8 +51,8 @@ class MemoryServer(ManagedServer):
         url: str = "",
         found: AbstractAsyncContextManager[Client] | None = None,
     ) -> None:
-        shown = url or f"{SERVER_NAME} --memory {settings.memory_path}"
-        super().__init__(SERVER_NAME, shown, settings.home.state / STDERR_FILE)
+        self._own = f"{SERVER_NAME} --memory {settings.memory_path}"
+        super().__init__(SERVER_NAME, url or self._own, settings.home.state / STDERR_FILE)
         self.url = url
         self._server = server
         self._found = found
@@ -87,8 +87,12 @@ class MemoryServer(ManagedServer):
 
     async def restart(self) -> None:
         """Start our own process again, also beside a server that was found. Returns when it has started."""
-        self._client = None
+        self._leave_found()
         await self._server.restart()
+
+    def _leave_found(self) -> None:
+        if self._client is not None:
+            self._client, self.url, self.shown = None, "", self._own
 
     async def known_tools(self) -> list[ToolInfo]:
         with anyio.move_on_after(LISTING_SECONDS), suppress(RagMcpError):
@@ -141,7 +145,7 @@ class MemoryServer(ManagedServer):
             if isinstance(error, WireError) and error.error_code != SERVER_LEAVING:
                 raise
             log.info("Going on without the found server: %s", error)
-            self._client = None
+            self._leave_found()
             if isinstance(error, ConnectionClosed) and not repeatable:  # It may have been carried out.
                 raise
         return await ask(self._server)

@@ -47,4 +47,5 @@ async def test_a_server_that_was_found_is_ready_and_replaced_by_one_of_our_own(t
             assert server.state is State.READY
             await server.restart()
             assert await server.known_tools()
-            assert server.state is State.READY
+            assert (server.state, server.url) == (State.READY, "")
+            assert server.shown.endswith("memory.db")
