@@ -109,12 +109,12 @@ class MemoryServer(ManagedServer):
         """As `Client.list_prompts`."""
         return await self._ask(lambda server: server.list_prompts())
 
-    async def get_prompt(self, name: str, arguments: Mapping[str, str] | None = None) -> GetPromptResult:
+    async def get_prompt(self, name: str, arguments: Mapping[str, str] = {}) -> GetPromptResult:
         """As `Client.get_prompt`."""
         return await self._ask(lambda server: server.get_prompt(name, arguments))
 
     async def complete(
-        self, reference: Reference, argument: str, value: str, others: Mapping[str, str] | None = None
+        self, reference: Reference, argument: str, value: str, others: Mapping[str, str] = {}
     ) -> Completion:
         """As `Client.complete`."""
         return await self._ask(lambda server: server.complete(reference, argument, value, others))

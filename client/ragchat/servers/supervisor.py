@@ -119,7 +119,7 @@ class Supervised:
         return await self.ask("prompts/list", lambda client: client.list_prompts(), True, timeout)
 
     async def get_prompt(
-        self, name: str, arguments: Mapping[str, str] | None = None, *, timeout: float | None = None
+        self, name: str, arguments: Mapping[str, str] = {}, *, timeout: float | None = None
     ) -> GetPromptResult:
         """As `Client.get_prompt`; repeated if the server dies during the call."""
         return await self.ask("prompts/get", lambda client: client.get_prompt(name, arguments), True, timeout)
@@ -129,7 +129,7 @@ class Supervised:
         reference: Reference,
         argument: str,
         value: str,
-        others: Mapping[str, str] | None = None,
+        others: Mapping[str, str] = {},
         *,
         timeout: float | None = None,
     ) -> Completion:

@@ -39,16 +39,12 @@ EraName: TypeAlias = Literal["modern", "legacy"]
 # (done, total or None, message or None)
 OnProgress: TypeAlias = Callable[[float, float | None, str | None], None]
 
-# A server may load a lot before its first answer; a server that never answers must not hang its host.
-LIST_SECONDS = 60.0
-
 
 class Client(Core):
     """One server, as its client sees it.
 
     Requests raise WireError if the server refused, ConnectionClosed, RequestTimedOut, RemoteProtocolError
     for an unusable answer, NotEncodable; over HTTP also ServerUnreachable, HttpRefused.
-    Every `timeout` is in seconds, None for no limit.
     """
 
     def __init__(
@@ -63,11 +59,10 @@ class Client(Core):
 
     # Tools
 
-    async def list_tools(self, *, timeout: float | None = LIST_SECONDS) -> list[ToolInfo]:
+    async def list_tools(self) -> list[ToolInfo]:
         """All tools, from every page."""
-        return self.admit_tools(
-            await self.list_all("tools/list", ListToolsResult, lambda page: page.tools, timeout)
-        )
+        tools = await self.list_all("tools/list", ListToolsResult, lambda page: page.tools)
+        return self.admit_tools(tools)
 
     async def call_tool(
         self,
@@ -79,7 +74,8 @@ class Client(Core):
     ) -> ToolCallResult:
         """Call a tool and wait; cancelling the wait cancels the call. A tool that fails gives `is_error`.
 
-        In the modern era `timeout` does not include the time in which a user answers the server's questions.
+        `timeout` is in seconds, None for no limit. In the modern era it does not include the time in which a
+        user answers the server's questions.
         """
         token = UNSET if on_progress is None else next(self._tokens)
         if on_progress is not None:
@@ -102,64 +98,42 @@ class Client(Core):
 
     # Resources, prompts, completion
 
-    async def list_resources(self, *, timeout: float | None = LIST_SECONDS) -> list[resources.ResourceInfo]:
+    async def list_resources(self) -> list[resources.ResourceInfo]:
         """All resources, from every page."""
-        from ragmcp.protocol.schema import resources
+        from ragmcp.protocol.schema.resources import ListResourcesResult
 
-        return await self.list_all(
-            "resources/list", resources.ListResourcesResult, lambda page: page.resources, timeout
-        )
+        return await self.list_all("resources/list", ListResourcesResult, lambda page: page.resources)
 
-    async def list_resource_templates(
-        self, *, timeout: float | None = LIST_SECONDS
-    ) -> list[resources.ResourceTemplate]:
+    async def list_resource_templates(self) -> list[resources.ResourceTemplate]:
         """All templates, from every page."""
         from ragmcp.protocol.schema.resources import ListResourceTemplatesResult
 
         return await self.list_all(
-            "resources/templates/list",
-            ListResourceTemplatesResult,
-            lambda page: page.resource_templates,
-            timeout,
+            "resources/templates/list", ListResourceTemplatesResult, lambda page: page.resource_templates
         )
 
-    async def read_resource(
-        self, uri: str, *, timeout: float | None = LIST_SECONDS
-    ) -> list[ResourceContents]:
+    async def read_resource(self, uri: str) -> list[ResourceContents]:
         """The contents of a resource."""
         from ragmcp.protocol.schema import resources
 
         params = resources.ResourceParams(meta=self.meta(), uri=uri)
-        found = await self.request("resources/read", params, resources.ReadResourceResult, timeout)
-        return list(found.contents)
+        return (await self.request("resources/read", params, resources.ReadResourceResult)).contents
 
-    async def list_prompts(self, *, timeout: float | None = LIST_SECONDS) -> list[prompts.PromptInfo]:
+    async def list_prompts(self) -> list[prompts.PromptInfo]:
         """All prompts, from every page."""
         from ragmcp.protocol.schema.prompts import ListPromptsResult
 
-        return await self.list_all("prompts/list", ListPromptsResult, lambda page: page.prompts, timeout)
+        return await self.list_all("prompts/list", ListPromptsResult, lambda page: page.prompts)
 
-    async def get_prompt(
-        self,
-        name: str,
-        arguments: Mapping[str, str] | None = None,
-        *,
-        timeout: float | None = LIST_SECONDS,
-    ) -> prompts.GetPromptResult:
+    async def get_prompt(self, name: str, arguments: Mapping[str, str] = {}) -> prompts.GetPromptResult:
         """The messages of a prompt."""
         from ragmcp.protocol.schema import prompts
 
-        params = prompts.GetPromptParams(meta=self.meta(), name=name, arguments=dict(arguments or {}))
-        return await self.request("prompts/get", params, prompts.GetPromptResult, timeout)
+        params = prompts.GetPromptParams(meta=self.meta(), name=name, arguments=dict(arguments))
+        return await self.request("prompts/get", params, prompts.GetPromptResult)
 
     async def complete(
-        self,
-        reference: completion.Reference,
-        argument: str,
-        value: str,
-        others: Mapping[str, str] | None = None,
-        *,
-        timeout: float | None = LIST_SECONDS,
+        self, reference: completion.Reference, argument: str, value: str, others: Mapping[str, str] = {}
     ) -> completion.Completion:
         """Values for an `argument`; `value` is the text typed so far, `others` are arguments already set."""
         from ragmcp.protocol.schema import completion
@@ -168,10 +142,9 @@ class Client(Core):
             meta=self.meta(),
             ref=reference,
             argument=completion.Argument(name=argument, value=value),
-            context=completion.Context(arguments=dict(others or {})),
+            context=completion.Context(arguments=dict(others)),
         )
-        found = await self.request("completion/complete", params, completion.CompleteResult, timeout)
-        return found.completion
+        return (await self.request("completion/complete", params, completion.CompleteResult)).completion
 
     # Changes, log messages, ping
 
@@ -194,10 +167,10 @@ class Client(Core):
         if not self.modern:
             await require_legacy("client").set_log_level(self, level)
 
-    async def ping(self, *, timeout: float | None = LIST_SECONDS) -> None:
+    async def ping(self) -> None:
         """Wait until the server answers. The modern era has no ping: this calls `server/discover`."""
         method = "server/discover" if self.modern else "ping"
-        await self.request(method, base.Params(meta=self.meta()), base.Result, timeout)
+        await self.request(method, base.Params(meta=self.meta()), base.Result)
 
     # Messages from the server
 

@@ -28,6 +28,8 @@ T = TypeVar("T")
 # A server that does not answer `server/discover` is a legacy server: some ignore all requests before
 # `initialize`.
 PROBE_SECONDS = 5.0
+# A server may load a lot before its first answer; a server that never answers must not hang its host.
+ANSWER_SECONDS = 60.0
 # A list with more pages is taken to be endless.
 MAX_PAGES = 10_000
 # A server that wants more input than this will not stop by itself.
@@ -125,10 +127,12 @@ class Core:
             )
         return base.NO_META if token is UNSET else base.RequestMeta(progress_token=token)
 
-    async def request(self, method: str, params: base.Params, type: type[R], timeout: float | None) -> R:
+    async def request(
+        self, method: str, params: base.Params, type: type[R], timeout: float | None = ANSWER_SECONDS
+    ) -> R:
         """Send a request, whose `params` carry our `meta`, and give the input that the server asks for.
 
-        `timeout` (seconds) is for each round.
+        `timeout` (seconds; None for no limit) is for each round.
         """
         for _ in range(1 + MAX_ROUNDS):
             answer = await self.channel.request(method, params, timeout)
@@ -154,14 +158,12 @@ class Core:
             responses[key] = Raw(msgspec.json.encode(response))
         return msgspec.structs.replace(params, input_responses=responses, request_state=needed.request_state)
 
-    async def list_all(
-        self, method: str, type: type[P], items: Callable[[P], Iterable[T]], timeout: float | None
-    ) -> list[T]:
-        """The `items` of all pages; `timeout` (seconds) is for each page. Raises as `request`."""
+    async def list_all(self, method: str, type: type[P], items: Callable[[P], Iterable[T]]) -> list[T]:
+        """The `items` of all pages. Raises as `request`."""
         found: list[T] = []
         cursor: str | UnsetType = UNSET
         for _ in range(MAX_PAGES):
-            page = await self.request(method, base.ListParams(meta=self.meta(), cursor=cursor), type, timeout)
+            page = await self.request(method, base.ListParams(meta=self.meta(), cursor=cursor), type)
             found += items(page)
             if self.server is UNKNOWN_SERVER:
                 self.server = server_info(page)

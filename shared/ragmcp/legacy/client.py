@@ -13,8 +13,6 @@ from ragmcp.protocol.results import or_none
 from ragmcp.protocol.schema.base import EmptyResult, LogLevel
 from ragmcp.protocol.schema.resources import ResourceParams
 
-# A server may load a lot before its first answer; a server that never answers must not hang its host.
-HANDSHAKE_SECONDS = 60.0
 SUBSCRIBE_SECONDS = 10.0
 
 
@@ -24,7 +22,7 @@ async def initialize(core: Core) -> None:
     params = InitializeParams(
         protocol_version=LATEST_LEGACY, client_info=core.identity, capabilities=core.declared
     )
-    found = await core.request("initialize", params, InitializeResult, HANDSHAKE_SECONDS)
+    found = await core.request("initialize", params, InitializeResult)
     core.revision = found.protocol_version
     if core.revision not in LEGACY_REVISIONS:
         reason = f"it chose the protocol version {core.revision!r}, which we do not speak"
@@ -52,4 +50,4 @@ async def unsubscribe(core: Core, uri: str) -> None:
 async def set_log_level(core: Core, level: LogLevel) -> None:
     """Ask for log messages of this severity and above."""
     params = SetLevelParams(meta=core.meta(), level=level)
-    await core.request("logging/setLevel", params, EmptyResult, HANDSHAKE_SECONDS)
+    await core.request("logging/setLevel", params, EmptyResult)

@@ -36,7 +36,7 @@ def downgrade(revision: str, result: Result) -> Result:
 def _tool(revision: str, info: ToolInfo) -> ToolInfo:
     if revision < ANNOTATIONS_SINCE:
         info = replace(info, annotations=UNSET)
-    return replace(info, output_schema=UNSET, title=UNSET)
+    return replace(info, output_schema=UNSET)
 
 
 def _content(revision: str, item: Content) -> Content:

@@ -66,7 +66,7 @@ def test_structured_content_goes_where_it_is_unknown() -> None:
 
 def test_a_tool_loses_fields_that_came_later() -> None:
     info = ToolInfo(
-        name="t", input_schema={"type": "object"}, title="T", output_schema={}, annotations=ToolAnnotations()
+        name="t", input_schema={"type": "object"}, output_schema={}, annotations=ToolAnnotations()
     )
     assert tool_for("2025-11-25", info) == info
     assert tool_for("2025-03-26", info).output_schema is UNSET

@@ -21,7 +21,7 @@ from tests.support.schemas import MODERN, REVISIONS
 class Shelf:
     """250 texts, an image, and a template."""
 
-    books = tuple(ResourceInfo(uri=f"test://book/{n}", name=f"Book {n}", size=n) for n in range(250))
+    books = tuple(ResourceInfo(uri=f"test://book/{n}", name=f"Book {n}") for n in range(250))
     templates: Sequence[ResourceTemplate] = (
         ResourceTemplate(uri_template="test://book/{n}", name="A book", mime_type="text/plain"),
     )

@@ -26,7 +26,6 @@ class Implementation(Wire, frozen=True, kw_only=True):
 
     name: str
     version: str
-    title: str | UnsetType = UNSET
 
 
 # Requests
@@ -70,7 +69,6 @@ class CancelledParams(Wire, frozen=True, kw_only=True):
     """`notifications/cancelled`."""
 
     request_id: int | str
-    reason: str | UnsetType = UNSET
 
 
 class ProgressParams(Wire, frozen=True, kw_only=True):

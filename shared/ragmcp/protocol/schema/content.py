@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from msgspec import UNSET, UnsetType
 
@@ -18,45 +18,38 @@ class ResourceContents(Wire, frozen=True, kw_only=True):
     blob: str | UnsetType = UNSET
 
 
-class _Content(Wire, frozen=True, kw_only=True):
-    """The fields of every kind of content: `annotations` give its audience and priority."""
-
-    annotations: dict[str, Any] | UnsetType = UNSET
-
-
-class TextContent(_Content, frozen=True, kw_only=True, tag="text"):
+class TextContent(Wire, frozen=True, kw_only=True, tag="text"):
     """Text for the model."""
 
     text: str
 
 
-class ImageContent(_Content, frozen=True, kw_only=True, tag="image"):
+class ImageContent(Wire, frozen=True, kw_only=True, tag="image"):
     """An image, base64."""
 
     data: str
     mime_type: str
 
 
-class AudioContent(_Content, frozen=True, kw_only=True, tag="audio"):
+class AudioContent(Wire, frozen=True, kw_only=True, tag="audio"):
     """Sound, base64 (2025-03-26 and later)."""
 
     data: str
     mime_type: str
 
 
-class EmbeddedResource(_Content, frozen=True, kw_only=True, tag="resource"):
+class EmbeddedResource(Wire, frozen=True, kw_only=True, tag="resource"):
     """A resource with its contents."""
 
     resource: ResourceContents
 
 
-class ResourceLink(_Content, frozen=True, kw_only=True, tag="resource_link"):
+class ResourceLink(Wire, frozen=True, kw_only=True, tag="resource_link"):
     """A pointer to a resource (2025-06-18 and later)."""
 
     uri: str
     name: str
     title: str | UnsetType = UNSET
-    description: str | UnsetType = UNSET
     mime_type: str | UnsetType = UNSET
     size: int | UnsetType = UNSET
 

@@ -100,10 +100,7 @@ class Sample(InputRequest, frozen=True, kw_only=True):
     messages: list[dict[str, Any]]
     max_tokens: int
     system_prompt: str | UnsetType = UNSET
-    temperature: float | UnsetType = UNSET
-    model_preferences: dict[str, Any] | UnsetType = UNSET
     tools: list[dict[str, Any]] | UnsetType = UNSET
-    tool_choice: dict[str, Any] | UnsetType = UNSET
 
     @property
     def part(self) -> str:

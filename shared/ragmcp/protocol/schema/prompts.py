@@ -14,7 +14,6 @@ class PromptArgument(Wire, frozen=True, kw_only=True):
     """An argument of a prompt; its value is text."""
 
     name: str
-    title: str | UnsetType = UNSET
     description: str | UnsetType = UNSET
     required: bool | UnsetType = UNSET
 

@@ -11,14 +11,13 @@ from ragmcp.protocol.schema.content import ResourceContents
 
 
 class ResourceInfo(Wire, frozen=True, kw_only=True):
-    """A resource as `resources/list` describes it; `size` in bytes."""
+    """A resource as `resources/list` describes it."""
 
     uri: str
     name: str
     title: str | UnsetType = UNSET
     description: str | UnsetType = UNSET
     mime_type: str | UnsetType = UNSET
-    size: int | UnsetType = UNSET
     annotations: dict[str, Any] | UnsetType = UNSET
 
 

@@ -28,7 +28,6 @@ class ToolInfo(Wire, frozen=True, kw_only=True):
 
     name: str
     input_schema: dict[str, Any]
-    title: str | UnsetType = UNSET
     description: str | UnsetType = UNSET
     output_schema: dict[str, Any] | UnsetType = UNSET
     annotations: ToolAnnotations | UnsetType = UNSET
