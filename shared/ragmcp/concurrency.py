@@ -9,6 +9,7 @@ from types import coroutine
 from typing import Any, Generic, TypeVar
 
 import anyio
+from anyio.abc import TaskGroup
 
 K = TypeVar("K")
 T = TypeVar("T")
@@ -74,13 +75,16 @@ async def confined(work: Awaitable[T]) -> T:
 
 
 @asynccontextmanager
-async def beside(task: Callable[[], Coroutine[Any, Any, None]]) -> AsyncIterator[None]:
-    """Run `task` in the background while the body runs. Errors of the body are not wrapped in a group."""
+async def beside(task: Callable[[], Coroutine[Any, Any, None]]) -> AsyncIterator[TaskGroup]:
+    """Run `task` in the background while the body runs, and what the body starts in the yielded group.
+
+    Errors of the body are not wrapped in a group.
+    """
     failure: BaseException | None = None
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(task)
         try:
-            yield
+            yield tasks
         except (Exception, KeyboardInterrupt, SystemExit) as error:
             failure = error
         tasks.cancel_scope.cancel()

@@ -8,9 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import anyio
 import msgspec
-from anyio.abc import TaskStatus
 from msgspec import UNSET, UnsetType
 
 from ragmcp.errors import InvalidParams, UnreadableAnswer
@@ -102,17 +100,8 @@ class LegacyAsker:
         return answers
 
 
-async def forward_changes(
-    broadcast: Broadcast,
-    session: ConnectionState,
-    channel: Channel,
-    *,
-    task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
-) -> None:
-    """Send a connection all changes of lists and of the resources it watches; never returns.
-
-    `task_status` is started once the subscription exists.
-    """
+async def forward_changes(broadcast: Broadcast, session: ConnectionState, channel: Channel) -> None:
+    """Send a connection all changes of lists and of the resources it watches; never returns."""
 
     def wanted(change: Change) -> bool:
         if session.terms is None:
@@ -122,7 +111,6 @@ async def forward_changes(
         )
 
     with broadcast.subscribed(wanted) as queue:
-        task_status.started()
         while True:
             change = await queue.get()
             await channel.notify(change.method, change.params)

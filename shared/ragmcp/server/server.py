@@ -223,37 +223,29 @@ async def serve(
     in progress; `host` is the address of the client's machine.
     """
     session = ConnectionState(os.urandom(4).hex(), host)
-    first, greeted, listening = anyio.Event(), anyio.Event(), anyio.Event()
+    first = anyio.Event()
 
     async def handle(request: Request) -> base.Result:
         first.set()
-        if greeted.is_set() and not listening.is_set():  # A client gets every change after a list.
-            await listening.wait()
         call = server.open_call(request, session, peer)
         if (trace := call.params.meta.traceparent) is not UNSET:
             log.info("%s, traceparent %s", call.method, loggable(trace))
+        is_legacy = session.terms is not None
         result = await server.handle(call)
-        if session.terms is not None:
+        if session.terms is not None and not is_legacy:
             peer.connection.batches = session.batches
-            greeted.set()
+            tasks.start_soon(require_legacy("server").forward_changes, server.broadcast, session, peer)
         return result
 
-    async def go_on() -> None:
+    async def warm_up() -> None:
         await first.wait()
         await anyio.lowlevel.checkpoint()  # The answer is sent before anything else is done.
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(forward, tasks)
-            try:
-                await (on_listening or anyio.lowlevel.checkpoint)()
-            except Exception:
-                log.exception("Warming up failed")
-
-    async def forward(tasks: TaskGroup) -> None:
-        await greeted.wait()
-        await tasks.start(require_legacy("server").forward_changes, server.broadcast, session, peer)
-        listening.set()
+        try:
+            await (on_listening or anyio.lowlevel.checkpoint)()
+        except Exception:
+            log.exception("Warming up failed")
 
     peer = Peer(stream, Connection(message_bytes, refuses=True, most=in_progress), handle)
-    async with beside(go_on):
+    async with beside(warm_up) as tasks:
         await peer.run()
         on_leaving()
