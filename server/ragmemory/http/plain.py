@@ -19,8 +19,9 @@ from ragmcp.http.server import state_of
 from ragmcp.peer import Channel
 from ragmcp.protocol import jsonrpc
 from ragmcp.protocol.decoding import DECODE_ERRORS
-from ragmcp.protocol.eras import LATEST_MODERN, UNKNOWN_CLIENT, ConnectionState, Era, Terms
+from ragmcp.protocol.eras import LATEST_MODERN, ConnectionState, Era, Terms
 from ragmcp.protocol.jsonrpc import NO_PARAMS, Id, Request
+from ragmcp.protocol.schema.base import UNKNOWN
 from ragmcp.protocol.schema.subscriptions import LISTEN
 from ragmcp.server.call import Call
 from ragmcp.server.server import Server
@@ -66,7 +67,7 @@ class PlainRequest:
         """A modern call of an unknown client. Raises what `Server.open_call` raises."""
         if self.message.method == LISTEN:  # There are no notifications in the plain form.
             raise MethodNotFound(LISTEN)
-        state.terms = Terms(Era.MODERN, LATEST_MODERN, UNKNOWN_CLIENT, {})
+        state.terms = Terms(Era.MODERN, LATEST_MODERN, UNKNOWN, {})
         call = self._server.open_call(self.message, state, channel)
         call.id = self._id
         return call

@@ -23,7 +23,6 @@ from ragmcp.peer import Channel, Peer
 from ragmcp.protocol.connection import Connection
 from ragmcp.protocol.eras import HEADER_MISMATCH
 from ragmcp.protocol.jsonrpc import Id, Notification, Request
-from ragmcp.protocol.results import or_none
 from ragmcp.protocol.schema import base
 from ragmcp.protocol.schema.content import ResourceContents
 from ragmcp.protocol.schema.tools import ListToolsResult, ToolCall, ToolCallResult, ToolInfo
@@ -180,7 +179,7 @@ class Client(Core):
             case "notifications/progress":
                 progress = msgspec.json.decode(notification.params, type=base.ProgressParams)
                 if on_progress := self._on_progress.get(progress.progress_token):
-                    on_progress(progress.progress, or_none(progress.total), or_none(progress.message))
+                    on_progress(progress.progress, progress.total, progress.message)
             case "notifications/message" if self.handlers.on_log is not None:
                 from ragmcp.protocol.schema.logging import LogMessage
 

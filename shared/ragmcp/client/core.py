@@ -17,7 +17,7 @@ from ragmcp.older_revisions import require_legacy
 from ragmcp.peer import Channel
 from ragmcp.protocol import eras
 from ragmcp.protocol.jsonrpc import Id
-from ragmcp.protocol.results import UNKNOWN_SERVER, complete, decode_answer, or_none, server_info
+from ragmcp.protocol.results import complete, decode_answer, or_none, server_info
 from ragmcp.protocol.schema import base
 from ragmcp.protocol.schema.discovery import DiscoverResult, ServerCapabilities
 
@@ -58,7 +58,7 @@ class Core:
     """What the client knows of its server. The features send requests through it; `Client` extends it."""
 
     def __init__(self, channel: Channel, identity: base.Implementation, handlers: Handlers) -> None:
-        self.server = UNKNOWN_SERVER
+        self.server = base.UNKNOWN
         self.revision = eras.LATEST_MODERN
         self.capabilities = ServerCapabilities()
         self.instructions: str | None = None
@@ -165,7 +165,7 @@ class Core:
         for _ in range(MAX_PAGES):
             page = await self.request(method, base.ListParams(meta=self.meta(), cursor=cursor), type)
             found += items(page)
-            if self.server is UNKNOWN_SERVER:
+            if self.server is base.UNKNOWN:
                 self.server = server_info(page)
             cursor = page.next_cursor
             if cursor is UNSET:

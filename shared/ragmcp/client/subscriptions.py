@@ -81,10 +81,10 @@ class Subscription:
             yield
 
     async def _wait(self) -> None:
+        watch = require_legacy("client").watch
         uris = self._filter.resource_subscriptions or []
         try:
-            for uri in uris:
-                await require_legacy("client").subscribe(self._core, uri)
+            await watch(self._core, "resources/subscribe", uris)
             self._acknowledged.set()
             await self._core.closed()
             self._end(ConnectionClosed())
@@ -92,8 +92,7 @@ class Subscription:
             self._end(error)
         finally:
             with anyio.move_on_after(UNSUBSCRIBE_SECONDS, shield=True), suppress(RagMcpError):
-                for uri in uris:
-                    await require_legacy("client").unsubscribe(self._core, uri)
+                await watch(self._core, "resources/unsubscribe", uris)
 
     async def _listen(self) -> None:
         backoff = Backoff(FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS)

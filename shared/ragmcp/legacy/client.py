@@ -5,6 +5,8 @@ Source: basic/lifecycle and server/resources of 2025-11-25.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from ragmcp.client.core import Core
 from ragmcp.errors import UnreadableAnswer
 from ragmcp.legacy.schema import InitializeParams, InitializeResult, SetLevelParams
@@ -33,18 +35,11 @@ async def initialize(core: Core) -> None:
     await core.channel.notify("notifications/initialized", {})
 
 
-async def subscribe(core: Core, uri: str) -> None:
-    """Ask for a notification of each change of a resource."""
-    await core.request(
-        "resources/subscribe", ResourceParams(meta=core.meta(), uri=uri), EmptyResult, SUBSCRIBE_SECONDS
-    )
-
-
-async def unsubscribe(core: Core, uri: str) -> None:
-    """End these notifications."""
-    await core.request(
-        "resources/unsubscribe", ResourceParams(meta=core.meta(), uri=uri), EmptyResult, SUBSCRIBE_SECONDS
-    )
+async def watch(core: Core, method: str, uris: Iterable[str]) -> None:
+    """Send `resources/subscribe` or `resources/unsubscribe` for each resource."""
+    for uri in uris:
+        params = ResourceParams(meta=core.meta(), uri=uri)
+        await core.request(method, params, EmptyResult, SUBSCRIBE_SECONDS)
 
 
 async def set_log_level(core: Core, level: LogLevel) -> None:

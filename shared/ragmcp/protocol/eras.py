@@ -36,8 +36,6 @@ ARGUMENT_RESULTS_SINCE = "2025-11-25"
 # Errors only a modern server sends; any other error to the probe means a legacy one.
 MODERN_ERRORS = frozenset({HEADER_MISMATCH, -32021, UNSUPPORTED_VERSION})
 
-UNKNOWN_CLIENT = base.Implementation(name="unknown", version="unknown")
-
 
 class Era(StrEnum):
     """Whether each request or the connection has the revision, client and capabilities."""
@@ -65,7 +63,7 @@ class ConnectionState(Struct):
     id: str = ""
     host: str = ""
     terms: Terms | None = None
-    log_level: base.LogLevel | None = None
+    log_level: base.LogLevel = "info"  # For a client that sets none "the server MAY decide".
     subscriptions: set[str] = set()  # URIs of resources.
 
     @property
@@ -80,7 +78,7 @@ class ConnectionState(Struct):
         if self.terms is not None:
             return self.terms
         if method in ("initialize", "ping"):  # The requests that may come before the end of the handshake.
-            return Terms(Era.LEGACY, LATEST_LEGACY, UNKNOWN_CLIENT, {})
+            return Terms(Era.LEGACY, LATEST_LEGACY, base.UNKNOWN, {})
         raise InvalidParams(
             f"$._meta['{base.PROTOCOL_VERSION}']",
             "it is required, unless the connection began with initialize",
@@ -92,8 +90,7 @@ def _modern_terms(meta: base.RequestMeta, revision: str) -> Terms:
         raise UnsupportedRevision(revision, MODERN_REVISIONS)
     if meta.client_capabilities is UNSET:
         raise InvalidParams(f"$._meta['{base.CLIENT_CAPABILITIES}']", "it is required")
-    client = UNKNOWN_CLIENT if meta.client_info is UNSET else meta.client_info
-    return Terms(Era.MODERN, revision, client, meta.client_capabilities)
+    return Terms(Era.MODERN, revision, meta.client_info, meta.client_capabilities)
 
 
 def verdict(answer: Raw | WireError | None) -> str | None:

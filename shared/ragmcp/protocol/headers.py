@@ -7,7 +7,6 @@ Source: basic/transports/streamable-http#request-metadata, server/tools#x-mcp-he
 from __future__ import annotations
 
 import base64
-import binascii
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -61,7 +60,7 @@ def decode_value(header: str) -> str:
     if encoded := _ENCODED.fullmatch(header):
         try:
             return base64.b64decode(encoded[1], validate=True).decode()
-        except (binascii.Error, UnicodeDecodeError) as error:
+        except ValueError as error:
             raise ValueError(f"{header!r} is not UTF-8 in base64") from error
     if not re.fullmatch(r"[\t\x20-\x7e]*", header):
         raise ValueError(f"{header!r} holds characters that headers do not allow")

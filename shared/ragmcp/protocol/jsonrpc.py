@@ -116,7 +116,7 @@ _encoder = msgspec.json.Encoder()
 _envelope = msgspec.json.Decoder(_Envelope)
 _batch = msgspec.json.Decoder(list[Raw])
 _loose = msgspec.json.Decoder(dict[str, Raw])
-_id = msgspec.json.Decoder(int | str)
+_id: msgspec.json.Decoder[Id] = msgspec.json.Decoder(int | str)
 _ARRAY = re.compile(rb"\s*\[")
 
 # The members of a batch are handled at the same time.
@@ -203,11 +203,15 @@ def _misfit(line: Line | Raw, error: msgspec.ValidationError) -> Message:
         members.pop("id")
         return parse(_encoder.encode(members))
     response = "method" not in members and not members.keys().isdisjoint(("result", "error"))
+    return Unreadable(_valid_id(members.get("id", NULL)), errors.InvalidRequest(str(error)), response)
+
+
+def _valid_id(text: Raw | bytes) -> Id | None:
+    """The id in a JSON text; None for anything else."""
     try:
-        id = _id.decode(members["id"])
-    except (KeyError, msgspec.DecodeError, UnicodeDecodeError):
-        return Unreadable(None, errors.InvalidRequest(str(error)), response)
-    return Unreadable(id, errors.InvalidRequest(str(error)), response)
+        return _id.decode(text)
+    except DECODE_ERRORS:
+        return None
 
 
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
@@ -248,10 +252,7 @@ _TAIL_ID = re.compile(rb'[,{]\s*"id"\s*:\s*' + _ID + rb'\s*(?:,\s*"jsonrpc"\s*:\
 def salvaged(head: bytes, tail: bytes, error: errors.NotJson | errors.MessageTooLarge) -> Unreadable:
     """A message of which only the two ends are usable, with its id, so that its sender gets an answer."""
     found = _HEAD_ID.match(head) or _TAIL_ID.search(tail[-512:])
-    try:
-        id = _id.decode(found[1]) if found else None
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        id = None
+    id = _valid_id(found[1]) if found else None
     return Unreadable(id, error, _HEAD_RESPONSE.match(head) is not None)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 from collections.abc import Sequence
 from typing import TypeVar
 
@@ -31,7 +30,7 @@ def offset(cursor: str | UnsetType) -> int:
         return 0
     try:
         start = int(base64.b64decode(cursor, altchars=b"-_", validate=True))
-    except (ValueError, binascii.Error):
+    except ValueError:
         start = -1
     if start < 1 or cursor_to(start) != cursor:
         raise InvalidParams("$.cursor", "no list returned this cursor")

@@ -9,15 +9,13 @@ from msgspec import UNSET, Raw
 
 from ragmcp.errors import UnreadableAnswer
 from ragmcp.protocol.decoding import DECODE_ERRORS
-from ragmcp.protocol.schema.base import SERVER_INFO, Implementation, Result
+from ragmcp.protocol.schema.base import SERVER_INFO, UNKNOWN, Implementation, Result
 
 R = TypeVar("R", bound=Result)
 
 INPUT_REQUIRED = "input_required"
 # "Clients MUST treat an absent resultType as complete": legacy servers send none.
 COMPLETE = (UNSET, "complete")
-
-UNKNOWN_SERVER = Implementation(name="unknown", version="unknown")
 
 
 def complete(method: str, answer: Raw, type: type[R]) -> R | None:
@@ -48,11 +46,11 @@ def decode_answer(method: str, answer: Raw, type: type[R]) -> R:
 def server_info(result: Result) -> Implementation:
     """The server that answered, if the result names it."""
     if result.meta is UNSET:
-        return UNKNOWN_SERVER
+        return UNKNOWN
     try:
         return msgspec.convert(msgspec.json.decode(result.meta)[SERVER_INFO], Implementation)
     except (KeyError, TypeError, msgspec.DecodeError):
-        return UNKNOWN_SERVER
+        return UNKNOWN
 
 
 def or_none(value: Any) -> Any:

@@ -26,9 +26,6 @@ P = TypeVar("P", bound=base.Params)
 # hide an update for long.
 FRESH_MS = 300_000
 
-# The log level of a legacy client that has set none: the server "MAY decide".
-DEFAULT_LOG_LEVEL: base.LogLevel = "info"
-
 # Sends requests to the client by their keys and returns its answers by the same keys.
 Asker: TypeAlias = Callable[[Mapping[str, "InputRequest"]], Awaitable[dict[str, Any]]]
 
@@ -94,24 +91,16 @@ class Call(Struct):
         """Report progress, if the client asked for it."""
         token = self.params.meta.progress_token
         if token is not UNSET:
-            params = base.ProgressParams(
-                progress_token=token,
-                progress=done,
-                total=UNSET if total is None else total,
-                message=UNSET if message is None else message,
-            )
+            params = base.ProgressParams(progress_token=token, progress=done, total=total, message=message)
             await self.channel.notify("notifications/progress", params)
 
     async def log(self, level: base.LogLevel, data: Any, logger: str | None = None) -> None:
         """Send a log message to the client, if it asked for messages of this level (`info`, `error` …)."""
         from ragmcp.protocol.schema.logging import LEVELS, LogMessage
 
-        if self.terms.era is Era.LEGACY:
-            least: base.LogLevel | None = self.session.log_level or DEFAULT_LOG_LEVEL
-        else:
-            # "The server MUST NOT emit notifications/message for a request that does not include this field."
-            least = self.params.meta.log_level or None
-        if least is not None and LEVELS.index(level) >= LEVELS.index(least):
+        # "The server MUST NOT emit notifications/message for a request that does not include this field."
+        least = self.session.log_level if self.terms.era is Era.LEGACY else self.params.meta.log_level
+        if least and LEVELS.index(level) >= LEVELS.index(least):
             message = LogMessage(level=level, data=data, logger=UNSET if logger is None else logger)
             await self.channel.notify("notifications/message", message)
 

@@ -29,7 +29,8 @@ class Prompt(Struct, frozen=True):
         described = self.info.arguments or []
         names = {argument.name for argument in described}
         if unknown := arguments.keys() - names:
-            raise InvalidParams(f"$.arguments.{min(unknown)}", f"the prompt takes {_listed(names)}")
+            takes = ", ".join(sorted(names)) or "no arguments"
+            raise InvalidParams(f"$.arguments.{min(unknown)}", f"the prompt takes {takes}")
         for argument in described:
             if argument.required is True and argument.name not in arguments:
                 raise InvalidParams(f"$.arguments.{argument.name}", "required, but missing")
@@ -37,10 +38,6 @@ class Prompt(Struct, frozen=True):
         if isinstance(made, str):
             return [schema.PromptMessage(role="user", content=TextContent(text=made))]
         return made
-
-
-def _listed(names: set[str]) -> str:
-    return ", ".join(sorted(names)) or "no arguments"
 
 
 def prompt_methods(prompts: Mapping[str, Prompt]) -> Methods:

@@ -208,7 +208,7 @@ class Tasks:
     def _forget_old(self) -> None:
         oldest = _iso(datetime.now(UTC) - TTL)
         for id, task in [*self._tasks.items()]:
-            if task.state.ended and task.state.created_at <= oldest:
+            if task.closed.is_set() and task.state.created_at <= oldest:
                 del self._tasks[id]
 
     def knows(self, id: str) -> bool:

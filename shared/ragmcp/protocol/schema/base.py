@@ -28,6 +28,9 @@ class Implementation(Wire, frozen=True, kw_only=True):
     version: str
 
 
+UNKNOWN = Implementation(name="unknown", version="unknown")
+
+
 # Requests
 
 
@@ -35,7 +38,7 @@ class RequestMeta(Wire, frozen=True, kw_only=True):
     """`_meta` of a request; from 2026-07-28 on it carries what the handshake used to."""
 
     protocol_version: str | UnsetType = field(name=PROTOCOL_VERSION, default=UNSET)
-    client_info: Implementation | UnsetType = field(name=CLIENT_INFO, default=UNSET)
+    client_info: Implementation = field(name=CLIENT_INFO, default=UNKNOWN)
     client_capabilities: dict[str, Any] | UnsetType = field(name=CLIENT_CAPABILITIES, default=UNSET)
     log_level: LogLevel | UnsetType = field(name=LOG_LEVEL, default=UNSET)
     progress_token: int | str | UnsetType = UNSET
@@ -76,8 +79,8 @@ class ProgressParams(Wire, frozen=True, kw_only=True):
 
     progress_token: int | str
     progress: float
-    total: float | UnsetType | None = UNSET
-    message: str | UnsetType | None = UNSET
+    total: float | None = None
+    message: str | None = None
 
 
 # Results

@@ -11,7 +11,6 @@ from ragmcp.protocol.schema.base import Params, Result
 from ragmcp.protocol.schema.input import WireRequest
 
 Status = Literal["working", "input_required", "completed", "cancelled", "failed"]
-TERMINAL = frozenset({"completed", "cancelled", "failed"})
 
 
 class TaskState(Result, frozen=True, kw_only=True):
@@ -27,11 +26,6 @@ class TaskState(Result, frozen=True, kw_only=True):
     input_requests: dict[str, WireRequest] | UnsetType = UNSET
     result: Raw | UnsetType = UNSET
     error: ErrorObject | UnsetType = UNSET
-
-    @property
-    def ended(self) -> bool:
-        """Whether it has completed, failed or been cancelled."""
-        return self.status in TERMINAL
 
 
 class TaskParams(Params, frozen=True, kw_only=True):
