@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     Distances = NDArray[np.unsignedinteger[Any]]
 
 # Rows compared at a time: intermediate arrays stay in the processor's cache.
-BLOCK = 1 << 15
+BLOCK = 1 << 16
 # Rows that half of the bits select in a larger index. Of a million chunks, the top 8 of a whole search agree
 # with an exact search as often (97.7 %) as when all bits of all rows are compared, in half the time.
 SHORTLIST = 20_000
@@ -39,35 +39,41 @@ def nearest(rows: Rows, query: NDArray[np.float32], k: int, excluded: NDArray[np
     words = codes_of(query[None])[0]
     half = len(words) if len(rows) <= 2 * SHORTLIST else -(-len(words) // 2)
     # Bytes where they can hold the distances: a third faster to add to than two bytes.
-    distances: Distances = np.zeros(len(rows), np.min_scalar_type(64 * half + 1))
+    distances: Distances = np.empty(len(rows), np.min_scalar_type(64 * half + 1))
     for segment, where in rows:
         codes = segment.codes.all.reshape(len(words), len(segment))
-        _add_differences(distances[where], codes[:half], words[:half])
+        _count_differences(distances[where], codes[:half], words[:half])
     distances[excluded] = np.iinfo(distances.dtype).max
     if half == len(words):
         return _lowest(distances, k, 64 * half)
     farthest = _farthest(distances[::STEP].copy(), SHORTLIST // STEP, 64 * half)
     shortlist = np.flatnonzero(distances <= farthest)
     distances = distances.take(shortlist).astype(np.uint16)
+    more = np.empty_like(distances)
     for number, where, own in rows.split(shortlist):
         segment = rows.segments[number]
         codes = segment.codes.all.reshape(len(words), len(segment))
-        _add_differences(distances[where], codes[half:].take(own, axis=1), words[half:])
+        _count_differences(more[where], codes[half:].take(own, axis=1), words[half:])
+    distances += more
     return shortlist[_lowest(distances, k, 64 * len(words))]
 
 
-def _add_differences(distances: Distances, codes: NDArray[np.uint64], words: NDArray[np.uint64]) -> None:
-    """Add to each of the (n,) distances in how many bits a column of the (w, n) codes differs from (w,)."""
+def _count_differences(distances: Distances, codes: NDArray[np.uint64], words: NDArray[np.uint64]) -> None:
+    """Set each of the (n,) distances to in how many bits a column of the (w, n) codes differs from (w,)."""
     import numpy as np
 
-    bits, counts = np.empty(BLOCK, np.uint64), np.empty(BLOCK, np.uint8)
+    size = min(BLOCK, len(distances))
+    bits, counts = np.empty(size, np.uint64), np.empty(size, np.uint8)
     for start in range(0, len(distances), BLOCK):
         block = distances[start : start + BLOCK]
         different, count = bits[: len(block)], counts[: len(block)]
-        for column, word in zip(codes, words, strict=True):
+        for number, (column, word) in enumerate(zip(codes, words, strict=True)):
             np.bitwise_xor(column[start : start + BLOCK], word, out=different)
-            np.bitwise_count(different, out=count)
-            np.add(block, count, out=block)
+            if number:
+                np.bitwise_count(different, out=count)
+                np.add(block, count, out=block)
+            else:
+                np.bitwise_count(different, out=block)
 
 
 def _lowest(distances: Distances, k: int, bits: int) -> NDArray[np.int64]:

@@ -130,11 +130,7 @@ class _Checks:
 
     def check(self, start: int, end: int) -> None:
         """Check the blocks of one range of bytes. Raises DamagedFile."""
-        last = -(-end // BLOCK)
-        block = self._checked.find(0, start // BLOCK, last)
-        while block >= 0:
-            self._check(block)
-            block = self._checked.find(0, block + 1, last)
+        self._check_blocks(start // BLOCK, -(-end // BLOCK))
 
     def check_each(self, starts: NDArray[np.int64], ends: NDArray[np.int64]) -> None:
         """Check the blocks of several non-empty ranges. Raises DamagedFile."""
@@ -144,13 +140,16 @@ class _Checks:
         first, last = starts // BLOCK, (ends - 1) // BLOCK
         # Most ranges lie in one block or two; only longer ones need a look at every block between.
         unsure = np.flatnonzero((checked[first] & checked[last] == 0) | (last > first + 1))
-        for start, end in zip(starts[unsure].tolist(), ends[unsure].tolist(), strict=True):
-            self.check(start, end)
+        for begin, final in {*zip(first[unsure].tolist(), last[unsure].tolist(), strict=True)}:
+            self._check_blocks(begin, final + 1)
 
-    def _check(self, block: int) -> None:
-        if zlib.crc32(self._data[block * BLOCK : (block + 1) * BLOCK]) != self._sums[block]:
-            raise DamagedFile(self._path, f"the bytes from {block * BLOCK:,} on are not those written")
-        self._checked[block] = 1
+    def _check_blocks(self, begin: int, end: int) -> None:
+        block = self._checked.find(0, begin, end)
+        while block >= 0:
+            if zlib.crc32(self._data[block * BLOCK : (block + 1) * BLOCK]) != self._sums[block]:
+                raise DamagedFile(self._path, f"the bytes from {block * BLOCK:,} on are not those written")
+            self._checked[block] = 1
+            block = self._checked.find(0, block + 1, end)
 
 
 class Column:
