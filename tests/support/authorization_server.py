@@ -18,13 +18,19 @@ from tests.support.mcp_server import make_server
 
 
 class Protected:
-    """`good` are the tokens and refresh tokens that are accepted; `count` what was asked for, by path."""
+    """`good` are the tokens and refresh tokens that are accepted; `count` what was asked for, by path.
+
+    Calls of tools need the right `for_calls`, if it is not "".
+    """
 
     def __init__(self, endpoint: Endpoint) -> None:
         self.url = ""
         self.good: set[str] = set()
         self.count: Counter[str] = Counter()
         self.expires_in = 3600
+        self.for_calls = ""
+        self._scope = ""
+        self._scopes: dict[str, str] = {}  # by token
         self._endpoint = endpoint
         self._made = 0
 
@@ -37,12 +43,19 @@ class Protected:
         self.count[path] += 1
         if path != "/mcp":
             await self._authorize(path, scope, receive, send)
-        elif dict(scope["headers"]).get(b"authorization", b"")[len("Bearer ") :].decode() in self.good:
-            await self._endpoint.mcp(scope, receive, send)
-        else:
-            place = f"{self.url}/.well-known/oauth-protected-resource/mcp"
+            return
+        headers = dict(scope["headers"])
+        token = headers.get(b"authorization", b"")[len("Bearer ") :].decode()
+        place = f"{self.url}/.well-known/oauth-protected-resource/mcp"
+        if token not in self.good:
             challenge = f'Bearer resource_metadata="{place}", scope="notes"'
             await _respond(send, 401, {}, (b"www-authenticate", challenge.encode()))
+        elif headers.get(b"mcp-method") == b"tools/call" and self.for_calls not in self._scopes[token]:
+            wanted = f'error="insufficient_scope", scope="{self.for_calls}"'
+            challenge = f'Bearer resource_metadata="{place}", {wanted}'
+            await _respond(send, 403, {}, (b"www-authenticate", challenge.encode()))
+        else:
+            await self._endpoint.mcp(scope, receive, send)
 
     async def _authorize(self, path: str, scope: Scope, receive: Receive, send: Send) -> None:
         if path.startswith("/.well-known/oauth-protected-resource"):
@@ -53,6 +66,7 @@ class Protected:
             await _respond(send, 201, {"client_id": "us"})
         elif path == "/authorize":
             query = parse_qs(scope["query_string"].decode())
+            self._scope = query["scope"][0]
             back = urlencode({"code": "a-code", "state": query["state"][0], "iss": self.url})
             await _respond(send, 302, {}, (b"location", f"{query['redirect_uri'][0]}?{back}".encode()))
         elif path == "/token":
@@ -79,6 +93,7 @@ class Protected:
         self._made += 1
         token = {"access_token": f"access-{self._made}", "refresh_token": f"refresh-{self._made}"}
         self.good |= {*token.values()}
+        self._scopes[token["access_token"]] = self._scope
         await _respond(send, 200, {**token, "token_type": "Bearer", "expires_in": self.expires_in})
 
 

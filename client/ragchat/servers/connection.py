@@ -217,17 +217,18 @@ class Connection(ManagedServer):
             yield client
 
     def _connect(self) -> AbstractAsyncContextManager[Client]:
-        from ragchat.servers.login import Credentials, authorization
+        from ragchat.servers.login import Credentials, NoLogin, authorization
         from ragmcp.http.connect import open_http
 
         ServerLog(self.log)
+        credentials = Credentials(self._home.data)
         return open_http(
             self._config.url,
             client_name=CLIENT_NAME,
             client_version=__version__,
             message_bytes=self._settings.message_bytes,
             headers=self._config.headers,
-            authorization=authorization(self._config, Credentials(self._home.data)),
+            authorization=authorization(self._config, NoLogin(self._config, credentials), credentials),
             handlers=self._handlers,
         )
 

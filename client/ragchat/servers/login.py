@@ -22,7 +22,7 @@ from ragmcp.client.oauth.errors import LoginRequired
 from ragmcp.client.oauth.grants import Login, TokenSource, Wanted
 from ragmcp.client.oauth.redirect import Redirect, open_redirect
 from ragmcp.client.oauth.registration import Identity
-from ragmcp.client.oauth.store import Grant, Registration, Store
+from ragmcp.client.oauth.store import Grant, Registration, RunStore, Store
 from ragmcp.client.oauth.web import Web, open_web
 from ragmcp.http.connect import open_http
 
@@ -38,6 +38,7 @@ MOST_LOGINS = 2
 class _File(Struct):
     registrations: dict[str, Registration] = {}  # by issuer
     grants: dict[str, Grant] = {}  # by the address of the server
+    wanted: dict[str, str] = {}  # the rights that a server wants beyond its grant, by its address
 
 
 class Credentials:
@@ -70,6 +71,17 @@ class Credentials:
             file.grants[url] = grant
         self._write(file)
 
+    def wanted(self, url: str) -> str:
+        """The rights that the server at `url` wants beyond its grant, separated by spaces."""
+        return self._read().wanted.get(url, "")
+
+    def keep_wanted(self, url: str, scope: str) -> None:
+        """Keep them until the next login; "" forgets them."""
+        file = self._read()
+        if file.wanted.get(url, "") != scope:
+            file.wanted[url] = scope
+            self._write(file)
+
     def _read(self) -> _File:
         # Each time: other running programs renew tokens too.
         file = read_private(self._path, _File, CredentialsUnusable, private=True)
@@ -83,13 +95,16 @@ class Credentials:
 
 
 class NoLogin:
-    """A token source that has no user: a server that wants a login is reported."""
+    """A token source that has no user: a server that wants a login, or more rights, is reported."""
 
-    def __init__(self, config: ServerConfig) -> None:
+    def __init__(self, config: ServerConfig, credentials: Credentials) -> None:
         self._config = config
+        self._credentials = credentials
 
     async def obtain(self, web: Web, wanted: Wanted, prover: Prover | None, store: Store) -> Grant:  # noqa: ARG002
         """Raises LoginRequired."""
+        if store.grant(self._config.url) is not None:  # Only this request wants them, not the next login.
+            self._credentials.keep_wanted(self._config.url, wanted.scope)
         hint = f"`ragchat mcp login {self._config.name}`, or /mcp login {self._config.name} in the chat."
         raise LoginRequired(self._config.url, hint)
 
@@ -110,13 +125,14 @@ class _Later:
         raise LoginRequired(self._config.url)
 
 
-def authorization(
-    config: ServerConfig, credentials: Credentials, source: TokenSource | None = None
-) -> OAuth | None:
-    """What authorizes the requests to a server; None if its settings have a header for that."""
+def authorization(config: ServerConfig, source: TokenSource, store: Store, scope: str = "") -> OAuth | None:
+    """What authorizes the requests to a server; None if its settings have a header for that.
+
+    `scope` are rights to ask for beside those that the server names.
+    """
     if any(name.lower() == "authorization" for name in config.headers):
         return None
-    return OAuth(config.url, source or NoLogin(config), credentials)
+    return OAuth(config.url, source, store, scope)
 
 
 async def log_in(
@@ -141,9 +157,11 @@ async def log_in(
         async with open_redirect(oauth.callback_port) as redirect:
             source = Login(identity, Browser(redirect, show, read))
             for _ in range(MOST_LOGINS):
-                later = _Later(config)
+                later, scope = _Later(config), credentials.wanted(config.url)
                 try:
-                    await _ping(config, credentials, settings, later)
+                    # Without its grant the server wants a login, which then asks for more.
+                    store = RunStore() if scope else credentials
+                    await _ping(config, settings, authorization(config, later, store, scope))
                 except LoginRequired:
                     if later.noted is None:
                         raise
@@ -152,19 +170,18 @@ async def log_in(
                 async with open_web() as web:
                     grant = await source.obtain(web, *later.noted, credentials)
                 credentials.keep_grant(config.url, grant)
-            await _ping(config, credentials, settings, NoLogin(config))
+                credentials.keep_wanted(config.url, "")
+            await _ping(config, settings, authorization(config, NoLogin(config, credentials), credentials))
 
 
-async def _ping(
-    config: ServerConfig, credentials: Credentials, settings: ServerSettings, source: TokenSource
-) -> None:
+async def _ping(config: ServerConfig, settings: ServerSettings, authorization: OAuth | None) -> None:
     async with open_http(
         config.url,
         client_name=CLIENT_NAME,
         client_version=__version__,
         message_bytes=settings.message_bytes,
         headers=config.headers,
-        authorization=authorization(config, credentials, source),
+        authorization=authorization,
     ) as client:
         await client.ping()
 

@@ -14,13 +14,13 @@ import pytest
 
 from ragchat.errors import CredentialsUnusable
 from ragchat.servers.configs import Scope, ServerConfig
-from ragchat.servers.login import FILE, LOGIN_SECONDS, Credentials, authorization, log_in
+from ragchat.servers.login import FILE, LOGIN_SECONDS, Credentials, NoLogin, authorization, log_in
 from ragchat.servers.managed import State
 from ragchat.settings import ServerSettings
 from ragconfig.redaction import redacted
 from tests.support.authorization_server import protected
 from tests.support.processes import LONGEST_SECONDS
-from tests.support.servers import managed, write
+from tests.support.servers import managed, tool, write
 
 SETTINGS = ServerSettings(start_seconds=60, wait_seconds=3, timeout_seconds=60, calls=4, message_bytes=2**20)
 
@@ -50,6 +50,27 @@ async def test_a_server_that_wants_a_login_can_be_used_after_it(
             assert manager.connections["remote"].state is State.READY
         assert server.count["/authorize"] == 1
     assert "/authorize?" in shown[0]
+
+
+async def test_the_next_login_asks_for_the_rights_that_a_call_wanted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(webbrowser, "open", browse)
+    async with protected() as server:
+        server.for_calls = "admin"
+        write(tmp_path, remote={"url": f"{server.url}/mcp"})
+        async with managed(tmp_path) as manager:
+            await manager.log_in("remote", lambda _: None)
+            await manager.restart("remote")
+            refused = await tool(manager, "remote__Echo").call({"text": "hello"})
+            assert "mcp login remote" in refused.text
+            assert manager.connections["remote"].state is State.READY
+        async with managed(tmp_path) as manager:  # another run of the program
+            await manager.log_in("remote", lambda _: None)
+            await manager.restart("remote")
+            assert (await tool(manager, "remote__Echo").call({"text": "hello"})).text == "hello"
+            await manager.log_in("remote", lambda _: None)
+        assert server.count["/authorize"] == 2
 
 
 async def test_a_login_that_the_user_gives_up_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,7 +128,8 @@ def test_a_header_for_authorization_needs_no_login(tmp_path: Path) -> None:
     config = ServerConfig(
         name="a", scope=Scope.USER, file="f", url="https://a.org", headers={"authorization": "Bearer x"}
     )
-    assert authorization(config, Credentials(tmp_path)) is None
+    credentials = Credentials(tmp_path)
+    assert authorization(config, NoLogin(config, credentials), credentials) is None
 
 
 async def test_tokens_are_kept_privately_and_redacted(

@@ -27,16 +27,17 @@ OFFLINE_ACCESS = "offline_access"
 class OAuth:
     """Authorizes the requests to the server at `url`, as an `Authorization` of `ragmcp.http.client`.
 
+    `scope` are rights to ask for beside those that the server names, separated by spaces.
     Every method may raise AuthorizationFailed.
     """
 
-    def __init__(self, url: str, source: TokenSource, store: Store | None = None) -> None:
+    def __init__(self, url: str, source: TokenSource, store: Store | None = None, scope: str = "") -> None:
         self._url = url
         self._source = source
         self._store = store or RunStore()
         self._grant = self._store.grant(url)
         self._prover = Prover(self._grant.key) if self._grant and self._grant.key else None
-        self._asked: set[str] = set((self._grant.scope if self._grant else "").split())
+        self._asked = {*scope.split(), *(self._grant.scope if self._grant else "").split()}
         # One renewal at a time; the requests that wait for it use its outcome.
         self._renewing = anyio.Lock()
         self._refreshed = ""  # the token that the last refresh gave
