@@ -75,7 +75,10 @@ class DocumentModel:
         sums = np.zeros((len(texts), self.vectors.shape[1]), np.float32)
         ids, owners = self.tokenizer.encode(texts)
         # Text and token as one number, so that one call counts the tokens of all texts.
-        distinct, counts = np.unique(owners * len(self.vectors) + ids, return_counts=True)
+        # Sorting 32 bits, if they suffice, takes half the time.
+        size = np.dtype(np.int32 if len(texts) * len(self.vectors) < 1 << 31 else np.int64)
+        keys = (owners * len(self.vectors) + ids).astype(size)
+        distinct, counts = np.unique(keys, return_counts=True)
         weights = (1 + np.log(counts)).astype(np.float32)
         bounds = np.searchsorted(distinct, np.arange(len(texts) + 1) * len(self.vectors)).tolist()
         distinct %= len(self.vectors)

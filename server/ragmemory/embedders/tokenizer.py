@@ -73,7 +73,7 @@ class CachingTokenizer:
         sizes = parts.ends - parts.starts
         ends = np.cumsum(sizes)
         places = np.arange(sizes.sum()) + np.repeat(parts.ends - ends, sizes)
-        return Tokens(parts.tokens[places], np.repeat(parts.owners, sizes))
+        return Tokens(parts.tokens.take(places), np.repeat(parts.owners, sizes))
 
     def _look_up(self, texts: Sequence[str]) -> _Parts:
         lowered = [lower(text) for text in texts]
@@ -88,7 +88,7 @@ class CachingTokenizer:
                     self._clear()  # Otherwise these parts would have numbers but no tokens.
                     raise
             bounds = self._bounds.rows
-            return _Parts(owners, bounds[numbers], bounds[numbers + 1], self._tokens.rows)
+            return _Parts(owners, bounds.take(numbers), bounds.take(numbers + 1), self._tokens.rows)
 
     def _clear(self) -> None:
         self._vocabulary = Vocabulary(BONDS, with_space=True)

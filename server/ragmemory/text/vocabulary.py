@@ -86,14 +86,14 @@ class Vocabulary:
     def _scan(self, texts: Sequence[bytes]) -> tuple[bytes, Integers, Integers, Integers]:
         """The texts joined, where each word begins and ends in them, and how many words each text has."""
         data = SPACE + SPACE.join([*texts, SPACE])
-        bytes_ = np.frombuffer(data, np.uint8)
+        is_space = np.frombuffer(data, np.uint8) == SPACE[0]
         bonds = np.frombuffer(data.translate(self._bonds), np.uint8)
-        # The first byte and the last one are spaces.
-        bounds = np.flatnonzero((bonds[1:] & bonds[:-1]) == 0) + 1
-        words = np.flatnonzero(bytes_[bounds] != SPACE[0])
-        starts, ends = bounds[words], bounds[words + 1]
+        # At all bytes but the first. It and the last one are spaces.
+        is_bound = (bonds[1:] & bonds[:-1]) == 0
+        starts = np.flatnonzero(is_bound & ~is_space[1:]) + 1
+        ends = np.flatnonzero(is_bound & ~is_space[:-1]) + 1
         if self._with_space:
-            starts -= bytes_[starts - 1] == SPACE[0]
+            starts -= is_space.take(starts - 1)
         texts_end = np.cumsum([1 + len(text) for text in texts])
         return data, starts, ends, np.diff(np.searchsorted(ends, texts_end, side="right"), prepend=0)
 
@@ -114,12 +114,12 @@ class HashTable:
     def numbers(self, keys: Keys) -> tuple[Integers, Integers]:
         """(n,) the number of each key; and for each new number an index in `keys`."""
         slots = self._find(keys)
-        new = np.flatnonzero(self._keys[slots] == EMPTY)
+        new = np.flatnonzero(self._keys.take(slots) == EMPTY)
         before = self._count
         if len(new):
             self._insert(np.unique(keys[new]))
             slots = self._find(keys)
-        numbers = self._numbers[slots]
+        numbers = self._numbers.take(slots)
         examples = np.empty(self._count - before, np.int64)
         examples[numbers[new] - before] = new
         return numbers, examples
@@ -127,7 +127,7 @@ class HashTable:
     def _find(self, keys: Keys) -> Integers:
         """(n,) the slot of each key, or the empty slot where the search for it ended."""
         slots = (keys >> np.uint64(64 - self._bits)).astype(np.int64)
-        rest = np.flatnonzero(self._keys[slots] != keys)
+        rest = np.flatnonzero(self._keys.take(slots) != keys)
         while len(rest):
             rest = rest[self._keys[slots[rest]] != EMPTY]
             slots[rest] = (slots[rest] + 1) & (len(self._keys) - 1)
@@ -178,13 +178,12 @@ def hashes(data: bytes, starts: Integers, ends: Integers) -> NDArray[np.uint64]:
     # The eight bytes from every offset on.
     eights = np.ndarray((len(data),), "<u8", padded, strides=(1,))
     sizes = ends - starts
-    keys: NDArray[np.uint64] = (eights[starts] & MASKS[np.minimum(sizes, 8)]) ^ (
-        sizes.astype(np.uint64) * other
-    )
-    keys = mixed(keys ^ SECRET)
+    # `take` is up to twice as fast as an array of indexes in brackets.
+    keys: NDArray[np.uint64] = eights.take(starts) & MASKS.take(sizes, mode="clip")
+    keys = mixed(keys ^ (sizes.astype(np.uint64) * other) ^ SECRET)
     rest = np.flatnonzero(sizes > 8)
     for at in range(8, LONG, 8):
-        more = eights[starts[rest] + at] & MASKS[np.minimum(sizes[rest] - at, 8)]
+        more = eights[starts[rest] + at] & MASKS.take(sizes[rest] - at, mode="clip")
         keys[rest] = mixed(keys[rest] ^ more)
         rest = rest[sizes[rest] > at + 8]
     for word in rest.tolist():
