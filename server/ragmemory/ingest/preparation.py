@@ -24,8 +24,11 @@ from ragmemory.stores.sqlite import Store
 from ragmemory.stores.writing import PAGE, difference
 from ragmemory.types.writes import Chunk, Embedding, Injected, StagedDocument, Write
 
-# Chunks that are prepared together and committed in one transaction.
+# With so many chunks a batch is full: they are embedded together, and committed in one transaction.
 _BATCH = 1_000
+# Texts are split some at a time. The last ones are in the batch as well, up to this many chunks: otherwise an
+# eighth of all texts would be split twice.
+_LARGEST_BATCH = 1_250
 # A longer text almost certainly has more chunks than a batch.
 _LONG_CHARACTERS = 1_000_000
 
@@ -147,7 +150,7 @@ class Preparation:
         for write, found in zip(writes, chunks, strict=True):
             total += len(found)
             is_whole = bool(found) and found[-1].end == len(write.document.text)
-            outcomes.append(replace(write, chunks=found) if is_whole and total <= _BATCH else None)
+            outcomes.append(replace(write, chunks=found) if is_whole and total <= _LARGEST_BATCH else None)
         if outcomes[0] is None:
             outcomes[0] = LONG
         whole = [write for write in outcomes if isinstance(write, Write)]
