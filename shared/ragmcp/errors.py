@@ -284,7 +284,6 @@ class ServerNotStarted(RagMcpError):
 
     command: Sequence[str]
     reason: str
-    hint: str = ""
     code: ClassVar[str] = "SERVER_NOT_STARTED"
     sentence = "The server `{line}` did not start: {reason}."
 

@@ -128,8 +128,6 @@ class Peer:
     ) -> None:
         self.connection = connection
         self.closed = anyio.Event()
-        self.fault = ""
-        """Why we gave the other side up, as part of a sentence; "" if it closed by itself."""
         self._stream = stream
         self._handle = handle
         self._notifications = Notifications(on_notification)
@@ -267,8 +265,8 @@ class Peer:
                 await checkpoint()
             self._take(self.connection.receive(data[start : start + size]))
             if self.connection.decoder.overlong_bytes > MOST_OVERLONG_BYTES:
-                self.fault = f"it sent more than {MOST_OVERLONG_BYTES >> 20} MiB without a line end"
-            if self.fault:
+                self._stream.fault = f"it sent more than {MOST_OVERLONG_BYTES >> 20} MiB without a line end"
+            if self._stream.fault:
                 self._close()
                 return
             await self._notifications.keep_pace()
@@ -298,7 +296,7 @@ class Peer:
         if self._unusable <= LOGGED_UNUSABLE:
             log.info("Ignored a message of the other side: %s", error)
         elif self._unusable > MOST_UNUSABLE:
-            self.fault = f"it sent more than {MOST_UNUSABLE:,} lines within a second that are no messages"
+            self._stream.fault = f"it sent more than {MOST_UNUSABLE:,} lines in a second that are no messages"
 
     def _close(self) -> None:
         self.closed.set()

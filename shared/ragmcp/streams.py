@@ -26,6 +26,8 @@ class Stream:
         """Whether no more will arrive."""
         self.queued = 0
         """Bytes not sent yet."""
+        self.fault = ""
+        """Why the connection was given up, as part of a sentence; "" if the other side closed it."""
         self._incoming: list[bytes | bytearray] = []
         self._receiver: asyncio.Future[None] | None = None
         self._taken = Pulse()

@@ -229,6 +229,6 @@ async def connect(
                 await client.initialize()
             yield client
         except ConnectionClosed as error:
-            if error.reason or not peer.fault:
+            if error.reason or not stream.fault:
                 raise
-            raise ConnectionClosed(error.method, peer.fault) from None
+            raise ConnectionClosed(error.method, stream.fault) from None

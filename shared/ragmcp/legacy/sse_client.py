@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 import anyio
 
 from ragmcp.concurrency import beside
-from ragmcp.errors import ConnectionClosed, RagMcpError, RequestTimedOut
+from ragmcp.errors import RagMcpError, RequestTimedOut
 from ragmcp.http.client import EVENTS, JSON_HEADERS, Http, Response, shown
 from ragmcp.http.errors import HttpRefused
 from ragmcp.streams import Stream
@@ -29,12 +29,7 @@ async def open_sse(http: Http) -> AsyncIterator[SseClientStream]:
         stream = SseClientStream(http, response)
         await stream.find_endpoint()
         async with beside(stream.read_on), beside(stream.write_on):
-            try:
-                yield stream
-            except ConnectionClosed as error:
-                if error.reason:  # The error of another connection, raised in the body.
-                    raise
-                raise ConnectionClosed(error.method, stream.failure) from None
+            yield stream
 
 
 class SseClientStream(Stream):
@@ -42,8 +37,6 @@ class SseClientStream(Stream):
 
     def __init__(self, http: Http, response: Response) -> None:
         super().__init__()
-        self.failure = ""
-        """Why the stream ended, if known."""
         self._http = http
         self._response = response
         self._endpoint = http.url
@@ -82,6 +75,6 @@ class SseClientStream(Stream):
             await response.end()
 
     def _close(self, reason: str) -> None:
-        self.failure = self.failure or reason.rstrip(".")
+        self.fault = self.fault or reason.rstrip(".")
         self.feed_end()
         self.abandon()

@@ -37,17 +37,15 @@ class Pipes(Stream):
         os.close(self._read_fd)
         self._read_fd = -1  # Another file may get this number.
 
+    def has_reader(self) -> bool:
+        """Whether what is written can be read; True if the platform cannot tell."""
+        # poll() reports errors and hang-ups even for an empty set of events.
+        return not _polled(self._write_fd, 0)
 
-def has_reader(write_fd: int) -> bool:
-    """Whether the other end of a pipe, socket or terminal is open; True if the platform cannot tell."""
-    # poll() reports errors and hang-ups even for an empty set of events.
-    return not _polled(write_fd, 0)
-
-
-def has_writer(read_fd: int) -> bool:
-    """Whether more than the buffered bytes can arrive; True if the platform cannot tell."""
-    # Only Linux reports a socket whose other side has closed its writing half alone.
-    return not _polled(read_fd, getattr(select, "POLLRDHUP", 0))
+    def has_writer(self) -> bool:
+        """Whether more than the buffered bytes can arrive; True if the platform cannot tell."""
+        # Only Linux reports a socket whose other side has closed its writing half alone.
+        return not _polled(self._read_fd, getattr(select, "POLLRDHUP", 0))
 
 
 def _polled(fd: int, events: int) -> int:

@@ -22,7 +22,7 @@ from ragmcp.errors import ConnectionClosed, ServerNotStarted
 from ragmcp.peer import FINISH_SECONDS
 from ragmcp.protocol.schema.base import Implementation
 from ragmcp.stdio.opening import open_pipes
-from ragmcp.stdio.pipes import Pipes, has_reader, has_writer
+from ragmcp.stdio.pipes import Pipes
 
 if TYPE_CHECKING:
     from ragmcp.client.client import Client, EraName
@@ -67,12 +67,10 @@ async def standard_streams(on_gone: Callable[[], None]) -> AsyncIterator[Pipes]:
     """
     parent = os.getppid()
     with anyio.CancelScope() as life:
-        read_fd, write_fd = _guard_standard_streams()
-        async with open_pipes(read_fd, write_fd) as stream:
-            host = _Host(parent, read_fd, write_fd, stream)
+        async with open_pipes(*_guard_standard_streams()) as stream:
 
             async def watch() -> None:
-                reason = await host.gone()
+                reason = await _host_gone(parent, stream)
                 log.info("The server exits: %s", reason)
                 on_gone()
                 life.cancel()
@@ -99,8 +97,8 @@ def _guard_standard_streams() -> tuple[int, int]:
     return read_fd, write_fd
 
 
-class _Host:
-    """Watches whether the process at the other end of stdin and stdout still exists and reads.
+async def _host_gone(parent: int, stream: Pipes) -> str:
+    """Wait until no answer can reach the host, which is at the other end of `stream`; returns the reason.
 
     It polls, because no event covers all cases. Stdin does not end with our parent if another process
     inherited its other end; Linux's PR_SET_PDEATHSIG is no substitute, since it fires when the *thread* that
@@ -108,43 +106,29 @@ class _Host:
     Windows shows neither the parent nor the other end of a pipe: there the end of stdin and a failed write
     are the only signs.
     """
-
-    def __init__(self, parent: int, read_fd: int, write_fd: int, stream: Pipes) -> None:
-        self._parent = parent
-        self._read_fd = read_fd
-        self._write_fd = write_fd
-        self._stream = stream
-        # When the host last read an answer or had none to read; when it last did that or could send requests.
-        self._took_at = self._busy_at = anyio.current_time()
-        self._sent = 0
-
-    async def gone(self) -> str:
-        """Wait until no answer can reach the host; returns the reason."""
-        while not (reason := self._look(anyio.current_time())):  # noqa: ASYNC110 (see above)
-            await anyio.sleep(WATCH_SECONDS)
-        return reason
-
-    def _look(self, now: float) -> str:
-        stream = self._stream
-        if os.getppid() != self._parent:
-            return "its parent process has died"
-        if (failure := stream.failure) is not None:
-            if failure.errno not in _HANGUPS:
-                log.error("stdout cannot be written: %s", failure.strerror)
+    # When the host last read an answer or had none to read; when it last did that or could send requests.
+    took_at = busy_at = anyio.current_time()
+    sent = 0
+    while os.getppid() == parent:
+        if stream.failure is not None:
+            if stream.failure.errno not in _HANGUPS:
+                log.error("stdout cannot be written: %s", stream.failure.strerror)
             return "stdout cannot be written"
-        if not has_reader(self._write_fd):
+        if not stream.has_reader():
             return "the host has closed stdout"
-        has_ended = stream.ended or not has_writer(self._read_fd)
-        takes, self._sent = stream.sent != self._sent, stream.sent
+        now = anyio.current_time()
+        has_ended = stream.ended or not stream.has_writer()
+        takes, sent = stream.sent != sent, stream.sent
         if takes or not stream.queued:
-            self._took_at = now
+            took_at = now
         if takes or not has_ended:
-            self._busy_at = now
-        if has_ended and now - self._took_at >= UNREAD_SECONDS:
+            busy_at = now
+        if has_ended and now - took_at >= UNREAD_SECONDS:
             return "the host has closed stdin and does not read the answers"
-        if now - self._busy_at > FINISH_SECONDS + WATCH_SECONDS:
+        if now - busy_at > FINISH_SECONDS + WATCH_SECONDS:
             return "the host has closed stdin, and there is no more time for the answers"
-        return ""
+        await anyio.sleep(WATCH_SECONDS)
+    return "its parent process has died"
 
 
 @asynccontextmanager
