@@ -46,9 +46,7 @@ class Client(Core):
     for an unusable answer, NotEncodable; over HTTP also ServerUnreachable, HttpRefused.
     """
 
-    def __init__(
-        self, channel: Channel, identity: base.Implementation, handlers: Handlers = NO_HANDLERS
-    ) -> None:
+    def __init__(self, channel: Channel, identity: base.Implementation, handlers: Handlers) -> None:
         super().__init__(channel, identity, handlers)
         self.admit_tools: Callable[[list[ToolInfo]], list[ToolInfo]] = list
         """The tools, of those listed, that the transport can call."""

@@ -45,7 +45,7 @@ class Era(StrEnum):
 
 
 class Terms(Struct, frozen=True):
-    """The revision, and the client and its capabilities as it declares them, for answering a request."""
+    """The revision under which a request is answered, and its client and capabilities as declared there."""
 
     era: Era
     revision: str

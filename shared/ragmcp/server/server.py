@@ -230,10 +230,10 @@ async def serve(
         call = server.open_call(request, session, peer)
         if (trace := call.params.meta.traceparent) is not UNSET:
             log.info("%s, traceparent %s", call.method, loggable(trace))
-        is_legacy = session.terms is not None
+        had_terms = session.terms is not None
         result = await server.handle(call)
-        if session.terms is not None and not is_legacy:
-            peer.connection.batches = session.batches
+        peer.connection.batches = session.batches
+        if session.terms is not None and not had_terms:  # This was the handshake.
             tasks.start_soon(require_legacy("server").forward_changes, server.broadcast, session, peer)
         return result
 
