@@ -5,6 +5,7 @@ from __future__ import annotations
 import anyio
 
 from ragmcp.errors import InvalidRequest, ToolError
+from ragmcp.protocol.schema.base import TASKS_EXTENSION
 from ragmcp.server.call import Call
 from ragmcp.server.tools import tool
 from tests.conformance.questions import form
@@ -28,7 +29,8 @@ async def slow_compute(call: Call, seconds: float = 1, label: str = "") -> str:
 @tool(read_only=True, background=True)
 async def failing_job(call: Call) -> str:
     """Is a task or nothing, and fails in the way tools fail."""
-    await call.background(required=True)
+    call.require_extension(TASKS_EXTENSION)
+    await call.background()
     raise ToolError("TEST_ERROR", "This job always fails")
 
 
@@ -61,7 +63,8 @@ async def multi_input(call: Call) -> str:
 async def test_tool_with_task(call: Call) -> str:
     """Asks first, and is a task then."""
     answers = await call.ask(user_name=form("What is your name?", name="string"))
-    await call.background(required=True)
+    call.require_extension(TASKS_EXTENSION)
+    await call.background()
     return f"Hello, {answers['user_name'].content.get('name')}!"
 
 

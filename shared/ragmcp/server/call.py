@@ -104,14 +104,11 @@ class Call(Struct):
             message = LogMessage(level=level, data=data, logger=UNSET if logger is None else logger)
             await self.channel.notify("notifications/message", message)
 
-    async def background(self, *, required: bool = False) -> None:
+    async def background(self) -> None:
         """Become a task: the client gets the task's id as its answer now, and the result later.
 
-        For tools made with `background=True`. Clients without tasks wait for the result as usual, unless the
-        task is `required`: then this raises MissingCapability.
+        For tools made with `background=True`. Clients without tasks wait for the result as usual.
         """
-        if required:
-            self.require_extension(base.TASKS_EXTENSION)
         if self.go_to_background is not None:
             await self.go_to_background()
 

@@ -11,6 +11,7 @@ import anyio.lowlevel
 import pytest
 
 from ragmcp.errors import InvalidRequest, ToolError
+from ragmcp.protocol.schema.base import TASKS_EXTENSION
 from ragmcp.protocol.schema.input import Elicit
 from ragmcp.server import tasks as tasks_module
 from ragmcp.server.call import Call
@@ -19,8 +20,7 @@ from ragmcp.server.tools import Tool, tool
 from tests.shared.test_concurrency import awaits_what_is_cancelled
 from tests.support.raw_mcp import RawClient, raw_client
 
-TASKS = "io.modelcontextprotocol/tasks"
-CAPABILITIES: dict[str, Any] = {"extensions": {TASKS: {}}, "elicitation": {}}
+CAPABILITIES: dict[str, Any] = {"extensions": {TASKS_EXTENSION: {}}, "elicitation": {}}
 FORM = {"type": "object", "properties": {"name": {"type": "string"}}}
 
 may_finish = anyio.Event()
@@ -53,7 +53,8 @@ async def greet(call: Call) -> str:
 async def ask_first(call: Call) -> str:
     """Asks before it becomes a task, which it must become."""
     answer = (await call.ask(name=Elicit(message="Who?", requested_schema=FORM)))["name"]
-    await call.background(required=True)
+    call.require_extension(TASKS_EXTENSION)
+    await call.background()
     return f"Hello {answer.content['name']}"
 
 
@@ -177,7 +178,7 @@ async def test_a_tool_that_must_be_a_task_refuses_a_client_without_the_extension
         params = {"name": "ask_first", "arguments": {}, "inputResponses": given}
         error = (await ask(client, "tools/call", {"elicitation": {}}, **params))["error"]
         assert error["code"] == -32021
-        assert error["data"]["requiredCapabilities"] == {"extensions": {TASKS: {}}}
+        assert error["data"]["requiredCapabilities"] == {"extensions": {TASKS_EXTENSION: {}}}
 
 
 async def test_a_failed_tool_is_a_completed_task_and_a_protocol_error_a_failed_one() -> None:
@@ -286,7 +287,7 @@ async def test_a_question_is_open_until_it_is_answered_or_taken_back() -> None:
 
 async def test_a_task_asks_only_what_the_client_can_give() -> None:
     async with a_client() as client:
-        only_tasks: dict[str, Any] = {"extensions": {TASKS: {}}}
+        only_tasks: dict[str, Any] = {"extensions": {TASKS_EXTENSION: {}}}
         created = await ask(client, "tools/call", only_tasks, name="greet", arguments={})
         failed = await ended(client, created["result"]["taskId"])
         assert (failed["status"], failed["error"]["code"]) == ("failed", -32021)
