@@ -37,9 +37,10 @@ SCHEMA_TOOL, ECHO_TOOL = "json_schema_2020_12_tool", "json_schema_echo"
 
 async def _accept(form: Elicit) -> ElicitResult:
     """As a user who confirms, and leaves the rest of the form as it is."""
-    schema = form.requested_schema or {}
-    confirmed = {"confirmed": True} if "confirmed" in schema.get("properties", {}) else {}
-    return ElicitResult(action="accept", content=confirmed)
+    fields = (form.requested_schema or {}).get("properties", {})
+    content = {name: field["default"] for name, field in fields.items() if "default" in field}
+    confirmed = {"confirmed": True} if "confirmed" in fields else {}
+    return ElicitResult(action="accept", content=content | confirmed)
 
 
 async def _say(_: Sample) -> SamplingResult:

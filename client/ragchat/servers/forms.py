@@ -17,6 +17,16 @@ from msgspec import UNSET, Struct, UnsetType, field
 
 from ragmcp.errors import InvalidParams
 
+# The formats and types of fields in words; others are shown as they are.
+_KINDS = {
+    "string": "text",
+    "integer": "whole number",
+    "boolean": "y or n",
+    "array": "several, with commas between them",
+    "email": "e-mail address",
+    "uri": "web address",
+    "date-time": "date and time",
+}
 TRUE, FALSE = frozenset({"y", "yes", "true", "1"}), frozenset({"n", "no", "false", "0"})
 # What a server must not ask for in a form: "MUST NOT use form mode to request sensitive information".
 _SECRET = re.compile(
@@ -69,9 +79,7 @@ class FormField(Struct, frozen=True, rename="camel"):
     @property
     def constraints(self) -> Sequence[str]:
         """What is allowed, in words."""
-        kind = self.format or {"string": "text", "boolean": "y or n", "array": "several"}.get(
-            self.type, self.type
-        )
+        kind = _KINDS.get(self.format or self.type, self.format or self.type)
         words = ["one of these" if self.choices and self.type != "array" else kind]
         if self.pattern:
             words.append(f"in the form {self.pattern}")
@@ -121,7 +129,7 @@ class FormField(Struct, frozen=True, rename="camel"):
         words = [word.strip() for word in typed.split(",") if word.strip()]
         chosen = [*dict.fromkeys(map(self._choice, words) if self.choices else words)]
         if len(chosen) < self.min_items:
-            raise ValueError(f"Choose at least {self.min_items}, with commas between them.")
+            raise ValueError(f"Choose at least {self.min_items}.")
         if self.max_items is not None and len(chosen) > self.max_items:
             raise ValueError(f"Choose at most {self.max_items}.")
         return chosen

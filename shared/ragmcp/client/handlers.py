@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from msgspec import UNSET, Raw, Struct
+from msgspec import Raw, Struct
 
 from ragmcp.errors import MethodNotFound
 from ragmcp.protocol.decoding import decode
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Handlers(Struct, frozen=True, kw_only=True):
-    """Each handler may be None. Fields that `elicit` leaves out of a form get the form's defaults."""
+    """Each handler may be None."""
 
     elicit: Callable[[Elicit], Awaitable[ElicitResult]] | None = None
     sample: Callable[[Sample], Awaitable[SamplingResult]] | None = None
@@ -47,8 +47,7 @@ class Handlers(Struct, frozen=True, kw_only=True):
         from ragmcp.protocol.schema.input import Elicit, RootsResult, Sample
 
         if method == Elicit.method and self.elicit is not None:
-            form = decode(msgspec.json.Decoder(Elicit), params)
-            return _with_defaults(form, await self.elicit(form))
+            return await self.elicit(decode(msgspec.json.Decoder(Elicit), params))
         if method == Sample.method and self.sample is not None:
             return await self.sample(decode(msgspec.json.Decoder(Sample), params))
         if method == "roots/list" and self.list_roots is not None:
@@ -57,16 +56,3 @@ class Handlers(Struct, frozen=True, kw_only=True):
 
 
 NO_HANDLERS = Handlers()
-
-
-def _with_defaults(form: Elicit, result: ElicitResult) -> ElicitResult:
-    # SEP-1034: the server may rely on the defaults that its form shows.
-    if result.action != "accept" or form.requested_schema is UNSET:
-        return result
-    fields = form.requested_schema.get("properties")
-    defaults = {
-        name: field["default"]
-        for name, field in (fields.items() if isinstance(fields, dict) else ())
-        if isinstance(field, dict) and "default" in field
-    }
-    return msgspec.structs.replace(result, content=defaults | result.content)

@@ -63,7 +63,7 @@ def test_what_is_typed_becomes_a_value_of_the_fields_type(
         (
             {"type": "array", "items": {"enum": ["a", "b"]}, "minItems": 2},
             "a",
-            "Choose at least 2, with commas between them.",
+            "Choose at least 2.",
         ),
         ({"type": "array", "items": {"enum": ["a", "b"]}, "maxItems": 1}, "a,b", "Choose at most 1."),
     ],
@@ -82,13 +82,19 @@ def test_a_field_says_what_is_allowed() -> None:
                 "age": {"type": "integer", "minimum": 0, "maximum": 150},
                 "plate": {"type": "string", "pattern": "^[A-Z]+$", "minLength": 2},
                 "colour": COLOURS,
+                "days": {"type": "array", "items": {"enum": ["1", "2"]}, "minItems": 1},
+                "born": {"type": "string", "format": "date"},
+                "site": {"type": "string", "format": "uri"},
             }
         }
     )
     assert [[*one.constraints] for one in form.properties.values()] == [
-        ["integer", "at least 0", "at most 150"],
+        ["whole number", "at least 0", "at most 150"],
         ["text", "in the form ^[A-Z]+$", "at least 2 characters"],
         ["one of these"],
+        ["several, with commas between them", "at least 1"],
+        ["date"],
+        ["web address"],
     ]
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import anyio
 import pytest
-from prompt_toolkit.completion import CompleteEvent
+from prompt_toolkit.completion import CompleteEvent, Completer
 from prompt_toolkit.document import Document
 
 from ragchat.app import App
@@ -231,6 +231,15 @@ async def test_a_prompt_of_a_server_is_filled_in_and_its_text_is_foreign(
     assert room.context.app.last_turn.trace.foreign == ["the prompt mine:Summarize"]
     await room.run("/retry")
     assert room.context.app.last_turn.trace.foreign == ["the prompt mine:Summarize"]
+
+
+async def test_an_argument_of_a_prompt_without_a_value_is_not_sent(room: Room, server: OpenAIServer) -> None:
+    async def read(question: str, _: Completer) -> str:
+        return "tea" if question == "topic: " else "  "
+
+    room.context.read = read
+    await room.run("/mine:Summarize")
+    assert "Summarize tea, plain." in sent(server)
 
 
 async def test_prompts_of_servers_are_completed_with_their_values(room: Room) -> None:

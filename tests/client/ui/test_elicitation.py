@@ -38,7 +38,7 @@ async def test_each_field_is_asked_for_and_checked_and_the_form_sent_after_a_las
     assert (result.action, result.content) == ("accept", {"name": "Ada", "age": 40})
     assert user.shown[0] == "github asks: Who are you?"
     assert "Your name (text). As on your passport." in user.shown
-    assert "age (integer, at least 18, may be left out)." in user.shown
+    assert "age (whole number, at least 18, may be left out)." in user.shown
     assert {"It must be filled in.", "It must be at least 18.", "Type a whole number."} <= {*user.shown}
 
 

@@ -71,13 +71,13 @@ async def test_a_state_alone_only_asks_to_come_again() -> None:
     assert (params["requestState"], "inputResponses" in params) == ("later", False)
 
 
-async def test_the_defaults_of_a_form_fill_in_what_the_user_left_out() -> None:
+async def test_a_field_that_the_user_left_out_is_left_out_whatever_its_default() -> None:
     form = {"method": "elicitation/create", "params": {"message": "?", "requestedSchema": FORM}}
     script = once(inputRequests={"form": form})
     async with connected(script, handlers=Handlers(elicit=accept)) as (client, server):
         await client.call_tool("t", timeout=5)
     answer = server.heard[1]["params"]["inputResponses"]["form"]
-    assert answer == {"action": "accept", "content": {"name": "Ada", "age": 30}}
+    assert answer == {"action": "accept", "content": {"name": "Ada"}}
 
 
 async def test_a_form_that_was_not_accepted_has_no_content() -> None:

@@ -157,7 +157,8 @@ async def _ask(context: ChatContext, chosen: _Prompt, values: dict[str, str]) ->
         value = await context.read(f"{one.name}: ", _ValueCompleter(chosen, one.name, values))
         if value is None or (one.required is True and not value.strip()):
             return None
-        values[one.name] = value.strip()
+        if value.strip():  # Else the server uses its own default.
+            values[one.name] = value.strip()
     return values
 
 
