@@ -32,7 +32,7 @@ class _Worker:
         Thread(target=self._work, name="ragmcp pipe", daemon=True).start()
 
     async def do(self, job: Callable[[], Any]) -> Any:
-        """The result of `job`, which must not raise; cancelling the wait does not stop the job."""
+        """The result of `job`, which must not raise. Cancelling the wait does not stop a job that runs."""
         result: Future[Any] = Future()
         self._jobs.put((job, result))
         return await asyncio.wrap_future(result)

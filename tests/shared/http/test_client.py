@@ -223,7 +223,15 @@ async def test_a_server_that_is_there_again_is_no_closed_connection() -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["example.org/mcp", "ftp://example.org", "http://me:s3cret@h:x/?key=s3cret", "/mcp", ""]
+    "url",
+    [
+        "example.org/mcp",
+        "ftp://example.org",
+        "ws://127.0.0.1/",
+        "http://me:s3cret@h:x/?key=s3cret",
+        "/mcp",
+        "",
+    ],
 )
 async def test_what_is_no_address_is_called_so(url: str) -> None:
     with pytest.raises(ServerUnreachable) as raised:
