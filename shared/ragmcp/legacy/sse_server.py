@@ -70,7 +70,10 @@ class SseSessions:
 
             async def write_on() -> None:
                 with suppress(ClientGone):
-                    await stream.send_each(exchange.write)
+                    while True:
+                        events = b"".join(await stream.take())
+                        await exchange.write(events)
+                        stream.mark_sent(len(events))
                 stream.close()
 
             async with beside(watch), beside(write_on):
