@@ -89,11 +89,11 @@ Message: TypeAlias = Request | Notification | Success | Failure | Unreadable
 class _Envelope(Struct):
     """All members a message can have, typed as strictly as the specification says.
 
-    RequestId is `string | integer`: floats, bools and null are not ids.
+    RequestId is `string | integer`: floats and bools are not ids.
     """
 
     jsonrpc: str | UnsetType = UNSET
-    id: int | str | UnsetType = UNSET
+    id: Id | UnsetType | None = UNSET
     method: str | UnsetType = UNSET
     params: Raw | UnsetType = UNSET
     result: Raw | UnsetType = UNSET
@@ -168,6 +168,9 @@ def _classify(message: _Envelope) -> Message:
     id = None if message.id is UNSET else message.id
     if isinstance(id, int) and not -_ID_LIMIT <= id < _ID_LIMIT:
         return _invalid(message, None, "the id is an integer beyond 64 bits")
+    if message.id is None and message.error is UNSET:
+        # Only an error has this id, if it is about a message whose own id could not be read.
+        return _invalid(message, None, "the id is null")
     if message.jsonrpc != "2.0":
         return _invalid(message, id, '"jsonrpc" must be "2.0"')
     if message.method is not UNSET:
@@ -192,16 +195,12 @@ def _invalid(message: _Envelope, id: Id | None, reason: str) -> Unreadable:
     return Unreadable(id, errors.InvalidRequest(reason), response)
 
 
-def _misfit(line: Line | Raw, error: msgspec.ValidationError) -> Message:
+def _misfit(line: Line | Raw, error: msgspec.ValidationError) -> Unreadable:
     """Classify JSON of the wrong shape, with its id if that is valid."""
     try:
         members = _loose.decode(line)
     except DECODE_ERRORS:
         return Unreadable(None, errors.InvalidRequest("it must be a JSON object"))
-    if members.get("id") == Raw(b"null") and "error" in members:
-        # An error about a message whose id could not be read: the only valid use of a null id.
-        members.pop("id")
-        return parse(_encoder.encode(members))
     response = "method" not in members and not members.keys().isdisjoint(("result", "error"))
     return Unreadable(_valid_id(members.get("id", NULL)), errors.InvalidRequest(str(error)), response)
 
