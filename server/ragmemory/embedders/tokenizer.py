@@ -72,7 +72,8 @@ class CachingTokenizer:
         parts = self._look_up(texts)
         sizes = parts.ends - parts.starts
         ends = np.cumsum(sizes)
-        places = np.arange(sizes.sum()) + np.repeat(parts.ends - ends, sizes)
+        places = np.arange(sizes.sum())
+        places += np.repeat(parts.ends - ends, sizes)
         return Tokens(parts.tokens.take(places), np.repeat(parts.owners, sizes))
 
     def _look_up(self, texts: Sequence[str]) -> _Parts:
