@@ -75,8 +75,8 @@ def _other_form(word: bytes) -> bytes:
     if not word.isascii():
         return b""
     if word.islower():  # Its parts are known already. Most identifiers are such, and this is thrice as fast.
-        parts = [part for part in word.split(b"_") if part]
-        return b"".join(parts) if len(parts) > 1 else b""
+        inner = word.strip(b"_")
+        return inner.replace(b"_", b"") if b"_" in inner else b""
     name = word.decode()
     parts_of_name = [part.lower() for part in re.split(PART_END, name) if part]
     if len(parts_of_name) < 2:
