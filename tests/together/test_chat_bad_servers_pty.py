@@ -40,6 +40,7 @@ def test_keys_are_drawn_at_once_beside_servers_that_misbehave(tmp_path: Path) ->
     with OpenAIServer([Reply(tool_calls=[ECHO]), Reply("It works.")]) as model:
         program = with_model(tmp_path, model, {**bad, "good": {**GOOD, "trusted": True}})
         with chatting(program) as chat:
+            chat.wait_for(r"servers? cannot be used: dead \(failed\)")
             seconds = seconds_of_keys(chat)
             # On a busy machine, too; a chat that is disturbed takes seconds.
             assert seconds[len(seconds) // 2] < 0.15
@@ -62,5 +63,6 @@ def test_the_user_sees_which_server_does_not_end_and_ctrl_c_ends_it(tmp_path: Pa
             began = time.perf_counter()
             chat.type(CTRL_C)
             assert chat.wait_for_end() == 0
-            assert time.perf_counter() - began < 2
+            # Without Ctrl-C it takes at least 4.5 seconds more; on a busy machine a program ends slowly.
+            assert time.perf_counter() - began < 4
         assert processes_in(program.folder) == {}

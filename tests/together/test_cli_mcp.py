@@ -51,6 +51,15 @@ def test_names_that_are_taken_or_unknown_are_refused(ragchat: Program) -> None:
     assert ragchat("mcp", "add", "x", "--env", "no value", "--", "y").code == 2
 
 
+def test_an_address_that_is_not_http_is_wrong_usage(ragchat: Program) -> None:
+    done = ragchat("mcp", "add", "files", "ftp://example.org")
+    assert (done.code, "is not the address of a server" in done.err) == (2, True)
+
+
+def test_a_name_with_a_space_is_quoted_in_the_command_to_try(ragchat: Program) -> None:
+    assert "`ragchat mcp test 'my notes'`" in ragchat("mcp", "add", "my notes", "--", "x").out
+
+
 def test_what_else_is_in_the_file_is_kept_and_a_secret_is_never_printed(ragchat: Program) -> None:
     file = ragchat.home / "config" / "mcp.json"
     file.parent.mkdir(parents=True)

@@ -45,6 +45,8 @@ class Instead(argparse.Action):
 def _check_add(arguments: Namespace) -> str:
     if arguments.recipe is not None and arguments.command:
         return "--recipe has the command: they cannot be combined"
+    if arguments.command and "://" in arguments.command[0] and not is_address(arguments.command[0]):
+        return f"{arguments.command[0]!r} is not the address of a server, such as https://example.org/mcp"
     return ""
 
 

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from ragchat.commands import Run, ask_user, read_line
@@ -72,7 +73,7 @@ def _add(run: Run, name: str, entry: dict[str, Any], missing: Sequence[str] = ()
         added = _described(read_file(file, Scope(arguments.scope))[name])
         run.console.document({**added, "missing": list(missing)})
         return 0
-    run.console.print(f"Added {name} to {file}. `ragchat mcp test {name}` tries it.")
+    run.console.print(f"Added {name} to {file}. `ragchat mcp test {quote(name)}` tries it.")
     for sentence in missing:
         run.console.note(f"It still needs something: {sentence}")
     return 0
@@ -202,7 +203,9 @@ def _print_result(run: Run, result: dict[str, Any]) -> None:
     name = result["name"]
     run.console.print(f"{name}: {result['state']}")
     if result["state"] is State.UNASKED:
-        run.console.print(f"  On a terminal, `ragchat mcp test {name}` shows its command and asks you.")
+        run.console.print(
+            f"  On a terminal, `ragchat mcp test {quote(name)}` shows its command and asks you."
+        )
     if error := result.get("error"):
         run.console.print(f"  {error.message}")
         if error.hint:

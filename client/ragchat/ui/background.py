@@ -138,12 +138,18 @@ class Background:
             await self._show_error(context, error)
         context.update_session_status()
         get_app().invalidate()
-        await self._show_waiting_servers(context)
+        await self._show_servers(context)
 
-    async def _show_waiting_servers(self, context: ChatContext) -> None:
-        from ragchat.ui.welcome import servers_line
+    async def _show_servers(self, context: ChatContext) -> None:
+        """Say which servers cannot be used, those that wait for the user first."""
+        from ragchat.ui.welcome import failed_line, servers_line
 
-        if line := servers_line(context):
+        await self._show_line(context, servers_line(context))
+        await context.app.servers.ready()
+        await self._show_line(context, failed_line(context))
+
+    async def _show_line(self, context: ChatContext, line: str) -> None:
+        if line:
             async with self._above_prompt():
                 context.screen.note(line)
                 context.screen.show("")

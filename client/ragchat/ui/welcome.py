@@ -6,6 +6,7 @@ from importlib import metadata
 from typing import TYPE_CHECKING
 
 from ragchat.formatting import counted
+from ragchat.sanitize import one_line
 
 if TYPE_CHECKING:
     from ragchat.ui.context import ChatContext
@@ -37,6 +38,18 @@ def servers_line(context: ChatContext) -> str:
         f"This project names {counted(len(names), 'MCP server')} that you have not agreed to: "
         f"{', '.join(names)}. /mcp shows what would be started, /mcp start NAME starts one."
     )
+
+
+def failed_line(context: ChatContext) -> str:
+    """Which other servers did not start, or want a login; "" if none."""
+    from ragchat.servers.managed import State
+
+    bad = (State.FAILED, State.LOGIN)
+    found = [one for one in context.app.servers.connections.values() if one.state in bad]
+    if not found:
+        return ""
+    names = ", ".join(f"{one_line(one.name)} ({one.state})" for one in found)
+    return f"{counted(len(found), 'server')} cannot be used: {names}. /mcp shows why."
 
 
 def readme() -> str:

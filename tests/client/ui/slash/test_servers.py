@@ -18,7 +18,7 @@ from ragchat.servers.permissions import Rule
 from ragchat.ui.context import ChatContext
 from ragchat.ui.prompt.toolbar import Status
 from ragchat.ui.slash import servers
-from ragchat.ui.welcome import servers_line
+from ragchat.ui.welcome import failed_line, servers_line
 from ragconfig.hosts import SERVER_NAME
 from tests.client.servers.test_manager import GONE
 from tests.client.ui.slash.test_table import Room
@@ -72,6 +72,14 @@ async def test_an_unknown_server_is_an_error_that_says_what_can_be_typed(
     with pytest.raises(UnknownServer) as caught:
         await room.run(f"/mcp {words}")
     assert caught.value.hint == hint
+
+
+async def test_servers_that_cannot_be_used_are_named(room: Room, tmp_path: Path) -> None:
+    assert failed_line(room.context) == ""
+    write(tmp_path, good=GOOD, gone=GONE)
+    await room.run("/mcp")
+    await room.context.app.servers.connections["gone"].settle()
+    assert failed_line(room.context) == "1 server cannot be used: gone (failed). /mcp shows why."
 
 
 async def test_a_servers_log_is_at_hand(room: Room, tmp_path: Path) -> None:
