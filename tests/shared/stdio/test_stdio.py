@@ -241,7 +241,7 @@ def test_an_answer_that_is_read_slowly_arrives_whole_after_stdin_is_closed() -> 
         asked(server, INITIALIZE + produce(2**23))
         server.stdin.close()
         size = 0
-        while part := os.read(server.stdout.fileno(), 2**16):
+        while part := server.stdout.read(2**16):
             size += len(part)
         assert size > 2**23
         assert server.wait(ENDING_SECONDS) == 0
