@@ -276,19 +276,22 @@ class IndexSync:
                 return False
             if not saved.is_current:
                 await self._adopt(index)
+            saved.sweep(index)
             merge = await to_thread.run_sync(next_merge, index, least_unsaved, most_rows, most_segments)
         segments, _ = merge
         if not segments:
             return False
-        write = partial(saved.write, index, merge, self._is_stopped.is_set)
+        write = partial(saved.write, merge, self._is_stopped.is_set)
         try:
             merged = await to_thread.run_sync(write)
         except DamagedFile as error:
             async with self._index_lock:
                 self._drop(error)
         else:
-            async with self._index_lock:
-                await to_thread.run_sync(index.replace, segments, merged)
+            # Also if the program ends now: then `close` lists the new file.
+            with anyio.CancelScope(shield=True):
+                async with self._index_lock:
+                    await to_thread.run_sync(index.replace, segments, merged)
         return True
 
     async def _commit(self) -> None:

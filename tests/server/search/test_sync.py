@@ -174,6 +174,20 @@ async def test_the_last_write_before_the_end_is_in_the_saved_index(tmp_path: Pat
     assert any(file.is_file() for file in (tmp_path / "memory.db-index").rglob("*"))
 
 
+async def test_a_file_that_a_killed_process_left_is_removed_though_there_is_nothing_to_save(
+    tmp_path: Path,
+) -> None:
+    async with service_for(tmp_path) as memory:
+        await put(memory, FOX, uri="fox")
+    index = tmp_path / "memory.db-index"
+    [listed] = index.glob("segment-*")
+    left = index / f"segment-{'0' * 16}.index"
+    shutil.copy(listed, left)
+    async with service_for(tmp_path) as memory:
+        assert await uris(memory, "fox") == ["fox"]
+    assert [*index.glob("segment-*")] == [listed]
+
+
 async def test_what_a_query_had_to_read_is_saved_without_waiting_for_the_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

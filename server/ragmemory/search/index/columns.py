@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 import mmap
 import os
+import sys
 import zlib
 from pathlib import Path
 from struct import Struct as Layout
@@ -35,6 +36,11 @@ BLOCK = 1 << 14
 ALIGNMENT = 64
 # The offset and length of the footer, and the CRC-32 of the footer and the block checksums.
 TRAILER = Layout("<QII")
+
+
+# Bytes after which a file is synced while it is written: the disk may take seconds for a whole large file, in
+# which a program that is to end could not stop.
+SYNCED = 1 << 25
 
 
 class DamagedFile(Exception):
@@ -96,8 +102,7 @@ class ColumnWriter:
         footer = msgspec.json.encode(_Footer(self._places, facts))
         tail = footer + b"".join(value.to_bytes(4, "little") for value in self._sums)
         self._file.write(tail + TRAILER.pack(end, len(footer), zlib.crc32(tail)))
-        self._file.flush()
-        os.fsync(self._file.fileno())
+        self._sync()
         self.close()
 
     def close(self) -> None:
@@ -115,16 +120,23 @@ class ColumnWriter:
             if self._size % BLOCK == 0:
                 self._sums.append(self._sum)
                 self._sum = 0
+            if self._size % SYNCED == 0:
+                self._sync()
+
+    def _sync(self) -> None:
+        self._file.flush()
+        os.fsync(self._file.fileno())
 
 
 class _Checks:
     """The blocks of one file, and which of them have been checked."""
 
-    def __init__(self, path: Path, data: memoryview, sums: bytes) -> None:
+    def __init__(self, path: Path, mapping: mmap.mmap, end: int, sums: bytes) -> None:
         import numpy as np
 
         self._path = path
-        self._data = data
+        self._mapping = mapping
+        self._data = memoryview(mapping)[:end]
         self._sums = np.frombuffer(sums, "<u4")
         self._checked = bytearray(len(self._sums))
 
@@ -142,6 +154,12 @@ class _Checks:
         unsure = np.flatnonzero((checked[first] & checked[last] == 0) | (last > first + 1))
         for begin, final in {*zip(first[unsure].tolist(), last[unsure].tolist(), strict=True)}:
             self._check_blocks(begin, final + 1)
+
+    def forget(self, start: int, end: int) -> None:
+        """Let the system take back the memory of a range, which is read from the file again when needed."""
+        if sys.platform != "win32":  # It has no such call, and takes memory back by itself.
+            start -= start % mmap.PAGESIZE
+            self._mapping.madvise(mmap.MADV_DONTNEED, start, end - start)
 
     def _check_blocks(self, begin: int, end: int) -> None:
         block = self._checked.find(0, begin, end)
@@ -193,6 +211,11 @@ class Column:
         ranges = zip(starts.tolist(), stops.tolist(), strict=True)
         return np.concatenate([self._array[:0], *(self._array[start:stop] for start, stop in ranges)])
 
+    def forget(self) -> None:
+        """Free the memory that reading all of it has taken; it may still be read."""
+        if self._checks is not None and len(self):
+            self._checks.forget(self._offset, self._offset + self._array.nbytes)
+
     def _check_each(self, starts: NDArray[np.int64], stops: NDArray[np.int64]) -> None:
         if self._checks is not None and len(starts):
             size = self._row_bytes
@@ -209,13 +232,14 @@ def open_columns(path: Path) -> tuple[dict[str, Column], dict[str, Any]]:
         size = os.fstat(file.fileno()).st_size
         if size < len(MAGIC) + TRAILER.size:
             raise DamagedFile(path, "it is incomplete")
-        data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+        mapping = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    data = memoryview(mapping)
     end, footer_bytes, checksum = TRAILER.unpack(data[-TRAILER.size :])
     tail = data[end : -TRAILER.size]
     if data[: len(MAGIC)] != MAGIC or end > size or zlib.crc32(tail) != checksum:
         raise DamagedFile(path, "its footer is not the one written")
     footer = msgspec.json.decode(tail[:footer_bytes], type=_Footer)
-    checks = _Checks(path, data[:end], bytes(tail[footer_bytes:]))
+    checks = _Checks(path, mapping, end, bytes(tail[footer_bytes:]))
     columns = {}
     for name, place in footer.places.items():
         array = np.frombuffer(data[place.offset : place.offset + place.bytes], place.dtype)

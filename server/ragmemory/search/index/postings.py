@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from ragmemory.search.index.ascending import begins_of
+from ragmemory.search.index.ascending import begins_of, distinct
 from ragmemory.search.index.columns import Column
 
 if TYPE_CHECKING:
@@ -111,32 +111,38 @@ class PostingsMerger:
     """Merges the postings of several segments.
 
     `numbers` has an (n,) int64 array for each segment: the new row of each of its rows, -1 if it is dropped.
-    Rows of a later segment become later rows.
+    Rows of a later segment become later rows. Read the columns in the order of the methods. They come in
+    parts, some of them empty, so that the caller can stop in between.
     """
 
     def __init__(self, parts: Sequence[Postings], numbers: Sequence[NDArray[np.int64]]) -> None:
-        import numpy as np
-
         self._parts = parts
         self._numbers = numbers
-        self._counts = [_counts(part, number) for part, number in zip(parts, numbers, strict=True)]
-        names = [part.terms.all for part in parts]
-        self._terms = np.unique(np.concatenate(names))
-        # (terms, segments) the number of postings after the merge.
-        self._table = np.zeros((len(self._terms), len(parts)), np.int64)
-        for column, (name, count) in enumerate(zip(names, self._counts, strict=True)):
-            self._table[np.searchsorted(self._terms, name), column] = count
-        used = self._table.any(axis=1)
-        self._terms, self._table = self._terms[used], self._table[used]
-        self._ends = np.cumsum(self._table.sum(axis=1))
 
-    def terms(self) -> NDArray[np.uint64]:
-        return self._terms
-
-    def ends(self) -> NDArray[np.uint32]:
+    def terms(self) -> Iterator[NDArray[np.uint64]]:
         import numpy as np
 
-        return self._ends.astype(np.uint32)
+        nothing = np.empty(0, np.uint64)
+        yield nothing
+        names = [part.terms.all for part in self._parts]
+        terms = distinct(np.concatenate(names))
+        yield nothing
+        # (terms, segments) the number of postings after the merge.
+        table = np.zeros((len(terms), len(names)), np.int64)
+        for column, (part, numbers) in enumerate(zip(self._parts, self._numbers, strict=True)):
+            counts = _counts(part, numbers)
+            yield nothing
+            table[np.searchsorted(terms, names[column]), column] = counts
+            yield nothing
+        used = table.any(axis=1)
+        self._terms, self._table = terms[used], table[used]
+        self._ends = np.cumsum(self._table.sum(axis=1))
+        yield self._terms
+
+    def ends(self) -> Iterator[NDArray[np.uint32]]:
+        import numpy as np
+
+        yield self._ends.astype(np.uint32)
 
     def packed(self) -> Iterator[Packed]:
         """Term by term, about MERGED_AT_ONCE postings at a time; at least one array."""
@@ -159,6 +165,7 @@ class PostingsMerger:
         block = np.empty(int(counts.sum()), np.uint32)
         for column, (part, numbers) in enumerate(zip(self._parts, self._numbers, strict=True)):
             found = _renumbered(self._slice(part, start, stop), numbers)
+            part.packed.forget()
             count = counts[:, column]
             places = np.arange(len(found)) + np.repeat(begins[:, column] - (np.cumsum(count) - count), count)
             block[places] = found

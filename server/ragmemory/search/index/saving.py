@@ -124,12 +124,14 @@ class SavedIndex:
         logger.warning("A part of the index is rebuilt from the memory: %s", error)
         self.folder.quarantine(path)
 
-    def write(self, index: ChunkIndex, merge: Merge, is_stopped: Callable[[], bool]) -> Segment:
-        """Merge neighbours into one new file. Raises OSError, DamagedFile, MergeStopped."""
-        segments, live = merge
-        # First remove what a killed process left incomplete, so that there is never more than one such file.
+    def sweep(self, index: ChunkIndex) -> None:
+        """Remove what a killed process left, if `is_current`: so there is never more than one such file."""
         own = {segment.path.name for segment in index.segments if segment.path}
         self.folder.sweep(own | (self._committed.files if self._committed else set()))
+
+    def write(self, merge: Merge, is_stopped: Callable[[], bool]) -> Segment:
+        """Merge neighbours into one new file. Raises OSError, DamagedFile, MergeStopped."""
+        segments, live = merge
         path = self.folder.new_file("segment")
         try:
             return Segment.write(path, segments, live, is_stopped)

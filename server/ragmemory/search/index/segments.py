@@ -188,8 +188,8 @@ def _merged(
         "mean": iter([np.stack(shares).sum(axis=0, dtype=np.float32)]),
         "words": _words(pairs),
         "word_ends": iter([np.cumsum(np.concatenate(sizes)).astype(np.uint32)]),
-        "terms": iter([merger.terms()]),
-        "ends": iter([merger.ends()]),
+        "terms": merger.terms(),
+        "ends": merger.ends(),
         "packed": merger.packed(),
     }
     return columns.items(), facts
@@ -200,6 +200,7 @@ def _vectors(pairs: Sequence[tuple[Segment, NDArray[np.int64]]]) -> Arrays:
         yield segment.vectors.slice(0, 0)
         for start in range(0, len(rows), COPIED_AT_ONCE):
             yield segment.vectors.take(rows[start : start + COPIED_AT_ONCE])
+            segment.vectors.forget()
 
 
 def _codes(pairs: Sequence[tuple[Segment, NDArray[np.int64]]]) -> Arrays:
@@ -209,6 +210,7 @@ def _codes(pairs: Sequence[tuple[Segment, NDArray[np.int64]]]) -> Arrays:
         for segment, rows in pairs:
             start = column * len(segment)
             yield segment.codes.slice(start, start + len(segment))[rows]
+            segment.codes.forget()
 
 
 def _words(pairs: Sequence[tuple[Segment, NDArray[np.int64]]]) -> Arrays:
@@ -216,6 +218,7 @@ def _words(pairs: Sequence[tuple[Segment, NDArray[np.int64]]]) -> Arrays:
         yield segment.words.slice(0, 0)
         for start in range(0, len(rows), COPIED_AT_ONCE):
             yield words_of(segment, rows[start : start + COPIED_AT_ONCE])[0]
+            segment.words.forget()
 
 
 def _word_counts(segment: Segment) -> NDArray[np.int64]:

@@ -45,7 +45,7 @@ def save(saved: SavedIndex, index: ChunkIndex, most_rows: int = ALL, most_segmen
             merge = next_merge(index, 1, most_rows, most_segments)
             if not merge[0]:
                 break
-            assert index.replace(merge[0], saved.write(index, merge, lambda: False))
+            assert index.replace(merge[0], saved.write(merge, lambda: False))
         saved.commit(*saved.describe(index))
 
 
@@ -203,7 +203,7 @@ def test_a_merge_whose_segments_were_replaced_meanwhile_is_thrown_away(saved: Sa
     index = grown(empty(), 5)
     merge = next_merge(index, 1, ALL, MANY)
     with saved.folder.locked():
-        merged = saved.write(index, merge, lambda: False)
+        merged = saved.write(merge, lambda: False)
         assert index.replace(merge[0], merged)
         assert not index.replace(merge[0], merged)
 
@@ -217,7 +217,8 @@ def test_processes_that_are_killed_while_they_write_leave_one_file_at_most(saved
             killed = SavedIndex(saved.folder, "store")
             left = load(killed)
             left.apply(changes(5, number))
-            killed.write(left, next_merge(left, 1, ALL, MANY), lambda: False)  # and no commit
+            killed.sweep(left)
+            killed.write(next_merge(left, 1, ALL, MANY), lambda: False)  # and no commit
         assert len(files(saved.folder.path)) == 2
     save(saved, index)
     assert len(files(saved.folder.path)) == 2
