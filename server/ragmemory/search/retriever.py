@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -41,13 +42,11 @@ class Retriever:
 
     def word_weights(self, words: list[str]) -> list[float]:
         """The weight of each word: √IDF of its rarest term. Safe while another thread applies changes."""
-        idf = self.index.bm25.idf
-        return [math.sqrt(max(idf(terms_of_word(word)), default=0.0)) for word in words]
+        return [math.sqrt(idf) for idf in _highest(words, self.index.bm25.idf)]
 
     def weights(self, words: list[str]) -> list[float]:
         """How rare each word is, in (0, 1]: 1 for a word that no chunk contains."""
-        rarity = self.index.bm25.rarity
-        return [max(rarity(terms_of_word(word)), default=0.0) for word in words]
+        return _highest(words, self.index.bm25.rarity)
 
     def corrections(self, words: list[str], is_common: Callable[[str], bool]) -> dict[str, list[str]]:
         """The words that no chunk contains, and similar ones whose stems some do, the most frequent first.
@@ -56,17 +55,18 @@ class Retriever:
         """
         index = self.index.bm25
 
-        def frequencies(words: Sequence[str]) -> list[int]:
+        def found(words: Sequence[str], count: Callable[[Sequence[str]], Sequence[int]]) -> list[int]:
             stems = stemmer().stemWords(words)
-            found = zip(words, stems, index.frequencies(stems).tolist(), strict=True)
             return [
                 count if count and word not in STOP_WORDS and stem not in STOP_WORDS else 0
-                for word, stem, count in found
+                for word, stem, count in zip(words, stems, count(stems), strict=True)
             ]
 
         doubtful = [word for word in words if is_correctable(word) and not is_common(word)]
-        unknown = [word for word, count in zip(doubtful, frequencies(doubtful), strict=True) if not count]
-        return {word: found for word in unknown if (found := candidates(word, frequencies))}
+        counts = found(doubtful, index.frequencies)
+        unknown = [word for word, count in zip(doubtful, counts, strict=True) if not count]
+        similar = {word: candidates(word, partial(found, count=index.count_many)) for word in unknown}
+        return {word: others for word, others in similar.items() if others}
 
     def search(
         self,
@@ -143,6 +143,13 @@ class Retriever:
         if not pairs:
             return np.zeros(len(rows), np.float32)
         return pair_scores(sequences.count_pairs(pairs), self.index.bm25.saturation(rows), self.settings.k1)
+
+
+def _highest(words: Sequence[str], measure: Callable[[Sequence[str]], list[float]]) -> list[float]:
+    """For each word the highest value of its terms."""
+    terms = list(dict.fromkeys(term for word in words for term in terms_of_word(word)))
+    values = dict(zip(terms, measure(terms), strict=True))
+    return [max((values[term] for term in terms_of_word(word)), default=0.0) for word in words]
 
 
 def _words_of(words: Sequence[str], names: Sequence[str], held: NDArray[np.bool_]) -> list[frozenset[str]]:

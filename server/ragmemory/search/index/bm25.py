@@ -66,23 +66,29 @@ class BM25Index:
 
     def idf(self, terms: Sequence[str]) -> list[float]:
         """The inverse document frequency of each term."""
-        return [inverse_frequency(df, len(self._rows)) for df in map(frequency, self._look_up(terms))]
+        return [inverse_frequency(df, len(self._rows)) for df in self.frequencies(terms)]
 
     def rarity(self, terms: Sequence[str]) -> list[float]:
         """The inverse document frequency of each term beside that of an unknown one, in (0, 1]."""
         texts = len(self._rows) + PSEUDO_TEXTS
         most = inverse_frequency(0, texts)
-        return [inverse_frequency(df, texts) / most for df in map(frequency, self._look_up(terms))]
+        return [inverse_frequency(df, texts) / most for df in self.frequencies(terms)]
 
-    def frequencies(self, terms: Sequence[str]) -> NDArray[np.int64]:
-        """(t,) the number of chunks that contain each of many terms; excluded ones count, too."""
+    def frequencies(self, terms: Sequence[str]) -> list[int]:
+        """The number of chunks that contain each term; excluded ones count, too."""
+        return [frequency(ranges) for ranges in self._look_up(terms)]
+
+    def count_many(self, terms: Sequence[str]) -> list[int]:
+        """The `frequencies` of hundreds of terms, most of which are in no chunk: nothing is cached."""
         import numpy as np
 
-        total, names = np.zeros(len(terms), np.int64), hashes(terms)
+        names = hashes(terms)
+        counts = np.zeros(len(terms), np.int64)
         for segment, _ in self._rows:
             begins, ends = segment.postings.ranges(names)
-            total += ends - begins
-        return total
+            counts += ends - begins
+        found: list[int] = counts.tolist()
+        return found
 
     def _look_up(self, terms: Sequence[str]) -> list[Ranges]:
         """Where the postings of each term are; cached, because a query asks for its terms several times."""
