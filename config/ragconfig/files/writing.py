@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import stat
 import sys
-import tempfile
 from contextlib import suppress
 from pathlib import Path
 
@@ -33,7 +32,9 @@ def written_beside(path: Path, data: bytes, new_mode: int = PRIVATE) -> Path:
 
     If there is no such file, it has `new_mode`. Raises OSError.
     """
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+    from tempfile import mkstemp
+
+    descriptor, name = mkstemp(dir=path.parent, prefix=f".{path.name}-")
     beside = Path(name)
     try:
         with os.fdopen(descriptor, "wb") as file:

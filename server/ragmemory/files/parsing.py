@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 import anyio
-from anyio import BrokenWorkerProcess, to_process
+from anyio import BrokenWorkerProcess
 
 from ragconfig.files.decoding import LARGEST_BYTES, NotText
 from ragconfig.files.regular import read_regular
@@ -30,6 +30,8 @@ WORKERS = min(4, os.cpu_count() or 1)
 
 async def parse(read: Parser, path: Path, limiter: anyio.CapacityLimiter) -> Read:
     """Read a file with a parser. Raises NotText, OSError."""
+    from anyio import to_process
+
     async with limiter:
         try:
             with anyio.fail_after(DEADLINE_SECONDS):

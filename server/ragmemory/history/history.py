@@ -5,7 +5,6 @@ An undo itself is in `undoing`.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Awaitable, Callable, Iterator
 
 import msgspec
@@ -167,8 +166,10 @@ def _name(version: VersionText | None) -> str:
 
 
 def _diff(before: list[str], after: list[str], names: list[str], part: str) -> Iterator[str]:
+    from difflib import unified_diff
+
     old, new = (name + part for name in names)
-    return difflib.unified_diff(before, after, old, new, lineterm="")
+    return unified_diff(before, after, old, new, lineterm="")
 
 
 def _lines(text: str) -> list[str]:

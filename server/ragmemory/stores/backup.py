@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import tempfile
 from collections.abc import Awaitable, Callable
 from contextlib import closing, suppress
 from pathlib import Path
@@ -41,9 +40,11 @@ async def backup(source: Path, target: Path, *, force: bool, on_progress: OnProg
 
 
 def _backup(source: Path, target: Path, force: bool, report: Callable[[int, int, int], object]) -> int:
+    from tempfile import mkstemp
+
     try:
         _check(source, target, force)
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}-")
+        handle, name = mkstemp(dir=target.parent, prefix=f".{target.name}-")
     except OSError as error:
         raise BackupFailed(str(target), error.strerror or str(error)) from error
     os.close(handle)
