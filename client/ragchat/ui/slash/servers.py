@@ -65,7 +65,10 @@ async def _act(context: ChatContext, manager: ServerManager, action: str, name: 
     if action == "log":
         context.screen.show(server.last_log_lines(LOG_LINES) or "The log is empty.")
     elif action == "tools":
-        for tool in await server.known_tools():
+        tools = await server.known_tools()
+        if not tools:
+            context.screen.show(f"There are none; {name}: {server.state}.")
+        for tool in tools:
             first = (tool.description or "").strip().partition("\n")[0]
             context.screen.show(f"{tool.name}  {first}".rstrip())
     else:

@@ -105,6 +105,7 @@ async def test_a_server_is_disabled_and_enabled_in_the_file_of_the_user(room: Ro
     shown = await room.run("/mcp disable good")
     assert "good: disabled" in shown
     assert "/mcp enable good" in shown
+    assert await room.run("/mcp tools good") == "There are none; good: disabled.\n"
     file = tmp_path / "config" / "mcp.json"
     assert json.loads(file.read_text())["mcpServers"]["good"] == {**GOOD, "disabled": True}
     assert "good: ready" in await room.run("/mcp enable good")
