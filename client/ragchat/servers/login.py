@@ -63,10 +63,11 @@ class Credentials:
         return self._read().grants.get(url)
 
     def keep_grant(self, url: str, grant: Grant | None) -> None:
-        """Keep a grant; None: forget it."""
+        """Keep a grant; None: forget it, and what was wanted beyond it."""
         file = self._read()
         if grant is None:
             file.grants.pop(url, None)
+            file.wanted.pop(url, None)
         else:
             file.grants[url] = grant
         self._write(file)

@@ -124,6 +124,14 @@ async def test_a_user_has_minutes_to_log_in(tmp_path: Path, monkeypatch: pytest.
     assert left[0] > LOGIN_SECONDS / 2
 
 
+def test_with_a_grant_what_was_wanted_beyond_it_is_forgotten(tmp_path: Path) -> None:
+    credentials = Credentials(tmp_path)
+    credentials.keep_wanted("https://a.org", "admin")
+    assert Credentials(tmp_path).wanted("https://a.org") == "admin"
+    credentials.keep_grant("https://a.org", None)
+    assert Credentials(tmp_path).wanted("https://a.org") == ""
+
+
 def test_a_header_for_authorization_needs_no_login(tmp_path: Path) -> None:
     config = ServerConfig(
         name="a", scope=Scope.USER, file="f", url="https://a.org", headers={"authorization": "Bearer x"}
