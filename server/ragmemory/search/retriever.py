@@ -55,17 +55,17 @@ class Retriever:
         """
         index = self.index.bm25
 
-        def found(words: Sequence[str], count: Callable[[Sequence[str]], Sequence[int]]) -> list[int]:
+        def frequencies(words: Sequence[str], of: Callable[[Sequence[str]], list[int]]) -> list[int]:
             stems = stemmer().stemWords(words)
             return [
                 count if count and word not in STOP_WORDS and stem not in STOP_WORDS else 0
-                for word, stem, count in zip(words, stems, count(stems), strict=True)
+                for word, stem, count in zip(words, stems, of(stems), strict=True)
             ]
 
         doubtful = [word for word in words if is_correctable(word) and not is_common(word)]
-        counts = found(doubtful, index.frequencies)
+        counts = frequencies(doubtful, index.frequencies)
         unknown = [word for word, count in zip(doubtful, counts, strict=True) if not count]
-        similar = {word: candidates(word, partial(found, count=index.count_many)) for word in unknown}
+        similar = {word: candidates(word, partial(frequencies, of=index.count_many)) for word in unknown}
         return {word: others for word, others in similar.items() if others}
 
     def search(

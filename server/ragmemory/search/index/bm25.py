@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ragmemory.search.index.rows import Rows
 
     # Where the postings of a term begin and end in each segment.
-    Ranges = Sequence[tuple[int, int]]
+    Ranges = Sequence[Sequence[int]]
 
 # Postings scored at a time: intermediate arrays stay in the processor's cache.
 BLOCK = 1 << 15
@@ -99,8 +99,9 @@ class BM25Index:
                 known = self._ranges = {}
                 new = list(terms)
             names = hashes(new)
-            found = [zip(*segment.postings.ranges(names).tolist(), strict=True) for segment, _ in self._rows]
-            known.update(zip(new, zip(*found, strict=True) if found else [()] * len(new), strict=True))
+            found = [segment.postings.ranges(names).T.tolist() for segment, _ in self._rows]
+            for number, term in enumerate(new):
+                known[term] = [ranges[number] for ranges in found]
         return [known[term] for term in terms]
 
     def saturation(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
