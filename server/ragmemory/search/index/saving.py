@@ -32,8 +32,8 @@ logger = logging.getLogger(__name__)
 # Rows in memory that are written to a file while the program runs: some 20 MB.
 FLUSHED_ROWS = 1 << 14
 # The number of segments up to half of the largest size above which some are merged: during many writes, and
-# when there are none. Each segment costs a query some 0.4 ms; with fewer, a chunk is copied more often.
-MANY, FEW = 12, 2
+# when there are none. Each segment costs a query up to 1 ms; with fewer, a chunk is copied more often.
+MANY, FEW = 12, 1
 # Neighbours that are merged at a time. With more, a chunk is copied less often, but each merge takes longer.
 MAX_MERGED = 4
 # The longest of the merged segments is at most so many times as long as the others together: a note that is
