@@ -78,7 +78,7 @@ async def test_an_embedder_that_is_down_is_asked_once_for_a_batch(
 
 
 async def test_of_more_chunks_than_a_batch_the_rest_waits_for_the_next(preparation: Preparation) -> None:
-    writes = [ask(sections(400), f"{number}.md") for number in range(4)]
+    writes = [ask(sections(500), f"{number}.md") for number in range(4)]
     first, second, *rest = await preparation.prepare(writes)
     assert isinstance(first, Write)
     assert isinstance(second, Write)
