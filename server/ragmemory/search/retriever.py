@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -30,7 +31,12 @@ if TYPE_CHECKING:
     from ragmemory.search.index.bigrams import WordSequences
     from ragmemory.search.index.bm25 import BM25Scores
     from ragmemory.search.index.chunk_index import ChunkIndex
+    from ragmemory.search.index.scores import Scores
     from ragmemory.search.queries import ParsedQuery
+
+
+# Searches the vectors of a large index while the words are searched: numpy lets both run at the same time.
+_BESIDE = ThreadPoolExecutor(1, "vectors")
 
 
 class Retriever:
@@ -91,11 +97,14 @@ class Retriever:
             excluded = np.union1d(
                 excluded, np.delete(np.arange(len(index.rows)), index.rows.with_ids(allowed))
             )
+        by_meaning = None if vector is None else self._begin(vector, excluded)
         lexical = index.bm25.search(query_terms(query.text), excluded)
-        similarity = None if vector is None else index.vectors.search(vector, excluded)
-        halves = [half for half in (lexical, similarity) if half]
         first = self._boosted_rows(boosted, excluded, lexical)
-        rows = distinct(np.concatenate([first, *(half.best(self.settings.candidates) for half in halves)]))
+        parts = [first, lexical.best(self.settings.candidates)]
+        similarity = by_meaning() if by_meaning else None
+        if similarity:
+            parts.append(similarity.best(self.settings.candidates))
+        rows = distinct(np.concatenate(parts))
         if not len(rows):
             return []
         sequences = index.sequences.of(rows)
@@ -120,6 +129,13 @@ class Retriever:
         holding = _words_of(words, [term.name for term in lexical.terms], held)
         found_scores = ids, scores.tolist(), similar, bm25[best].tolist(), holding
         return [Scored(*one) for one in zip(*found_scores, strict=True)]
+
+    def _begin(self, vector: NDArray[np.float32], excluded: NDArray[np.int64]) -> Callable[[], Scores]:
+        """Search the vectors, in another thread if that saves time; the function waits for the result."""
+        vectors = self.index.vectors
+        search = partial(vectors.search, vector, excluded)
+        # The first search checks the files: two threads that do that wait for each other.
+        return _BESIDE.submit(search).result if vectors.was_shortlisted else search
 
     def _boosted_rows(
         self, boosted: set[int], excluded: NDArray[np.int64], lexical: BM25Scores

@@ -30,6 +30,8 @@ class VectorIndex:
 
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
+        self.was_shortlisted = False
+        """Whether the codes of a large index have been searched: all of them are checked."""
 
     def search(self, query: NDArray[np.float32], excluded: NDArray[np.int64]) -> Scores:
         """`query` is (d,) float32 of unit length; `excluded` rows are never among the best."""
@@ -38,7 +40,9 @@ class VectorIndex:
         if not len(self._rows):
             return DenseScores(np.empty(0, np.float32))
         if len(self._rows) > ALL_EXACT:
-            return ShortlistCosines(self, query, nearest(self._rows, query, RESCORED, excluded))
+            near = nearest(self._rows, query, RESCORED, excluded)
+            self.was_shortlisted = True
+            return ShortlistCosines(self, query, near)
         # Three times as fast as `vectors @ query`, which is made for more than one column.
         cosines = np.vecdot(self._all, query)
         cosines[excluded] = 0
