@@ -256,6 +256,8 @@ def decode_entry(name: str, raw: Raw, file: Path, scope: Scope) -> ServerConfig:
     """Raises ServerConfigInvalid."""
     entry = _decoded(raw, _Entry, file, name)
     url = entry.url or entry.server_url or entry.http_url
+    if not name.strip():  # The name of the host's own tools is empty.
+        raise ServerConfigInvalid(str(file), "a server", "it needs a name")
     if bool(entry.command) == bool(url):
         raise ServerConfigInvalid(str(file), name, "it needs either a command or a url")
     return ServerConfig(

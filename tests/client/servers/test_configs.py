@@ -98,6 +98,7 @@ def test_a_missing_variable_is_named() -> None:
         ("{", "it"),
         ('{"mcpServers": []}', "mcpServers"),
         ('{"mcpServers": {"a": {}}}', "a: it needs either a command or a url"),
+        ('{"mcpServers": {"": {"command": "x"}}}', "a server: it needs a name"),
         ('{"mcpServers": {"a": {"command": "x", "url": "y"}}}', "a: it needs either"),
         ('{"mcpServers": {"a": {"command": 1}}}', "a: Expected `str`"),
     ],
