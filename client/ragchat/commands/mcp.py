@@ -17,8 +17,8 @@ from ragchat.servers.configs import (
     USER_FILE,
     Scope,
     ServerConfig,
-    find_config,
     find_project_file,
+    find_server,
     read_configs,
     read_entries,
     read_file,
@@ -237,7 +237,7 @@ def _agrees(run: Run, config: ServerConfig) -> bool:
 
 def _find(run: Run, name: str) -> ServerConfig:
     """Raises UnknownServer."""
-    return find_config(read_configs(run.home.config / USER_FILE), name)
+    return find_server(read_configs(run.home.config / USER_FILE), name)
 
 
 def _file(run: Run, scope: str) -> Path:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 import secrets
 import socket
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import msgspec
@@ -28,10 +27,6 @@ if TYPE_CHECKING:
 
     from ragmcp.client.client import Client, OnProgress
     from ragmcp.protocol.schema.tools import ToolCallResult
-
-log = logging.getLogger(__name__)
-
-T = TypeVar("T")
 
 # Tools that read or write the user's files, or follow a job that does. A server of our own may use all files
 # that the user names; one that serves other programs, too, only those in the folders of memory.roots.

@@ -13,7 +13,7 @@ import shlex
 from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Raw, Struct, field
@@ -27,6 +27,8 @@ from ragconfig.home import private_folder
 from ragconfig.hosts import SERVER_NAME
 from ragconfig.redaction import add_secret
 from ragconfig.repository import is_repository
+
+T = TypeVar("T")
 
 USER_FILE = "mcp.json"
 PROJECT_FILE = ".mcp.json"
@@ -162,11 +164,11 @@ def read_configs(user_file: Path, folder: Path | None = None) -> dict[str, Serve
     return {**project, **read_file(user_file, Scope.USER)}
 
 
-def find_config(configs: Mapping[str, ServerConfig], name: str) -> ServerConfig:
-    """Raises UnknownServer."""
-    if name not in configs:
-        raise UnknownServer(name, difflib.get_close_matches(name, configs, n=1))
-    return configs[name]
+def find_server(servers: Mapping[str, T], name: str) -> T:
+    """The server of that name, or its configuration. Raises UnknownServer."""
+    if name not in servers:
+        raise UnknownServer(name, difflib.get_close_matches(name, servers, n=1))
+    return servers[name]
 
 
 def find_project_file(folder: Path) -> Path | None:

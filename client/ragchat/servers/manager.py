@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Self
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
 
-from ragchat.errors import MemoryNotConfigurable, UnknownServer
+from ragchat.errors import MemoryNotConfigurable
 from ragchat.memory.client import MemoryClient
 from ragchat.memory.server import MemoryServer, find_memory_server
 from ragchat.servers.asking import User
@@ -22,6 +21,7 @@ from ragchat.servers.configs import (
     Scope,
     ServerConfig,
     disable_entry,
+    find_server,
     read_configs,
 )
 from ragchat.servers.connection import Connection
@@ -97,9 +97,7 @@ class ServerManager:
 
     def server(self, name: str) -> ManagedServer:
         """Raises UnknownServer."""
-        if name not in self.servers:
-            raise UnknownServer(name, difflib.get_close_matches(name, self.servers, n=1))
-        return self.servers[name]
+        return find_server(self.servers, name)
 
     def connection(self, name: str) -> Connection:
         """One of the other servers. Raises UnknownServer, MemoryNotConfigurable."""
