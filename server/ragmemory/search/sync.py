@@ -42,7 +42,8 @@ _PAGE = 2_000
 # How many chunks the index may lag before a large write waits for it: this bounds what is left for the end,
 # or else for the next start. Loading 194,000 chunks took 78 s with 1,000, 73 s with 4,000, 60 s with 8,000.
 _MAX_BEHIND = 8_000
-# Seconds without a change after which segments are merged further.
+# Seconds without a change or a search after which segments are merged further: a search takes up to twice as
+# long beside a merge.
 _QUIET = 2.0
 # Seconds that updates wait for further writes, and seconds for the last update before the end: the next start
 # reads the rest.
@@ -78,6 +79,7 @@ class IndexSync:
         self._noted = 0
         self._indexed = 0
         self._patience: anyio.CancelScope | None = None  # of waiting for further writes
+        self._quiet: anyio.CancelScope | None = None  # of waiting for quiet
         self._has_written = False  # a process that only reads exits at once
         self._is_stopped = Event()
         self._warned = ""
@@ -129,9 +131,9 @@ class IndexSync:
         while True:
             await self._changed.wait()
             self._changed = anyio.Event()
-            with anyio.move_on_after(_QUIET) as quiet:
+            with anyio.move_on_after(_QUIET) as self._quiet:
                 await self._changed.wait()
-            if quiet.cancelled_caught:
+            if self._quiet.cancelled_caught:
                 await self._save(_PAGE, MAX_ROWS, FEW)
             else:
                 await self._save(FLUSHED_ROWS, MAX_ROWS, MANY)
@@ -350,6 +352,8 @@ class IndexSync:
         identity: str,
     ) -> list[Scored]:
         """Search the index as it is now; see `Retriever.search`. `identity`: of the vector's embedder."""
+        if self._quiet is not None:
+            self._quiet.deadline = anyio.current_time() + _QUIET
         while True:
             async with self._index_lock:
                 if self._index is None:

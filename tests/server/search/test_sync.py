@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -207,3 +208,29 @@ async def test_what_a_query_had_to_read_is_saved_without_waiting_for_the_end(
         assert (await uris(memory, "word2000"))[0] == "long"
         assert await to_thread.run_sync(saved.wait, 30)
         assert list((tmp_path / "memory.db-index").glob("segment-*"))
+
+
+async def test_segments_are_merged_when_no_questions_come(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for uri, text in (("fox", FOX), ("pie", PIE)):
+        async with service_for(tmp_path) as memory:
+            await put(memory, text, uri=uri)
+    monkeypatch.setattr("ragmemory.search.sync._QUIET", 0.5)
+    merged = threading.Event()
+    times: dict[str, float] = {}
+    write = SavedIndex.write
+
+    def note_and_write(*arguments: Any) -> Any:
+        times["merged"] = time.monotonic()
+        merged.set()
+        return write(*arguments)
+
+    monkeypatch.setattr(SavedIndex, "write", note_and_write)
+    async with service_for(tmp_path) as memory:
+        end = time.monotonic() + 1.5
+        while time.monotonic() < end and not merged.is_set():
+            times["asked"] = time.monotonic()
+            assert sorted(await uris(memory, "fox pie")) == ["fox", "pie"]
+        assert await to_thread.run_sync(merged.wait, 30)
+    assert times["merged"] - times["asked"] >= 0.5
