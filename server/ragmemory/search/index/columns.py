@@ -17,21 +17,26 @@ import sys
 import zlib
 from pathlib import Path
 from struct import Struct as Layout
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 from msgspec import Struct
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     import numpy as np
     from numpy.typing import NDArray
+
+    # How the system is told that memory will be used: see `man madvise`.
+    Use = Literal["WILLNEED", "DONTNEED", "RANDOM"]
 
 # The first bytes of every file: a file without them is not an index file. The digit is the format.
 MAGIC = b"RAGINDX1"
 # Bytes that a checksum covers. Smaller blocks make reading single rows faster, and take more space.
 BLOCK = 1 << 14
+# Bytes that are read from the disk where a block is checked.
+READ_AHEAD = 1 << 16
 # Arrays begin at multiples of this, so that numpy maps them without copying.
 ALIGNMENT = 64
 # The offset and length of the footer, and the CRC-32 of the footer and the block checksums.
@@ -142,7 +147,7 @@ class _Checks:
 
     def check(self, start: int, end: int) -> None:
         """Check the blocks of one range of bytes. Raises DamagedFile."""
-        self._check_blocks(start // BLOCK, -(-end // BLOCK))
+        self._check_blocks([(start // BLOCK, -(-end // BLOCK))])
 
     def check_each(self, starts: NDArray[np.int64], ends: NDArray[np.int64]) -> None:
         """Check the blocks of several non-empty ranges. Raises DamagedFile."""
@@ -152,22 +157,28 @@ class _Checks:
         first, last = starts // BLOCK, (ends - 1) // BLOCK
         # Most ranges lie in one block or two; only longer ones need a look at every block between.
         unsure = np.flatnonzero((checked[first] & checked[last] == 0) | (last > first + 1))
-        for begin, final in {*zip(first[unsure].tolist(), last[unsure].tolist(), strict=True)}:
-            self._check_blocks(begin, final + 1)
+        self._check_blocks({*zip(first[unsure].tolist(), (last[unsure] + 1).tolist(), strict=True)})
 
-    def forget(self, start: int, end: int) -> None:
-        """Let the system take back the memory of a range, which is read from the file again when needed."""
-        if sys.platform != "win32":  # It has no such call, and takes memory back by itself.
+    def advise(self, use: Use, start: int, end: int) -> None:
+        """Tell the system how a range of the file will be used. Windows has no such call."""
+        if sys.platform != "win32":
             start -= start % mmap.PAGESIZE
-            self._mapping.madvise(mmap.MADV_DONTNEED, start, end - start)
+            self._mapping.madvise(getattr(mmap, f"MADV_{use}"), start, end - start)
 
-    def _check_blocks(self, begin: int, end: int) -> None:
-        block = self._checked.find(0, begin, end)
-        while block >= 0:
-            if zlib.crc32(self._data[block * BLOCK : (block + 1) * BLOCK]) != self._sums[block]:
-                raise DamagedFile(self._path, f"the bytes from {block * BLOCK:,} on are not those written")
-            self._checked[block] = 1
-            block = self._checked.find(0, block + 1, end)
+    def _check_blocks(self, ranges: Collection[tuple[int, int]]) -> None:
+        unchecked = [
+            (first, end) for begin, end in ranges if (first := self._checked.find(0, begin, end)) >= 0
+        ]
+        for first, end in unchecked:  # Before the first is read: a disk reads many ranges at a time.
+            self.advise("WILLNEED", first * BLOCK, max(end * BLOCK, first * BLOCK + READ_AHEAD))
+        for block, end in unchecked:
+            while block >= 0:
+                if zlib.crc32(self._data[block * BLOCK : (block + 1) * BLOCK]) != self._sums[block]:
+                    raise DamagedFile(
+                        self._path, f"the bytes from {block * BLOCK:,} on are not those written"
+                    )
+                self._checked[block] = 1
+                block = self._checked.find(0, block + 1, end)
 
 
 class Column:
@@ -213,8 +224,15 @@ class Column:
 
     def forget(self) -> None:
         """Free the memory that reading all of it has taken; it may still be read."""
+        self._advise("DONTNEED")
+
+    def expect_single_rows(self) -> None:
+        """Read no more of the file than is used: the system would read up to megabytes around each row."""
+        self._advise("RANDOM")
+
+    def _advise(self, use: Use) -> None:
         if self._checks is not None and len(self):
-            self._checks.forget(self._offset, self._offset + self._array.nbytes)
+            self._checks.advise(use, self._offset, self._offset + self._array.nbytes)
 
     def _check_each(self, starts: NDArray[np.int64], stops: NDArray[np.int64]) -> None:
         if self._checks is not None and len(starts):

@@ -92,7 +92,10 @@ class Segment:
     @classmethod
     def open(cls, path: Path) -> Segment:
         """Map a file. Raises OSError, DamagedFile."""
-        return cls._of(*open_columns(path), path)
+        segment = cls._of(*open_columns(path), path)
+        for column in (segment.vectors, segment.words):
+            column.expect_single_rows()
+        return segment
 
     @classmethod
     def _of(cls, columns: dict[str, Column], facts: dict[str, Any], path: Path | None) -> Segment:
