@@ -33,9 +33,9 @@ logger = logging.getLogger(__name__)
 FLUSHED_ROWS = 1 << 14
 # The number of segments up to half of the largest size above which some are merged: during many writes, and
 # when there are none. Each segment costs a query up to 1 ms; with fewer, a chunk is copied more often.
-MANY, FEW = 12, 1
+MANY, FEW = 5, 1
 # Neighbours that are merged at a time. With more, a chunk is copied less often, but each merge takes longer.
-MAX_MERGED = 4
+MAX_MERGED = 6
 # The longest of the merged segments is at most so many times as long as the others together: a note that is
 # added to a memory of a million chunks must not copy 300 MB. One more segment costs less.
 MOST_UNEQUAL = 16
