@@ -212,11 +212,12 @@ class ServerManager:
         return offered_tools(self._connections.values())
 
     def _start(self, config: ServerConfig) -> None:
+        is_disabled, may_start = self.permissions.is_disabled(config), self.permissions.may_start(config)
         connection = Connection(config, self.user, self._settings, self._home, self.clock)
         self._connections[config.name] = connection
-        if self.permissions.is_disabled(config):
+        if is_disabled:
             connection.refuse(State.DISABLED)
-        elif not self.permissions.may_start(config):
+        elif not may_start:
             connection.refuse(State.UNASKED)
         else:
             self._tasks.start_soon(self._run, connection)

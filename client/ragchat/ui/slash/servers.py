@@ -31,18 +31,22 @@ ACTIONS = {
 
 
 async def mcp(context: ChatContext, argument: str) -> None:
-    """Show the servers, or do one of `ACTIONS`."""
+    """Show the servers, or do one of `ACTIONS`. A file that cannot be used does not hide memory."""
     import difflib
 
-    from ragchat.errors import UnknownServer
+    from ragchat.errors import RagChatError, UnknownServer
 
     manager = context.app.servers
     action, _, name = argument.partition(" ")
+    unusable: RagChatError | None = None
     if action == "reload" or not manager.connections:  # Without a model no turn has started them.
-        manager.start()
+        try:
+            manager.start()
+        except RagChatError as error:
+            unusable = error
     try:
         if action in ("", "reload"):
-            await _show(context, manager)
+            await _show(context, manager, are_known=unusable is None)
         elif action in ACTIONS:
             await _act(context, manager, action, name.strip())
         else:
@@ -50,10 +54,14 @@ async def mcp(context: ChatContext, argument: str) -> None:
             await manager.ready()
             await _show_one(context, server)
     except UnknownServer as error:
+        if unusable is not None:  # The file may name the server.
+            raise unusable from None
         if action not in ACTIONS:  # It may be a mistyped one of them.
             error.near = error.near or difflib.get_close_matches(action, ACTIONS, n=1)
         error.hint = f"{error.guess}/mcp shows the servers."
         raise
+    if unusable is not None:
+        raise unusable
 
 
 async def _act(context: ChatContext, manager: ServerManager, action: str, name: str) -> None:
@@ -93,13 +101,13 @@ def _reader(context: ChatContext) -> Read | None:
     return None if read is None else lambda question: read(question, DummyCompleter())
 
 
-async def _show(context: ChatContext, manager: ServerManager) -> None:
+async def _show(context: ChatContext, manager: ServerManager, *, are_known: bool) -> None:
     await manager.ready()
     for server in manager.servers.values():
         await _show_one(context, server)
     if manager.only_memory:
         context.screen.note("This chat uses no other servers.")
-    elif not manager.connections:
+    elif are_known and not manager.connections:
         context.screen.note("There are no other servers. `ragchat mcp add NAME -- COMMAND` adds one.")
 
 

@@ -12,7 +12,7 @@ import pytest
 from prompt_toolkit.completion import Completion
 
 from ragchat.app import App
-from ragchat.errors import ArgumentMissing, MemoryNotConfigurable, UnknownServer
+from ragchat.errors import ArgumentMissing, MemoryNotConfigurable, ServerConfigInvalid, UnknownServer
 from ragchat.servers.manager import ServerManager
 from ragchat.servers.permissions import Rule
 from ragchat.ui.context import ChatContext
@@ -166,6 +166,40 @@ async def test_memory_is_one_of_the_servers(whole_room: Room, tmp_path: Path) ->
     assert "Query  " in await whole_room.run("/mcp tools ragmemory")
     (tmp_path / "state" / "ragmemory.log").write_text("one\ntwo\n")
     assert await whole_room.run("/mcp log ragmemory") == "one\ntwo\n"
+
+
+@pytest.mark.parametrize("words", ["", " reload", " ragmemory", " start ragmemory"])
+async def test_a_file_of_servers_that_cannot_be_used_does_not_hide_the_memory(
+    whole_room: Room, tmp_path: Path, words: str
+) -> None:
+    await whole_room.context.memory.stats()
+    write(tmp_path, bad={"command": 1})
+    shown = await whole_room.say(f"/mcp{words}")
+    assert shown.startswith("ragmemory: ready, ")
+    assert "mcp.json cannot be used: bad: " in shown
+    assert "There are no other servers." not in shown
+    assert whole_room.context.failures == 1
+
+
+async def test_the_file_that_cannot_be_used_is_the_error_for_a_server_that_it_may_name(
+    whole_room: Room, tmp_path: Path
+) -> None:
+    write(tmp_path, bad={"command": 1})
+    with pytest.raises(ServerConfigInvalid):
+        await whole_room.run("/mcp log bad")
+
+
+async def test_no_server_is_kept_waiting_for_permissions_that_cannot_be_read(
+    whole_room: Room, tmp_path: Path
+) -> None:
+    write(tmp_path, good=GOOD)
+    (tmp_path / "config" / "permissions.json").write_text("{")
+    await whole_room.context.memory.stats()
+    for _ in range(2):
+        shown = await whole_room.say("/mcp")
+        assert shown.startswith("ragmemory: ready, ")
+        assert "permissions.json cannot be used" in shown
+        assert "good" not in shown
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="it looks into /proc")
