@@ -249,6 +249,17 @@ async def test_prompts_of_servers_are_completed_with_their_values(room: Room) ->
     assert await completions(room, "/prompt mine:Summarize topic=tea tone=po") == ["poetic"]
 
 
+async def test_a_prompt_of_a_server_whose_name_has_a_space_is_called_with_an_underscore(
+    room: Room, server: OpenAIServer, tmp_path: Path
+) -> None:
+    write(tmp_path, **{"my own": GOOD})
+    await room.run("/mcp reload")
+    assert "my_own:Summarize " in await completions(room, "/my")
+    assert await completions(room, "/my_own:Summarize topic=tea tone=po") == ["poetic"]
+    await room.run("/my_own:Summarize topic=tea")
+    assert "Summarize tea, plain." in sent(server)
+
+
 async def test_an_unknown_prompt_of_a_server_is_an_error(room: Room) -> None:
     with pytest.raises(UnknownPrompt, match="mine:Sumarize"):
         await room.run("/mine:Sumarize")

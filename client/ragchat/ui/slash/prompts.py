@@ -43,8 +43,9 @@ class _Prompt:
 
     @property
     def name(self) -> str:
-        """By which the user asks for it."""
-        return f"{self.server}:{self.info.name}" if self.server else self.info.name
+        """By which the user asks for it: one word, because values follow it."""
+        name = f"{self.server}:{self.info.name}" if self.server else self.info.name
+        return "_".join(name.split())
 
     @property
     def arguments(self) -> Sequence[PromptArgument]:
