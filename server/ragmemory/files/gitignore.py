@@ -249,7 +249,8 @@ class Gitignore:
         """The files from the repository's top to `root`; none if they ignore `root`, which the user named."""
         parents = list(root.parents)
         top = next((index for index, folder in enumerate(parents) if (folder / ".git").exists()), None)
-        if top is None or (root / ".git").exists():
+        # `Path.exists` raises if the folder may not be searched.
+        if top is None or os.path.exists(root / ".git"):  # noqa: PTH110
             return cls()
         ignored, unreadable = cls(), list[OSError]()
         for folder in reversed(parents[: top + 1]):

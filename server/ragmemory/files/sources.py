@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from ragconfig.files.uris import path_of
 from ragmemory.errors import NoSources, SourceNotFound
 from ragmemory.files.ingestions import OUTSIDE, may_use
-from ragmemory.files.walking import MISSING, is_missing, is_walked, obstacle, reason_of, resolved
+from ragmemory.files.walking import MISSING, is_folder, is_missing, is_walked, obstacle, reason_of, resolved
 from ragmemory.types.files import AddedSource, Ingestion, RemovedSource, Source
 from ragmemory.types.writes import Origin
 
@@ -126,4 +126,4 @@ def _existing(uri: str) -> Path:
 
 def _covers(outer: Path, inner: Path) -> bool:
     """Whether a walk of `outer` reaches `inner`."""
-    return outer != inner and inner.is_relative_to(outer) and outer.is_dir() and is_walked(outer, inner)
+    return outer != inner and inner.is_relative_to(outer) and is_folder(outer) and is_walked(outer, inner)

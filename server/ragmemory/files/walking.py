@@ -205,7 +205,7 @@ def _walk(
             target = _resolve(entry, root)
             if isinstance(target, Refusal):
                 yield target
-            elif not target.is_dir():
+            elif not is_folder(target):
                 yield _look(target)
             elif target not in visited:
                 visited.add(target)
@@ -237,7 +237,7 @@ def is_walked(root: Path, path: Path) -> bool:
     ignored, folder = Gitignore.above(root), root
     for name in path.relative_to(root).parts:
         ignored, folder = ignored.inside(folder), folder / name
-        if name.startswith(".") or ignored.matches(folder, folder.is_dir()):
+        if name.startswith(".") or ignored.matches(folder, is_folder(folder)):
             return False
     return True
 
@@ -249,6 +249,14 @@ def has_files(folder: Path) -> bool:
             return True
         folders[:] = (name for name in folders if not name.startswith("."))
     return False
+
+
+def is_folder(path: Path) -> bool:
+    """Whether this is a folder; False if it cannot be examined, where `Path.is_dir` may raise."""
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
 
 
 def resolved(path: Path) -> Path:

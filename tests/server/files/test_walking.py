@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
 from ragconfig.files.decoding import LARGEST_BYTES
-from ragmemory.files.walking import Found, find_files
+from ragmemory.files.walking import Found, find_files, is_walked
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="POSIX file kinds")
 
@@ -114,6 +116,36 @@ def test_a_path_that_is_not_there_has_failed_and_the_others_are_found(tmp_path: 
     found = find_files([tmp_path / "gone.md", tmp_path / "a.md"])
     assert names(found, tmp_path) == ["a.md"]
     assert reasons(found) == {"gone.md": ("does not exist", True)}
+
+
+@pytest.fixture
+def ordinary_folder() -> Iterator[Path]:
+    """A folder of a user who is not root: root may search every folder."""
+    with TemporaryDirectory() as name:
+        Path(name).chmod(0o755)
+        user = os.geteuid()
+        if user == 0:
+            os.chown(name, 65_534, -1)
+            os.seteuid(65_534)
+        try:
+            yield Path(name)
+        finally:
+            os.seteuid(user)
+
+
+@posix
+def test_a_folder_that_may_be_listed_but_not_searched_is_reported_and_the_walk_goes_on(
+    ordinary_folder: Path,
+) -> None:
+    write(ordinary_folder, {".git/HEAD": "", "a.md": "x", "closed/b.md": "x", "z.md": "x"})
+    closed = ordinary_folder / "closed"
+    closed.chmod(0o600)
+    found = find_files([ordinary_folder, closed])
+    inside = is_walked(ordinary_folder, closed / "b.md")
+    closed.chmod(0o700)
+    assert names(found, ordinary_folder) == ["a.md", "z.md"]
+    assert reasons(found)["b.md"] == ("cannot be read: permission denied", True)
+    assert inside
 
 
 def test_an_empty_path_names_nothing_and_never_the_working_folder(
