@@ -105,6 +105,10 @@ def test_wrong_usage_leaves_with_2_and_says_why_on_stderr(
         ("ask --modle=m", "ragchat ask", "there is no option --modle; did you mean --model?"),
         ("--modle m", "ragchat", "there is no option --modle; did you mean --model?"),
         ("ask hi --zzz", "ragchat ask", "there is no option --zzz; `ragchat ask --help` lists them"),
+        ("ask hi -x", "ragchat ask", "there is no option -x; `ragchat ask --help` lists them"),
+        ("ask -model m hi", "ragchat ask", "there is no option -model; did you mean --model?"),
+        ("-x", "ragchat", "there is no option -x; `ragchat --help` lists them"),
+        ("memory -x ls", "ragchat memory", "there is no option -x; `ragchat memory --help` lists them"),
         ("memory stats all", "ragchat memory stats", "unrecognized arguments: all"),
     ],
 )
@@ -115,6 +119,11 @@ def test_wrong_usage_names_the_command_and_what_is_near(
     printed = capsys.readouterr().err
     assert printed.startswith(f"usage: {program} ")
     assert printed.endswith(f"{program}: error: {message}\n")
+
+
+@pytest.mark.parametrize("word", ["-5", "-", "-.5 degrees", "-x of them", "--all of them"])
+def test_numbers_and_phrases_that_begin_with_a_dash_are_words_of_the_question(word: str) -> None:
+    assert make_parser().parse_args(["ask", "why", word, "-k5", "-v"]).question == ["why", word]
 
 
 def test_options_of_the_command_of_a_server_are_not_ours() -> None:

@@ -45,7 +45,10 @@ class Parser(argparse.ArgumentParser):
 
     def _check_option(self, word: str) -> None:
         name, known = word.partition("=")[0], self._option_string_actions
-        if name.startswith("--") and name not in known:
+        is_long = name.startswith("--")
+        if " " in name or not (is_long or (name[:1] == "-" and name[1:2].isalpha())):
+            return  # a phrase, a number or a value
+        if (name if is_long else name[:2]) not in known:  # `-k5` is `-k 5`
             self.error(f"there is no option {name}; {self._guess(name, known)}")
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
