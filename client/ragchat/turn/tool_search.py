@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 import msgspec
+from msgspec.structs import replace
 
 from ragchat.errors import RagChatError
 from ragchat.llm import tokens
@@ -19,6 +20,9 @@ from ragmcp.protocol.schema.tools import ToolAnnotations, ToolInfo
 
 # The tools that one search finds.
 MOST_FOUND = 5
+# For the model, then for the user.
+NOT_OFFERED = "Also found, but without room to describe them, so you cannot call them: {names}."
+NO_ROOM = "There is no room for these tools within tools.description_tokens: {names}."
 # In the place of the name of a server.
 HOST = ""
 FIND_TOOLS = ToolInfo(
@@ -46,13 +50,15 @@ class Described(Protocol):
 class ToolSearch:
     """Offers all tools while their descriptions take at most `budget` tokens, else a search for them.
 
-    What a search has found stays offered while it fits, the latest first.
+    What a search has found stays offered while it fits, the latest first. The result of a search names what
+    does not fit as tools that cannot be called.
     """
 
     def __init__(self, memory: Memory, budget: int) -> None:
         self._memory = memory
         self._budget = budget
         self._tools: Sequence[OfferedTool] = ()
+        self._room = 0  # for the tools that the next searches find together
         self._found: list[str] = []  # by name, the latest last
 
     def offered(self, always: Sequence[OfferedTool], others: Sequence[OfferedTool]) -> list[OfferedTool]:
@@ -62,7 +68,7 @@ class ToolSearch:
         self._tools = others
         search = OfferedTool(FIND_TOOLS.name, HOST, FIND_TOOLS, True, self._find)
         offered, by_name = [*always, search], {tool.name: tool for tool in others}
-        room = self._budget - cost(offered)
+        self._room = room = self._budget - cost(offered)
         for name in reversed(self._found):
             if name in by_name and (taken := cost([by_name[name]])) <= room:
                 offered.append(by_name[name])
@@ -77,10 +83,21 @@ class ToolSearch:
         except RagChatError:  # Memory compares by meaning; without it, shared words decide.
             scores = [_shared_words(query, text) for text in texts]
         ranked = sorted(zip(scores, self._tools, strict=True), key=lambda pair: pair[0], reverse=True)
-        found = [tool for _, tool in ranked[:MOST_FOUND]]
+        found, left_out = list[OfferedTool](), list[str]()
+        for _, tool in ranked[:MOST_FOUND]:
+            if (taken := cost([tool])) <= self._room:
+                found.append(tool)
+                self._room -= taken
+            else:
+                left_out.append(tool.name)
         names = [tool.name for tool in reversed(found)]
         self._found = [*(name for name in self._found if name not in names), *names]
-        return ToolResult(True, msgspec.json.encode([describe(tool) for tool in found]).decode())
+        result = ToolResult(True, msgspec.json.encode([describe(tool) for tool in found]).decode())
+        if left_out:
+            without = ", ".join(left_out)
+            text = f"{result.text}\n{NOT_OFFERED.format(names=without)}"
+            return replace(result, text=text, notes=[NO_ROOM.format(names=without)])
+        return result
 
 
 def describe(tool: Described) -> dict[str, Any]:

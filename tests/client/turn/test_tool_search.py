@@ -49,12 +49,35 @@ async def test_beyond_the_budget_a_search_offers_what_it_has_found() -> None:
 
 async def test_what_was_found_longest_ago_makes_room_for_what_is_found_now() -> None:
     search = ToolSearch(ListMemory(), 260)
-    find = search.offered([QUERY], [*MANY, ISSUES])[1]
-    await find.call({"query": "thing number 1."})
-    await find.call({"query": "create an issue"})
+    for query in ("thing number 1.", "create an issue"):
+        await search.offered([QUERY], [*MANY, ISSUES])[1].call({"query": query})
     offered = search.offered([QUERY], [*MANY, ISSUES])
     assert offered[2] == ISSUES
     assert cost(offered) <= 260
+
+
+async def test_every_tool_that_searches_return_is_offered_and_the_others_are_named() -> None:
+    search = ToolSearch(ListMemory(), 300)
+    find = search.offered([QUERY], [*MANY, ISSUES])[1]
+    results = [await find.call({"query": query}) for query in ("create an issue", "thing number 7.")]
+    returned: set[str] = set()
+    for result in results:  # Of one round: they share the room.
+        tools, _, left_out = result.text.partition("\n")
+        returned |= {one["function"]["name"] for one in json.loads(tools)}
+        assert left_out.startswith("Also found, but ")
+        [note] = result.notes
+        assert note.rpartition(": ")[2] == left_out.rpartition(": ")[2]
+    assert ISSUES.name in returned
+    assert returned == {*names(search.offered([QUERY], [*MANY, ISSUES]))} - {"Query", FIND_TOOLS.name}
+
+
+async def test_a_tool_that_never_fits_is_not_returned_as_one_that_can_be_called() -> None:
+    huge = tool("huge", "Create an issue. " * 500)
+    search = ToolSearch(ListMemory(), 400)
+    result = await search.offered([QUERY], [*MANY, huge])[1].call({"query": "create an issue."})
+    assert "many__huge" not in result.text.partition("\n")[0]
+    assert result.text.endswith("so you cannot call them: many__huge.")
+    assert result.notes == ["There is no room for these tools within tools.description_tokens: many__huge."]
 
 
 @pytest.mark.parametrize("arguments", [{"query": "issue"}, {}, {"query": 7}])
