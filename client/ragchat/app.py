@@ -43,6 +43,12 @@ if TYPE_CHECKING:
     from ragchat.servers.manager import ServerManager
 
 
+IMAGES_NOT_SAVED = (
+    "The images of this question are not sent: conversations are saved without them. "
+    "To attach them again, type the question."
+)
+
+
 class Keeps(Enum):
     """How the turns of an `App` are saved."""
 
@@ -221,6 +227,8 @@ class App:
             replaced, trace = self.last_turn, self.last_turn.trace
             about = [one for one in trace.candidates if one.reason.startswith(ATTACHED)]
             asked = _Question(replaced.question, about, trace.foreign, self._images)
+            if trace.images and not self._images:
+                emit(Notice(IMAGES_NOT_SAVED))
         if not asked.text:
             raise NothingToRetry
         return await self._take_turn(asked, emit, approve, replaced)

@@ -220,6 +220,7 @@ class Trace(Struct, frozen=True):
     messages: list[Message] = field(default_factory=list)  # as sent, tool rounds included; empty offline
     wordings: list[str] = field(default_factory=list)  # other ones of the query, by the model
     foreign: list[str] = field(default_factory=list)  # what the model read that is not the user's own
+    images: int = 0  # attached to the question; they are not saved
     is_report: bool = False  # the answer is the report of a research
 
 

@@ -81,11 +81,11 @@ async def take_turn(
         usage=answer.usage,
         timings=record.timings,
         created_at=created_at,
-        trace=_trace(query, answer, history, record.notices),
+        trace=_trace(query, answer, history, record.notices, len(answerer.images) if answerer else 0),
     )
 
 
-def _trace(query: str, answer: Answer, history: Sequence[Turn], notices: list[str]) -> Trace:
+def _trace(query: str, answer: Answer, history: Sequence[Turn], notices: list[str], images: int) -> Trace:
     return Trace(
         query=query,
         wordings=answer.wordings,
@@ -98,6 +98,7 @@ def _trace(query: str, answer: Answer, history: Sequence[Turn], notices: list[st
         notices=notices,
         messages=answer.messages,
         foreign=answer.foreign,
+        images=images,
     )
 
 

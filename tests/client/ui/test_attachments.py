@@ -15,7 +15,7 @@ import pytest
 from prompt_toolkit.completion import CompleteEvent, Completer
 from prompt_toolkit.document import Document
 
-from ragchat.app import App
+from ragchat.app import IMAGES_NOT_SAVED, App
 from ragchat.errors import AttachmentUnusable, UnknownPrompt
 from ragchat.llm.selection import ModelSelection
 from ragchat.servers.media import LARGEST_BYTES
@@ -192,6 +192,20 @@ async def test_retry_sends_the_images_again_until_something_else_is_asked(
     await handle(room.context, "And why?")
     await room.run("/retry")
     assert "image_url" not in str(server.requests[-1]["messages"])
+
+
+async def test_retry_says_that_the_images_of_a_resumed_conversation_are_not_sent(
+    room: Room, server: OpenAIServer
+) -> None:
+    await handle(room.context, "What is on @dot.png?")
+    await handle(room.context, "/retry")
+    assert IMAGES_NOT_SAVED not in notes(room)
+    session_id = room.context.app.session.session_id
+    await handle(room.context, "/new")
+    await handle(room.context, f"/resume {session_id}")
+    await handle(room.context, "/retry")
+    assert "image_url" not in str(server.requests[-1]["messages"])
+    assert IMAGES_NOT_SAVED in notes(room)
 
 
 async def test_an_image_that_is_too_large_is_refused(
