@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from http import HTTPStatus
 
 import anyio
@@ -39,7 +39,8 @@ class Redirect:
                 target = await _target(stream)
                 # Browsers also ask for an icon.
                 is_ours = target.partition("?")[0] == PATH
-                await stream.send(_response(is_ours))
+                with suppress(anyio.BrokenResourceError):  # It has closed the connection.
+                    await stream.send(_response(is_ours))
                 if is_ours and not self._arrived.is_set():
                     self._returned = f"http://{HOST}{target}"
                     self._arrived.set()

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import socket
+import struct
+
 import anyio
 import httpx2
+from anyio.abc import SocketAttribute
 
 from ragmcp.client.oauth.redirect import open_redirect
 from tests.support.processes import LONGEST_SECONDS
@@ -27,3 +31,16 @@ async def test_a_connection_that_says_nothing_does_not_block_the_browser() -> No
             url = httpx2.URL(redirect.uri)
             async with await anyio.connect_tcp(url.host, url.port or 0):
                 assert (await browser.get(f"{redirect.uri}?code=c")).status_code == 200
+
+
+async def test_a_connection_that_is_reset_does_not_end_the_wait() -> None:
+    with anyio.fail_after(LONGEST_SECONDS):
+        async with open_redirect() as redirect, httpx2.AsyncClient() as browser:
+            url = httpx2.URL(redirect.uri)
+            async with await anyio.connect_tcp(url.host, url.port or 0) as stream:
+                await stream.send(b"GET /callback?code=")
+                # No lingering: closing it resets the connection.
+                raw = stream.extra(SocketAttribute.raw_socket)
+                raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            assert (await browser.get(f"{redirect.uri}?code=c")).status_code == 200
+            assert (await redirect.wait()).endswith("code=c")
