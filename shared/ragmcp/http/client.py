@@ -145,7 +145,12 @@ class Http:
             response = await self._send(verb, method, {**headers, **own}, body, url)
             if response.status_code not in (401, 403) or renewals == MOST_RENEWALS:
                 break
-            if not await authorization.renew(response):
+            try:
+                may_repeat = await authorization.renew(response)
+            except BaseException:
+                await response.aclose()
+                raise
+            if not may_repeat:
                 break
             await response.aclose()
         return response

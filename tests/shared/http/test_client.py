@@ -10,6 +10,7 @@ import anyio
 import httpx2
 import pytest
 
+from ragmcp.client.oauth.errors import AuthorizationFailed
 from ragmcp.errors import (
     ConnectionClosed,
     MessageTooLarge,
@@ -26,6 +27,7 @@ from ragmcp.http.errors import HttpRefused
 from tests.support.http_script import Heard, Said, Scripted, error, event, result, scripted
 from tests.support.http_server import served
 from tests.support.ports import free_port
+from tests.support.processes import LONGEST_SECONDS
 
 
 def answering(**fields: Any) -> Callable[[Heard], Said]:
@@ -274,6 +276,35 @@ async def test_a_token_is_never_logged(caplog: pytest.LogCaptureFixture) -> None
     lines = [record.getMessage() for record in caplog.records]
     assert not any("s3cr3t-t0k3n" in line for line in lines)
     assert "s3cr3t-t0k3n" not in str(shown(httpx2.URL("http://me:s3cr3t-t0k3n@h/p?k=s3cr3t-t0k3n")))
+
+
+class Unrenewable:
+    """An authorization whose server has nothing more to give."""
+
+    async def headers(self, verb: str, url: str) -> dict[str, str]:  # noqa: ARG002 (a protocol's method)
+        return {}
+
+    async def renew(self, response: httpx2.Response) -> bool:
+        raise AuthorizationFailed(str(response.url), "the user has declined")
+
+
+async def test_a_response_is_closed_when_its_refusal_cannot_be_lifted() -> None:
+    server = Scripted(lambda _: Said(401, pieces=[b"no", anyio.Event()]))
+    with anyio.fail_after(LONGEST_SECONDS):
+        async with (
+            served(server) as address,
+            open_http(
+                f"{address}/mcp",
+                client_name="me",
+                client_version="1",
+                message_bytes=1000,
+                era="modern",
+                authorization=Unrenewable(),
+            ) as client,
+        ):
+            with pytest.raises(AuthorizationFailed, match="the user has declined"):
+                await client.call_tool("t", timeout=5)
+            await server.left.wait()
 
 
 async def test_what_has_no_json_form_is_refused_before_it_is_sent() -> None:
