@@ -73,6 +73,7 @@ class Bridge:
         # It begins with the first `initialize`.
         self._session: Session = require_legacy("session_client").SessionClient(http, tasks, self._write)
         self._running: dict[Id, Running] = {}
+        self._batches = 0  # that are not answered yet
         self._idle = anyio.Event()
 
     async def run(self) -> None:
@@ -92,7 +93,7 @@ class Bridge:
         for running in list(self._running.values()):
             if running.method == LISTEN:
                 running.scope.cancel()
-        while self._running:
+        while self._running or self._batches:
             self._idle = anyio.Event()
             await self._idle.wait()
 
@@ -103,6 +104,7 @@ class Bridge:
             return
         line = bytes(line)
         if jsonrpc.is_batch(line):
+            self._batches += 1
             self._tasks.start_soon(self._ask_batch, line)
             return
         match jsonrpc.parse(line):
@@ -142,6 +144,8 @@ class Bridge:
             await self._session.ask_batch(line)
         except RagMcpError as error:
             self._refuse(None, error)
+        self._batches -= 1
+        self._idle.set()
 
     async def _say(self, method: str, params: Raw, line: bytes) -> None:
         headers = _modern_headers(method, params)
@@ -188,7 +192,7 @@ class Bridge:
                     await self._before_retry(error)
 
     async def _write(self, line: Line, message: Message) -> None:
-        if isinstance(message, Unreadable):
+        if isinstance(message, Unreadable) and not jsonrpc.is_batch(line):
             return
         self._stream.write(bytes(line).replace(b"\n", b" "))
         self._stream.flush()

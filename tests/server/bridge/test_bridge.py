@@ -89,6 +89,16 @@ def test_what_a_session_is_told_comes_down_to_its_host(tmp_path: Path, revision:
         assert heard == ["notifications/resources/list_changed"]
 
 
+def test_a_batch_is_answered_although_the_host_has_closed_stdin(tmp_path: Path) -> None:
+    with http_memory(tmp_path) as server, bridge(tmp_path, server.url, revision="2025-03-26") as speaker:
+        query = {"name": "Query", "arguments": {"query": "foxes"}}
+        batch = [{"jsonrpc": "2.0", "id": n, "method": "tools/call", "params": query} for n in (91, 92)]
+        speaker.send(json.dumps(batch).encode())
+        assert speaker.process.stdin is not None
+        speaker.process.stdin.close()
+        assert {answer["id"] for answer in speaker.receive()} == {91, 92}
+
+
 def test_a_cancelled_modern_request_ends_at_the_server_and_others_go_on(tmp_path: Path) -> None:
     with http_memory(tmp_path) as server, bridge(tmp_path, server.url) as speaker:
         listening = speaker.ask("subscriptions/listen", notifications={"resourcesListChanged": True})
