@@ -109,6 +109,7 @@ class WriteQueue:
         job.done.set()
         if job in self._waiting:
             self._waiting.remove(job)
+            self._note_end()
         if self._preparation and all(other.is_done for other in self._preparing):
             self._preparation.cancel()
 
@@ -224,5 +225,9 @@ class WriteQueue:
         """Let the next document with this uri proceed."""
         self._in_progress.discard(write.document.uri)
         self._changed.set()
+        self._note_end()
+
+    def _note_end(self) -> None:
+        """Let `idle` look again."""
         self._finished.set()
         self._finished = anyio.Event()

@@ -176,6 +176,18 @@ async def test_idle_is_when_nothing_waits_and_nothing_is_under_way() -> None:
     assert recorder.batches == [["a", "b"]]
 
 
+async def test_the_queue_is_idle_when_its_last_caller_goes_away_before_the_work_begins() -> None:
+    queue = queue_of(Recorder())
+    with anyio.fail_after(60):
+        async with anyio.create_task_group() as tasks, anyio.create_task_group() as callers:
+            callers.start_soon(queue.submit, ask("gone"))
+            await anyio.wait_all_tasks_blocked()
+            tasks.start_soon(queue.idle)
+            await anyio.wait_all_tasks_blocked()
+            callers.cancel_scope.cancel()
+    assert queue.waiting == 0
+
+
 async def test_a_preparation_that_is_for_cancelled_callers_alone_ends() -> None:
     recorder = Recorder()
     recorder.is_slow = True
