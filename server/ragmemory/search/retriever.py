@@ -8,7 +8,7 @@ from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from ragmemory.search.index.ascending import distinct, is_among
+from ragmemory.search.index.ascending import distinct, is_among, union
 from ragmemory.search.ranking import Scored, fuse, pair_scores, relevance, without_duplicates
 from ragmemory.search.spelling import candidates, is_correctable
 from ragmemory.text.analysis import (
@@ -94,9 +94,8 @@ class Retriever:
         index = self.index
         excluded = index.excluded
         if allowed is not None:
-            excluded = np.union1d(
-                excluded, np.delete(np.arange(len(index.rows)), index.rows.with_ids(allowed))
-            )
+            others = np.delete(np.arange(len(index.rows)), index.rows.with_ids(allowed))
+            excluded = union(excluded, others)
         by_meaning = None if vector is None else self._begin(vector, excluded)
         lexical = index.bm25.search(query_terms(query.text), excluded)
         first = self._boosted_rows(boosted, excluded, lexical)
@@ -145,7 +144,8 @@ class Retriever:
 
         if not boosted:
             return np.empty(0, np.int64)
-        rows = np.setdiff1d(self.index.rows.with_ids(np.array(sorted(boosted), np.int64)), excluded)
+        rows = self.index.rows.with_ids(np.array(sorted(boosted), np.int64))
+        rows = rows[~is_among(rows, excluded)]
         return rows[np.argsort(-lexical.at(rows), kind="stable")[: self.settings.candidates]]
 
     def _pair_scores(

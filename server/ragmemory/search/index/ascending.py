@@ -1,4 +1,7 @@
-"""Sets of numbers as ascending arrays. Faster than numpy's set functions, which sort sorted arrays again."""
+"""Sets of numbers as ascending arrays.
+
+Faster than numpy's set functions, which sort sorted arrays again, and take 8 ms to import `numpy.ma`.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +22,13 @@ def distinct(numbers: NDArray[Number]) -> NDArray[Number]:
     is_new = np.ones(len(ordered), np.bool_)
     np.not_equal(ordered[1:], ordered[:-1], out=is_new[1:])
     return ordered[is_new]
+
+
+def union(numbers: NDArray[Number], others: NDArray[Number]) -> NDArray[Number]:
+    """The distinct numbers of both, ascending."""
+    import numpy as np
+
+    return distinct(np.concatenate([numbers, others]))
 
 
 def begins_of(ends: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from ragmemory.search.index.ascending import union
 from ragmemory.search.index.bigrams import SequenceIndex
 from ragmemory.search.index.bm25 import BM25Index
 from ragmemory.search.index.lexicon import Lexicon
@@ -58,7 +59,7 @@ class ChunkIndex:
         self.removed = self.rows.take(self.excluded, _ids) if len(self.excluded) else self.excluded
         if self.hidden:
             ids = np.concatenate([np.arange(first, last + 1) for first, last in self.hidden])
-            self.excluded = np.union1d(self.excluded, self.rows.with_ids(ids))
+            self.excluded = union(self.excluded, self.rows.with_ids(ids))
         self.bm25 = BM25Index(self.rows, self.settings.k1, self.settings.b)
         self.vectors = VectorIndex(self.rows)
         self.sequences = SequenceIndex(self.rows)
@@ -72,7 +73,7 @@ class ChunkIndex:
         """Apply what the store has written since `checkpoint`."""
         import numpy as np
 
-        removed = np.union1d(self.removed, np.array(changes.removed, np.int64))
+        removed = union(self.removed, np.array(changes.removed, np.int64))
         self._insert(self.checkpoint.chunk_id, changes.checkpoint.chunk_id, changes, removed)
         self.checkpoint = changes.checkpoint
 
@@ -145,7 +146,6 @@ class ChunkIndex:
 
     def adopt(self, checkpoint: Checkpoint, segments: Sequence[Segment], removed: NDArray[np.int64]) -> None:
         """Continue from what this or another process has saved; keep what is newer here."""
-        import numpy as np
 
         newer = [
             _newer(segment, checkpoint.chunk_id)
@@ -156,7 +156,7 @@ class ChunkIndex:
             # Each side may have applied removals that the other has not.
             mine, theirs = self.checkpoint, checkpoint
             checkpoint = mine if mine.removal <= theirs.removal else replace(mine, removal=theirs.removal)
-        self._set([*segments, *newer], np.union1d(self.removed, removed))
+        self._set([*segments, *newer], union(self.removed, removed))
         self.checkpoint = checkpoint
 
 

@@ -222,6 +222,19 @@ class Column:
         ranges = zip(starts.tolist(), stops.tolist(), strict=True)
         return np.concatenate([self._array[:0], *(self._array[start:stop] for start, stop in ranges)])
 
+    def find(self, values: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """(v,) where each value is in this array, or else would follow; (v,) whether it is there.
+
+        The array ascends and is not empty. Only what is beside these places is checked. That suffices: a
+        binary search ends between two neighbours that it has compared, whatever has led it there.
+        """
+        import numpy as np
+
+        at = self._array.searchsorted(values)
+        place = np.minimum(at, len(self._array) - 1)
+        self._check_each(np.maximum(at - 1, 0), place + 1)
+        return place, self._array[place] == values
+
     def forget(self) -> None:
         """Free the memory that reading all of it has taken; it may still be read."""
         self._advise("DONTNEED")

@@ -60,12 +60,12 @@ class Postings:
         """(2, t) where in `packed` the postings of the terms with these hashes begin and end."""
         import numpy as np
 
-        known, ends = self.terms.all, self.ends.all
-        if not len(known):
+        if not len(self.terms):
             return np.zeros((2, len(names)), np.int64)
-        at = np.minimum(known.searchsorted(names), len(known) - 1)
-        begins = np.where(at > 0, ends[at - 1], 0)
-        return np.where(known[at] == names, [begins, ends[at]], 0).astype(np.int64)
+        at, is_known = self.terms.find(names)
+        ends = self.ends.take(np.concatenate([np.maximum(at - 1, 0), at])).astype(np.int64).reshape(2, -1)
+        ends[0, at == 0] = 0
+        return ends * is_known
 
 
 def pack(rows: NDArray[np.integer], frequencies: NDArray[np.float32]) -> Packed:
@@ -151,7 +151,7 @@ class PostingsMerger:
         yield np.empty(0, np.uint32)
         total = int(self._ends[-1]) if len(self._ends) else 0
         cuts = np.searchsorted(self._ends, np.arange(MERGED_AT_ONCE, total, MERGED_AT_ONCE), side="left") + 1
-        bounds = np.unique(np.concatenate([[0], cuts, [len(self._terms)]])).tolist()
+        bounds = distinct(np.concatenate([[0], cuts, [len(self._terms)]])).tolist()
         for start, stop in pairwise(bounds):
             yield self._block(start, stop)
 

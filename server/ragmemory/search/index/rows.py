@@ -7,6 +7,8 @@ from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from ragmemory.search.index.ascending import distinct
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -64,7 +66,6 @@ class Rows:
         for segment, rows in self:
             first, last = chunk_ids.searchsorted((segment.after + 1, segment.upto + 1))
             if first < last:
-                known, wanted = segment.chunk_ids.all, chunk_ids[first:last]
-                at = np.minimum(known.searchsorted(wanted), len(known) - 1)
-                found.append(np.unique(at[known[at] == wanted]) + rows.start)
+                at, is_known = segment.chunk_ids.find(chunk_ids[first:last])
+                found.append(distinct(at[is_known]) + rows.start)
         return np.concatenate(found)

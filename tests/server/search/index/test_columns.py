@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +95,28 @@ def test_what_is_beside_the_damage_can_be_read(whole: Path) -> None:
     assert column.slice(0, 100).tolist() == list(range(100))
     with pytest.raises(DamagedFile, match="from 65,536 on"):
         column.all  # noqa: B018
+
+
+@given(
+    at=st.integers(0, 10 * BLOCK - 1),
+    size=st.integers(1, 3 * BLOCK),
+    byte=st.integers(0, 255),
+    sought=st.lists(st.integers(-10, 50_000), min_size=1, max_size=5),
+)
+def test_a_value_is_found_in_its_place_or_the_damage_is_noticed(
+    whole: Path, at: int, size: int, byte: int, sought: list[int]
+) -> None:
+    data = bytearray(whole.read_bytes())
+    size = min(size, 10 * BLOCK - at)
+    data[at : at + size] = bytes([byte]) * size
+    path = whole.with_name("searched")
+    path.write_bytes(data)
+    numbers = np.arange(len(open_columns(whole)[0]["long"]))
+    values = np.array(sought, np.int64)
+    with suppress(DamagedFile):
+        places, is_there = open_columns(path)[0]["long"].find(values)
+        assert is_there.tolist() == np.isin(values, numbers).tolist()
+        assert places.tolist() == np.clip(values, 0, len(numbers) - 1).tolist()
 
 
 def test_an_array_in_memory_needs_no_checks() -> None:
