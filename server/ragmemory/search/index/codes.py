@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
 # Rows compared at a time: intermediate arrays stay in the processor's cache.
 BLOCK = 1 << 17
-# Rows that half of the bits select. Of a million chunks, the top 8 of a whole search agree
-# with an exact search as often (96.4 %) as with 40,000, and hardly less often with 3,000 (95.8 %).
+# Rows that half of the bits select. Of a million chunks, the top 8 of a whole search agree with an exact
+# search as often (96.4 %) as with 40,000 rows, and hardly less often with 3,000 (95.8 %).
 SHORTLIST = 7_000
-# Helps to compare the codes of a large index: numpy lets several threads run at the same time.
-_HELPER = ThreadPoolExecutor(1, "codes")
 # Every so many-th row is looked at to find the distance that selects the SHORTLIST: an odd number, since
 # similar rows may follow one another at regular distances.
 STEP = 15
+# Helps to compare the codes of a large index: numpy lets several threads run at the same time.
+_HELPER = ThreadPoolExecutor(1, "codes")
 
 
 def nearest(rows: Rows, query: NDArray[np.float32], k: int, excluded: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -15,6 +15,7 @@ import mmap
 import os
 import sys
 import zlib
+from contextlib import suppress
 from pathlib import Path
 from struct import Struct as Layout
 from typing import TYPE_CHECKING, Any, Literal
@@ -160,10 +161,11 @@ class _Checks:
         self._check_blocks({*zip(first[unsure].tolist(), (last[unsure] + 1).tolist(), strict=True)})
 
     def advise(self, use: Use, start: int, end: int) -> None:
-        """Tell the system how a range of the file will be used. Windows has no such call."""
-        if sys.platform != "win32":
+        """Tell the system how a range of the file will be used, if it wants to know."""
+        if sys.platform != "win32":  # It has no such call.
             start -= start % mmap.PAGESIZE
-            self._mapping.madvise(getattr(mmap, f"MADV_{use}"), start, end - start)
+            with suppress(OSError):
+                self._mapping.madvise(getattr(mmap, f"MADV_{use}"), start, end - start)
 
     def _check_blocks(self, ranges: Collection[tuple[int, int]]) -> None:
         unchecked = [
@@ -173,10 +175,9 @@ class _Checks:
             self.advise("WILLNEED", first * BLOCK, max(end * BLOCK, first * BLOCK + READ_AHEAD))
         for block, end in unchecked:
             while block >= 0:
-                if zlib.crc32(self._data[block * BLOCK : (block + 1) * BLOCK]) != self._sums[block]:
-                    raise DamagedFile(
-                        self._path, f"the bytes from {block * BLOCK:,} on are not those written"
-                    )
+                at = block * BLOCK
+                if zlib.crc32(self._data[at : at + BLOCK]) != self._sums[block]:
+                    raise DamagedFile(self._path, f"the bytes from {at:,} on are not those written")
                 self._checked[block] = 1
                 block = self._checked.find(0, block + 1, end)
 
