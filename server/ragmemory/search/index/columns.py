@@ -260,19 +260,24 @@ def open_columns(path: Path) -> tuple[dict[str, Column], dict[str, Any]]:
 
     if path.exists() and not path.is_file():
         raise DamagedFile(path, "it is not a regular file")
+    # Not through the mapping: the system would read up to megabytes around what it is asked for.
     with path.open("rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        if size < len(MAGIC) + TRAILER.size:
+        trailer = os.fstat(file.fileno()).st_size - TRAILER.size
+        if trailer < len(MAGIC):
             raise DamagedFile(path, "it is incomplete")
+        magic = file.read(len(MAGIC))
+        file.seek(trailer)
+        end, footer_bytes, checksum = TRAILER.unpack(file.read(TRAILER.size))
+        blocks = -(-end // BLOCK)
+        is_whole = end + footer_bytes + 4 * blocks == trailer  # A checksum has 4 bytes.
+        file.seek(end if is_whole else trailer)
+        tail = file.read(trailer - file.tell())
         mapping = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    data = memoryview(mapping)
-    end, footer_bytes, checksum = TRAILER.unpack(data[-TRAILER.size :])
-    tail = data[end : -TRAILER.size]
-    if data[: len(MAGIC)] != MAGIC or end > size or zlib.crc32(tail) != checksum:
+    if magic != MAGIC or not is_whole or zlib.crc32(tail) != checksum:
         raise DamagedFile(path, "its footer is not the one written")
     footer = msgspec.json.decode(tail[:footer_bytes], type=_Footer)
-    checks = _Checks(path, mapping, end, bytes(tail[footer_bytes:]))
-    columns = {}
+    checks = _Checks(path, mapping, end, tail[footer_bytes:])
+    data, columns = memoryview(mapping), {}
     for name, place in footer.places.items():
         array = np.frombuffer(data[place.offset : place.offset + place.bytes], place.dtype)
         columns[name] = Column(array.reshape(place.shape), checks, place.offset)
