@@ -47,7 +47,7 @@ async def test_what_a_real_memory_does_not_hold_is_not_answered(tmp_path: Path) 
         await memory.inject("Tea is brewed with boiling water.", {"uri": "note:tea"})
         answered = await app.ask("Which vaccines are recommended for ferrets?")
     assert not answered.grounded
-    assert "Nothing in memory" in answered.answer
+    assert "Nothing in your documents" in answered.answer
 
 
 async def test_a_turn_is_in_the_store_when_it_is_returned(tmp_path: Path) -> None:

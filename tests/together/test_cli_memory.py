@@ -149,6 +149,8 @@ def test_a_question_about_text_on_stdin_or_in_a_file_is_answered_from_it(ragchat
     assert "backup of the photos failed" in piped["answer"]
     assert {citation["uri"] for citation in piped["citations"]} == {"stdin"}
     assert "backup of the photos failed" in ragchat("ask", "-f", "backup.log", "What failed?").out
+    for question in ("What failed?", "Who composed Tosca?", "Which disk is the fastest one?"):
+        assert "memory" not in ragchat("ask", "-f", "backup.log", question).out
     assert "75" in ragchat("ask", "How hot is green tea brewed?", stdin=" \n").out
     assert "75" in ragchat("ask", "--in", ".", "How hot is green tea brewed?", stdin=LOG).out
     assert ragchat("memory", "stats", "--json").json["documents"] == 2

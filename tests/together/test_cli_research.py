@@ -141,7 +141,7 @@ def test_without_a_model_the_findings_are_ranked_cited_and_grouped_by_document(
     assert all(one["verified"] for one in report["citations"])
     assert report["grounded"]
     nothing = ragchat("research", "--offline", "What is the capital of Mongolia?")
-    assert "Nothing in memory is relevant" in nothing.out
+    assert "Nothing in your documents is relevant" in nothing.out
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")

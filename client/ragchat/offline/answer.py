@@ -19,9 +19,10 @@ from ragchat.offline.windows import Window
 from ragchat.offline.words import index_terms
 from ragchat.types import Answer, Candidate, Citation
 
-NO_MODEL = "*No language model is configured: these are the best sentences of your memory, word for word.*"
-NEAREST = "Nothing in memory answers this directly. The nearest:"
-NOTHING = "Nothing in memory is relevant to this question."
+# `ask -f` quotes a file that is not in memory, so these do not name memory.
+NO_MODEL = "*No language model is configured: these are the best sentences of your documents, word for word.*"
+NEAREST = "Nothing in your documents answers this directly. The nearest:"
+NOTHING = "Nothing in your documents is relevant to this question."
 # Of a record of a wide CSV file, so many fields are shown.
 MOST_FIELDS = 12
 # Of the words that are not mentioned, so many are shown.

@@ -34,6 +34,7 @@ NAMED_PASSAGES = 20
 NAMED_DOCUMENTS = 50
 MOST_DIFFERENCES = 8  # of one document from another
 MOST_CHUNKS = 100  # of a document, for the numbers of chunks in citations; memory gives no more at once
+NOTHING_ABOUT_IT = "Nothing in your documents is about this."
 _PATH_PART = re.compile(r"[^/]*\w[^/]*")  # not ".." or "~"
 
 
@@ -222,9 +223,7 @@ async def _comparison(
     for (name, _), (window, _) in zip(request.sides, sides, strict=True):
         if window:
             places.append(Place(window.hit, window.text, window.lines))
-        said = (
-            markdown_of(window, len(places), window.terms) if window else "Nothing in memory is about this."
-        )
+        said = markdown_of(window, len(places), window.terms) if window else NOTHING_ABOUT_IT
         parts += [f"**{name}**", said]
     missing = [word for window, lacking in sides if not window for word in lacking]
     return answer_of(parts, places, retrieval.candidates, grounded=len(found) == 2, missing=missing)

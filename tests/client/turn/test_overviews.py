@@ -134,7 +134,7 @@ async def test_two_things_are_quoted_under_their_names(memory: MemoryClient) -> 
 
 async def test_a_thing_that_memory_does_not_have_is_said_to_be_missing(memory: MemoryClient) -> None:
     answer = await ask("Compare the mainsail and the outboard", memory)
-    assert "**outboard**\n\nNothing in memory is about this." in answer.text
+    assert "**outboard**\n\nNothing in your documents is about this." in answer.text
     assert (answer.grounded, answer.citations, answer.missing) == (False, [], ["outboard"])
     assert [found.quote for found in answer.nearest] == ["The mainsail is red."]
 

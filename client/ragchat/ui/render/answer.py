@@ -110,7 +110,7 @@ class AnswerView:
         match event:
             case Retrieving(query):
                 self._stream.highlight = Highlight(query)
-                self._spinner.wait("Looking in memory")
+                self._spinner.wait("Searching")
             case Retrieved():
                 self._spinner.wait("Thinking")
             case Reasoning(text):
