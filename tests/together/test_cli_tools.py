@@ -64,6 +64,23 @@ def test_a_trusted_server_s_reading_tools_run(ragchat: Program, server: OpenAISe
     assert results(server) == ["hello"]
 
 
+def test_a_server_that_is_down_is_named_on_stderr_alone(ragchat: Program) -> None:
+    ragchat("mcp", "add", "gone", "--", "there-is-no-such-program")
+    said = (
+        "The server gone cannot be used. "
+        "The server `there-is-no-such-program` did not start: there is no such program.\n"
+    )
+    done = ragchat("ask", "--json", "say hello")
+    assert said in done.err
+    assert done.json["answer"].startswith("It said hello.")
+    assert "gone" not in done.out
+    done = ragchat("ask", "say hello")
+    assert said in done.err
+    assert "gone" not in done.out
+    for words in (["--no-tools"], ["--offline"]):  # It would not have been used.
+        assert "gone" not in ragchat("ask", *words, "say hello").err
+
+
 def test_without_tools_the_model_is_told_of_none(ragchat: Program, server: OpenAIServer) -> None:
     ragchat("ask", "--no-tools", "say hello")
     assert not server.requests[0].get("tools")

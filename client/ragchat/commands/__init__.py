@@ -127,6 +127,16 @@ class Run:
                     await app.scope.narrow(arguments.scope)
                 yield app
 
+    def note_servers(self, servers: ServerManager) -> None:
+        """Say on stderr which of the other servers a model could not use."""
+        from ragchat.console import describe
+        from ragchat.servers.managed import State
+
+        for server in servers.connections.values():
+            if server.state in (State.STARTING, State.LOGIN, State.FAILED):
+                why = describe(server.failure).message if server.failure else "It is still starting."
+                self.console.note(f"The server {server.name} cannot be used. {why}")
+
     def servers(self, *, only_memory: bool) -> ServerManager:
         from ragchat.servers.manager import ServerManager
 

@@ -48,6 +48,7 @@ async def _answer(run: Run, question: str, text: str = "") -> int:
             from ragchat.ui.render.screen import Screen
 
             await AnswerView(Screen.open()).show(partial(app.ask, question))
+        run.note_servers(app.servers)
     return 0
 
 

@@ -43,6 +43,7 @@ async def research(run: Run) -> int:
                 return report.turn
 
             await AnswerView(Screen.open()).show(take_turn)
+        run.note_servers(app.servers)
         assert report is not None
         stored: dict[str, Any] = {}
         error = ""
