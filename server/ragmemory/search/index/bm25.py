@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     # Where the postings of a term begin and end in each segment.
     Ranges = Sequence[Sequence[int]]
 
-# Postings scored at a time: intermediate arrays stay in the processor's cache.
-BLOCK = 1 << 15
 # Postings of the rarest terms that are scored before the first check whether they suffice.
 AT_ONCE = 1 << 18
 # Finding a row among the postings of a term takes as long as scoring about this many of them.
@@ -199,13 +197,10 @@ class BM25Scores:
             packed = np.concatenate(parts)
             weights = np.array([term.weight for term in terms], np.float32)
             impacts = np.repeat(weights, [len(part) for part in parts])
-            saturation, own = self._saturation[where], self._scores[where]
-            for start in range(0, len(packed), BLOCK):
-                block = packed[start : start + BLOCK]
-                rows, frequencies = rows_of(block), frequencies_of(block)
-                shares = frequencies / (frequencies + saturation.take(rows))
-                # Twice the speed of own[rows] += …
-                np.add.at(own, rows, impacts[start : start + BLOCK] * shares)
+            rows, frequencies = rows_of(packed), frequencies_of(packed)
+            shares = frequencies / (frequencies + self._saturation[where].take(rows))
+            # Twice the speed of scores[rows] += …
+            np.add.at(self._scores[where], rows, impacts * shares)
         self._scores[self._excluded] = 0
 
     def held(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
