@@ -71,7 +71,7 @@ def _listed(words: Sequence[str]) -> str:
 
 def nothing(candidates: Sequence[Candidate], *, empty: bool = False) -> Answer:
     """The answer that quotes nothing."""
-    unused = [_judged(candidate, {}) for candidate in candidates]
+    unused = [Candidate(candidate.hit, False, candidate.reason) for candidate in candidates]
     return Answer(EMPTY_MEMORY if empty else NOTHING, [], unused, grounded=False)
 
 
@@ -109,7 +109,7 @@ def quote_windows(
     return Answer(
         "\n\n".join(parts),
         citations if grounded else [],
-        [_judged(candidate, numbers) for candidate in _with_quoted(candidates, windows)],
+        [_judged(candidate, numbers, grounded=grounded) for candidate in _with_quoted(candidates, windows)],
         grounded=grounded,
         nearest=[] if grounded else citations,
         missing=missing,
@@ -229,7 +229,10 @@ def _with_quoted(candidates: Sequence[Candidate], windows: Sequence[Window]) -> 
     return [*candidates, *(Candidate(hit, True, "near by meaning") for hit in others.values())]
 
 
-def _judged(candidate: Candidate, numbers: Mapping[int, int]) -> Candidate:
+def _judged(candidate: Candidate, numbers: Mapping[int, int], *, grounded: bool) -> Candidate:
     """The candidate as used if it is quoted."""
     n = numbers.get(candidate.hit.chunk_id, 0)
-    return Candidate(candidate.hit, n > 0, "quoted" if n else candidate.reason, n)
+    if not n:
+        return Candidate(candidate.hit, False, candidate.reason)
+    reason = "quoted" if grounded or candidate.used else f"quoted, though {candidate.reason}"
+    return Candidate(candidate.hit, True, reason, n)

@@ -95,6 +95,6 @@ def _chosen(state: State, windows: Sequence[Window], candidates: Sequence[Candid
         if state is State.GROUNDED and not candidate.used and candidate.hit.chunk_id in quoted:
             candidate = Candidate(candidate.hit, True, "holds the words of the question")
         elif state is State.NEAREST and not candidate.used:
-            candidate = Candidate(candidate.hit, True, "among the nearest")
+            candidate = Candidate(candidate.hit, True, f"among the nearest, though {candidate.reason}")
         chosen.append(candidate)
     return chosen

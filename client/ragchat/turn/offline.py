@@ -19,6 +19,7 @@ from ragchat.offline.windows import (
 from ragchat.turn.grounding import State, is_far, judge_passages
 from ragchat.turn.limits import RetrievalLimits
 from ragchat.turn.overviews import overview_of
+from ragchat.turn.passages import judge
 from ragchat.turn.retrieval import Memory, Retrieval
 from ragchat.types import Answer, Candidate
 from ragconfig.text_rules import with_words_replaced
@@ -50,7 +51,10 @@ async def answer_offline(
     is_similar = not similar or max(window.score for window in similar) >= FAR_SIMILARITY
     if not nearest or (not is_similar and is_far(asked, [*windows, *similar])):
         return nothing(candidates, empty=retrieval.empty)
-    return quote_windows(asked, nearest, candidates, grounded=False)
+    known = {candidate.hit.chunk_id for candidate in candidates}
+    found = {window.hit.chunk_id: window.hit for window in nearest if window.hit.chunk_id not in known}
+    others = [judge(hit, limits.min_score) for hit in found.values()]
+    return quote_windows(asked, nearest, [*candidates, *others], grounded=False)
 
 
 def _with_best_passage(

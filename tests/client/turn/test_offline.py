@@ -49,6 +49,15 @@ async def test_the_nearest_come_by_their_meaning_and_from_more_passages() -> Non
     assert TENT.chunk_id in [candidate.hit.chunk_id for candidate in answer.candidates if candidate.used]
 
 
+async def test_a_passage_that_is_quoted_though_it_is_not_relevant_says_so() -> None:
+    answer = await ask("Why is the pavilion no larger?", ListMemory([KEYS, BOILER, TENT]))
+    reasons = {candidate.hit.chunk_id: candidate.reason for candidate in answer.candidates}
+    assert reasons[TENT.chunk_id] == "quoted, though not relevant: its score 0.10 is below 0.30"
+    assert reasons[BOILER.chunk_id] == "quoted"
+    answer = await ask("Who keeps the spare keys?", ListMemory([KEYS]))
+    assert (answer.grounded, answer.candidates[0].reason) == (True, "quoted")
+
+
 async def test_the_best_passage_is_among_the_nearest_if_it_is_relevant() -> None:
     lawns = [hit(f"The marquee {n} is on the lawn today.", chunk_id=n) for n in range(4, 4 + MAX_NEAREST)]
     memory = ListMemory([BOILER, TENT, *lawns])
