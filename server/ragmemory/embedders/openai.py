@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from ragconfig.errors import UnreadableFile
 from ragconfig.redaction import redacted
 from ragconfig.settings import read_key
 from ragmemory.embedders.calibration import LOCAL
@@ -96,13 +97,19 @@ class OpenAIEmbedder:
             self._client = None
 
     def _connected(self) -> AsyncOpenAI:
-        """Raises SettingsError for a key file that cannot be read."""
+        """Raises EmbedderUnavailable for a key file that cannot be read."""
         if self._client is None:
             from openai import AsyncOpenAI
 
+            try:
+                key = read_key(self.settings.key_file)
+            except UnreadableFile as error:
+                reason = f"the {error.kind} {error.path} cannot be read: {error.reason}"
+                hint = error.hint or "Check embedder.key_file."
+                raise EmbedderUnavailable(self.identity, reason, hint) from error
             self._client = AsyncOpenAI(
                 # Local servers need no key, but the client requires one.
-                api_key=read_key(self.settings.key_file) or "none",
+                api_key=key or "none",
                 base_url=self.base_url,
                 timeout=self.settings.timeout_seconds,
                 max_retries=self.settings.retries,

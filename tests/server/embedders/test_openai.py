@@ -203,6 +203,13 @@ async def test_the_key_comes_from_its_file(server: EmbeddingsServer, tmp_path: P
     assert server.keys == ["Bearer secret"]
 
 
+async def test_a_key_file_that_cannot_be_read_makes_the_embedder_unavailable(tmp_path: Path) -> None:
+    embedder = OpenAIEmbedder(settings("http://localhost/v1", key_file=str(tmp_path / "key")))
+    with pytest.raises(EmbedderUnavailable, match="key cannot be read: no such file") as caught:
+        await embedder.embed_documents(["a"], [""])
+    assert caught.value.hint == "Check embedder.key_file."
+
+
 async def test_the_identity_names_the_host_and_the_model(server: EmbeddingsServer) -> None:
     host = server.url.removeprefix("http://").removesuffix("/v1")
     assert OpenAIEmbedder(settings(server.url)).identity == f"openai:{host}:small"

@@ -74,12 +74,12 @@ async def test_a_memory_that_cannot_be_used_fails_the_call_and_not_the_server(
             assert await client.list_tools()
 
 
-async def test_bad_settings_that_show_late_fail_the_call_with_a_sentence(tmp_path: Path) -> None:
+async def test_a_key_file_that_is_missing_fails_the_call_with_a_sentence(tmp_path: Path) -> None:
     variables = {"RAGCHAT_EMBEDDER_KIND": "openai", "RAGCHAT_EMBEDDER_KEY_FILE": str(tmp_path / "no-key")}
     with anyio.fail_after(60):
         async with memory_process(tmp_path, variables=variables) as client:
             failed = await attempt(client, "Inject", text="Foxes jump.")
-            assert failed.is_error
+            assert failed.structured(dict)["errorCode"] == "EMBEDDER_UNAVAILABLE"
             assert "no-key" in failed.text
             assert "no-key" in (await attempt(client, "Inject", text="Foxes sleep.")).text
 
