@@ -118,6 +118,10 @@ def block_tools(memory: Memory) -> list[Tool]:
             library = (await memory()).library
             return await library.create(title, content, uri, origin_of(call, group))
 
+    return [create_document, *_search_tools(memory), *_editing_tools(memory)]
+
+
+def _search_tools(memory: Memory) -> list[Tool]:
     @tool(read_only=True)
     async def search_blocks(
         call: Call,
@@ -172,6 +176,10 @@ def block_tools(memory: Memory) -> list[Tool]:
                     after = position
         return BlockPage(blocks=blocks, next_cursor=next_cursor)
 
+    return [search_blocks, search_content]
+
+
+def _editing_tools(memory: Memory) -> list[Tool]:
     @tool()
     async def insert_block(
         call: Call,
@@ -241,7 +249,7 @@ def block_tools(memory: Memory) -> list[Tool]:
                 document, version, block, origin_of(call, group), section=section, write_back=write_back
             )
 
-    return [create_document, search_blocks, search_content, insert_block, update_block, delete_block]
+    return [insert_block, update_block, delete_block]
 
 
 def _listed(block: ShownBlock) -> ListedBlock:

@@ -103,7 +103,10 @@ class IndexStatus(Struct, frozen=True, kw_only=True):
 
 def code_tools(memory: Memory) -> list[Tool]:
     """The toolset `code`."""
+    return [*_symbol_tools(memory), *_index_tools(memory)]
 
+
+def _symbol_tools(memory: Memory) -> list[Tool]:
     @tool(read_only=True)
     async def search_code(
         call: Call, query: Question, limit: Limit = 10, filter: Filter = None, cursor: Cursor = ""
@@ -167,6 +170,10 @@ def code_tools(memory: Memory) -> list[Tool]:
             notices=trace.notices,
         )
 
+    return [search_code, get_symbol, trace_symbol]
+
+
+def _index_tools(memory: Memory) -> list[Tool]:
     @tool(idempotent=True)
     async def build_index(call: Call, paths: Paths = None) -> Ingestion:
         """Load the files of folders into memory in the background, so that the other tools find them.
@@ -196,7 +203,7 @@ def code_tools(memory: Memory) -> list[Tool]:
                 jobs = await ingestions.newest(_JOBS)
             return IndexStatus(files=await service.code.languages(), jobs=jobs)
 
-    return [search_code, get_symbol, trace_symbol, build_index, index_status]
+    return [build_index, index_status]
 
 
 def _cut(symbol: Symbol) -> tuple[Symbol, str]:

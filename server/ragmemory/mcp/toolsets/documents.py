@@ -105,6 +105,21 @@ def document_tools(memory: Memory) -> list[Tool]:
     """The toolset `documents`."""
 
     @tool(read_only=True)
+    async def list_headings(
+        call: Call, document: Name, max_tokens: MaxTokens = MAX_TOKENS, cursor: Cursor = ""
+    ) -> HeadingPage:
+        """List the headings of a document with the lines of their sections, which get_document returns."""
+        with wire_errors():
+            library = (await memory()).library
+            found = await library.blocks(document, kind="heading")
+        headings, next_cursor = page_of([_heading(block) for block in found], cursor, max_tokens)
+        return HeadingPage(headings=headings, next_cursor=next_cursor)
+
+    return [*_reading_tools(memory), *_writing_tools(memory), list_headings]
+
+
+def _reading_tools(memory: Memory) -> list[Tool]:
+    @tool(read_only=True)
     async def list_documents(
         call: Call,
         filter: Filter = None,
@@ -163,6 +178,10 @@ def document_tools(memory: Memory) -> list[Tool]:
             documents=documents, next_cursor=next_cursor, empty=result.empty, notice=result.notice
         )
 
+    return [list_documents, get_document, search_documents]
+
+
+def _writing_tools(memory: Memory) -> list[Tool]:
     @tool(idempotent=True, background=True)
     async def ingest_document(
         call: Call, content: Content, title: Title = "", source_url: SourceUrl = ""
@@ -187,21 +206,7 @@ def document_tools(memory: Memory) -> list[Tool]:
         with wire_errors():
             return await (await memory()).writer.forget(document, origin_of(call, group))
 
-    @tool(read_only=True)
-    async def list_headings(
-        call: Call, document: Name, max_tokens: MaxTokens = MAX_TOKENS, cursor: Cursor = ""
-    ) -> HeadingPage:
-        """List the headings of a document with the lines of their sections, which get_document returns."""
-        with wire_errors():
-            library = (await memory()).library
-            found = await library.blocks(document, kind="heading")
-        headings, next_cursor = page_of([_heading(block) for block in found], cursor, max_tokens)
-        return HeadingPage(headings=headings, next_cursor=next_cursor)
-
-    return [
-        *(list_documents, get_document, search_documents),
-        *(ingest_document, delete_document, list_headings),
-    ]
+    return [ingest_document, delete_document]
 
 
 def _heading(block: ShownBlock) -> Heading:

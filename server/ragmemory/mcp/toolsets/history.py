@@ -69,7 +69,10 @@ class DifferencePart(Difference, frozen=True):
 
 def history_tools(memory: Memory) -> list[Tool]:
     """The toolset `history`."""
+    return [*_reading_tools(memory), *_undoing_tools(memory)]
 
+
+def _reading_tools(memory: Memory) -> list[Tool]:
     @tool(read_only=True)
     async def list_journal(
         call: Call, limit: Limit = 20, max_tokens: MaxTokens = MAX_TOKENS, cursor: NumberCursor = ""
@@ -133,6 +136,10 @@ def history_tools(memory: Memory) -> list[Tool]:
         diff, next_cursor = text_page(found.diff, cursor, max_tokens)
         return DifferencePart(**asdict(replace(found, diff=diff)), next_cursor=next_cursor)
 
+    return [list_journal, list_versions, get_version, diff_versions]
+
+
+def _undoing_tools(memory: Memory) -> list[Tool]:
     @tool(destructive=True, background=True)
     async def restore_version(call: Call, document: Name, version: Number = None) -> Restored:
         """Make an earlier version of a document the current one, also of a document that was removed.
@@ -161,4 +168,4 @@ def history_tools(memory: Memory) -> list[Tool]:
         kept, more = first_of(undone.kept)
         return replace(undone, kept=kept, more_kept=more)
 
-    return [list_journal, list_versions, get_version, diff_versions, restore_version, undo_writes]
+    return [restore_version, undo_writes]

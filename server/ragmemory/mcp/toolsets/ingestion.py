@@ -100,7 +100,10 @@ async def _as_task(call: Call, ingestions: Ingestions, job: Ingestion) -> Ingest
 
 def ingestion_tools(memory: Memory) -> list[Tool]:
     """The toolset `ingestion`."""
+    return [*_job_tools(memory), *_source_tools(memory)]
 
+
+def _job_tools(memory: Memory) -> list[Tool]:
     @tool(destructive=True, idempotent=True, background=True)
     async def start_ingestion(
         call: Call,
@@ -147,6 +150,10 @@ def ingestion_tools(memory: Memory) -> list[Tool]:
             found = await (await memory()).ingestions.newest(limit)
         return IngestionList(*page_of(found, cursor, max_tokens))
 
+    return [start_ingestion, get_ingestion_status, cancel_ingestion, list_ingestions]
+
+
+def _source_tools(memory: Memory) -> list[Tool]:
     @tool(idempotent=True)
     async def add_sources(call: Call, paths: RequiredPaths) -> AddedSources:
         """Register files and folders that memory is kept in step with. sync_sources loads them."""
@@ -184,7 +191,4 @@ def ingestion_tools(memory: Memory) -> list[Tool]:
             job = await sources.sync(paths or [], origin_of(call, group), within or [])
             return await _as_task(call, service.ingestions, job)
 
-    return [
-        *(start_ingestion, get_ingestion_status, cancel_ingestion, list_ingestions),
-        *(add_sources, list_sources, remove_source, sync_sources),
-    ]
+    return [add_sources, list_sources, remove_source, sync_sources]

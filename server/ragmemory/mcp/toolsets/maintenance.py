@@ -48,7 +48,10 @@ class Imported(Struct, frozen=True):
 
 def maintenance_tools(memory: Memory) -> list[Tool]:
     """The toolset `maintenance`."""
+    return [*_care_tools(memory), *_copying_tools(memory)]
 
+
+def _care_tools(memory: Memory) -> list[Tool]:
     @tool(read_only=True)
     async def get_memory_stats(call: Call) -> Stats:
         """Return the size of memory, its path, and the embedder that filled it."""
@@ -99,6 +102,10 @@ def maintenance_tools(memory: Memory) -> list[Tool]:
         with wire_errors():
             return await (await memory()).maintenance.discard_embeddings()
 
+    return [get_memory_stats, verify_memory, repair_memory, reembed_memory, discard_embeddings]
+
+
+def _copying_tools(memory: Memory) -> list[Tool]:
     @tool(destructive=True, background=True)
     async def backup_memory(call: Call, path: File, force: Force = False) -> Backup:
         """Write a consistent copy of the whole memory to a file, also while others write to the memory."""
@@ -124,7 +131,4 @@ def maintenance_tools(memory: Memory) -> list[Tool]:
                 await (await memory()).maintenance.import_documents(documents, origin_of(call, group))
             )
 
-    return [
-        *(get_memory_stats, verify_memory, repair_memory, reembed_memory, discard_embeddings),
-        *(backup_memory, export_documents, import_documents),
-    ]
+    return [backup_memory, export_documents, import_documents]
