@@ -32,7 +32,7 @@ from ragmemory.errors import (
     PathNotAllowed,
     RagMemoryError,
 )
-from ragmemory.files.loading import Loading, Run, Writer, now, refused, size_of
+from ragmemory.files.loading import DocumentWriter, Loading, Run, now, refused, size_of
 from ragmemory.files.walking import (
     MISSING,
     Found,
@@ -94,7 +94,7 @@ class Ingestions:
         self,
         open: OpenStore,
         store: Store,
-        writer: Writer,
+        writer: DocumentWriter,
         roots: Sequence[str],
         tasks: TaskGroup,
     ) -> None:

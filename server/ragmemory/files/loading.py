@@ -61,7 +61,7 @@ FATAL = (
 Content: TypeAlias = Read | FileOutcome
 
 
-class Writer(Protocol):
+class DocumentWriter(Protocol):
     """What a job needs of `ingest.writer.Writer`."""
 
     async def inject(
@@ -119,7 +119,7 @@ class Run:
 class Loading:
     """One task reads files, at most IN_FLIGHT tasks inject them and record the outcomes."""
 
-    def __init__(self, store: Store, writer: Writer, files: Sequence[File], run: Run) -> None:
+    def __init__(self, store: Store, writer: DocumentWriter, files: Sequence[File], run: Run) -> None:
         self._store = store
         self._writer = writer
         self._files = files

@@ -22,14 +22,14 @@ from ragmemory.types.writes import Origin
 
 if TYPE_CHECKING:
     from ragmemory.files.ingestions import Ingestions
-    from ragmemory.files.loading import Writer
+    from ragmemory.files.loading import DocumentWriter
     from ragmemory.stores.sqlite import OpenStore, Store
 
 
 class Sources:
     """The sources of one memory. `open` opens the store if it is not open yet; `ingestions` loads them."""
 
-    def __init__(self, open: OpenStore, store: Store, writer: Writer, ingestions: Ingestions) -> None:
+    def __init__(self, open: OpenStore, store: Store, writer: DocumentWriter, ingestions: Ingestions) -> None:
         self._open = open
         self._store = store
         self._writer = writer

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec import Struct, field
 
-from ragmemory.files.formats.read import Damaged, Read, Writer, one_line
+from ragmemory.files.formats.read import Damaged, Read, TextBuilder, one_line
 
 # What the beginning of an export holds; other JSON hardly does.
 BEGINNING = 10_000
@@ -104,14 +104,14 @@ def is_export(beginning: str) -> bool:
 def read(path: Path, data: bytes) -> Read:
     """The conversations of an export, a turn a paragraph. Raises NotText."""
     beginning = data[:BEGINNING].decode(errors="replace")
-    writer = Writer()
+    builder = TextBuilder()
     try:
         if SLACK.search(beginning):
             messages = msgspec.json.decode(data, type=list[SlackMessage])
             turns = (Turn(one.user_profile.real_name or one.user, one.ts, one.text) for one in messages)
             channel = f"{path.parent.name} {path.stem}"  # a folder a channel, a file a day
-            write(writer, channel, turns)
-            return writer.read(channel)
+            add_turns(builder, channel, turns)
+            return builder.read(channel)
         conversations: Sequence[ChatGPT | Claude]
         if CLAUDE.search(beginning):
             conversations = msgspec.json.decode(data, type=list[Claude])
@@ -120,20 +120,20 @@ def read(path: Path, data: bytes) -> Read:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise Damaged("chat export") from None
     for number, conversation in enumerate(conversations, 1):
-        write(writer, conversation.title or "", conversation.turns(), f"conversation {number} ")
-    return writer.read(path.name)
+        add_turns(builder, conversation.title or "", conversation.turns(), f"conversation {number} ")
+    return builder.read(path.name)
 
 
-def write(writer: Writer, title: str, turns: Iterable[Turn], where: str = "") -> None:
+def add_turns(builder: TextBuilder, title: str, turns: Iterable[Turn], where: str = "") -> None:
     """Append a conversation: a paragraph for each turn that is not empty. `where` begins its places."""
     is_begun = False
     for number, turn in enumerate((turn for turn in turns if turn.text.strip()), 1):
         place = f"{where}message {number}"
         if title and not is_begun:
-            writer.add(f"# {one_line(title)}", place)
+            builder.add(f"# {one_line(title)}", place)
         is_begun = True
         at = f" ({_shown(turn.at)})" if turn.at else ""
-        writer.add(f"**{one_line(turn.speaker) or 'Unknown'}**{at}: {turn.text.strip()}", place)
+        builder.add(f"**{one_line(turn.speaker) or 'Unknown'}**{at}: {turn.text.strip()}", place)
 
 
 def _shown(at: str) -> str:

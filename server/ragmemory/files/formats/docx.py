@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from ragmemory.files.formats.office import open_office
-from ragmemory.files.formats.read import Damaged, Read, Writer, one_line
+from ragmemory.files.formats.read import Damaged, Read, TextBuilder, one_line
 
 if TYPE_CHECKING:
     from docx.document import Document
@@ -23,24 +23,24 @@ def read(path: Path, data: bytes) -> Read:
     document, blocks = open_office(data, KIND, _open)
     from docx.table import Table
 
-    writer, title, items = Writer(), "", list[str]()
+    builder, title, items = TextBuilder(), "", list[str]()
     for block in blocks:
         if isinstance(block, Table):
-            writer.add("\n".join(items))
+            builder.add("\n".join(items))
             items = []
-            writer.add_rows(_rows(block))
+            builder.add_rows(_rows(block))
             continue
         text, level, is_item = _described(block)
         if is_item and text:
             items.append(f"- {text}")
             continue
-        writer.add("\n".join(items))
+        builder.add("\n".join(items))
         items = []
         title = title or (text if level else "")
-        writer.add(f"{'#' * min(level, 6)} {text}" if level and text else text)
-    writer.add("\n".join(items))
+        builder.add(f"{'#' * min(level, 6)} {text}" if level and text else text)
+    builder.add("\n".join(items))
     stated = one_line(document.core_properties.title or "")
-    return writer.read(stated or title or path.name)
+    return builder.read(stated or title or path.name)
 
 
 def _open(file: IO[bytes]) -> tuple[Document, list[Paragraph | Table]]:

@@ -9,7 +9,7 @@ from urllib.parse import unquote
 from ragconfig.files.decoding import NotText
 from ragmemory.files.formats.archives import attribute, local, member, open_archive, xml
 from ragmemory.files.formats.html import markdown
-from ragmemory.files.formats.read import Damaged, Read, Writer, one_line
+from ragmemory.files.formats.read import Damaged, Read, TextBuilder, one_line
 
 KIND = "EPUB"
 CONTAINER = "META-INF/container.xml"
@@ -35,7 +35,7 @@ def read(path: Path, data: bytes) -> Read:
         elif name == "itemref":
             order.append(attribute(element, "idref"))
     folder = posixpath.dirname(package_name)
-    writer, chapter = Writer(), 0
+    builder, chapter = TextBuilder(), 0
     for identifier in order:
         if identifier not in files:
             continue
@@ -43,7 +43,7 @@ def read(path: Path, data: bytes) -> Read:
         text, _ = markdown(page.decode("utf-8", errors="replace"))
         if text.strip():
             chapter += 1
-            writer.add(text, f"chapter {chapter}")
+            builder.add(text, f"chapter {chapter}")
     if not chapter and ENCRYPTION in archive.namelist():
         raise NotText("is encrypted")
-    return writer.read(title or path.name)
+    return builder.read(title or path.name)

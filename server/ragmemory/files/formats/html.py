@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ragconfig.files.decoding import decode
-from ragmemory.files.formats.read import Read, Writer, fenced, one_line, table
+from ragmemory.files.formats.read import Read, TextBuilder, fenced, one_line, table
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
@@ -72,9 +72,9 @@ FEW_LINKS = 4
 def read(path: Path, data: bytes) -> Read:
     """The main text of a page. Raises NotText."""
     text, title = markdown(_decoded(data))
-    writer = Writer()
-    writer.add(text)
-    return writer.read(title or path.name)
+    builder = TextBuilder()
+    builder.add(text)
+    return builder.read(title or path.name)
 
 
 def markdown(html: str) -> tuple[str, str]:

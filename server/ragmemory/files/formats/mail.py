@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ragconfig.files.decoding import NotText
 from ragmemory.files.formats.html import markdown
-from ragmemory.files.formats.read import Damaged, Read, Writer, one_line
+from ragmemory.files.formats.read import Damaged, Read, TextBuilder, one_line
 
 SHOWN = ("From", "To", "Cc", "Date", "Subject")
 # The line that begins a message of a mailbox, after an empty line.
@@ -22,25 +22,25 @@ MOST_MESSAGES = 100_000
 
 def read(path: Path, data: bytes) -> Read:
     """The messages of a file. Raises NotText."""
-    writer = Writer()
+    builder = TextBuilder()
     if path.suffix.lower() == ".eml":
         message = _parsed(data)
         if not any(message.get(name) for name in SHOWN):
             raise Damaged("e-mail")
         subject = _header(message, "Subject")
-        writer.add(_text(message))
-        return writer.read(subject or path.name)
+        builder.add(_text(message))
+        return builder.read(subject or path.name)
     number = 0
     for number, raw in enumerate(_messages(data), 1):
         if number > MOST_MESSAGES:
             raise NotText(f"holds more than {MOST_MESSAGES:,} messages")
         message = _parsed(raw)
         if subject := _header(message, "Subject"):
-            writer.add(f"# {subject}", f"message {number}")
-        writer.add(_text(message), "" if subject else f"message {number}")
+            builder.add(f"# {subject}", f"message {number}")
+        builder.add(_text(message), "" if subject else f"message {number}")
     if not number:
         raise Damaged("mailbox")
-    return writer.read(path.name)
+    return builder.read(path.name)
 
 
 def _messages(data: bytes) -> Iterator[bytes]:

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from ragconfig.text_rules import atx_heading
-from ragmemory.files.formats.read import Damaged, Read, Writer, clean, fenced
+from ragmemory.files.formats.read import Damaged, Read, TextBuilder, clean, fenced
 
 Lines = str | list[str]
 # Characters of a cell's output: logs of a training run say little.
@@ -42,20 +42,20 @@ def read(path: Path, data: bytes) -> Read:
         notebook = msgspec.json.decode(data, type=Notebook)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise Damaged("notebook") from None
-    writer, title = Writer(), ""
+    builder, title = TextBuilder(), ""
     language = _language(notebook.metadata)
     for number, cell in enumerate(notebook.cells, 1):
         source = _joined(cell.source)
         if cell.cell_type != "code":
             headings = (heading[1] for line in source.splitlines() if (heading := atx_heading(line)))
             title = title or next(filter(None, headings), "")
-            writer.add(source, f"cell {number}")
+            builder.add(source, f"cell {number}")
             continue
         if source.strip():
-            writer.add(fenced(source, language), f"cell {number}")
+            builder.add(fenced(source, language), f"cell {number}")
         if output := "".join(map(_printed, cell.outputs)).strip("\n"):
-            writer.add(fenced(output[:MOST_OUTPUT]), f"cell {number}")
-    return writer.read(title or path.name)
+            builder.add(fenced(output[:MOST_OUTPUT]), f"cell {number}")
+    return builder.read(title or path.name)
 
 
 def _language(metadata: dict[str, object]) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ragmemory.files.formats.archives import attribute, local, open_archive, xml
-from ragmemory.files.formats.read import Read, Writer, one_line
+from ragmemory.files.formats.read import Read, TextBuilder, one_line
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -23,17 +23,17 @@ def read(path: Path, data: bytes) -> Read:
     """The text of a document. Raises NotText."""
     archive = open_archive(data, KIND)
     content = xml(archive, "content.xml", KIND)
-    writer = Writer()
+    builder = TextBuilder()
     body = next((one for one in content.iter() if local(one.tag) == "body"), None)
-    first = _blocks(body, writer, 0) if body is not None else ""
+    first = _blocks(body, builder, 0) if body is not None else ""
     title = ""
     if "meta.xml" in archive.namelist():
         about = xml(archive, "meta.xml", KIND).iter()
         title = next((one_line(one.text or "") for one in about if local(one.tag) == "title"), "")
-    return writer.read(title or first or path.name)
+    return builder.read(title or first or path.name)
 
 
-def _blocks(parent: Element, writer: Writer, depth: int) -> str:
+def _blocks(parent: Element, builder: TextBuilder, depth: int) -> str:
     """Write the blocks of an element, and return the first heading."""
     first = ""
     for element in parent:
@@ -45,15 +45,15 @@ def _blocks(parent: Element, writer: Writer, depth: int) -> str:
             title = one_line(_text(element, 0))
             first = first or title
             if title:
-                writer.add(f"{'#' * min(int(level) if level.isdecimal() else 1, 6)} {title}")
+                builder.add(f"{'#' * min(int(level) if level.isdecimal() else 1, 6)} {title}")
         elif name == "p":
-            writer.add(_text(element, 0))
+            builder.add(_text(element, 0))
         elif name == "list":
-            writer.add("\n".join(_items(element, 0)))
+            builder.add("\n".join(_items(element, 0)))
         elif name == "table":
-            writer.add_rows(_rows(element))
+            builder.add_rows(_rows(element))
         else:
-            first = first or _blocks(element, writer, depth + 1)
+            first = first or _blocks(element, builder, depth + 1)
     return first
 
 

@@ -8,7 +8,7 @@ from itertools import groupby
 from pathlib import Path
 
 from ragconfig.files.decoding import NotText
-from ragmemory.files.formats.read import Damaged, MissingExtra, Read, Writer
+from ragmemory.files.formats.read import Damaged, MissingExtra, Read, TextBuilder
 
 MOST_PAGES = 10_000
 # A word that is divided at the end of a line: PDFium writes U+FFFE or U+0002 for the hyphen.
@@ -35,19 +35,19 @@ def read(path: Path, data: bytes) -> Read:
         if error.err_code in (FPDF_ERR_PASSWORD, FPDF_ERR_SECURITY):
             raise NotText("is encrypted with a password") from None
         raise Damaged("PDF") from None
-    writer, blank = Writer(), list[int]()
+    builder, blank = TextBuilder(), list[int]()
     pages = len(document)
     for number in range(1, min(pages, MOST_PAGES) + 1):
         text = _text_of(document, number)
         if text.strip():
-            writer.add(text, f"p. {number}")
+            builder.add(text, f"p. {number}")
         else:
             blank.append(number)
     notes = [_without_text(blank, pages)] if blank else []
     if pages > MOST_PAGES:
         notes.append(f"only the first {MOST_PAGES:,} of its {pages:,} pages were read")
     title = document.get_metadata_dict().get("Title", "")
-    return writer.read(title.strip() or path.name, "; ".join(notes))
+    return builder.read(title.strip() or path.name, "; ".join(notes))
 
 
 def _text_of(document: object, number: int) -> str:

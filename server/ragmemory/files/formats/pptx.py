@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from ragmemory.files.formats.office import open_office
-from ragmemory.files.formats.read import Damaged, Read, Writer, one_line, table
+from ragmemory.files.formats.read import Damaged, Read, TextBuilder, one_line, table
 
 if TYPE_CHECKING:
     from pptx.presentation import Presentation
@@ -22,15 +22,15 @@ DEEPEST = 20
 def read(path: Path, data: bytes) -> Read:
     """The text of a presentation. Raises NotText."""
     presentation, slides = open_office(data, KIND, _open)
-    writer, first = Writer(), ""
+    builder, first = TextBuilder(), ""
     for number, slide in enumerate(slides, 1):
         title = _title(slide)
         first = first or title
         parts = [f"# {title}"] if title else []
-        writer.add("\n\n".join([*parts, *_parts(slide)]), f"slide {number}")
+        builder.add("\n\n".join([*parts, *_parts(slide)]), f"slide {number}")
     stated = one_line(presentation.core_properties.title or "")
     is_stated = stated and stated != "PowerPoint Presentation"
-    return writer.read(stated if is_stated else first or path.name)
+    return builder.read(stated if is_stated else first or path.name)
 
 
 def _open(file: IO[bytes]) -> tuple[Presentation, list[Slide]]:

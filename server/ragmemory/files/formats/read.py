@@ -42,7 +42,7 @@ class MissingExtra(NotText):
         super().__init__(f"needs `pip install 'ragchat[{extra}]'`")
 
 
-class Writer:
+class TextBuilder:
     """Collects the parts of a text, with an empty line between them, and the places where they begin."""
 
     def __init__(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from ragmemory.files.formats.read import Damaged, Read, Writer, one_line
+from ragmemory.files.formats.read import Damaged, Read, TextBuilder, one_line
 
 BEGINNING = b"{\\rtf"
 # The paragraph is a heading of this level, from 0.
@@ -26,19 +26,19 @@ def read(path: Path, data: bytes) -> Read:
     text = rtf_to_text(LEVEL.sub(rf"\1 {MARK}\2", source), errors="replace")
     # Characters beyond U+FFFF come in halves.
     text = text.encode("utf-16", "surrogatepass").decode("utf-16", errors="replace")
-    writer, title, rows = Writer(), "", list[list[str]]()
+    builder, title, rows = TextBuilder(), "", list[list[str]]()
     for line in text.split("\n"):
         if line.endswith("|"):
             rows.append([one_line(cell) for cell in line.replace(MARK, "").split("|")[:-1]])
             continue
-        writer.add_rows(rows)
+        builder.add_rows(rows)
         rows = []
         if MARK in line:
             level = int(line.partition(MARK)[2][0]) + 1
             name = one_line(re.sub(rf"{MARK}\d", "", line))
             title = title or name
-            writer.add(f"{'#' * min(level, 6)} {name}" if name else "")
+            builder.add(f"{'#' * min(level, 6)} {name}" if name else "")
         else:
-            writer.add(line.strip())
-    writer.add_rows(rows)
-    return writer.read(title or path.name)
+            builder.add(line.strip())
+    builder.add_rows(rows)
+    return builder.read(title or path.name)

@@ -16,8 +16,8 @@ from typing import NamedTuple
 import msgspec
 from msgspec import Struct
 
-from ragmemory.files.formats.chats import BEGINNING, Turn, write
-from ragmemory.files.formats.read import Damaged, Read, Writer
+from ragmemory.files.formats.chats import BEGINNING, Turn, add_turns
+from ragmemory.files.formats.read import Damaged, Read, TextBuilder
 
 # The user's own name in the text.
 ME = "Me"
@@ -224,15 +224,15 @@ def read(path: Path, data: bytes) -> Read:
                 conversations[message.conversation].append(message.turn)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise Damaged("Signal export") from None
-    writer = Writer()
+    builder = TextBuilder()
     if len(conversations) == 1:
         [(title, turns)] = conversations.items()
         title = title or path.parent.name  # signal-export: a folder a conversation
-        write(writer, title, turns)
-        return writer.read(title or path.name)
+        add_turns(builder, title, turns)
+        return builder.read(title or path.name)
     for number, (title, turns) in enumerate(conversations.items(), 1):
-        write(writer, title, turns, f"conversation {number} ")
-    return writer.read(path.name)
+        add_turns(builder, title, turns, f"conversation {number} ")
+    return builder.read(path.name)
 
 
 def _seconds(milliseconds: Milliseconds) -> str:

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from ragconfig.files.decoding import decode
-from ragmemory.files.formats.read import Damaged, Read, Writer, one_line
+from ragmemory.files.formats.read import Damaged, Read, TextBuilder, one_line
 
 TIMES = re.compile(r"(?:(\d+):)?(\d{1,2}):(\d{2})[.,]\d+\s+-->\s+(?:(\d+):)?(\d{1,2}):(\d{2})[.,]\d+")
 # <i>, <v Speaker>, {\an8}
@@ -19,7 +19,7 @@ PAUSE_SECONDS = 4
 
 def read(path: Path, data: bytes) -> Read:
     """The text of subtitles. Raises NotText."""
-    writer = Writer()
+    builder = TextBuilder()
     text: list[str] = []
     began = ended = 0
     is_found = False
@@ -34,14 +34,14 @@ def read(path: Path, data: bytes) -> Read:
             continue
         is_whole = sum(map(len, text)) > USUAL_CHARACTERS and text[-1][-1] in ".!?…"
         if text and (is_whole or start - ended > PAUSE_SECONDS or said.startswith(("- ", "– "))):
-            writer.add(" ".join(text), _clock(began))
+            builder.add(" ".join(text), _clock(began))
             text = []
         began, ended = (began if text else start), end
         text.append(said)
     if not is_found:
         raise Damaged("subtitle")
-    writer.add(" ".join(text), _clock(began))
-    return writer.read(path.name)
+    builder.add(" ".join(text), _clock(began))
+    return builder.read(path.name)
 
 
 def _said(lines: str) -> str:

@@ -9,7 +9,7 @@ from typing import IO, TYPE_CHECKING
 
 from ragconfig.places import cell_label, row_label
 from ragmemory.files.formats.office import open_office
-from ragmemory.files.formats.read import Damaged, Read, Writer, one_line
+from ragmemory.files.formats.read import Damaged, Read, TextBuilder, one_line
 
 if TYPE_CHECKING:
     from openpyxl import Workbook
@@ -22,7 +22,7 @@ MOST_COLUMNS = 200
 def read(path: Path, data: bytes) -> Read:
     """The values of a workbook, as they were last calculated. Raises NotText."""
     workbook = open_office(data, KIND, _open)
-    writer, left = Writer(), MOST_ROWS
+    builder, left = TextBuilder(), MOST_ROWS
     notes: list[str] = []
     for sheet in workbook.worksheets:
         name = one_line(sheet.title)
@@ -35,7 +35,7 @@ def read(path: Path, data: bytes) -> Read:
                 break
             left -= 1
             if not is_begun:
-                writer.add(f"# {name}", f"sheet {name}")
+                builder.add(f"# {name}", f"sheet {name}")
                 is_begun = True
             filled = [column for column, cell in enumerate(cells) if cell.strip()]
             place = row_label(name, number) if len(filled) > 1 else cell_label(name, filled[0], number)
@@ -43,9 +43,9 @@ def read(path: Path, data: bytes) -> Read:
                 rows.append(cells)
                 places.append(place)
             else:
-                writer.add(cells[filled[0]], place)
-        writer.add_rows(rows, places)
-    return writer.read(path.name, *notes)
+                builder.add(cells[filled[0]], place)
+        builder.add_rows(rows, places)
+    return builder.read(path.name, *notes)
 
 
 def _open(file: IO[bytes]) -> Workbook:

@@ -6,16 +6,16 @@ import pytest
 
 from ragconfig.files.decoding import NotText
 from ragmemory.files.formats import read as module
-from ragmemory.files.formats.read import Writer, clean, fenced, table
+from ragmemory.files.formats.read import TextBuilder, clean, fenced, table
 
 
 def test_the_places_are_the_lines_on_which_their_parts_begin() -> None:
-    writer = Writer()
-    writer.add("one\ntwo\n", "p. 1")
-    writer.add("  \n", "p. 2")
-    writer.add("three", "p. 3")
-    writer.add_rows([["a", "b"], ["c"]], ["row 1", "row 2"])
-    found = writer.read("A\n title")
+    builder = TextBuilder()
+    builder.add("one\ntwo\n", "p. 1")
+    builder.add("  \n", "p. 2")
+    builder.add("three", "p. 3")
+    builder.add_rows([["a", "b"], ["c"]], ["row 1", "row 2"])
+    found = builder.read("A\n title")
     lines = found.text.split("\n")
     assert [(lines[line - 1], label) for line, label in found.places] == [
         *(("one", "p. 1"), ("three", "p. 3")),
@@ -26,10 +26,10 @@ def test_the_places_are_the_lines_on_which_their_parts_begin() -> None:
 
 def test_a_text_that_is_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MOST_CHARACTERS", 10)
-    writer = Writer()
-    writer.add("12345")
+    builder = TextBuilder()
+    builder.add("12345")
     with pytest.raises(NotText, match="holds more than 10 characters of text"):
-        writer.add("678901")
+        builder.add("678901")
 
 
 def test_control_characters_and_half_characters_are_removed() -> None:
