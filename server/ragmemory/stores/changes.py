@@ -2,69 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ragconfig import wal
 from ragmemory.stores import journal, meta
 from ragmemory.stores.file import MemoryFile
 from ragmemory.types.search import Changes, Checkpoint
 
-if TYPE_CHECKING:
-    import aiosqlite
-
 # SQLite's highest integer.
 MAX_ID = 2**63 - 1
-
-
-async def has_passed(connection: aiosqlite.Connection, checkpoint: Checkpoint) -> bool:
-    """Whether this store was ever at the checkpoint, so that an index can continue from it."""
-    if checkpoint == Checkpoint():
-        return True
-    # Pages of hidden documents are written without an entry in the journal.
-    [(last_id,)] = await connection.execute_fetchall(
-        "SELECT ifnull(max(seq), 0) FROM sqlite_sequence WHERE name = 'chunks'"
-    )
-    is_held = await journal.holds(connection, checkpoint.entry, checkpoint.entry_at)
-    return is_held and checkpoint.chunk_id <= last_id
-
-
-async def since(connection: aiosqlite.Connection, checkpoint: Checkpoint, limit: int, upto: int) -> Changes:
-    """At most `limit` chunks added after the checkpoint, up to the id `upto`, and all removals."""
-    # Chunks are read before removals: a chunk removed in between is in both lists, and ends up removed.
-    rows = list(
-        await connection.execute_fetchall(
-            # Searched and embedded with its context.
-            "SELECT chunk_id, title, heading, context || text, surroundings, vector"
-            " FROM chunks JOIN documents ON number = document LEFT JOIN embeddings USING(chunk_id)"
-            " WHERE chunk_id > ? AND chunk_id <= ? AND (hidden = 0 OR vector IS NOT NULL)"
-            " ORDER BY chunk_id LIMIT ?",
-            [checkpoint.chunk_id, upto, limit],
-        )
-    )
-    removals = list(
-        await connection.execute_fetchall(
-            "SELECT seq, chunk_id FROM removals WHERE seq > ?", [checkpoint.removal]
-        )
-    )
-    _, dimensions = await meta.embedder(connection) or ("", 0)
-    # Read last: a store that has this entry has all of the above.
-    entry = await journal.last(connection)
-    # A lost or cut off embedding is replaced by zeros: the chunk is still found by its words.
-    no_embedding = bytes(2 * dimensions)
-    return Changes(
-        checkpoint=Checkpoint(
-            rows[-1][0] if rows else checkpoint.chunk_id,
-            removals[-1][0] if removals else checkpoint.removal,
-            *entry,
-        ),
-        chunk_ids=[row[0] for row in rows],
-        titles=[row[1] for row in rows],
-        headings=[row[2] for row in rows],
-        texts=[row[3] for row in rows],
-        surroundings=[row[4] for row in rows],
-        embeddings=[row[5] if len(row[5] or b"") == len(no_embedding) else no_embedding for row in rows],
-        removed=[row[1] for row in removals],
-    )
 
 
 class ChangeStore:
@@ -85,8 +29,15 @@ class ChangeStore:
 
     async def has_passed(self, checkpoint: Checkpoint) -> bool:
         """Whether this store was ever at the checkpoint, so that an index can continue from it."""
+        if checkpoint == Checkpoint():
+            return True
         async with self._file.reading() as connection:
-            return await has_passed(connection, checkpoint)
+            # Pages of hidden documents are written without an entry in the journal.
+            [(last_id,)] = await connection.execute_fetchall(
+                "SELECT ifnull(max(seq), 0) FROM sqlite_sequence WHERE name = 'chunks'"
+            )
+            is_held = await journal.holds(connection, checkpoint.entry, checkpoint.entry_at)
+        return is_held and checkpoint.chunk_id <= last_id
 
     async def since(self, checkpoint: Checkpoint, limit: int, upto: int = MAX_ID) -> Changes:
         """At most `limit` chunks added after the checkpoint, up to the id `upto`, and all removals.
@@ -95,4 +46,39 @@ class ChangeStore:
         """
         # One use of the file: between two uses the file may be replaced.
         async with self._file.reading() as connection:
-            return await since(connection, checkpoint, limit, upto)
+            # Chunks are read before removals: a chunk removed in between is in both lists, and ends up
+            # removed.
+            rows = list(
+                await connection.execute_fetchall(
+                    # Searched and embedded with its context.
+                    "SELECT chunk_id, title, heading, context || text, surroundings, vector"
+                    " FROM chunks JOIN documents ON number = document LEFT JOIN embeddings USING(chunk_id)"
+                    " WHERE chunk_id > ? AND chunk_id <= ? AND (hidden = 0 OR vector IS NOT NULL)"
+                    " ORDER BY chunk_id LIMIT ?",
+                    [checkpoint.chunk_id, upto, limit],
+                )
+            )
+            removals = list(
+                await connection.execute_fetchall(
+                    "SELECT seq, chunk_id FROM removals WHERE seq > ?", [checkpoint.removal]
+                )
+            )
+            _, dimensions = await meta.embedder(connection) or ("", 0)
+            # Read last: a store that has this entry has all of the above.
+            entry = await journal.last(connection)
+        # A lost or cut off embedding is replaced by zeros: the chunk is still found by its words.
+        no_embedding = bytes(2 * dimensions)
+        return Changes(
+            checkpoint=Checkpoint(
+                rows[-1][0] if rows else checkpoint.chunk_id,
+                removals[-1][0] if removals else checkpoint.removal,
+                *entry,
+            ),
+            chunk_ids=[row[0] for row in rows],
+            titles=[row[1] for row in rows],
+            headings=[row[2] for row in rows],
+            texts=[row[3] for row in rows],
+            surroundings=[row[4] for row in rows],
+            embeddings=[row[5] if len(row[5] or b"") == len(no_embedding) else no_embedding for row in rows],
+            removed=[row[1] for row in removals],
+        )

@@ -4,7 +4,6 @@ No reader sees a hidden document. A staged one becomes visible in the transactio
 version. A removed one loses its full text and embeddings page by page and then, once undo no longer needs its
 text, its chunks. A process that is killed leaves hidden documents, which a later sweep removes. An index
 holds hidden chunks like all others; a search excludes those of `ranges`.
-
 """
 
 from __future__ import annotations
@@ -37,62 +36,6 @@ _GARBAGE = (
 )
 
 
-async def begin(connection: aiosqlite.Connection, document: Document, at: datetime) -> StagedDocument:
-    """Create a hidden document without chunks."""
-    [(number,)] = await connection.execute_fetchall("SELECT ifnull(max(number), 0) + 1 FROM documents")
-    name = hidden_name()
-    await connection.execute(
-        "INSERT INTO documents(number, document_id, uri, title, digest, metadata, chunks, characters,"
-        " created, added_at, updated_at, hidden) VALUES(?1, ?2, ?2, ?3, x'', '{}', 0, 0, 0, ?4, ?4, ?5)",
-        [number, name, document.title, journal.iso(at), STAGED],
-    )
-    return StagedDocument(number, name)
-
-
-async def add(
-    connection: aiosqlite.Connection,
-    staged: StagedDocument,
-    document: Document,
-    chunks: Sequence[Chunk],
-    embeddings: Sequence[Embedding],
-    inputs: Sequence[bytes],
-    embedder: str,
-    at: datetime,
-) -> StagedDocument | None:
-    """Add the next chunks to a hidden document; None if it no longer exists. Raises EmbedderMismatch."""
-    cursor = await connection.execute(
-        "UPDATE documents SET updated_at = ? WHERE number = ? AND uri = ? AND hidden = ?",
-        [journal.iso(at), staged.number, staged.uri, STAGED],
-    )
-    if cursor.rowcount == 0:
-        return None
-    # A float16 has two bytes.
-    table = await meta.require_embedder(connection, embedder, len(embeddings[0]) // 2)
-    first = await chunk_rows.insert(
-        connection, [DocumentChunks(staged.number, document, chunks, embeddings, inputs)], table
-    )
-    await connection.execute(
-        "INSERT INTO pages VALUES(?, ?, ?)", [first, first + len(chunks) - 1, staged.number]
-    )
-    return replace(staged, chunks=staged.chunks + len(chunks))
-
-
-async def abandon(connection: aiosqlite.Connection, staged: StagedDocument) -> None:
-    """Mark a staged document as removed, unless it is visible by now."""
-    await connection.execute(
-        "UPDATE documents SET hidden = ? WHERE number = ? AND uri = ? AND hidden = ?",
-        [REMOVED, staged.number, staged.uri, STAGED],
-    )
-
-
-async def ranges(connection: aiosqlite.Connection) -> list[tuple[int, int]]:
-    """The first and last chunk id of each hidden page that still has embeddings."""
-    rows = await connection.execute_fetchall(
-        "SELECT first, last FROM documents JOIN pages ON document = number WHERE hidden <> 0 ORDER BY first"
-    )
-    return [(row[0], row[1]) for row in rows]
-
-
 async def digest_of(connection: aiosqlite.Connection, number: int) -> bytes:
     """SHA-256 of the text of a hidden document; b"" if there is no such document."""
     rows = await connection.execute_fetchall(
@@ -101,17 +44,96 @@ async def digest_of(connection: aiosqlite.Connection, number: int) -> bytes:
     return next((row[0] for row in rows), b"")
 
 
-async def has_garbage(connection: aiosqlite.Connection, at: datetime) -> bool:
-    """Whether there is anything to sweep. Needs no lock."""
-    return await _garbage(connection, at) is not None
+class HiddenStore:
+    """The transactions on hidden documents."""
+
+    def __init__(self, file: MemoryFile) -> None:
+        self._file = file
+
+    async def begin(self, document: Document) -> StagedDocument:
+        """Create a hidden document without chunks, to which they are added."""
+        async with self._file.transaction() as connection:
+            [(number,)] = await connection.execute_fetchall(
+                "SELECT ifnull(max(number), 0) + 1 FROM documents"
+            )
+            name = hidden_name()
+            await connection.execute(
+                "INSERT INTO documents(number, document_id, uri, title, digest, metadata, chunks, characters,"
+                " created, added_at, updated_at, hidden)"
+                " VALUES(?1, ?2, ?2, ?3, x'', '{}', 0, 0, 0, ?4, ?4, ?5)",
+                [number, name, document.title, journal.iso(datetime.now(UTC)), STAGED],
+            )
+        return StagedDocument(number, name)
+
+    async def add(
+        self,
+        staged: StagedDocument,
+        document: Document,
+        chunks: Sequence[Chunk],
+        embeddings: Sequence[Embedding],
+        inputs: Sequence[bytes],
+        embedder: str,
+    ) -> StagedDocument | None:
+        """Add the next chunks, at most a page; `embedder` is the identity of the embeddings.
+
+        None if the hidden document no longer exists: the file was replaced. Raises EmbedderMismatch.
+        """
+        async with self._file.transaction() as connection:
+            cursor = await connection.execute(
+                "UPDATE documents SET updated_at = ? WHERE number = ? AND uri = ? AND hidden = ?",
+                [journal.iso(datetime.now(UTC)), staged.number, staged.uri, STAGED],
+            )
+            if cursor.rowcount == 0:
+                return None
+            # A float16 has two bytes.
+            table = await meta.require_embedder(connection, embedder, len(embeddings[0]) // 2)
+            part = DocumentChunks(staged.number, document, chunks, embeddings, inputs)
+            first = await chunk_rows.insert(connection, [part], table)
+            await connection.execute(
+                "INSERT INTO pages VALUES(?, ?, ?)", [first, first + len(chunks) - 1, staged.number]
+            )
+        return replace(staged, chunks=staged.chunks + len(chunks))
+
+    async def abandon(self, staged: StagedDocument) -> None:
+        """Mark a staged document as removed, unless it is visible by now."""
+        async with self._file.transaction() as connection:
+            await connection.execute(
+                "UPDATE documents SET hidden = ? WHERE number = ? AND uri = ? AND hidden = ?",
+                [REMOVED, staged.number, staged.uri, STAGED],
+            )
+
+    async def sweep(self) -> bool:
+        """Remove at most one page of garbage; False if there is none."""
+        async with self._file.reading() as connection:  # This needs no lock.
+            if await _garbage(connection) is None:
+                return False
+        async with self._file.transaction() as connection:
+            found = await _garbage(connection)
+            if found is None:
+                return False
+            await _sweep(connection, *found)
+            return True
+
+    async def ranges(self) -> list[tuple[int, int]]:
+        """The first and last chunk id of each page that an index holds but no search may return."""
+        rows = await self._file.read(
+            "SELECT first, last FROM documents JOIN pages ON document = number"
+            " WHERE hidden <> 0 ORDER BY first"
+        )
+        return [(row[0], row[1]) for row in rows]
 
 
-async def sweep(connection: aiosqlite.Connection, at: datetime) -> bool:
-    """Remove at most one page of garbage; False if there is none."""
-    found = await _garbage(connection, at)
-    if found is None:
-        return False
-    number, title = found
+async def _garbage(connection: aiosqlite.Connection) -> tuple[int, str] | None:
+    """Number and title of a document that has something to sweep."""
+    rows = await connection.execute_fetchall(
+        f"SELECT number, title FROM documents WHERE hidden <> 0 AND {_GARBAGE} LIMIT 1",
+        [journal.iso(datetime.now(UTC) - _ABANDONED)],
+    )
+    return next(((row[0], row[1]) for row in rows), None)
+
+
+async def _sweep(connection: aiosqlite.Connection, number: int, title: str) -> None:
+    """Remove the next page of a hidden document; if it has none, its next chunks, and in the end itself."""
     await connection.execute("UPDATE documents SET hidden = ? WHERE number = ?", [REMOVED, number])
     pages = list(
         await connection.execute_fetchall(
@@ -124,22 +146,13 @@ async def sweep(connection: aiosqlite.Connection, at: datetime) -> bool:
         await connection.execute("DELETE FROM pages WHERE first = ?", [first])
         if last >= first + PAGE:
             await connection.execute("INSERT INTO pages VALUES(?, ?, ?)", [first + PAGE, last, number])
-        return True
+        return
     cursor = await connection.execute(
         "DELETE FROM chunks WHERE chunk_id IN (SELECT chunk_id FROM chunks WHERE document = ? LIMIT ?)",
         [number, PAGE],
     )
     if cursor.rowcount < PAGE:
         await connection.execute("DELETE FROM documents WHERE number = ?", [number])
-    return True
-
-
-async def _garbage(connection: aiosqlite.Connection, at: datetime) -> tuple[int, str] | None:
-    rows = await connection.execute_fetchall(
-        f"SELECT number, title FROM documents WHERE hidden <> 0 AND {_GARBAGE} LIMIT 1",
-        [journal.iso(at - _ABANDONED)],
-    )
-    return next(((row[0], row[1]) for row in rows), None)
 
 
 async def _delete_page(connection: aiosqlite.Connection, title: str, first: int, last: int) -> None:
@@ -158,51 +171,3 @@ async def _delete_page(connection: aiosqlite.Connection, title: str, first: int,
         "INSERT INTO removals(chunk_id) SELECT chunk_id FROM chunks WHERE chunk_id BETWEEN ? AND ?",
         [first, last],
     )
-
-
-class HiddenStore:
-    """The transactions on hidden documents."""
-
-    def __init__(self, file: MemoryFile) -> None:
-        self._file = file
-
-    async def begin(self, document: Document) -> StagedDocument:
-        """Create a hidden document, to which chunks are added."""
-        async with self._file.transaction() as connection:
-            return await begin(connection, document, datetime.now(UTC))
-
-    async def add(
-        self,
-        staged: StagedDocument,
-        document: Document,
-        chunks: Sequence[Chunk],
-        embeddings: Sequence[Embedding],
-        inputs: Sequence[bytes],
-        embedder: str,
-    ) -> StagedDocument | None:
-        """Add the next chunks, at most a page; `embedder` is the identity of the embeddings.
-
-        None if the hidden document no longer exists: the file was replaced. Raises EmbedderMismatch.
-        """
-        async with self._file.transaction() as connection:
-            return await add(
-                connection, staged, document, chunks, embeddings, inputs, embedder, datetime.now(UTC)
-            )
-
-    async def abandon(self, staged: StagedDocument) -> None:
-        """Abandon a hidden document, unless it is visible by now."""
-        async with self._file.transaction() as connection:
-            await abandon(connection, staged)
-
-    async def sweep(self) -> bool:
-        """Remove a page of garbage; False if there is none."""
-        async with self._file.reading() as connection:
-            if not await has_garbage(connection, datetime.now(UTC)):
-                return False
-        async with self._file.transaction() as connection:
-            return await sweep(connection, datetime.now(UTC))
-
-    async def ranges(self) -> list[tuple[int, int]]:
-        """Ranges of chunk ids, first and last, that an index holds but no search may return."""
-        async with self._file.reading() as connection:
-            return await ranges(connection)

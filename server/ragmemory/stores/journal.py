@@ -137,77 +137,6 @@ async def current_versions(connection: aiosqlite.Connection, uris: Sequence[str]
     return {row[0]: row[1] for row in rows}
 
 
-async def is_undone(connection: aiosqlite.Connection, seq: int) -> bool:
-    """Whether a write is undone."""
-    return bool(
-        await connection.execute_fetchall("SELECT 1 FROM journal WHERE seq = ? AND undone <> 0", [seq])
-    )
-
-
-async def entries(connection: aiosqlite.Connection, limit: int, before: int | None = None) -> list[Entry]:
-    """The newest entries, newest first; those before the entry with a number."""
-    rows = await connection.execute_fetchall(
-        f"SELECT {_COLUMNS} FROM journal WHERE seq < ifnull(?, {_AFTER_ALL}) ORDER BY seq DESC LIMIT ?",
-        [before, limit],
-    )
-    return [_entry(row) for row in rows]
-
-
-async def change(
-    connection: aiosqlite.Connection, selection: Selection, since: datetime | None
-) -> tuple[list[Entry], list[str]]:
-    """The selected writes that are neither undone nor undos, newest first; `since` is the selection's time.
-
-    Not those that a later write outside the selection has replaced: the second list has the uris of these.
-    """
-    condition, parameters = await _condition(connection, selection, since)
-    rows = await connection.execute_fetchall(
-        f"WITH selected AS (SELECT seq, uri FROM journal WHERE {UNDOABLE} AND {condition})"
-        f" SELECT {_COLUMNS}, seq IN (SELECT seq FROM selected) FROM journal WHERE {UNDOABLE}"
-        " AND seq >= (SELECT min(seq) FROM selected) AND uri IN (SELECT uri FROM selected) ORDER BY seq DESC",
-        parameters,
-    )
-    selected: list[Entry] = []
-    replaced: set[str] = set()
-    left: dict[str, None] = {}
-    for *columns, is_selected in rows:
-        entry = _entry(columns)
-        if not is_selected:
-            replaced.add(entry.uri)
-        elif entry.uri in replaced:
-            left[entry.uri] = None
-        else:
-            selected.append(entry)
-    return selected, list(left)
-
-
-async def _condition(
-    connection: aiosqlite.Connection, selection: Selection, since: datetime | None
-) -> tuple[str, list[str | int]]:
-    """The condition for the selected writes, and its parameters."""
-    if selection.numbers:
-        return "seq IN (SELECT value FROM json_each(?))", [_json(selection.numbers)]
-    if selection.origin and since:
-        return "? IN (client, session, host) AND at >= ?", [selection.origin, iso(since)]
-    if selection.origin:
-        return "? IN (client, session, host)", [selection.origin]
-    if since:
-        return "at >= ?", [iso(since)]
-    newest = await connection.execute_fetchall(f"{_NEWEST} LIMIT 1")
-    for seq, group in newest:
-        return ("write_group <> '' AND write_group = ?", [group]) if group else ("seq = ?", [seq])
-    return "0", []
-
-
-async def not_writes(connection: aiosqlite.Connection, seqs: Sequence[int]) -> list[int]:
-    """Those of some numbers that no write has: only an undo, or no entry at all."""
-    rows = await connection.execute_fetchall(
-        "SELECT seq FROM journal WHERE seq IN (SELECT value FROM json_each(?)) AND action <> 'restored'",
-        [_json(seqs)],
-    )
-    return sorted(set(seqs) - {row[0] for row in rows})
-
-
 async def undo_data(connection: aiosqlite.Connection, seqs: Sequence[int]) -> dict[int, UndoData]:
     """The documents before some writes, by entry, without those that did not exist or are no longer kept."""
     rows = await connection.execute_fetchall(
@@ -253,27 +182,72 @@ class JournalStore:
 
     async def entries(self, limit: int, before: int | None = None) -> list[Entry]:
         """The newest entries of the journal, newest first; those before an entry, by its number."""
-        async with self._file.reading() as connection:
-            return await entries(connection, limit, before)
+        rows = await self._file.read(
+            f"SELECT {_COLUMNS} FROM journal WHERE seq < ifnull(?, {_AFTER_ALL}) ORDER BY seq DESC LIMIT ?",
+            [before, limit],
+        )
+        return [_entry(row) for row in rows]
 
     async def change(
         self, selection: Selection, since: datetime | None = None
     ) -> tuple[list[Entry], list[str]]:
-        """The writes that an undo undoes, newest first: see `change`."""
+        """The selected writes that are neither undone nor undos, newest first; `since` is its time.
+
+        Not those that a later write outside the selection has replaced: the second list has their uris.
+        """
         async with self._file.reading() as connection:
-            return await change(connection, selection, since)
+            condition, parameters = await _condition(connection, selection, since)
+            rows = await connection.execute_fetchall(
+                f"WITH selected AS (SELECT seq, uri FROM journal WHERE {UNDOABLE} AND {condition})"
+                f" SELECT {_COLUMNS}, seq IN (SELECT seq FROM selected) FROM journal WHERE {UNDOABLE}"
+                " AND seq >= (SELECT min(seq) FROM selected) AND uri IN (SELECT uri FROM selected)"
+                " ORDER BY seq DESC",
+                parameters,
+            )
+        selected: list[Entry] = []
+        replaced: set[str] = set()
+        left: dict[str, None] = {}
+        for *columns, is_selected in rows:
+            entry = _entry(columns)
+            if not is_selected:
+                replaced.add(entry.uri)
+            elif entry.uri in replaced:
+                left[entry.uri] = None
+            else:
+                selected.append(entry)
+        return selected, list(left)
 
     async def not_writes(self, seqs: Sequence[int]) -> list[int]:
-        """Those of some numbers that no write has: see `not_writes`."""
-        async with self._file.reading() as connection:
-            return await not_writes(connection, seqs)
+        """Those of some numbers that no write has: only an undo, or no entry at all."""
+        rows = await self._file.read(
+            "SELECT seq FROM journal WHERE seq IN (SELECT value FROM json_each(?)) AND action <> 'restored'",
+            [_json(seqs)],
+        )
+        return sorted(set(seqs) - {row[0] for row in rows})
 
     async def is_undone(self, seq: int) -> bool:
         """Whether the write with this number is undone."""
-        async with self._file.reading() as connection:
-            return await is_undone(connection, seq)
+        return bool(await self._file.read("SELECT 1 FROM journal WHERE seq = ? AND undone <> 0", [seq]))
 
     async def current_version(self, uri: str) -> int:
         """The number of the last version of a document, also of its removal; 0 if there is none."""
         async with self._file.reading() as connection:
             return (await current_versions(connection, [uri])).get(uri, 0)
+
+
+async def _condition(
+    connection: aiosqlite.Connection, selection: Selection, since: datetime | None
+) -> tuple[str, list[str | int]]:
+    """The condition for the selected writes, and its parameters."""
+    if selection.numbers:
+        return "seq IN (SELECT value FROM json_each(?))", [_json(selection.numbers)]
+    if selection.origin and since:
+        return "? IN (client, session, host) AND at >= ?", [selection.origin, iso(since)]
+    if selection.origin:
+        return "? IN (client, session, host)", [selection.origin]
+    if since:
+        return "at >= ?", [iso(since)]
+    newest = await connection.execute_fetchall(f"{_NEWEST} LIMIT 1")
+    for seq, group in newest:
+        return ("write_group <> '' AND write_group = ?", [group]) if group else ("seq = ?", [seq])
+    return "0", []

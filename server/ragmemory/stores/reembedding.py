@@ -6,12 +6,11 @@ meanwhile with the new embedder has empty embeddings among the old ones: it is f
 
 Afterwards the old embeddings of another embedder are kept, so that going back to it computes only what is
 newer.
-Called with the write lock held, except for `missing`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -22,7 +21,6 @@ from ragmemory.types.writes import Embedding
 
 if TYPE_CHECKING:
     import aiosqlite
-
 
 _NOTHING_KEPT = dict.fromkeys(("kept_embedder", "kept_dimensions", "kept_bytes"))
 _NOTHING_COMING = dict.fromkeys(("next_embedder", "next_dimensions"))
@@ -46,27 +44,84 @@ class New(NamedTuple):
     input: bytes | None
 
 
-async def begin(connection: aiosqlite.Connection, identity: str) -> int:
-    """Begin to collect, or continue; return how many embeddings there are already."""
-    values = await meta.values(connection)
-    is_return = values.get("kept_embedder") == identity != values.get("embedder")
-    if is_return:
-        dimensions = int(values["kept_dimensions"])
-        # Without those that are empty, or were cut off on the disk.
-        await connection.execute("DELETE FROM other_embeddings WHERE length(vector) <> ?", [2 * dimensions])
-    elif values.get("next_embedder") != identity:
-        dimensions = 0
-        await connection.execute("DELETE FROM other_embeddings")
-    else:
-        dimensions = int(values["next_dimensions"])
-    coming = {"next_embedder": identity, "next_dimensions": str(dimensions)}
-    await meta.put(connection, {**_NOTHING_KEPT, **coming})
-    [(count,)] = await connection.execute_fetchall("SELECT count(*) FROM other_embeddings")
-    return int(count)
+class ReembeddingStore:
+    """The transactions of a reembedding."""
+
+    def __init__(self, file: MemoryFile) -> None:
+        self._file = file
+
+    async def begin(self, identity: str) -> int:
+        """Begin to collect new embeddings, or continue; return how many there are already."""
+        async with self._file.transaction() as connection:
+            values = await meta.values(connection)
+            is_return = values.get("kept_embedder") == identity != values.get("embedder")
+            if is_return:
+                dimensions = int(values["kept_dimensions"])
+                # Without those that are empty, or were cut off on the disk.
+                await connection.execute(
+                    "DELETE FROM other_embeddings WHERE length(vector) <> ?", [2 * dimensions]
+                )
+            elif values.get("next_embedder") != identity:
+                dimensions = 0
+                await connection.execute("DELETE FROM other_embeddings")
+            else:
+                dimensions = int(values["next_dimensions"])
+            coming = {"next_embedder": identity, "next_dimensions": str(dimensions)}
+            await meta.put(connection, {**_NOTHING_KEPT, **coming})
+            [(count,)] = await connection.execute_fetchall("SELECT count(*) FROM other_embeddings")
+            return int(count)
+
+    async def missing(self, after: int, limit: int) -> list[Missing]:
+        """The next chunks, by id, that have no new embedding. Those that only undo needs never get one."""
+        async with self._file.reading() as connection:
+            return await _missing(connection, after, limit)
+
+    async def collect(self, identity: str, new: Sequence[New]) -> bool:
+        """Store new embeddings until the switch; False if another process has ended this reembedding.
+
+        Raises EmbedderMismatch if their dimensions differ from those of earlier ones.
+        """
+        async with self._file.transaction() as connection:
+            values = await meta.values(connection)
+            if values.get("next_embedder") != identity:
+                return False
+            # A float16 has two bytes.
+            dimensions = len(new[0].vector) // 2
+            if values["next_dimensions"] == "0":
+                await meta.put(connection, {"next_dimensions": str(dimensions)})
+            elif int(values["next_dimensions"]) != dimensions:
+                raise EmbedderMismatch(identity, int(values["next_dimensions"]), identity, dimensions)
+            await connection.executemany(
+                # A chunk may have been removed meanwhile.
+                "INSERT OR REPLACE INTO other_embeddings"
+                " SELECT chunk_id, ?2, ?3 FROM chunks WHERE chunk_id = ?1",
+                new,
+            )
+            return True
+
+    async def switch(self, identity: str, after: int) -> bool | None:
+        """Make the collected embeddings those in use, and keep the old ones.
+
+        None, without any change, if a chunk after the one with the id `after` has no new embedding: collect
+        these as well. False if another process has ended this reembedding.
+        """
+        async with self._file.transaction() as connection:
+            values = await meta.values(connection)
+            if values.get("next_embedder") != identity:
+                return False
+            if await _missing(connection, after, 1):
+                return None
+            await _switch(connection, identity, values)
+            return True
+
+    async def discard(self) -> None:
+        """Delete the old embeddings, or the new ones of a reembedding that was not completed."""
+        async with self._file.transaction() as connection:
+            await connection.execute("DELETE FROM other_embeddings")
+            await meta.put(connection, {**_NOTHING_KEPT, **_NOTHING_COMING})
 
 
-async def missing(connection: aiosqlite.Connection, after: int, limit: int) -> list[Missing]:
-    """The next chunks, by id, that have no new embedding. Those that only undo needs never get one."""
+async def _missing(connection: aiosqlite.Connection, after: int, limit: int) -> list[Missing]:
     rows = await connection.execute_fetchall(
         "SELECT chunk_id, title, heading, surroundings, context || text"
         " FROM chunks CROSS JOIN documents ON number = document WHERE chunk_id > ?"
@@ -78,39 +133,8 @@ async def missing(connection: aiosqlite.Connection, after: int, limit: int) -> l
     return [Missing(*row) for row in rows]
 
 
-async def collect(connection: aiosqlite.Connection, identity: str, new: Sequence[New]) -> bool:
-    """Store new embeddings until the switch; False if this is no longer the embedder to switch to.
-
-    Raises EmbedderMismatch if their dimensions differ from those of earlier ones.
-    """
-    values = await meta.values(connection)
-    if values.get("next_embedder") != identity:
-        return False
-    # A float16 has two bytes.
-    dimensions = len(new[0].vector) // 2
-    if values["next_dimensions"] == "0":
-        await meta.put(connection, {"next_dimensions": str(dimensions)})
-    elif int(values["next_dimensions"]) != dimensions:
-        raise EmbedderMismatch(identity, int(values["next_dimensions"]), identity, dimensions)
-    await connection.executemany(
-        # A chunk may have been removed meanwhile.
-        "INSERT OR REPLACE INTO other_embeddings SELECT chunk_id, ?2, ?3 FROM chunks WHERE chunk_id = ?1",
-        new,
-    )
-    return True
-
-
-async def switch(connection: aiosqlite.Connection, identity: str, after: int, at: datetime) -> bool | None:
-    """Make the new embeddings those in use, and keep the old ones.
-
-    None, without any change, if a chunk after the one with the id `after` has no new embedding; False if this
-    is no longer the embedder to switch to.
-    """
-    values = await meta.values(connection)
-    if values.get("next_embedder") != identity:
-        return False
-    if await missing(connection, after, 1):
-        return None
+async def _switch(connection: aiosqlite.Connection, identity: str, values: Mapping[str, str]) -> None:
+    """Let the two tables change places; `values` are those of `meta`."""
     # A change of names: copying would keep other writers waiting.
     for old, new in (
         ("embeddings", "replaced_embeddings"),
@@ -132,49 +156,5 @@ async def switch(connection: aiosqlite.Connection, identity: str, after: int, at
         kept = _NOTHING_KEPT
     if not chunks:  # An empty memory accepts any embedder.
         current, kept = dict.fromkeys(current), _NOTHING_KEPT
-    await meta.put(connection, {**current, **kept, **_NOTHING_COMING, "reembedded": journal.iso(at)})
-    return True
-
-
-async def discard(connection: aiosqlite.Connection) -> None:
-    """Delete the old embeddings, or the new ones of a reembedding that was not completed."""
-    await connection.execute("DELETE FROM other_embeddings")
-    await meta.put(connection, {**_NOTHING_KEPT, **_NOTHING_COMING})
-
-
-class ReembeddingStore:
-    """The transactions of a reembedding."""
-
-    def __init__(self, file: MemoryFile) -> None:
-        self._file = file
-
-    async def begin(self, identity: str) -> int:
-        """Begin to collect new embeddings, or continue; return how many there are already."""
-        async with self._file.transaction() as connection:
-            return await begin(connection, identity)
-
-    async def missing(self, after: int, limit: int) -> list[Missing]:
-        """The next chunks, by id, without a new embedding."""
-        async with self._file.reading() as connection:
-            return await missing(connection, after, limit)
-
-    async def collect(self, identity: str, new: Sequence[New]) -> bool:
-        """Store new embeddings until the switch; False if another process has ended this reembedding.
-
-        Raises EmbedderMismatch.
-        """
-        async with self._file.transaction() as connection:
-            return await collect(connection, identity, new)
-
-    async def switch(self, identity: str, after: int) -> bool | None:
-        """Switch to the collected embeddings; False if another process has ended this reembedding.
-
-        None if there are chunks after the one with the id `after`: collect these as well.
-        """
-        async with self._file.transaction() as connection:
-            return await switch(connection, identity, after, datetime.now(UTC))
-
-    async def discard(self) -> None:
-        """Delete the embeddings of a former reembedding, or of one that was not completed."""
-        async with self._file.transaction() as connection:
-            await discard(connection)
+    now = journal.iso(datetime.now(UTC))
+    await meta.put(connection, {**current, **kept, **_NOTHING_COMING, "reembedded": now})
