@@ -107,6 +107,9 @@ class IndexFolder:
             raise DamagedFile(path, str(error)) from None
         if not is_whole:
             raise DamagedFile(path, "its checksum is not the one written")
+        # Listed files that are damaged are moved aside: never one of another program.
+        if not all(FILE_NAME.fullmatch(name) for name in manifest.files if name):
+            raise DamagedFile(path, "it lists a file that is no index file")
         return manifest if manifest.format == FORMAT else None
 
     @contextmanager
@@ -114,7 +117,8 @@ class IndexFolder:
         """Try to take the lock; False if another process holds it."""
         self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.check()
-        with (self.path / LOCK).open("ab") as file:
+        # Not "ab": opening a FIFO only to write waits for a reader.
+        with (self.path / LOCK).open("a+b") as file:
             is_ours = _try_lock(file.fileno())
             if is_ours and not (self.path / TAG).exists():
                 self._begin()
@@ -137,7 +141,8 @@ class IndexFolder:
         encoded = msgspec.json.encode(manifest)
         signed = msgspec.json.encode(_Signed(msgspec.Raw(encoded), zlib.crc32(encoded)))
         fresh = self.path / f"{MANIFEST}.new"
-        with fresh.open("wb") as file:
+        fresh.unlink(missing_ok=True)
+        with fresh.open("xb") as file:
             file.write(signed)
             file.flush()
             os.fsync(file.fileno())

@@ -1,14 +1,16 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 
 from ragmemory.errors import NotAnIndex
 from ragmemory.search.index.columns import ColumnWriter, DamagedFile
-from ragmemory.search.index.folder import FORMAT, MANIFEST, IndexFolder, Listed, Manifest
+from ragmemory.search.index.folder import FORMAT, LOCK, MANIFEST, TAG, TAG_TEXT, IndexFolder, Listed, Manifest
 from ragmemory.types.search import Checkpoint
 
 
@@ -63,6 +65,32 @@ def test_a_manifest_that_is_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / MANIFEST)
     with pytest.raises(OSError, match="not a regular file"):
         IndexFolder(tmp_path).read()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such FIFOs")
+@pytest.mark.parametrize("name", [LOCK, f"{MANIFEST}.new"])
+def test_a_pipe_where_the_index_writes_is_not_waited_for(tmp_path: Path, name: str) -> None:
+    os.mkfifo(tmp_path / name)
+    (tmp_path / TAG).write_text(TAG_TEXT, encoding="utf-8")
+    folder = IndexFolder(tmp_path)
+    if name == LOCK:
+        with pytest.raises(OSError, match="not seekable"), folder.locked():
+            pass
+    else:
+        with folder.locked():
+            folder.replace(manifest_of())
+        assert folder.read() == manifest_of()
+
+
+@pytest.mark.parametrize(
+    "name", ["../thesis.txt", "thesis.txt", "segment-0123456789abcdef.index/../thesis.txt"]
+)
+def test_a_manifest_that_lists_another_programs_file_is_refused(tmp_path: Path, name: str) -> None:
+    folder = IndexFolder(tmp_path / "index")
+    with folder.locked():
+        folder.replace(msgspec.structs.replace(manifest_of(), segments=[Listed(name, 0, 1)]))
+    with pytest.raises(DamagedFile, match="no index file"):
+        folder.read()
 
 
 def test_one_process_writes_at_a_time(tmp_path: Path) -> None:
