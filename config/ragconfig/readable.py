@@ -67,13 +67,25 @@ class Readable:
             self._folder.cleanup()
 
 
+def check_regular(path: Path) -> None:
+    """Raise OSError if `path`, or a file beside it that SQLite opens as well, exists and is no regular file.
+
+    SQLite would wait for a FIFO, and no signal would end that.
+    """
+    if path.exists() and not path.is_file():
+        raise NotARegularFile(path)
+    for suffix in (*_COMPANIONS, "-shm"):
+        beside = path.with_name(path.name + suffix)
+        if beside.exists() and not beside.is_file():
+            raise OSError(errno.EINVAL, f"{beside.name} beside it is not a regular file", str(path))
+
+
 def readable(path: Path, version: int) -> Readable:
     """How `path` can be read with the fewest permissions. Blocking. Raises sqlite3.Error, OSError.
 
     A file with a `user_version` below `version` is copied, for the caller to bring its tables up to date.
     """
-    if path.exists() and not path.is_file():  # opening a FIFO would wait for a writer
-        raise NotARegularFile(path)
+    check_regular(path)
     state = _state_of(path)
     if state[0] is None:
         return Readable(path, _EMPTY, state)

@@ -23,7 +23,10 @@ GIT_IGNORE = ".gitignore"
 # A line of .gitignore for the folder, and others that mean the same, for when git itself cannot be asked.
 LINE = b".ragchat/"
 IGNORED = frozenset({b".ragchat", LINE, b"/.ragchat", b"/.ragchat/"})
-GIT_SECONDS = 10.0
+# Of a .gitignore.
+LARGEST_BYTES = 1_000_000
+# No signal ends the wait for git, which may hang on a file of the repository.
+GIT_SECONDS = 1.0
 
 
 class RepositoryMemoryRefused(SettingsError):
@@ -159,6 +162,13 @@ def _is_ignored(root: Path) -> bool:
     import shutil
     import subprocess
 
+    from ragconfig.files.regular import read_regular
+
+    # Read before git is asked: git waits for a FIFO.
+    try:
+        lines = read_regular(root / GIT_IGNORE, LARGEST_BYTES).splitlines()
+    except FileNotFoundError:
+        lines = []
     git = shutil.which("git")
     # A program in the repository must not run, not even where the search path names the working folder.
     if git is not None and not Path(git).resolve().is_relative_to(root.resolve()):
@@ -185,10 +195,6 @@ def _is_ignored(root: Path) -> bool:
             )
             if done.returncode in (0, 1):
                 return done.returncode == 0
-    try:
-        lines = (root / GIT_IGNORE).read_bytes().splitlines()
-    except FileNotFoundError:
-        return False
     return not IGNORED.isdisjoint(line.strip() for line in lines)
 
 
@@ -196,15 +202,16 @@ def _add_ignored(path: Path) -> None:
     """Add a line for the folder, with the line ends of the others, atomically. Raises OSError."""
     if path.is_symlink():
         raise OSError(0, "it is a link, which git does not follow", str(path))
+    from ragconfig.files.regular import read_regular
+    from ragconfig.files.writing import replace_file
+
     try:
-        data = path.read_bytes()
+        data = read_regular(path, LARGEST_BYTES)
     except FileNotFoundError:
         # As git would make it: others may read it.
         with path.open("xb") as file:
             file.write(LINE + b"\n")
         return
-    from ragconfig.files.writing import replace_file
-
     end = b"\r\n" if b"\r\n" in data else b"\n"
     if data and not data.endswith(b"\n"):
         data += end

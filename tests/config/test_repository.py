@@ -192,6 +192,24 @@ def test_a_gitignore_that_is_a_link_is_not_written_through(root: Path, home: Hom
     assert not (root / ".ragchat").exists()
 
 
+@posix
+@pytest.mark.parametrize("kind", ["FIFO", "device", "large file"])
+def test_a_gitignore_that_is_no_regular_file_of_bounded_size_is_not_read(
+    root: Path, home: Home, kind: str
+) -> None:
+    path = root / ".gitignore"
+    if kind == "FIFO":
+        os.mkfifo(path)
+    elif kind == "device":
+        path.symlink_to("/dev/zero")
+    else:
+        with path.open("wb") as file:
+            file.truncate(1 << 33)
+    with pytest.raises(RepositoryMemoryNotMade, match=r"not a regular file|larger than"):
+        make_memory(root, home)
+    assert not (root / ".ragchat").exists()
+
+
 # What is refused
 
 

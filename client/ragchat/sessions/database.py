@@ -17,7 +17,7 @@ import anyio
 from ragchat.errors import SessionsUnavailable
 from ragconfig import wal
 from ragconfig.home import private_folder
-from ragconfig.readable import Readable, obstacle_of, readable, reason_of
+from ragconfig.readable import Readable, check_regular, obstacle_of, readable, reason_of
 
 if TYPE_CHECKING:
     import aiosqlite
@@ -155,4 +155,5 @@ def _create(path: Path) -> None:
     import aiosqlite  # noqa: F401 (here in a thread, not in the event loop)
 
     private_folder(path.parent)
+    check_regular(path)
     os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ragconfig import wal
-from ragconfig.files.regular import NotARegularFile
-from ragconfig.readable import may_write, obstacle_of, reason_of
+from ragconfig.readable import check_regular, may_write, obstacle_of, reason_of
 from ragconfig.wal import pragma
 from ragmemory.errors import (
     MemoryBusy,
@@ -114,8 +113,7 @@ def create_private(path: Path) -> None:
     """
     if path.is_dir():
         raise MemoryUnusable(str(path), "it is a folder")
-    if path.exists() and not path.is_file():
-        raise NotARegularFile(path)
+    check_regular(path)
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))

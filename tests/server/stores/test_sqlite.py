@@ -119,6 +119,18 @@ async def test_a_fifo_is_no_memory_and_is_not_waited_for(tmp_path: Path, read_on
         await Store(tmp_path / "m.db", 5, 100, read_only=read_only).open()
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such FIFOs")
+@pytest.mark.parametrize("suffix", ["-wal", "-journal", "-shm"])
+@pytest.mark.parametrize("read_only", [False, True])
+async def test_a_fifo_beside_a_memory_is_not_waited_for(tmp_path: Path, suffix: str, read_only: bool) -> None:
+    store = Store(tmp_path / "m.db", 5, 100)
+    await store.open()
+    await store.close()
+    os.mkfifo(tmp_path / f"m.db{suffix}")
+    with pytest.raises(MemoryUnusable, match=f"m.db{suffix} beside it is not a regular file"):
+        await Store(tmp_path / "m.db", 5, 100, read_only=read_only).open()
+
+
 async def test_a_memory_that_is_only_to_be_read_is_not_made_and_is_found_once_it_is_there(
     tmp_path: Path,
 ) -> None:
