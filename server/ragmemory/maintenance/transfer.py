@@ -14,7 +14,7 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from ragmemory.errors import BadArgument, RagMemoryError
-from ragmemory.ingest.documents import complete, make_document
+from ragmemory.ingest.documents import make_document
 from ragmemory.ingest.preparation import by_digest
 from ragmemory.limits import MOST_VERSIONS
 from ragmemory.stores.journal import iso
@@ -39,14 +39,14 @@ async def export_page(store: Store, after: int, *, vectors: bool) -> ExportPage:
     size = 0
     next_cursor: str | UnsetType = UNSET
     while found := await store.documents.after(after):
-        after, document = found
+        after, uri, document = found
         size += len(document.text.encode())
-        versions = await _versions(store, document)
+        versions = await _versions(store, uri)
         if versions:
             document = replace(document, versions=versions)
             size += sum(len(version.text.encode()) for version in versions)
         if identity:
-            encoded = await _vectors(store, document, identity, dimensions)
+            encoded = await _vectors(store, uri, identity, dimensions)
             document = replace(document, vectors=encoded)
             size += 3 * dimensions * len(encoded)  # nearly: float16 in base64
         documents.append(document)
@@ -56,9 +56,8 @@ async def export_page(store: Store, after: int, *, vectors: bool) -> ExportPage:
     return ExportPage(documents, (await store.stats()).documents, next_cursor, identity, dimensions)
 
 
-async def _versions(store: Store, document: PortableDocument) -> list[PortableVersion]:
+async def _versions(store: Store, uri: str) -> list[PortableVersion]:
     """The earlier versions of a document since it was added, the oldest first, if their texts are kept."""
-    uri = (await to_thread.run_sync(complete, document.text, document.metadata)).uri
     versions: list[PortableVersion] = []
     size = 0
     # The journal keeps with each write what it has replaced.
@@ -72,11 +71,8 @@ async def _versions(store: Store, document: PortableDocument) -> list[PortableVe
     return versions[::-1]
 
 
-async def _vectors(
-    store: Store, document: PortableDocument, identity: str, dimensions: int
-) -> dict[str, str]:
+async def _vectors(store: Store, uri: str, identity: str, dimensions: int) -> dict[str, str]:
     """The embeddings of a document by what was embedded, without those that were cut off on the disk."""
-    uri = (await to_thread.run_sync(complete, document.text, document.metadata)).uri
     embedded = await to_thread.run_sync(by_digest, identity, await store.embedded([uri]))
     return {
         digest.hex(): b64encode(vector).decode()

@@ -149,8 +149,8 @@ class DocumentStore:
         )
         return [row[0] for row in rows]
 
-    async def after(self, number: int) -> tuple[int, PortableDocument] | None:
-        """The document with the next higher number, and that number; None if there is none."""
+    async def after(self, number: int) -> tuple[int, str, PortableDocument] | None:
+        """The document with the next higher number, that number and its uri; None if there is none."""
         async with self._file.reading() as connection:
             rows = await connection.execute_fetchall(
                 "SELECT number, uri, added_at, updated_at, metadata FROM documents"
@@ -160,7 +160,7 @@ class DocumentStore:
             for found, uri, added_at, updated_at, metadata in rows:
                 text, places = await chunks.text_of(connection, found)
                 decoded = decode_metadata(metadata, self._file.path, f"the metadata of {uri}")
-                return found, PortableDocument(text, decoded, added_at, updated_at, places)
+                return found, uri, PortableDocument(text, decoded, added_at, updated_at, places)
         return None
 
     async def files(self, uris: Sequence[str]) -> dict[str, StoredFile]:
