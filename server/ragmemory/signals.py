@@ -73,6 +73,12 @@ async def stop_signal(
         _set_handlers(signal.SIG_DFL)
 
 
+async def end_on_signal(scope: anyio.CancelScope) -> None:
+    """Cancel `scope` on SIGTERM or SIGINT, and exit soon even if that takes long."""
+    await stop_signal(exit_within)
+    scope.cancel()
+
+
 def _set_handlers(handler: Callable[[int, FrameType | None], None] | signal.Handlers) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, handler)

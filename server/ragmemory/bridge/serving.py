@@ -16,7 +16,7 @@ from ragmcp.stdio.stdio import standard_streams
 from ragmemory.bridge.host import BeforeRetry, Bridge
 from ragmemory.bridge.spawned import Spawned
 from ragmemory.settings import LimitSettings
-from ragmemory.signals import exit_within, stop_signal
+from ragmemory.signals import end_on_signal, exit_within
 
 PAUSE_SECONDS = 0.25
 MCP_PATH = "/mcp"
@@ -71,7 +71,7 @@ async def _serve(url: str, token: str | None, message_bytes: int, command: list[
             spawned = Spawned(command)
             tasks.start_soon(spawned.run)
             before_retry = _starting(spawned)
-        tasks.start_soon(_end_on_signal, tasks.cancel_scope)
+        tasks.start_soon(end_on_signal, tasks.cancel_scope)
         await Bridge(stream, http, tasks, before_retry).run()
         exit_within()
         tasks.cancel_scope.cancel()
@@ -88,8 +88,3 @@ def _starting(spawned: Spawned) -> BeforeRetry:
         await _pause(error)
 
     return start
-
-
-async def _end_on_signal(scope: anyio.CancelScope) -> None:
-    await stop_signal(exit_within)
-    scope.cancel()

@@ -24,7 +24,7 @@ from ragmemory.mcp.prompts import FOLDER, Prompts
 from ragmemory.mcp.resources import Resources, announce, announce_blocks
 from ragmemory.mcp.toolsets import make_tools
 from ragmemory.settings import LimitSettings, MemorySettings
-from ragmemory.signals import exit_now, exit_within, stop_signal
+from ragmemory.signals import end_on_signal, exit_now, exit_within
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -65,16 +65,11 @@ async def _serve(settings: Settings) -> None:
     async with anyio.create_task_group() as tasks:
         memory.tasks = tasks
         server.allow_tasks(tasks)
-        tasks.start_soon(_end_on_signal, tasks.cancel_scope)
+        tasks.start_soon(end_on_signal, tasks.cancel_scope)
         await serve_stdio(
             server, message_bytes=message_bytes, on_listening=memory.warm_up, on_leaving=exit_within
         )
         tasks.cancel_scope.cancel()
-
-
-async def _end_on_signal(scope: anyio.CancelScope) -> None:
-    await stop_signal(exit_within)
-    scope.cancel()
 
 
 def make_server(settings: Settings, memory: OnDemand) -> Server:
@@ -135,9 +130,9 @@ class OnDemand:
                 self._service = service
             return self._service
 
-    def _announce(self, uri: str, change: Change) -> None:
+    def _announce(self, document_id: str, change: Change) -> None:
         for listener in self.on_change:
-            listener(uri, change)
+            listener(document_id, change)
 
     def _announce_blocks(self, document_id: str, block_ids: Sequence[str]) -> None:
         for listener in self.on_block_change:
