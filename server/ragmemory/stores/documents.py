@@ -21,6 +21,8 @@ from ragmemory.types.files import StoredFile
 from ragmemory.types.maintenance import PortableDocument
 
 _INFO = "document_id, uri, title, chunks, characters, added_at, updated_at, metadata"
+# One document by its id or uri. The uri of one may be the id of another: the id takes precedence.
+_NAMED = "hidden = 0 AND (document_id = ?1 OR uri = ?1) ORDER BY document_id = ?1 DESC LIMIT 1"
 # A condition on documents, with the parameters of `range_under`.
 UNDER = "hidden = 0 AND (uri = ? OR uri > ? AND uri < ?)"
 
@@ -62,12 +64,7 @@ class DocumentStore:
 
     async def find(self, document: str) -> DocumentInfo:
         """One document by its id or uri. Raises DocumentNotFound."""
-        # The uri of one document may be the id of another: the id takes precedence.
-        rows = await self._file.read(
-            f"SELECT {_INFO} FROM documents WHERE hidden = 0 AND (document_id = ?1 OR uri = ?1)"
-            " ORDER BY document_id = ?1 DESC",
-            [document],
-        )
+        rows = await self._file.read(f"SELECT {_INFO} FROM documents WHERE {_NAMED}", [document])
         if not rows:
             raise DocumentNotFound(document)
         return DocumentInfo(*self._decoded(rows[0]))
@@ -88,8 +85,7 @@ class DocumentStore:
                 f"SELECT {_INFO}, number, digest, stamp,"
                 f" (SELECT max(seq) FROM journal WHERE uri = documents.uri AND {journal.UNDOABLE}),"
                 " (SELECT blocks FROM outlines WHERE outlines.document_id = documents.document_id)"
-                " FROM documents WHERE hidden = 0 AND (document_id = ?1 OR uri = ?1)"
-                " ORDER BY document_id = ?1 DESC LIMIT 1",
+                f" FROM documents WHERE {_NAMED}",
                 [document],
             )
             if not rows:
