@@ -9,7 +9,7 @@ import signal
 import sys
 import time
 from pathlib import Path
-from statistics import median
+from statistics import quantiles
 
 import anyio
 import anyio.lowlevel
@@ -21,6 +21,7 @@ from ragchat.servers.managed import State
 from ragchat.servers.tools import ServerTool
 from ragchat.turn.tools import Toolbox
 from ragconfig.hosts import SERVER_NAME
+from ragmcp.concurrency import beside
 from ragmcp.stdio import process
 from tests.support.mcp_process import SERVER, gone
 from tests.support.processes import LONGEST_SECONDS, processes_in
@@ -157,13 +158,28 @@ BAD = {
 ROUNDS, CALLS = 5, 40
 
 
-async def seconds_of_calls(echo: ServerTool) -> list[float]:
-    seconds = []
-    for _ in range(CALLS):
-        began = time.perf_counter()
-        assert (await echo.call({"text": "x"})).ok
-        seconds.append(time.perf_counter() - began)
-    return seconds
+async def turns_during_calls(echo: ServerTool) -> list[float]:
+    """The processor time, in seconds, that each turn of the event loop takes while calls are answered.
+
+    Wall-clock time would be that of a busy machine: the server that answers competes with the others there.
+    """
+    turns: list[float] = []
+
+    async def watch() -> None:
+        while True:
+            began = time.thread_time()
+            await anyio.lowlevel.checkpoint()
+            turns.append(time.thread_time() - began)
+
+    async with beside(watch):
+        for _ in range(CALLS):
+            assert (await echo.call({"text": "x"})).ok
+    return turns
+
+
+def longest(turns: list[float]) -> float:
+    """Of the turns, one in a hundred takes longer."""
+    return quantiles(turns, n=100)[-1]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the processes of a folder are found on Linux")
@@ -177,16 +193,16 @@ async def test_servers_that_misbehave_do_not_slow_down_the_calls_of_another(
     async with managed(tmp_path, settled=["good", "dead", "logging", "changing"]) as manager:
         echo = tool(manager, "good__Echo")
         alone: list[float] = []
-        beside: list[float] = []
+        among: list[float] = []
         for _ in range(ROUNDS):  # In turns: a busy machine differs from moment to moment.
-            beside += await seconds_of_calls(echo)
+            among += await turns_during_calls(echo)
             running = processes_in(folder)
             for pid in running:
                 os.kill(pid, signal.SIGSTOP)
-            alone += await seconds_of_calls(echo)
+            alone += await turns_during_calls(echo)
             for pid in running:
                 os.kill(pid, signal.SIGCONT)
-        assert median(beside) < 2 * median(alone) + 0.002
+        assert longest(among) < 4 * longest(alone) + 0.002
         assert {manager.connections[name].state for name in ("logging", "changing")} == {State.READY}
 
 
