@@ -215,13 +215,11 @@ class Prompts:
 
         if not document:
             return []
-        try:
+        # It may also be removed meanwhile.
+        with suppress(InvalidParams), wire_errors(), suppress(DocumentNotFound):
             info, _ = await self._document(argument, document)
-            with wire_errors(), suppress(DocumentNotFound):  # It may be removed meanwhile.
-                found = await (await self._memory()).history.versions(info.document_id, MOST_VERSIONS)
-                return [str(one.number) for one in found.versions if one.characters is not None]
-        except InvalidParams:
-            pass
+            found = await (await self._memory()).history.versions(info.document_id, MOST_VERSIONS)
+            return [str(one.number) for one in found.versions if one.characters is not None]
         return []
 
 
