@@ -350,8 +350,3 @@ def _grammar(language: Language) -> _Grammar | None:
         return None
     known = (kind for kind in sorted(_CAPTURED) if grammar.id_for_node_kind(kind, True))
     return _Grammar(grammar, Query(grammar, f"[{' '.join(f'({kind})' for kind in known)}] @node"))
-
-
-def has_grammar(language: Language) -> bool:
-    """Whether the grammar of a language is installed."""
-    return _grammar(language) is not None
