@@ -9,7 +9,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from ragchat.sanitize import one_line
-from ragconfig.files.uris import path_of
+from ragconfig.files.uris import path_in
 from ragconfig.places import Place, location
 
 # Enough of a content hash to tell documents apart at a glance; commands take the whole URI or id.
@@ -83,8 +83,8 @@ def _either_case(character: str, write: Callable[[str], str]) -> str:
 
 def short_uri(uri: str, title: str = "") -> str:
     """A file in the working folder by its relative path, in the home folder with ~; a hash by its title."""
-    if uri.startswith("file://"):
-        return one_line(short_path(path_of(uri)))
+    if (path := path_in(uri)) is not None:
+        return one_line(short_path(path))
     if uri.startswith("sha256:"):
         return one_line(title) or uri[: len("sha256:") + _HASH_DIGITS]
     return one_line(uri)

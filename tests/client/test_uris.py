@@ -52,6 +52,10 @@ def test_other_uris_stay_as_they_are_and_a_bare_hash_goes_by_its_title() -> None
     assert "\x1b" not in short_uri("note:\x1b[2J")
 
 
+def test_a_text_that_only_begins_like_the_uri_of_a_file_is_shown_as_it_is() -> None:
+    assert short_uri("file://[x/notes.md") == "file://[x/notes.md"
+
+
 def test_what_a_model_wrote_is_named_so() -> None:
     assert short_location("ragchat:session/ab12", [(3, 9)]) == "chat with a model, ragchat:session/ab12:3–9"
     assert short_location("ragchat:report/ab12", [(3, 3)]) == "report by a model, ragchat:report/ab12:3"

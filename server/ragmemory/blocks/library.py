@@ -15,7 +15,7 @@ from urllib.parse import quote
 from anyio import to_thread
 from msgspec.structs import replace
 
-from ragconfig.files.uris import path_of
+from ragconfig.files.uris import path_in
 from ragconfig.places import Place
 from ragmemory.blocks.editing import Edited, Position, delete, insert, update
 from ragmemory.blocks.labels import labels
@@ -340,10 +340,9 @@ def _metadata(stored: DocumentText, text: str) -> Metadata:
     """The metadata after an edit: the uri stays, though it may be a hash; the title of a file follows."""
     info = stored.info
     metadata: dict[str, Any] = {**info.metadata, "uri": info.uri}
-    if info.uri.startswith("file:"):
-        path = path_of(info.uri)
-        if metadata.get("title") == title_of(path, stored.text):
-            metadata["title"] = title_of(path, text)
+    path = path_in(info.uri)
+    if path is not None and metadata.get("title") == title_of(path, stored.text):
+        metadata["title"] = title_of(path, text)
     return metadata
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from anyio import to_thread
 
-from ragconfig.files.uris import path_of
+from ragconfig.files.uris import path_in
 from ragmemory.code.languages import language_of
 from ragmemory.code.syntax import Code, parse
 from ragmemory.types.code import CodeFile
@@ -66,4 +66,4 @@ def _parse_all(files: Sequence[CodeFile], texts: dict[str, str]) -> dict[_Key, C
 
 def place_of(uri: str) -> str:
     """The path of a file, else the uri."""
-    return str(path_of(uri)) if uri.startswith("file://") else uri
+    return str(path_in(uri) or uri)

@@ -169,6 +169,13 @@ async def test_an_edit_is_a_version_in_the_journal_and_can_be_undone(
     assert (await library.block(URI, "1.a"))[1].version == 1
 
 
+async def test_a_document_whose_uri_names_no_file_is_edited(memory: MemoryService) -> None:
+    uri = "file://[x/notes.md"
+    await memory.writer.inject(TEXT, {"uri": uri}, ORIGIN)
+    edited = await memory.library.update(uri, 1, "#2", "Steep it for three minutes.", ORIGIN)
+    assert (edited.uri, edited.status) == (uri, "updated")
+
+
 async def test_an_edit_of_another_version_is_refused(library: Library, memory: MemoryService) -> None:
     await library.insert(URI, 1, "Last.", "", "after", ORIGIN)
     for version in (1, 3, 0):

@@ -152,6 +152,12 @@ async def test_recursion_and_cycles_end(memory: MemoryService, tmp_path: Path) -
     assert users(await trace(memory, "odd", "callees", depth=5)) == [(1, "odd"), (1, "odd"), (2, "even")]
 
 
+async def test_code_whose_uri_names_no_file_is_placed_by_its_uri(memory: MemoryService) -> None:
+    await memory.writer.inject("def fox():\n    return 1\n", {"uri": "file://[x/a.py"}, ORIGIN)
+    [symbol], _ = await memory.code.symbols("fox")
+    assert symbol.location == "file://[x/a.py:1"
+
+
 async def test_an_unknown_name_has_no_symbol(memory: MemoryService, tmp_path: Path) -> None:
     await load(memory, tmp_path / "code", PROJECTS["python"])
     found = await memory.code.trace("nothing", "all", 3)
