@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
-import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -17,8 +16,6 @@ from tests.support.raw_memory import INDEX, LOG, MEMORY, RawMemory, Refused, raw
 DOCUMENTS = 60
 SECTIONS = 12
 PAGE = 4_096
-# Seconds in which damage is noticed: the index may be checked in the background.
-NOTICED_SECONDS = 5.0
 QUESTIONS = [f"what does part {number} of report d{number * 5} tell" for number in range(SECTIONS)]
 
 # Changes of a damaged memory: they are made, or refused for the damage.
@@ -93,7 +90,7 @@ def answers(memory: RawMemory) -> list[list[tuple[str, int]]]:
 
 
 def index_files(folder: Path, count: int, chance: Random) -> Outcome:
-    """Damage one file of the index: soon the answers are right, and the log says that a file is damaged."""
+    """Damage one file of the index: the answers are right all the same, from the first on."""
     outcome = Outcome("damaged index files")
     fill(folder)
     with raw_memory(folder) as memory:
@@ -115,24 +112,13 @@ def index_files(folder: Path, count: int, chance: Random) -> Outcome:
         (folder / INDEX / path).write_bytes(harmed)
         what = f"{path.name} {damage.__name__}"
         with outcome.attempt(what), raw_memory(folder) as memory:
-            _notices(memory, folder / LOG, right, what, outcome)
+            wrong = sum(one != other for one, other in zip(answers(memory), right, strict=True))
+            is_told = "damaged" in (folder / LOG).read_text(encoding="utf-8")
+            if wrong:
+                said = "the log says so" if is_told else "the log says nothing"
+                outcome.lost.append(f"{what}: {wrong} of {len(right)} answers are wrong, {said}")
+            memory.end()
     return outcome
-
-
-def _notices(
-    memory: RawMemory, log: Path, right: list[list[tuple[str, int]]], what: str, outcome: Outcome
-) -> None:
-    until = time.monotonic() + NOTICED_SECONDS
-    while True:
-        wrong = sum(one != other for one, other in zip(answers(memory), right, strict=True))
-        is_told = "damaged" in log.read_text(encoding="utf-8")
-        if is_told and not wrong:
-            break
-        if time.monotonic() > until:
-            said = "the log says so" if is_told else "the log says nothing"
-            outcome.lost.append(f"{what}: {wrong} of {len(right)} answers are wrong, {said}")
-            break
-    memory.end()
 
 
 def database_pages(folder: Path, count: int, chance: Random) -> Outcome:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
 from anyio import to_thread
@@ -14,6 +15,7 @@ from ragconfig.text_rules import MAX_QUERY_CHARACTERS, with_words_replaced
 from ragmemory.embedders import Embedder
 from ragmemory.errors import EmbedderUnavailable, RerankerUnavailable
 from ragmemory.limits import MOST_SOUGHT
+from ragmemory.search.index.columns import DamagedFile
 from ragmemory.search.queries import ParsedQuery, parse
 from ragmemory.search.sync import IndexSync
 from ragmemory.stores.code import IS_CODE
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ragmemory.search.reranking import Reranker
+
+Found = TypeVar("Found")
 
 # Weight of the single words' matches against the cosine. What is shown hardly changes from .25 to .5.
 MATCH_WEIGHT = 1 / 3
@@ -81,6 +85,11 @@ class Search:
         condition = _condition(filter, only_code=only_code)
         self._is_asked.set()
         store = await self._open()
+        return await self._mended(partial(self._query, store, text, top_k, condition, min_score))
+
+    async def _query(
+        self, store: Store, text: str, top_k: int, condition: Condition | None, min_score: float
+    ) -> QueryResult:
         if not await self._indexing.bring_up_to_date():
             return QueryResult([], empty=True)
         notices: list[str] = []
@@ -138,9 +147,12 @@ class Search:
         If the model has vectors of single words, the cosine is averaged with the match of the single words.
         Raises EmbedderUnavailable.
         """
+        await self._open()
+        return await self._mended(partial(self._similarities, query, texts))
+
+    async def _similarities(self, query: str, texts: Sequence[str]) -> list[float]:
         import numpy as np
 
-        await self._open()
         vector = await self._embedder.embed_query(query[:MAX_QUERY_CHARACTERS], self._indexing.word_weights)
         if vector is None or not texts:
             return [0.0] * len(texts)
@@ -152,6 +164,14 @@ class Search:
             similar = (1 - MATCH_WEIGHT) * similar + MATCH_WEIGHT * matches
         similarities: list[float] = similar.tolist()
         return similarities
+
+    async def _mended(self, search: Callable[[], Awaitable[Found]]) -> Found:
+        """The result of a search; if it comes upon a damaged file of the index, that of the next attempt."""
+        while True:
+            try:
+                return await search()
+            except DamagedFile as error:
+                await self._indexing.mend(error)
 
     def _searching(self, notices: list[str]) -> Embedder | None:
         """The embedder of the index; None if it can be searched by words alone."""

@@ -233,6 +233,12 @@ class IndexSync:
         if await self._store.changes.has_passed(saved.checkpoint):
             await to_thread.run_sync(index.adopt, saved.checkpoint, saved.segments, saved.removed)
 
+    async def mend(self, error: DamagedFile) -> None:
+        """Replace a damaged file by what the store holds."""
+        async with self._index_lock:
+            self._drop(error)
+        await self.bring_up_to_date()
+
     def _drop(self, error: DamagedFile) -> None:
         """Stop using a damaged file; what it held is read from the store next."""
         damaged: DamagedFile | None = error
@@ -319,27 +325,19 @@ class IndexSync:
 
     # Search
 
+    # All of these raise DamagedFile: `mend` the index, and begin again.
+
     def word_weights(self, words: list[str]) -> list[float]:
         """The weight of each word in this memory; see `Retriever.word_weights`."""
-        try:
-            return Retriever(self._index).word_weights(words) if self._index else [1.0] * len(words)
-        except DamagedFile:  # The search that follows raises it again.
-            return [1.0] * len(words)
+        return Retriever(self._index).word_weights(words) if self._index else [1.0] * len(words)
 
     def corrections(self, words: list[str], is_common: Callable[[str], bool]) -> dict[str, list[str]]:
         """Corrections of misspelt words; see `Retriever.corrections`."""
-        try:
-            return Retriever(self._index).corrections(words, is_common) if self._index else {}
-        except DamagedFile:  # The search that follows raises it again.
-            return {}
+        return Retriever(self._index).corrections(words, is_common) if self._index else {}
 
     def weights(self, words: list[str]) -> dict[str, float]:
         """How rare each word is in this memory; see `Retriever.weights`."""
-        try:
-            return dict(zip(words, Retriever(self._index).weights(words), strict=True)) if self._index else {}
-        except DamagedFile as error:
-            logger.warning("The words of a query are not weighed: %s", error)
-            return {}
+        return dict(zip(words, Retriever(self._index).weights(words), strict=True)) if self._index else {}
 
     async def search(
         self,
@@ -354,25 +352,18 @@ class IndexSync:
         """Search the index as it is now; see `Retriever.search`. `identity`: of the vector's embedder."""
         if self._quiet is not None:
             self._quiet.deadline = anyio.current_time() + _QUIET
-        while True:
-            async with self._index_lock:
-                if self._index is None:
-                    return []
-                dimensions = self._index.dimensions
-                if identity != self._identity:  # Switched in this moment: this search goes by words alone.
-                    vector = None
-                if vector is not None and len(vector) != dimensions:
-                    raise EmbedderMismatch(self._identity, dimensions, self._identity, len(vector))
-                search = partial(
-                    _search, Retriever(self._index), query, vector, allowed, boosted, top_k, scale
-                )
-                try:
-                    # In a small index that takes less than 2 ms: a thread would add a tenth to a query.
-                    is_short = len(self._index.rows) <= ALL_EXACT
-                    return search() if is_short else await to_thread.run_sync(search)
-                except DamagedFile as error:
-                    self._drop(error)
-            await self.bring_up_to_date()
+        async with self._index_lock:
+            if self._index is None:
+                return []
+            dimensions = self._index.dimensions
+            if identity != self._identity:  # Switched in this moment: this search goes by words alone.
+                vector = None
+            if vector is not None and len(vector) != dimensions:
+                raise EmbedderMismatch(self._identity, dimensions, self._identity, len(vector))
+            search = partial(_search, Retriever(self._index), query, vector, allowed, boosted, top_k, scale)
+            # In a small index that takes less than 2 ms: a thread would add a tenth to a query.
+            is_short = len(self._index.rows) <= ALL_EXACT
+            return search() if is_short else await to_thread.run_sync(search)
 
 
 def _search(
