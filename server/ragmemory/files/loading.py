@@ -188,7 +188,9 @@ class Loading:
     async def _outcome(self, file: File, content: Content) -> FileOutcome:
         if isinstance(content, FileOutcome):
             return content
-        metadata = {"uri": file.uri, "title": content.title}
+        # A title can be the name of the file, which POSIX allows to be any bytes.
+        title = content.title.encode(errors="replace").decode()
+        metadata = {"uri": file.uri, "title": title}
         if content.media_type:
             metadata["media_type"] = content.media_type
         try:

@@ -8,7 +8,7 @@ import anyio
 
 from ragconfig.home import user_path
 from ragmemory.embedders import Embedder
-from ragmemory.errors import BackupFailed
+from ragmemory.errors import BackupFailed, BadArgument
 from ragmemory.files.ingestions import is_under
 from ragmemory.ingest.writer import Writer
 from ragmemory.maintenance import transfer
@@ -84,8 +84,10 @@ class Maintenance:
     async def backup(self, path: str, on_progress: backup.OnProgress, *, force: bool = False) -> Backup:
         """Write a consistent copy of the memory to a new file; `force` replaces a memory that is there.
 
-        Raises BackupFailed, NotAMemory.
+        Raises BackupFailed, NotAMemory, BadArgument.
         """
+        if "\0" in path:
+            raise BadArgument("path", "holds a NUL character")
         target = user_path(path)
         if not is_under(self._roots, target):
             raise BackupFailed(str(target), "it is in none of the folders that memory.roots names")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, closing
@@ -293,6 +294,17 @@ async def test_only_files_under_the_roots_may_be_read(tmp_path: Path, named: str
             await jobs.start([str(tmp_path / named) if named else named], prune=False, origin=ORIGIN)
         job = await jobs.start([inside.as_uri()], prune=False, origin=ORIGIN)
         assert await statuses(jobs, job) == {"0.txt": "added", "link.txt": "skipped"}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such names")
+async def test_a_file_is_loaded_though_its_name_is_no_text(tmp_path: Path) -> None:
+    folder = notes(tmp_path / "docs", 1)
+    write(folder / os.fsdecode(b"caf\xe9.txt"), "Coffee.")
+    async with memory_in(tmp_path) as memory:
+        job = await memory.ingestions.start([str(folder)], prune=False, origin=ORIGIN)
+        assert set((await statuses(memory.ingestions, job)).values()) == {"added"}
+        [hit] = (await memory.search.query("coffee", 1)).hits
+        assert (hit.title, hit.uri.endswith("/caf%E9.txt")) == ("caf?.txt", True)
 
 
 async def test_without_roots_no_file_may_be_read(tmp_path: Path) -> None:

@@ -320,6 +320,7 @@ def test_a_heading_is_not_written_twice() -> None:
         ("ingest_document", {"content": " "}, "$.content"),
         ("ingest_document", {"content": "x", "source_url": "a\0"}, "$.source_url"),
         ("list_journal", {"limit": 2**63}, "$.limit"),
+        ("backup_memory", {"path": "a\0"}, "$.path"),
         ("get_document", {"document": "x" * 60_000}, "$.document"),
         ("delete_document", {"document": "x" * 60_000}, "$.document"),
         ("Query", {"query": "x", "top_k": 10**40}, "$.top_k"),
