@@ -40,11 +40,16 @@ async def find(connection: aiosqlite.Connection, inputs: Sequence[bytes]) -> dic
     found: dict[bytes, Embedding] = {}
     for start in range(0, len(inputs), _PARAMETERS):
         some = inputs[start : start + _PARAMETERS]
-        for table in ("removed_embeddings", "other_embeddings", "embeddings"):
-            rows = await connection.execute_fetchall(
-                f"SELECT input, vector FROM {table} WHERE input IN ({', '.join('?' * len(some))})", some
-            )
-            found |= {row[0]: row[1] for row in rows}
+        places = ", ".join(f"?{number}" for number in range(1, len(some) + 1))
+        # In one statement: a sweep in another transaction moves embeddings from one table to another.
+        rows = await connection.execute_fetchall(
+            " UNION ALL ".join(
+                f"SELECT input, vector FROM {table} WHERE input IN ({places})"
+                for table in ("removed_embeddings", "other_embeddings", "embeddings")
+            ),
+            some,
+        )
+        found |= {row[0]: row[1] for row in rows}
     return found
 
 

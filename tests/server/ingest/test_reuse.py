@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import sqlite3
 import subprocess
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
+import aiosqlite
 import anyio
 import pytest
 
@@ -203,3 +205,20 @@ async def test_another_title_is_embedded_with_every_chunk(tmp_path: Path) -> Non
         embedder.texts.clear()
         await memory.writer.inject("".join(PARTS), {"uri": "notes.md", "title": "Another"}, ORIGIN)
         assert len(embedder.texts) == len(PARTS)
+
+
+async def test_an_embedding_that_is_removed_during_the_lookup_is_found() -> None:
+    async with aiosqlite.connect(":memory:", isolation_level=None) as connection:
+        for table in ("embeddings", "other_embeddings", "removed_embeddings"):
+            await connection.execute(f"CREATE TABLE {table}(input BLOB, vector BLOB)")
+        await connection.execute("INSERT INTO embeddings VALUES(x'01', x'02')")
+        read = connection.execute_fetchall
+
+        async def read_then_sweep(sql: str, parameters: Iterable[Any] | None = None) -> Iterable[sqlite3.Row]:
+            rows = await read(sql, parameters)
+            await connection.execute("INSERT INTO removed_embeddings SELECT * FROM embeddings")
+            await connection.execute("DELETE FROM embeddings")
+            return rows
+
+        connection.execute_fetchall = read_then_sweep  # type: ignore[method-assign,assignment]
+        assert await reuse.find(connection, [b"\x01"]) == {b"\x01": b"\x02"}
