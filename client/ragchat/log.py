@@ -7,6 +7,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
+from ragconfig.files.regular import NotARegularFile
 from ragconfig.home import private_folder
 from ragconfig.redaction import RedactingFormatter
 
@@ -70,3 +71,5 @@ def prepare(log: Path) -> None:
         if log.stat().st_size > LOG_BYTES:
             log.replace(log.with_suffix(".log.1"))
     log.touch(mode=0o600)
+    if not log.is_file():  # Opening a FIFO would wait for a reader.
+        raise NotARegularFile(log)

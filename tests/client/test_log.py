@@ -96,3 +96,10 @@ async def test_the_last_line_of_a_log_is_the_last_one_that_says_something(tmp_pa
     assert await log.last_line() == ""
     log.path.write_text("no daemon\n\nRun `it --help` for help\n", encoding="utf-8")
     assert await log.last_line() == "no daemon"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such FIFOs")
+def test_a_log_that_is_a_fifo_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / LOG_FILE)
+    assert start_log(tmp_path, verbose=False) is None
+    assert ServerLog(tmp_path / LOG_FILE).path == Path(os.devnull)

@@ -120,7 +120,7 @@ def _mapped(path: Path) -> Iterator[None]:
         yield
     except (sqlite3.Error, OSError) as error:
         obstacle = obstacle_of(error, path)
-        reason = reason_of(obstacle, path) if obstacle else str(error)
+        reason = reason_of(obstacle, path) if obstacle else getattr(error, "strerror", None) or str(error)
         raise SessionsUnavailable(str(path), reason) from error
 
 
