@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from email import policy
 from email.message import EmailMessage, Message
 from email.parser import BytesParser
+from email.policy import EmailPolicy
 from pathlib import Path
 
 from ragconfig.files.decoding import NotText
@@ -18,6 +18,16 @@ SHOWN = ("From", "To", "Cc", "Date", "Subject")
 FROM_LINE = re.compile(rb"(?:\A|(?<=\n\n)|(?<=\r\n\r\n))From [^\r\n]*\r?\n")
 QUOTED_FROM = re.compile(rb"^>(>*From )", re.MULTILINE)
 MOST_MESSAGES = 100_000
+# Characters of a header that are read. Python's parser takes time with the square of their number.
+LONGEST_HEADER = 10_000
+
+
+class ShortHeaders(EmailPolicy):
+    """The default policy, with headers cut off at LONGEST_HEADER."""
+
+    def header_source_parse(self, sourcelines: list[str]) -> tuple[str, str]:
+        name, value = super().header_source_parse(sourcelines)
+        return name, value[:LONGEST_HEADER]
 
 
 def read(path: Path, data: bytes) -> Read:
@@ -52,7 +62,7 @@ def _messages(data: bytes) -> Iterator[bytes]:
 
 
 def _parsed(data: bytes) -> EmailMessage:
-    message = BytesParser(policy=policy.default).parsebytes(data)
+    message = BytesParser(policy=ShortHeaders()).parsebytes(data)
     assert isinstance(message, EmailMessage)
     return message
 

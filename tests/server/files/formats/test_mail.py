@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ragconfig.files.decoding import NotText
-from ragmemory.files.formats.mail import read
+from ragmemory.files.formats.mail import LONGEST_HEADER, read
 
 
 def message(subject: str, body: str, html: str = "", attachment: str = "") -> EmailMessage:
@@ -37,6 +37,13 @@ def test_a_message_has_its_headers_its_body_and_the_names_of_attachments() -> No
     found = read(Path("a.eml"), data)
     assert found.text == HEAD.format("Grüße") + "The büro is closed.\n\nAttachments: plan.pdf\n"
     assert found.title == "Grüße"
+
+
+def test_a_header_is_cut_off_before_it_takes_long_to_read() -> None:
+    words = "word " * 20_000
+    found = read(Path("a.eml"), f"Subject: {words}\nTo: Bob <bob@example.org>\n\nHello.\n".encode())
+    assert found.title == words[:LONGEST_HEADER].strip()
+    assert found.text.endswith("Hello.\n")
 
 
 def test_a_body_of_html_alone_is_read_as_text() -> None:
