@@ -29,8 +29,10 @@ _BATCH = 1_000
 # Texts are split some at a time. The last ones are in the batch as well, up to this many chunks: otherwise an
 # eighth of all texts would be split twice.
 _LARGEST_BATCH = 1_250
-# A longer text almost certainly has more chunks than a batch.
+# A longer text almost certainly has more chunks than a batch. One of more lines may have fewer, but other
+# documents would wait 0.1 s or more while it is split.
 _LONG_CHARACTERS = 1_000_000
+_MANY_LINES = 20_000
 
 # Embeddings by the digests of what was embedded: see `digest_of`.
 Known = dict[bytes, Embedding]
@@ -81,7 +83,7 @@ class Preparation:
             new = difference(document, old)
             if new == "nothing" and old and write.undoes is None:
                 outcomes.append(Injected(document.document_id, document.uri, "unchanged", old.chunks))
-            elif new == "everything" and len(document.text) > _LONG_CHARACTERS:
+            elif new == "everything" and _is_long(document.text):
                 outcomes.append(LONG)
             else:
                 outcomes.append(write)
@@ -239,6 +241,10 @@ class Preparation:
             for one in documents
         )
         return split(sources, max_tokens=max_tokens, count=self._embedder.count_tokens)
+
+
+def _is_long(text: str) -> bool:
+    return len(text) > _LONG_CHARACTERS or text.count("\n") > _MANY_LINES
 
 
 def by_digest(identity: str, rows: Sequence[Embedded]) -> Known:

@@ -85,7 +85,9 @@ async def test_of_more_chunks_than_a_batch_the_rest_waits_for_the_next(preparati
     assert rest == [None, None]
 
 
-@pytest.mark.parametrize("text", [sections(1_500), "word " * 250_000], ids=["chunks", "characters"])
+@pytest.mark.parametrize(
+    "text", [sections(1_500), "word " * 250_000, "# a\n" * 25_000], ids=["chunks", "characters", "lines"]
+)
 async def test_a_long_document_is_in_no_batch(
     preparation: Preparation, embedder: PickyEmbedder, text: str
 ) -> None:
