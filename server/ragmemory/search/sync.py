@@ -323,9 +323,7 @@ class IndexSync:
             # No large merges: a host does not wait long.
             await self._save(1, FLUSHED_ROWS, MANY, at_the_end=True)
 
-    # Search
-
-    # All of these raise DamagedFile: `mend` the index, and begin again.
+    # Search: each method raises DamagedFile; then `mend` the index, and begin again
 
     def word_weights(self, words: list[str]) -> list[float]:
         """The weight of each word in this memory; see `Retriever.word_weights`."""

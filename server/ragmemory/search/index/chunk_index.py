@@ -146,7 +146,6 @@ class ChunkIndex:
 
     def adopt(self, checkpoint: Checkpoint, segments: Sequence[Segment], removed: NDArray[np.int64]) -> None:
         """Continue from what this or another process has saved; keep what is newer here."""
-
         newer = [
             _newer(segment, checkpoint.chunk_id)
             for segment in self.segments

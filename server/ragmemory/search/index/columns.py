@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    # How the system is told that memory will be used: see `man madvise`.
+    # Advice to the system about a range of memory: see `man madvise`.
     Use = Literal["WILLNEED", "DONTNEED", "RANDOM"]
 
 # The first bytes of every file: a file without them is not an index file. The digit is the format.
