@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -31,12 +30,7 @@ if TYPE_CHECKING:
     from ragmemory.search.index.bigrams import WordSequences
     from ragmemory.search.index.bm25 import BM25Scores
     from ragmemory.search.index.chunk_index import ChunkIndex
-    from ragmemory.search.index.scores import Scores
     from ragmemory.search.queries import ParsedQuery
-
-
-# Searches the vectors of a large index while the words are searched: numpy lets both run at the same time.
-_BESIDE = ThreadPoolExecutor(1, "vectors")
 
 
 class Retriever:
@@ -96,7 +90,7 @@ class Retriever:
         if allowed is not None:
             others = np.delete(np.arange(len(index.rows)), index.rows.with_ids(allowed))
             excluded = union(excluded, others)
-        by_meaning = None if vector is None else self._begin(vector, excluded)
+        by_meaning = None if vector is None else index.vectors.begin(vector, excluded)
         lexical = index.bm25.search(query_terms(query.text), excluded)
         first = self._boosted_rows(boosted, excluded, lexical)
         parts = [first, lexical.best(self.settings.candidates)]
@@ -128,13 +122,6 @@ class Retriever:
         holding = _words_of(words, [term.name for term in lexical.terms], held)
         found_scores = ids, scores.tolist(), similar, bm25[best].tolist(), holding
         return [Scored(*one) for one in zip(*found_scores, strict=True)]
-
-    def _begin(self, vector: NDArray[np.float32], excluded: NDArray[np.int64]) -> Callable[[], Scores]:
-        """Search the vectors, in another thread if that saves time; the function waits for the result."""
-        vectors = self.index.vectors
-        search = partial(vectors.search, vector, excluded)
-        # The first search checks the files: two threads that do that wait for each other.
-        return _BESIDE.submit(search).result if vectors.was_shortlisted else search
 
     def _boosted_rows(
         self, boosted: set[int], excluded: NDArray[np.int64], lexical: BM25Scores

@@ -10,10 +10,8 @@ from bisect import bisect_left
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
-from ragmemory.search.index.segments import codes_of
-
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
     import numpy as np
     from numpy.typing import NDArray
@@ -32,22 +30,37 @@ SHORTLIST = 7_000
 # Every so many-th row is looked at to find the distance that selects the SHORTLIST: an odd number, since
 # similar rows may follow one another at regular distances.
 STEP = 15
-# Helps to compare the codes of a large index: numpy lets several threads run at the same time.
-_HELPER = ThreadPoolExecutor(1, "codes")
+# Takes half of the work in a large index: numpy lets several threads run at the same time.
+HELPER = ThreadPoolExecutor(1, "vectors")
 
 
-def nearest(rows: Rows, query: NDArray[np.float32], k: int, excluded: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The k rows that differ from the query in the fewest bits, ascending; more if several tie.
+def compare(rows: Rows, words: Codes) -> Distances:
+    """(n,) in how many bits each row differs from the first half of `words`, the (w,) code of a query."""
+    import numpy as np
 
-    These are the k nearest of about SHORTLIST rows that are nearest by half of the bits.
+    half = _half(words)
+    # Bytes where they can hold the distances: a third faster to add to than two bytes.
+    distances: Distances = np.empty(len(rows), np.min_scalar_type(64 * half + 1))
+    blocks = [*_blocks(rows, distances)]
+    shared = iter(blocks)  # Each of two threads takes the next block.
+    helping = HELPER.submit(_compare_each, shared, words[:half]) if len(blocks) > 1 else None
+    _compare_each(shared, words[:half])
+    if helping is not None and not helping.cancel():
+        helping.result()
+    return distances
+
+
+def nearest(
+    rows: Rows, words: Codes, distances: Distances, k: int, excluded: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """The k rows that differ from the code in the fewest bits, ascending; more if several tie.
+
+    These are the k nearest of about SHORTLIST rows that are nearest by half of the bits: the `distances` by
+    `compare`, which are overwritten.
     """
     import numpy as np
 
-    words = codes_of(query[None])[0]
-    half = -(-len(words) // 2)
-    # Bytes where they can hold the distances: a third faster to add to than two bytes.
-    distances: Distances = np.empty(len(rows), np.min_scalar_type(64 * half + 1))
-    _compare([*_blocks(rows, distances)], words[:half])
+    half = _half(words)
     distances[excluded] = np.iinfo(distances.dtype).max
     if half == len(words):
         return _lowest(distances, k, 64 * half)
@@ -62,21 +75,16 @@ def nearest(rows: Rows, query: NDArray[np.float32], k: int, excluded: NDArray[np
     return shortlist[_lowest(distances, k, 64 * len(words))]
 
 
+def _half(words: Codes) -> int:
+    return -(-len(words) // 2)
+
+
 def _blocks(rows: Rows, distances: Distances) -> Iterator[tuple[Distances, Codes]]:
     """Up to BLOCK neighbouring distances at a time, and the (w, n) codes of their rows."""
     for segment, where in rows:
         own, codes = distances[where], _columns(segment)
         for start in range(0, len(own), BLOCK):
             yield own[start : start + BLOCK], codes[:, start : start + BLOCK]
-
-
-def _compare(blocks: Sequence[tuple[Distances, Codes]], words: Codes) -> None:
-    """Count the differences in all blocks; if there are several, in two threads."""
-    shared = iter(blocks)  # Each thread takes the next block.
-    helping = _HELPER.submit(_compare_each, shared, words) if len(blocks) > 1 else None
-    _compare_each(shared, words)
-    if helping is not None and not helping.cancel():
-        helping.result()
 
 
 def _compare_each(blocks: Iterable[tuple[Distances, Codes]], words: Codes) -> None:

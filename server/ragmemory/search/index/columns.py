@@ -1,21 +1,23 @@
 """A file of arrays that is written once and then mapped, with a checksum for every block.
 
 The file is MAGIC, the arrays one after another, a JSON footer (where each array lies, and facts about the
-whole), the CRC-32 of every BLOCK bytes before the footer, and a trailer that locates and checks the footer.
+whole), the checksum of every BLOCK bytes before the footer, and a trailer that locates and checks the footer.
 The footer comes last because a merge does not know the length of an array before it has written it.
 
 Every block is checked before its first use. That costs nothing at start-up, and a query only the blocks that
-it touches: 5 µs for each 16 KiB, once per process.
+it touches, once per process: .1 ms for 1,000 rows of vectors.
 """
 
 from __future__ import annotations
 
+import hashlib
 import math
 import mmap
 import os
 import sys
 import zlib
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from struct import Struct as Layout
 from typing import TYPE_CHECKING, Any, Literal
@@ -23,8 +25,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 from msgspec import Struct
 
+from ragmemory.search.index.ascending import begins_of, distinct
+
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Iterable
 
     import numpy as np
     from numpy.typing import NDArray
@@ -32,18 +36,17 @@ if TYPE_CHECKING:
     # Advice to the system about a range of memory: see `man madvise`.
     Use = Literal["WILLNEED", "DONTNEED", "RANDOM"]
 
-# The first bytes of every file: a file without them is not an index file. The digit is the format.
+# The first bytes of every file: a file without them is not an index file.
 MAGIC = b"RAGINDX1"
-# Bytes that a checksum covers. Smaller blocks make reading single rows faster, and take more space.
-BLOCK = 1 << 14
+# Bytes that a checksum covers: two vectors. Smaller blocks make reading single rows faster, and take more
+# space. Arrays begin at multiples of this.
+BLOCK = 1 << 10
+# Blocks that are read and checked at a time, and bytes that are written at a time.
+BLOCKS_AT_ONCE, WRITTEN_AT_ONCE = 1 << 10, 1 << 20
 # Bytes that are read from the disk where a block is checked.
 READ_AHEAD = 1 << 16
-# Arrays begin at multiples of this, so that numpy maps them without copying.
-ALIGNMENT = 64
 # The offset and length of the footer, and the CRC-32 of the footer and the block checksums.
 TRAILER = Layout("<QII")
-
-
 # Bytes after which a file is synced while it is written: the disk may take seconds for a whole large file, in
 # which a program that is to end could not stop.
 SYNCED = 1 << 25
@@ -86,14 +89,14 @@ class ColumnWriter:
     def __init__(self, path: Path) -> None:
         self._file = path.open("xb")
         self._places: dict[str, _Place] = {}
-        self._sums: list[int] = []
-        self._sum = 0
+        self._sums = bytearray()
+        self._begun = b""  # of the block that is not yet complete
         self._size = 0
-        self._write(MAGIC)
+        self._write(memoryview(MAGIC))
 
     def add(self, name: str, parts: Iterable[NDArray[Any]]) -> None:
         """Append one array, given as one or more parts that are joined along their first axis."""
-        self._write(bytes(-self._size % ALIGNMENT))
+        self._fill()
         offset, rows, dtype, shape = self._size, 0, "", []
         for part in parts:
             rows, dtype, shape = rows + len(part), part.dtype.str, list(part.shape[1:])
@@ -102,11 +105,10 @@ class ColumnWriter:
 
     def finish(self, facts: dict[str, Any]) -> None:
         """Write footer and checksums, and sync the file to the disk."""
-        if self._size % BLOCK:
-            self._sums.append(self._sum)
+        self._fill()
         end = self._size
         footer = msgspec.json.encode(_Footer(self._places, facts))
-        tail = footer + b"".join(value.to_bytes(4, "little") for value in self._sums)
+        tail = footer + self._sums
         self._file.write(tail + TRAILER.pack(end, len(footer), zlib.crc32(tail)))
         self._sync()
         self.close()
@@ -115,23 +117,51 @@ class ColumnWriter:
         """Close the file; without `finish` it is incomplete."""
         self._file.close()
 
-    def _write(self, data: bytes | memoryview) -> None:
-        self._file.write(data)
-        view = memoryview(data)
-        while view:
-            part = view[: BLOCK - self._size % BLOCK]
-            self._sum = zlib.crc32(part, self._sum)
+    def _fill(self) -> None:
+        """Complete the last block with zeros."""
+        self._write(memoryview(bytes(-self._size % BLOCK)))
+
+    def _write(self, data: memoryview) -> None:
+        for start in range(0, len(data), WRITTEN_AT_ONCE):
+            part = data[start : start + WRITTEN_AT_ONCE]
+            self._file.write(part)
+            begun = self._begun + part
+            whole = len(begun) - len(begun) % BLOCK
+            self._sums += checksums(_words(begun[:whole])).tobytes()
+            self._begun = begun[whole:]
             self._size += len(part)
-            view = view[len(part) :]
-            if self._size % BLOCK == 0:
-                self._sums.append(self._sum)
-                self._sum = 0
-            if self._size % SYNCED == 0:
+            if self._size // SYNCED > (self._size - len(part)) // SYNCED:
                 self._sync()
 
     def _sync(self) -> None:
         self._file.flush()
         os.fsync(self._file.fileno())
+
+
+def checksums(blocks: NDArray[np.uint64]) -> NDArray[np.uint32]:
+    """(b,) checksums of (b, w) blocks: multilinear hashing (Lemire and Kaser 2014), as fast as memory.
+
+    CRC-32 takes three times as long, and numpy cannot compute it for many blocks at a time.
+    """
+    import numpy as np
+
+    sums: NDArray[np.uint64] = np.vecdot(blocks, _factors())
+    return (sums >> np.uint64(32)).astype("<u4")
+
+
+@cache
+def _factors() -> NDArray[np.uint64]:
+    """(w,) random odd numbers, the same in every process."""
+    import numpy as np
+
+    return np.frombuffer(hashlib.shake_128(MAGIC).digest(BLOCK), "<u8") | np.uint64(1)
+
+
+def _words(data: bytes | memoryview) -> NDArray[np.uint64]:
+    """(b, w) the words of some whole blocks."""
+    import numpy as np
+
+    return np.frombuffer(data, "<u8").reshape(-1, BLOCK // 8)
 
 
 class _Checks:
@@ -142,23 +172,27 @@ class _Checks:
 
         self._path = path
         self._mapping = mapping
-        self._data = memoryview(mapping)[:end]
+        self._blocks = _words(memoryview(mapping)[:end])
         self._sums = np.frombuffer(sums, "<u4")
         self._checked = bytearray(len(self._sums))
+        self._was_read = np.zeros(-(-end // READ_AHEAD), np.bool_)
 
     def check(self, start: int, end: int) -> None:
         """Check the blocks of one range of bytes. Raises DamagedFile."""
-        self._check_blocks([(start // BLOCK, -(-end // BLOCK))])
+        import numpy as np
+
+        first, stop = start // BLOCK, -(-end // BLOCK)
+        if self._checked.find(0, first, stop) >= 0:
+            self._check_blocks(np.arange(first, stop))
 
     def check_each(self, starts: NDArray[np.int64], ends: NDArray[np.int64]) -> None:
         """Check the blocks of several non-empty ranges. Raises DamagedFile."""
         import numpy as np
 
-        checked = np.frombuffer(self._checked, np.uint8)
-        first, last = starts // BLOCK, (ends - 1) // BLOCK
-        # Most ranges lie in one block or two; only longer ones need a look at every block between.
-        unsure = np.flatnonzero((checked[first] & checked[last] == 0) | (last > first + 1))
-        self._check_blocks({*zip(first[unsure].tolist(), (last[unsure] + 1).tolist(), strict=True)})
+        firsts = starts // BLOCK
+        counts = (ends - 1) // BLOCK + 1 - firsts
+        before = begins_of(np.cumsum(counts))
+        self._check_blocks(np.repeat(firsts - before, counts) + np.arange(counts.sum()))
 
     def advise(self, use: Use, start: int, end: int) -> None:
         """Tell the system how a range of the file will be used, if it wants to know."""
@@ -167,19 +201,33 @@ class _Checks:
             with suppress(OSError):
                 self._mapping.madvise(getattr(mmap, f"MADV_{use}"), start, end - start)
 
-    def _check_blocks(self, ranges: Collection[tuple[int, int]]) -> None:
-        unchecked = [
-            (first, end) for begin, end in ranges if (first := self._checked.find(0, begin, end)) >= 0
-        ]
-        for first, end in unchecked:  # Before the first is read: a disk reads many ranges at a time.
-            self.advise("WILLNEED", first * BLOCK, max(end * BLOCK, first * BLOCK + READ_AHEAD))
-        for block, end in unchecked:
-            while block >= 0:
-                at = block * BLOCK
-                if zlib.crc32(self._data[at : at + BLOCK]) != self._sums[block]:
-                    raise DamagedFile(self._path, f"the bytes from {at:,} on are not those written")
-                self._checked[block] = 1
-                block = self._checked.find(0, block + 1, end)
+    def _check_blocks(self, blocks: NDArray[np.int64]) -> None:
+        import numpy as np
+
+        checked = np.frombuffer(self._checked, np.uint8)
+        unchecked = blocks[checked[blocks] == 0]
+        if not len(unchecked):
+            return
+        unchecked = distinct(unchecked)
+        self._read_ahead(unchecked)
+        for start in range(0, len(unchecked), BLOCKS_AT_ONCE):
+            part = unchecked[start : start + BLOCKS_AT_ONCE]
+            is_range = part[-1] - part[0] + 1 == len(part)  # Then nothing is copied.
+            found = self._blocks[part[0] : part[-1] + 1] if is_range else self._blocks.take(part, axis=0)
+            wrong = part[checksums(found) != self._sums[part]]
+            if len(wrong):
+                at = int(wrong[0]) * BLOCK
+                raise DamagedFile(self._path, f"the bytes from {at:,} on are not those written")
+            checked[part] = 1
+
+    def _read_ahead(self, blocks: NDArray[np.int64]) -> None:
+        """Begin to read what lies around some blocks: a disk reads many ranges at a time."""
+        ranges = blocks // (READ_AHEAD // BLOCK)
+        fresh = ranges[~self._was_read[ranges]]
+        if len(fresh):
+            self._was_read[fresh] = True
+            for start in (distinct(fresh) * READ_AHEAD).tolist():
+                self.advise("WILLNEED", start, min(start + READ_AHEAD, self._blocks.nbytes))
 
 
 class Column:
@@ -214,14 +262,11 @@ class Column:
         self._check_each(rows, rows + 1)
         return self._array.take(rows, axis=0)
 
-    def take_ranges(self, starts: NDArray[np.int64], stops: NDArray[np.int64]) -> NDArray[Any]:
-        """Copies of several ranges of rows, one after the other."""
-        import numpy as np
-
-        filled = np.flatnonzero(stops > starts)
+    def slices(self, starts: NDArray[np.int64], stops: NDArray[np.int64]) -> list[NDArray[Any]]:
+        """Views of several ranges of rows."""
+        filled = starts < stops
         self._check_each(starts[filled], stops[filled])
-        ranges = zip(starts.tolist(), stops.tolist(), strict=True)
-        return np.concatenate([self._array[:0], *(self._array[start:stop] for start, stop in ranges)])
+        return [self._array[start:stop] for start, stop in zip(starts.tolist(), stops.tolist(), strict=True)]
 
     def find(self, values: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         """(v,) where each value is in this array, or else would follow; (v,) whether it is there.

@@ -240,7 +240,7 @@ def words_of(segment: Segment, rows: NDArray[np.int64]) -> tuple[NDArray[np.uint
     begins, ends = np.where(rows > 0, bounds[: len(rows)], 0), bounds[len(rows) :]
     if len(rows) and rows[-1] - rows[0] + 1 == len(rows):  # Neighbours, as in most merges.
         return segment.words.slice(int(begins[0]), int(ends[-1])), ends - begins
-    return segment.words.take_ranges(begins, ends), ends - begins
+    return np.concatenate([segment.words.slice(0, 0), *segment.words.slices(begins, ends)]), ends - begins
 
 
 def shortened(names: NDArray[np.uint64]) -> NDArray[np.uint16]:

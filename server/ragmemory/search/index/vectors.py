@@ -6,13 +6,16 @@ add nothing measurable (+.0005 nDCG@10) and take four times the memory.
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
-from ragmemory.search.index.codes import nearest
+from ragmemory.search.index.codes import HELPER, compare, nearest
 from ragmemory.search.index.scores import DenseScores
+from ragmemory.search.index.segments import codes_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import numpy as np
     from numpy.typing import NDArray
 
@@ -30,19 +33,34 @@ class VectorIndex:
 
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
-        self.was_shortlisted = False
-        """Whether the codes of a large index have been searched: all of them are checked."""
+        self._is_checked = False  # all codes of a large index, by the first search
 
-    def search(self, query: NDArray[np.float32], excluded: NDArray[np.int64]) -> Scores:
-        """`query` is (d,) float32 of unit length; `excluded` rows are never among the best."""
+    def begin(self, query: NDArray[np.float32], excluded: NDArray[np.int64]) -> Callable[[], Scores]:
+        """Search, in a large index partly in the background; the function that is returned waits for it.
+
+        `query` is (d,) float32 of unit length; `excluded` rows are never among the best.
+        """
+        if len(self._rows) <= ALL_EXACT:
+            return partial(self._exact, query, excluded)
+        # In two threads, so before the words are searched: three would wait for the interpreter's lock.
+        words = codes_of(query[None])[0]
+        distances = compare(self._rows, words)
+
+        def search() -> Scores:
+            near = nearest(self._rows, words, distances, RESCORED, excluded)
+            return ShortlistCosines(self, query, near)
+
+        if self._is_checked:
+            return HELPER.submit(search).result
+        # The first search checks the files: two threads that do that wait for each other.
+        self._is_checked = True
+        return search
+
+    def _exact(self, query: NDArray[np.float32], excluded: NDArray[np.int64]) -> Scores:
         import numpy as np
 
         if not len(self._rows):
             return DenseScores(np.empty(0, np.float32))
-        if len(self._rows) > ALL_EXACT:
-            near = nearest(self._rows, query, RESCORED, excluded)
-            self.was_shortlisted = True
-            return ShortlistCosines(self, query, near)
         # Three times as fast as `vectors @ query`, which is made for more than one column.
         cosines = np.vecdot(self._all, query)
         cosines[excluded] = 0

@@ -181,7 +181,7 @@ def as_bytes(vectors: NDArray[np.float32]) -> list[bytes]:
 def test_cosines_are_exact_over_all_segments() -> None:
     vectors = unit_rows(50)
     index = VectorIndex(Rows(vector_segments(vectors, 30, 31)))
-    assert index.search(vectors[7], NONE).at(np.arange(50)) == pytest.approx(vectors @ vectors[7], abs=1e-6)
+    assert index.begin(vectors[7], NONE)().at(np.arange(50)) == pytest.approx(vectors @ vectors[7], abs=1e-6)
 
 
 def test_every_finite_float16_becomes_the_same_float32() -> None:
@@ -209,7 +209,7 @@ def test_the_best_of_many_are_the_highest_wherever_they_lie() -> None:
 def test_closed_rows_are_not_among_the_best() -> None:
     assert word_index([["a"], ["a", "b"]]).search(["a"], rows(0)).best(5).tolist() == [1]
     index = VectorIndex(Rows(vector_segments(unit_rows(3))))
-    assert 1 not in index.search(unit_rows(3)[1], rows(1)).best(5).tolist()
+    assert 1 not in index.begin(unit_rows(3)[1], rows(1))().best(5).tolist()
 
 
 @pytest.mark.parametrize("dimensions", [64, 100, 256])
@@ -224,13 +224,13 @@ def test_many_vectors_go_through_the_codes_and_the_best_are_found(
     parts = vector_segments(vectors, 500, 700)
     index = VectorIndex(Rows([Segment.merge(parts[:2], [None, None]), parts[2]]))
     for row in (5, 600, 900):
-        scores = index.search(vectors[row], NONE)
+        scores = index.begin(vectors[row], NONE)()
         assert scores.best(3)[0] == row
         assert scores.at(rows(1, 2)) == pytest.approx(vectors[[1, 2]] @ vectors[row], abs=1e-6)
-        assert row not in index.search(vectors[row], rows(row)).best(3).tolist()
+        assert row not in index.begin(vectors[row], rows(row))().best(3).tolist()
     only = rows(*range(10))
     others = np.arange(10, 1000)
-    assert set(index.search(vectors[0], others).best(20).tolist()) <= set(only.tolist())
+    assert set(index.begin(vectors[0], others)().best(20).tolist()) <= set(only.tolist())
     assert index.mean_cosine(vectors[0]) == pytest.approx(float((vectors @ vectors[0]).mean()), abs=1e-5)
 
 
