@@ -45,6 +45,8 @@ BLOCK = 1 << 10
 BLOCKS_AT_ONCE, WRITTEN_AT_ONCE = 1 << 10, 1 << 20
 # Bytes that are read from the disk where a block is checked.
 READ_AHEAD = 1 << 16
+# Ranges up to which it is faster to look at each than to compute with arrays.
+FEW = 64
 # The offset and length of the footer, and the CRC-32 of the footer and the block checksums.
 TRAILER = Layout("<QII")
 # Bytes after which a file is synced while it is written: the disk may take seconds for a whole large file, in
@@ -177,22 +179,29 @@ class _Checks:
         self._checked = bytearray(len(self._sums))
         self._was_read = np.zeros(-(-end // READ_AHEAD), np.bool_)
 
-    def check(self, start: int, end: int) -> None:
-        """Check the blocks of one range of bytes. Raises DamagedFile."""
+    def check(self, start: int, end: int, unit: int) -> None:
+        """Check the units that hold a range of bytes; a unit is some BLOCKs. Raises DamagedFile."""
         import numpy as np
 
-        first, stop = start // BLOCK, -(-end // BLOCK)
-        if self._checked.find(0, first, stop) >= 0:
-            self._check_blocks(np.arange(first, stop))
+        if not self._is_checked(start, end):
+            first, stop = start // unit * unit // BLOCK, -(-end // unit) * unit // BLOCK
+            self._check_blocks(np.arange(first, min(stop, len(self._checked))))
 
-    def check_each(self, starts: NDArray[np.int64], ends: NDArray[np.int64]) -> None:
-        """Check the blocks of several non-empty ranges. Raises DamagedFile."""
+    def check_each(self, starts: NDArray[np.int64], ends: NDArray[np.int64], unit: int) -> None:
+        """The same for several non-empty ranges."""
         import numpy as np
 
-        firsts = starts // BLOCK
-        counts = (ends - 1) // BLOCK + 1 - firsts
+        ranges = zip(starts.tolist(), ends.tolist(), strict=True) if len(starts) <= FEW else ()
+        if ranges and all(self._is_checked(start, end) for start, end in ranges):
+            return
+        blocks = unit // BLOCK
+        firsts = starts // unit * blocks
+        counts = np.minimum(-(-ends // unit) * blocks, len(self._checked)) - firsts
         before = begins_of(np.cumsum(counts))
         self._check_blocks(np.repeat(firsts - before, counts) + np.arange(counts.sum()))
+
+    def _is_checked(self, start: int, end: int) -> bool:
+        return self._checked.find(0, start // BLOCK, -(-end // BLOCK)) < 0
 
     def advise(self, use: Use, start: int, end: int) -> None:
         """Tell the system how a range of the file will be used, if it wants to know."""
@@ -238,6 +247,7 @@ class Column:
         self._checks = checks
         self._offset = offset
         self._row_bytes = array.itemsize * math.prod(array.shape[1:])
+        self._unit = READ_AHEAD  # bytes that are checked at least
 
     def __len__(self) -> int:
         return len(self._array)
@@ -254,7 +264,8 @@ class Column:
     def slice(self, start: int, stop: int) -> NDArray[Any]:
         """A view of the rows from `start` to `stop`."""
         if self._checks is not None and start < stop:
-            self._checks.check(self._offset + start * self._row_bytes, self._offset + stop * self._row_bytes)
+            size = self._row_bytes
+            self._checks.check(self._offset + start * size, self._offset + stop * size, self._unit)
         return self._array[start:stop]
 
     def take(self, rows: NDArray[np.int64]) -> NDArray[Any]:
@@ -286,7 +297,8 @@ class Column:
         self._advise("DONTNEED")
 
     def expect_single_rows(self) -> None:
-        """Read no more of the file than is used: the system would read up to megabytes around each row."""
+        """Read and check little around a row: the system would read up to megabytes."""
+        self._unit = BLOCK
         self._advise("RANDOM")
 
     def _advise(self, use: Use) -> None:
@@ -296,7 +308,7 @@ class Column:
     def _check_each(self, starts: NDArray[np.int64], stops: NDArray[np.int64]) -> None:
         if self._checks is not None and len(starts):
             size = self._row_bytes
-            self._checks.check_each(self._offset + starts * size, self._offset + stops * size)
+            self._checks.check_each(self._offset + starts * size, self._offset + stops * size, self._unit)
 
 
 def open_columns(path: Path) -> tuple[dict[str, Column], dict[str, Any]]:

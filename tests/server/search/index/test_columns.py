@@ -10,14 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from ragmemory.search.index.columns import BLOCK, Column, ColumnWriter, DamagedFile, open_columns
+from ragmemory.search.index.columns import BLOCK, READ_AHEAD, Column, ColumnWriter, DamagedFile, open_columns
 
 Arrays = dict[str, NDArray[Any]]
+
+# Numbers in an array that is longer than what is checked at a time.
+LONG = 3 * READ_AHEAD // 8
 
 
 def write(path: Path) -> Arrays:
     numbers: Arrays = {
-        "long": np.arange(3 * BLOCK, dtype=np.int64),
+        "long": np.arange(LONG, dtype=np.int64),
         "wide": np.arange(4_000, dtype=np.float32).reshape(-1, 8),
         "none": np.empty(0, np.uint16),
     }
@@ -88,12 +91,12 @@ def test_a_file_that_was_cut_off_is_damaged(whole: Path, keep: int) -> None:
 
 def test_what_is_beside_the_damage_can_be_read(whole: Path) -> None:
     data = bytearray(whole.read_bytes())
-    data[4 * BLOCK] ^= 1
+    data[2 * READ_AHEAD] ^= 1
     path = whole.with_name("beside")
     path.write_bytes(data)
     column = open_columns(path)[0]["long"]
     assert column.slice(0, 100).tolist() == list(range(100))
-    with pytest.raises(DamagedFile, match="from 4,096 on"):
+    with pytest.raises(DamagedFile, match="from 131,072 on"):
         column.all  # noqa: B018
 
 
