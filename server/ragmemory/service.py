@@ -55,7 +55,7 @@ class MemoryService:
         self._store = store
         self._embedder = embedder
         self._indexing = indexing
-        self._opening = anyio.Lock()
+        self._opening = anyio.Lock(fast_acquire=True)  # Every call takes it.
         self._is_open = False
         self.search = Search(self._open, embedder, indexing, reranker, former)
         self.writer = Writer(

@@ -117,7 +117,7 @@ class OnDemand:
         self.on_block_change: list[Callable[[str, Sequence[str]], None]] = []
         self._settings = settings
         self._service: MemoryService | None = None
-        self._making = anyio.Lock()
+        self._making = anyio.Lock(fast_acquire=True)  # Every call takes it.
 
     async def service(self) -> MemoryService:
         """The memory; built by the first call. Raises SettingsError."""

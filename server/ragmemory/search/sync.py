@@ -70,7 +70,7 @@ class IndexSync:
         self._index: ChunkIndex | None = None
         self._saved = SavedIndex(self._folder, "")
         self._version = _UNKNOWN
-        self._index_lock = anyio.Lock()
+        self._index_lock = anyio.Lock(fast_acquire=True)  # Every query takes it.
         self._save_lock = anyio.Lock()
         self._written = anyio.Event()
         self._progress = anyio.Event()

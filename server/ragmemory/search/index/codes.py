@@ -7,7 +7,7 @@ speed of memory.
 from __future__ import annotations
 
 from bisect import bisect_left
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -30,24 +30,26 @@ SHORTLIST = 7_000
 # Every so many-th row is looked at to find the distance that selects the SHORTLIST: an odd number, since
 # similar rows may follow one another at regular distances.
 STEP = 15
-# Takes half of the work in a large index: numpy lets several threads run at the same time.
+# Takes part of the work in a large index: numpy lets several threads run at the same time.
 HELPER = ThreadPoolExecutor(1, "vectors")
 
 
-def compare(rows: Rows, words: Codes) -> Distances:
-    """(n,) in how many bits each row differs from the first half of `words`, the (w,) code of a query."""
+def begin_comparing(rows: Rows, words: Codes) -> tuple[Distances, Future[None]]:
+    """(n,) in how many bits each row differs from the first half of `words`, the (w,) code of a query.
+
+    They are complete when the HELPER is done.
+    """
     import numpy as np
 
     half = _half(words)
     # Bytes where they can hold the distances: a third faster to add to than two bytes.
     distances: Distances = np.empty(len(rows), np.min_scalar_type(64 * half + 1))
     blocks = [*_blocks(rows, distances)]
-    shared = iter(blocks)  # Each of two threads takes the next block.
-    helping = HELPER.submit(_compare_each, shared, words[:half]) if len(blocks) > 1 else None
-    _compare_each(shared, words[:half])
-    if helping is not None and not helping.cancel():
-        helping.result()
-    return distances
+    # Searching the words, which this thread does next, takes longer than what is left to do here.
+    own = len(blocks) // 3
+    helping = HELPER.submit(_compare, blocks[own:], words[:half])
+    _compare(blocks[:own], words[:half])
+    return distances, helping
 
 
 def nearest(
@@ -55,8 +57,8 @@ def nearest(
 ) -> NDArray[np.int64]:
     """The k rows that differ from the code in the fewest bits, ascending; more if several tie.
 
-    These are the k nearest of about SHORTLIST rows that are nearest by half of the bits: the `distances` by
-    `compare`, which are overwritten.
+    These are the k nearest of about SHORTLIST rows that are nearest by half of the bits: by `distances`,
+    which are overwritten.
     """
     import numpy as np
 
@@ -87,7 +89,7 @@ def _blocks(rows: Rows, distances: Distances) -> Iterator[tuple[Distances, Codes
             yield own[start : start + BLOCK], codes[:, start : start + BLOCK]
 
 
-def _compare_each(blocks: Iterable[tuple[Distances, Codes]], words: Codes) -> None:
+def _compare(blocks: Iterable[tuple[Distances, Codes]], words: Codes) -> None:
     for distances, codes in blocks:
         _count_differences(distances, codes[: len(words)], words)
 

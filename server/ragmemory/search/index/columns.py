@@ -38,15 +38,15 @@ if TYPE_CHECKING:
 
 # The first bytes of every file: a file without them is not an index file.
 MAGIC = b"RAGINDX1"
-# Bytes that a checksum covers: two vectors. Smaller blocks make reading single rows faster, and take more
-# space. Arrays begin at multiples of this.
-BLOCK = 1 << 10
-# Blocks that are read and checked at a time, and bytes that are written at a time.
-BLOCKS_AT_ONCE, WRITTEN_AT_ONCE = 1 << 10, 1 << 20
+# Bytes that a checksum covers, and whose multiples arrays begin at: one vector of 256 dimensions. Smaller
+# blocks make reading single rows faster, and take more space.
+BLOCK = 1 << 9
+# Blocks that are checked at a time, and bytes that are written at a time.
+BLOCKS_AT_ONCE, WRITTEN_AT_ONCE = 1 << 11, 1 << 20
 # Bytes that are read from the disk where a block is checked.
 READ_AHEAD = 1 << 16
-# Ranges up to which it is faster to look at each than to compute with arrays.
-FEW = 64
+# Ranges of rows that are looked at one by one.
+FEW = 32
 # The offset and length of the footer, and the CRC-32 of the footer and the block checksums.
 TRAILER = Layout("<QII")
 # Bytes after which a file is synced while it is written: the disk may take seconds for a whole large file, in
@@ -191,14 +191,19 @@ class _Checks:
         """The same for several non-empty ranges."""
         import numpy as np
 
-        ranges = zip(starts.tolist(), ends.tolist(), strict=True) if len(starts) <= FEW else ()
-        if ranges and all(self._is_checked(start, end) for start, end in ranges):
+        # Calls of numpy would take longer.
+        if len(starts) <= FEW and all(map(self._is_checked, starts.tolist(), ends.tolist())):
             return
-        blocks = unit // BLOCK
-        firsts = starts // unit * blocks
-        counts = np.minimum(-(-ends // unit) * blocks, len(self._checked)) - firsts
-        before = begins_of(np.cumsum(counts))
-        self._check_blocks(np.repeat(firsts - before, counts) + np.arange(counts.sum()))
+        checked = np.frombuffer(self._checked, np.uint8)
+        firsts, lasts = starts // BLOCK, (ends - 1) // BLOCK
+        # Most ranges lie in one block or two; only longer ones need a look at every block between.
+        unsure = np.flatnonzero((checked[firsts] & checked[lasts] == 0) | (lasts > firsts + 1))
+        if len(unsure):
+            blocks = unit // BLOCK
+            firsts = firsts[unsure] // blocks * blocks
+            counts = np.minimum((lasts[unsure] // blocks + 1) * blocks, len(checked)) - firsts
+            before = begins_of(np.cumsum(counts))
+            self._check_blocks(np.repeat(firsts - before, counts) + np.arange(counts.sum()))
 
     def _is_checked(self, start: int, end: int) -> bool:
         return self._checked.find(0, start // BLOCK, -(-end // BLOCK)) < 0
