@@ -57,6 +57,7 @@ class BM25Index:
         sought = []
         ranges = self._look_up([*counted])
         segments = self._rows.segments
+        # (segments, 2, terms): one check for all terms of a segment.
         bounds = np.array(ranges, np.int64).reshape(len(ranges), len(segments), 2).transpose(1, 2, 0)
         found = [
             segment.postings.packed.slices(*where) for segment, where in zip(segments, bounds, strict=True)

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 # an exact search. And the number of rows up to which the codes would save no time.
 RESCORED = 1_000
 ALL_EXACT = 16_000
-# Freed memory that is kept.
-KEPT_BYTES = 1 << 25
+# Bytes of an array that is freed so that glibc keeps freed memory.
+FREED_BYTES = 1 << 24
 
 
 class VectorIndex:
@@ -91,14 +91,14 @@ class VectorIndex:
 
 
 def _keep_freed_memory() -> None:
-    """Have glibc keep freed memory for the next search.
+    """Have glibc keep the 10 MB of a search for the next one.
 
-    Otherwise it returns the 10 MB of a search to the system, and takes them again page by page: that is 1 to
-    3 ms. It keeps twice as much as the largest array (up to 32 MB) that was freed so far.
+    Otherwise it returns them to the system, and gets them back page by page, which takes 1 to 3 ms. It keeps
+    twice as much as the largest array, of up to 32 MB, that was ever freed.
     """
     import numpy as np
 
-    np.empty(KEPT_BYTES // 2, np.uint8)
+    np.empty(FREED_BYTES, np.uint8)
 
 
 def as_float32(vectors: NDArray[np.float16]) -> NDArray[np.float32]:

@@ -10,7 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from ragmemory.search.index.columns import BLOCK, READ_AHEAD, Column, ColumnWriter, DamagedFile, open_columns
+from ragmemory.search.index.columns import (
+    BLOCK,
+    FEW,
+    READ_AHEAD,
+    Column,
+    ColumnWriter,
+    DamagedFile,
+    open_columns,
+)
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -120,6 +128,34 @@ def test_a_value_is_found_in_its_place_or_the_damage_is_noticed(
         places, is_there = open_columns(path)[0]["long"].find(values)
         assert is_there.tolist() == np.isin(values, numbers).tolist()
         assert places.tolist() == np.clip(values, 0, len(numbers) - 1).tolist()
+
+
+@given(
+    at=st.integers(0, 8 * LONG - 1),
+    size=st.integers(1, 3 * BLOCK),
+    starts=st.lists(st.integers(0, LONG - 1), min_size=1, max_size=2 * FEW, unique=True),
+    length=st.integers(0, 2 * BLOCK),
+    is_single=st.booleans(),
+)
+def test_ranges_and_rows_are_right_or_the_damage_is_noticed(
+    whole: Path, at: int, size: int, starts: list[int], length: int, is_single: bool
+) -> None:
+    data = bytearray(whole.read_bytes())
+    data[at : at + size] = bytes(size)
+    path = whole.with_name("ranges")
+    path.write_bytes(data)
+    first = np.array(sorted(starts), np.int64)
+    last = np.minimum(first + length, LONG)
+    with suppress(DamagedFile):
+        column = open_columns(path)[0]["long"]
+        if is_single:
+            column.expect_single_rows()
+        assert column.take(first[:1]).tolist() == first[:1].tolist()  # From now on a part is checked.
+        found = column.slices(first, last)
+        assert [part.tolist() for part in found] == [
+            list(range(start, stop)) for start, stop in zip(first.tolist(), last.tolist(), strict=True)
+        ]
+        assert column.take(first).tolist() == first.tolist()
 
 
 def test_an_array_in_memory_needs_no_checks() -> None:
