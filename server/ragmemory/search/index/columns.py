@@ -46,7 +46,7 @@ SUM_BYTES = 4
 # Blocks that are checked at a time, and bytes that are written at a time.
 BLOCKS_AT_ONCE, WRITTEN_AT_ONCE = 1 << 10, 1 << 20
 # Bytes that are read from the disk where a block is checked.
-READ_AHEAD = 1 << 16
+READ_AHEAD = 1 << 14
 # Ranges of rows that are looked at one by one.
 FEW = 32
 # The length of the arrays and that of the footer, and the CRC-32 of the checksums and the footer.
