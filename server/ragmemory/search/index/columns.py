@@ -186,8 +186,7 @@ class _Checks:
         import numpy as np
 
         if not self._is_checked(start, end):
-            first, stop = start // unit * unit // BLOCK, -(-end // unit) * unit // BLOCK
-            self._check_blocks(np.arange(first, min(stop, len(self._checked))))
+            self.check_each(np.array([start]), np.array([end]), unit)
 
     def check_each(self, starts: NDArray[np.int64], ends: NDArray[np.int64], unit: int) -> None:
         """The same for several non-empty ranges."""
