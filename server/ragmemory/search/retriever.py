@@ -101,7 +101,9 @@ class Retriever:
         if not len(rows):
             return []
         sequences = index.sequences.of(rows)
-        bm25 = lexical.at(rows) + self.settings.pair_weight * self._pair_scores(query.text, rows, sequences)
+        frequencies = lexical.frequencies(rows)
+        bm25 = lexical.at(rows, frequencies)
+        bm25 += self.settings.pair_weight * self._pair_scores(query.text, rows, sequences)
         cosines = similarity.at(rows) if similarity else None
         fused = bm25 if cosines is None else fuse(cosines, bm25, self.settings.alpha)
         is_boosted = is_among(rows, np.sort(first))
@@ -111,7 +113,7 @@ class Retriever:
         best_rows, places = np.unique(rows[best], return_inverse=True)
         found = cosines[best] if cosines is not None else None
         mean = index.vectors.mean_cosine(vector) if vector is not None else 0.0
-        held = lexical.held(best_rows)[:, places]
+        held = frequencies[:, best] > 0
         words = content_words(query.text)
         # Without content words no passage can be relevant.
         coverage = lexical.coverage(held) if words else np.zeros(len(best), np.float32)
@@ -133,7 +135,8 @@ class Retriever:
             return np.empty(0, np.int64)
         rows = self.index.rows.with_ids(np.array(sorted(boosted), np.int64))
         rows = rows[~is_among(rows, excluded)]
-        return rows[np.argsort(-lexical.at(rows), kind="stable")[: self.settings.candidates]]
+        scores = lexical.at(rows, lexical.frequencies(rows))
+        return rows[np.argsort(-scores, kind="stable")[: self.settings.candidates]]
 
     def _pair_scores(
         self, text: str, rows: NDArray[np.int64], sequences: WordSequences

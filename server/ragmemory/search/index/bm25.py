@@ -11,9 +11,10 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
+from ragmemory.search.index.ascending import is_among
 from ragmemory.search.index.postings import frequencies_at, frequencies_of, rows_of
 from ragmemory.search.index.scores import best_of, least_of_best
 from ragmemory.text.analysis import hashes
@@ -29,9 +30,9 @@ if TYPE_CHECKING:
     Ranges = Sequence[Sequence[int]]
 
 # Postings of the rarest terms that are scored before the first check whether they suffice.
-AT_ONCE = 1 << 18
+AT_ONCE = 1 << 16
 # Finding a row among the postings of a term takes as long as scoring about this many of them.
-LOOKUP = 16
+LOOKUP = 4
 # Terms whose places are cached.
 CACHED_TERMS = 5_000
 # Added to the number of texts in the coverage of a question: in a memory of three notes every word of a note
@@ -141,9 +142,9 @@ class SoughtTerm:
 class BM25Scores:
     """BM25 scores, and the coverage of the question.
 
-    Terms are added to the scores of all rows from the rarest on, until the others together cannot lift a row
-    among the best (MaxScore; Turtle and Flood 1995). Those are looked up for the rows that come near: most
-    postings of a question to a large memory are never scored.
+    Terms are added to the scores from the rarest on, until the others together cannot lift a row without any
+    of them among the best (MaxScore; Turtle and Flood 1995). Those are looked up for the rows that come near:
+    most postings of a question to a large memory are never scored.
     """
 
     def __init__(
@@ -157,11 +158,12 @@ class BM25Scores:
 
         self._rows = rows
         self._saturation = saturation
-        self.terms = sorted(terms, key=lambda term: term.df)
-        self._scores = np.zeros(len(rows), np.float32)
-        # How many of the terms the scores hold.
-        self._added = 0
         self._excluded = excluded
+        self.terms = sorted(terms, key=lambda term: term.df)
+        # How many of the terms are added; the rows with any of them, ascending; and their scores so far.
+        self._added = 0
+        self._reached = np.empty(0, np.int64)
+        self._scores = np.empty(0, np.float32)
         self._add(bisect_right(list(accumulate(term.df for term in self.terms)), AT_ONCE))
 
     def best(self, k: int) -> NDArray[np.int64]:
@@ -174,60 +176,76 @@ class BM25Scores:
             bounds = list(accumulate(term.weight for term in reversed(rest)))
             needed = len(rest) - bisect_left(bounds, least)
             if not needed:
-                rows = np.flatnonzero(self._scores >= least - bounds[-1])
-                if len(rows) <= rest[0].df // LOOKUP:
-                    return rows[best_of(self.at(rows), k)]
+                near = np.flatnonzero(self._scores >= least - bounds[-1])
+                if len(near) <= rest[0].df // LOOKUP:
+                    rows = self._reached[near]
+                    more = self._sums(rest, self._frequencies(rest, rows), rows)
+                    return rows[best_of(self._scores[near] + more, k)]
             self._add(max(1, needed))
-        return best_of(self._scores, k)
+        return self._reached[best_of(self._scores, k)]
 
-    def at(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
-        """The scores of some rows, which ascend."""
-        import numpy as np
+    def frequencies(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+        """(t, k) the weighted frequency of each of `terms` in each of `rows`, which ascend."""
+        return self._frequencies(self.terms, rows)
 
-        scores: NDArray[np.float32] = self._scores[rows]
-        for number, where, own in self._rows.split(rows):
-            saturation = self._saturation[rows[where]]
-            for term in self.terms[self._added :]:
-                frequencies = frequencies_at(term.found[number], own)
-                scores[where] += np.float32(term.weight) * (frequencies / (frequencies + saturation))
-        return scores
+    def at(self, rows: NDArray[np.int64], frequencies: NDArray[np.float32]) -> NDArray[np.float32]:
+        """(k,) the scores of some rows, given their `frequencies`."""
+        return self._sums(self.terms, frequencies, rows)
 
     def _add(self, count: int) -> None:
-        """Add the next terms to the scores of all rows."""
+        """Add the next terms to the scores."""
         import numpy as np
 
         terms = self.terms[self._added : self._added + count]
-        self._added += count
-        for number, (_, where) in enumerate(self._rows if terms else ()):
-            # All terms at once: most have few postings, and calls of numpy take longer than those.
-            parts = [term.found[number] for term in terms]
-            packed = np.concatenate(parts)
-            rows, frequencies = rows_of(packed).astype(np.intp), frequencies_of(packed)
-            shares = frequencies / (frequencies + self._saturation[where].take(rows))
-            scores, bounds = self._scores[where], accumulate(map(len, parts), initial=0)
-            # As fast as np.add.at, which holds the interpreter's lock: the vectors are searched meanwhile.
-            for term, (start, stop) in zip(terms, pairwise(bounds), strict=True):
-                own = rows[start:stop]
-                scores[own] = scores.take(own) + np.float32(term.weight) * shares[start:stop]
-        self._scores[self._excluded] = 0
+        self._added += len(terms)
+        # All postings at once: most terms have few, and calls of numpy take longer than those.
+        parts = [np.empty(0, np.uint32), *(part for term in terms for part in term.found)]
+        packed = np.concatenate(parts)
+        rows = np.repeat(np.tile(self._rows.starts[:-1], len(terms)), [len(part) for part in parts[1:]])
+        rows += rows_of(packed)
+        frequencies = frequencies_of(packed)
+        weights = np.repeat(_weights(terms), [term.df for term in terms])
+        scores = weights * frequencies / (frequencies + self._saturation.take(rows))
+        rows = np.concatenate([self._reached, rows])
+        # A stable sort merges ranges that already ascend, such as the rows of each term.
+        order = np.argsort(rows, kind="stable")
+        rows, scores = rows[order], np.concatenate([self._scores, scores])[order]
+        firsts = np.flatnonzero(np.diff(rows, prepend=-1))
+        self._reached, self._scores = rows[firsts], np.add.reduceat(scores, firsts)
+        if len(self._excluded):
+            allowed = ~is_among(self._reached, self._excluded)
+            self._reached, self._scores = self._reached[allowed], self._scores[allowed]
 
-    def held(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """(t, k) whether each row contains each of `terms`; `rows` ascend."""
+    def _frequencies(self, terms: Sequence[SoughtTerm], rows: NDArray[np.int64]) -> NDArray[np.float32]:
         import numpy as np
 
-        held = np.zeros((len(self.terms), len(rows)), np.bool_)
+        frequencies = np.zeros((len(terms), len(rows)), np.float32)
         for number, where, own in self._rows.split(rows):
-            for term, among in zip(self.terms, held, strict=True):
-                among[where] = frequencies_at(term.found[number], own)
-        return held
+            frequencies[:, where] = frequencies_at([term.found[number] for term in terms], own)
+        return frequencies
+
+    def _sums(
+        self, terms: Sequence[SoughtTerm], frequencies: NDArray[np.float32], rows: NDArray[np.int64]
+    ) -> NDArray[np.float32]:
+        """(k,) what some terms add to the scores of some rows."""
+        shares = frequencies / (frequencies + self._saturation.take(rows))
+        # Not a product of matrices, in which equal columns may differ in their last bits.
+        sums: NDArray[np.float32] = (_weights(terms)[:, None] * shares).sum(axis=0)
+        return sums
 
     def coverage(self, held: NDArray[np.bool_]) -> NDArray[np.float32]:
-        """(k,) the weighted share of the question's terms in each of k rows, given what these hold."""
+        """(k,) the weighted share of the question's terms in each of k rows; `held` is (t, k), by term."""
         import numpy as np
 
         shares = np.array([term.share for term in self.terms], np.float32)
         covered: NDArray[np.float32] = shares @ held / np.float32(shares.sum() or 1)
         return covered
+
+
+def _weights(terms: Sequence[SoughtTerm]) -> NDArray[np.float32]:
+    import numpy as np
+
+    return np.array([term.weight for term in terms], np.float32)
 
 
 def frequency(ranges: Ranges) -> int:

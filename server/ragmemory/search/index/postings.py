@@ -93,18 +93,19 @@ def frequencies_of(packed: Packed) -> NDArray[np.float32]:
     return frequencies
 
 
-def frequencies_at(packed: Packed, rows: NDArray[np.int64]) -> NDArray[np.float32]:
-    """(k,) the weighted frequency in each of `rows`: 0 where there is no posting."""
+def frequencies_at(found: Sequence[Packed], rows: NDArray[np.int64]) -> NDArray[np.float32]:
+    """(t, k) the weighted frequency of each of t terms in each of `rows`: 0 where there is no posting."""
     import numpy as np
 
-    if not len(packed):
-        return np.zeros(len(rows), np.float32)
     least = rows.astype(np.uint32) << np.uint32(FREQUENCY_BITS)
-    found = packed.take(packed.searchsorted(least), mode="clip")
+    # What is not below it, or the last posting; beside no posting, one that is of no row.
+    nearest = [
+        packed.take(packed.searchsorted(least), mode="clip") if len(packed) else ~least for packed in found
+    ]
+    eighths = np.array(nearest, np.uint32).reshape(len(found), len(rows)) ^ least
     # The frequency alone is left of a posting of the row, and more than any frequency of another posting.
-    found ^= least
-    found[found > FREQUENCY_MASK] = 0
-    return frequencies_of(found)
+    eighths[eighths > FREQUENCY_MASK] = 0
+    return frequencies_of(eighths)
 
 
 class PostingsMerger:

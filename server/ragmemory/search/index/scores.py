@@ -8,8 +8,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# Rows in a block of `best`: the block maxima of 100,000 rows fit into the L1 cache.
-BLOCK = 128
+# Scores in a block of `best_of`, whose maxima alone are partitioned.
+BLOCK = 32
 
 
 class Scores(Protocol):
