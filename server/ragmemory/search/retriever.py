@@ -86,6 +86,7 @@ class Retriever:
         import numpy as np
 
         index = self.index
+        index.checking.end()
         excluded = index.excluded
         if allowed is not None:
             others = np.delete(np.arange(len(index.rows)), index.rows.with_ids(allowed))
@@ -123,6 +124,7 @@ class Retriever:
         similar = found.tolist() if found is not None else [0.0] * len(best)
         holding = _words_of(words, [term.name for term in lexical.terms], held)
         found_scores = ids, scores.tolist(), similar, bm25[best].tolist(), holding
+        index.checking.begin()
         return [Scored(*one) for one in zip(*found_scores, strict=True)]
 
     def _boosted_rows(

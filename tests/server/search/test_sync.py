@@ -108,6 +108,29 @@ async def test_every_damage_of_the_index_is_noticed_and_mended_before_it_is_read
     assert found > 8
 
 
+@pytest.mark.parametrize("share", [0.3, 0.6, 0.9])
+async def test_damage_that_no_question_comes_upon_is_noticed_after_some_questions(
+    share: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    for module in ("checking", "vectors"):
+        monkeypatch.setattr(f"ragmemory.search.index.{module}.ALL_EXACT", 100)
+    monkeypatch.setattr("ragmemory.search.index.vectors.RESCORED", 100)
+    monkeypatch.setattr("ragmemory.search.index.codes.SHORTLIST", 100)
+    part = " ".join(f"word{number}" for number in range(60))
+    text = "\n\n".join(f"# Part {number}\n\nAnimal{number}. {part}" for number in range(1_000))
+    async with service_for(tmp_path) as memory:
+        await put(memory, text, uri="parts")
+        sound = (await memory.search.query("animal7", 8)).hits
+    (file,) = (tmp_path / "memory.db-index").glob("segment-*")
+    data = bytearray(file.read_bytes())
+    data[int(share * len(data))] ^= 1
+    file.write_bytes(data)
+    async with service_for(tmp_path) as memory:
+        for _ in range(10):
+            assert (await memory.search.query("animal7", 8)).hits == sound
+    assert "is damaged" in caplog.text
+
+
 async def test_an_index_of_another_memory_is_not_believed(tmp_path: Path) -> None:
     async with service_for(tmp_path) as memory:
         await put(memory, FOX, uri="fox")

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from ragmemory.search.index.ascending import union
 from ragmemory.search.index.bigrams import SequenceIndex
 from ragmemory.search.index.bm25 import BM25Index
+from ragmemory.search.index.checking import Checking
 from ragmemory.search.index.lexicon import Lexicon
 from ragmemory.search.index.postings import MAX_ROWS
 from ragmemory.search.index.rows import Rows
@@ -63,6 +64,7 @@ class ChunkIndex:
         self.bm25 = BM25Index(self.rows, self.settings.k1, self.settings.b)
         self.vectors = VectorIndex(self.rows)
         self.sequences = SequenceIndex(self.rows)
+        self.checking = Checking(self.rows)
 
     def __len__(self) -> int:
         return len(self.rows) - len(self.excluded)

@@ -4,8 +4,8 @@ The file is MAGIC, the arrays one after another, the checksum of every BLOCK byt
 (where each array lies, and facts about the whole), and a trailer that locates and checks both. The footer
 comes last because a merge does not know the length of an array before it has written it.
 
-Every block is checked before its first use. That costs nothing at start-up, and a query only the blocks that
-it touches, once per process: .1 ms for 1,000 rows of vectors.
+Every block is checked before its first use, once per process. That costs nothing at start-up. The rest of a
+large file is checked in the background (see `checking`).
 """
 
 from __future__ import annotations
@@ -179,7 +179,20 @@ class _Checks:
         self._blocks = _words(memoryview(mapping)[:end])
         self._sums = np.frombuffer(sums, "<u4")
         self._checked = bytearray(len(self._sums))
+        self._complete = 0  # how many of the first blocks `check_more` has checked
         self._was_read = np.zeros(-(-end // READ_AHEAD), np.bool_)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every block has been checked."""
+        return self._complete == len(self._sums)
+
+    def check_more(self) -> None:
+        """Check the next BLOCKS_AT_ONCE from the beginning of the file on. Raises DamagedFile."""
+        start, stop = self._complete, min(self._complete + BLOCKS_AT_ONCE, len(self._sums))
+        self.advise("WILLNEED", start * BLOCK, stop * BLOCK)
+        self._check_at(slice(start, stop))
+        self._complete = stop
 
     def check(self, start: int, end: int, unit: int) -> None:
         """Check the units that hold a range of bytes; a unit is some BLOCKs. Raises DamagedFile."""
@@ -192,6 +205,8 @@ class _Checks:
         """The same for several non-empty ranges."""
         import numpy as np
 
+        if self.is_complete:
+            return
         # Calls of numpy would take longer.
         if len(starts) <= FEW and all(map(self._is_checked, starts.tolist(), ends.tolist())):
             return
@@ -228,12 +243,16 @@ class _Checks:
         for start in range(0, len(unchecked), BLOCKS_AT_ONCE):
             part = unchecked[start : start + BLOCKS_AT_ONCE]
             is_range = part[-1] - part[0] + 1 == len(part)  # Then nothing is copied.
-            found = self._blocks[part[0] : part[-1] + 1] if is_range else self._blocks.take(part, axis=0)
-            wrong = part[checksums(found) != self._sums[part]]
-            if len(wrong):
-                at = int(wrong[0]) * BLOCK
-                raise DamagedFile(self._path, f"the bytes from {at:,} on are not those written")
-            checked[part] = 1
+            self._check_at(slice(part[0], part[-1] + 1) if is_range else part)
+
+    def _check_at(self, blocks: slice | NDArray[np.int64]) -> None:
+        import numpy as np
+
+        is_wrong = checksums(self._blocks[blocks]) != self._sums[blocks]
+        if is_wrong.any():
+            at = np.arange(len(self._sums))[blocks][is_wrong][0] * BLOCK
+            raise DamagedFile(self._path, f"the bytes from {at:,} on are not those written")
+        np.frombuffer(self._checked, np.uint8)[blocks] = 1
 
     def _read_ahead(self, blocks: NDArray[np.int64]) -> None:
         """Begin to read what lies around some blocks: a disk reads many ranges at a time."""
@@ -301,6 +320,13 @@ class Column:
     def forget(self) -> None:
         """Free the memory that reading all of it has taken; it may still be read."""
         self._advise("DONTNEED")
+
+    def check_more(self) -> bool:
+        """Check a part of the whole file; False if nothing is left to check. Raises DamagedFile."""
+        if self._checks is None or self._checks.is_complete:
+            return False
+        self._checks.check_more()
+        return True
 
     def expect_single_rows(self) -> None:
         """Read and check little around a row: the system would read up to megabytes."""

@@ -97,6 +97,10 @@ class Segment:
             column.expect_single_rows()
         return segment
 
+    def check_more(self) -> bool:
+        """Check a part of the file; False if it is checked as a whole. Raises DamagedFile."""
+        return self.chunk_ids.check_more()
+
     @classmethod
     def _of(cls, columns: dict[str, Column], facts: dict[str, Any], path: Path | None) -> Segment:
         postings = Postings(*(columns.pop(name) for name in ("terms", "ends", "packed")))
