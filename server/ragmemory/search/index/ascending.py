@@ -19,9 +19,16 @@ def distinct(numbers: NDArray[Number]) -> NDArray[Number]:
     import numpy as np
 
     ordered = np.sort(numbers)
-    is_new = np.ones(len(ordered), np.bool_)
-    np.not_equal(ordered[1:], ordered[:-1], out=is_new[1:])
-    return ordered[is_new]
+    return ordered[is_first(ordered)]
+
+
+def is_first(numbers: NDArray[np.integer[Any]]) -> NDArray[np.bool_]:
+    """Which of ascending numbers differ from the one before."""
+    import numpy as np
+
+    first = np.ones(len(numbers), np.bool_)
+    np.not_equal(numbers[1:], numbers[:-1], out=first[1:])
+    return first
 
 
 def union(numbers: NDArray[Number], others: NDArray[Number]) -> NDArray[Number]:

@@ -14,7 +14,7 @@ from functools import cached_property
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from ragmemory.search.index.ascending import is_among
+from ragmemory.search.index.ascending import is_among, is_first
 from ragmemory.search.index.postings import frequencies_at, frequencies_of, rows_of
 from ragmemory.search.index.scores import best_of, least_of_best
 from ragmemory.text.analysis import hashes
@@ -162,7 +162,7 @@ class BM25Scores:
         self.terms = sorted(terms, key=lambda term: term.df)
         # How many of the terms are added; the rows with any of them, ascending; and their scores so far.
         self._added = 0
-        self._reached = np.empty(0, np.int64)
+        self._reached = np.empty(0, np.int32)
         self._scores = np.empty(0, np.float32)
         self._add(bisect_right(list(accumulate(term.df for term in self.terms)), AT_ONCE))
 
@@ -178,11 +178,11 @@ class BM25Scores:
             if not needed:
                 near = np.flatnonzero(self._scores >= least - bounds[-1])
                 if len(near) <= rest[0].df // LOOKUP:
-                    rows = self._reached[near]
+                    rows = self._reached[near].astype(np.int64)
                     more = self._sums(rest, self._frequencies(rest, rows), rows)
                     return rows[best_of(self._scores[near] + more, k)]
             self._add(max(1, needed))
-        return self._reached[best_of(self._scores, k)]
+        return self._reached[best_of(self._scores, k)].astype(np.int64)
 
     def frequencies(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
         """(t, k) the weighted frequency of each of `terms` in each of `rows`, which ascend."""
@@ -198,23 +198,36 @@ class BM25Scores:
 
         terms = self.terms[self._added : self._added + count]
         self._added += len(terms)
-        # All postings at once: most terms have few, and calls of numpy take longer than those.
-        parts = [np.empty(0, np.uint32), *(part for term in terms for part in term.found)]
-        packed = np.concatenate(parts)
-        rows = np.repeat(np.tile(self._rows.starts[:-1], len(terms)), [len(part) for part in parts[1:]])
-        rows += rows_of(packed)
-        frequencies = frequencies_of(packed)
-        weights = np.repeat(_weights(terms), [term.df for term in terms])
-        scores = weights * frequencies / (frequencies + self._saturation.take(rows))
+        rows, scores = self._scored(terms)
         rows = np.concatenate([self._reached, rows])
         # A stable sort merges ranges that already ascend, such as the rows of each term.
         order = np.argsort(rows, kind="stable")
         rows, scores = rows[order], np.concatenate([self._scores, scores])[order]
-        firsts = np.flatnonzero(np.diff(rows, prepend=-1))
+        firsts = np.flatnonzero(is_first(rows))
         self._reached, self._scores = rows[firsts], np.add.reduceat(scores, firsts)
         if len(self._excluded):
             allowed = ~is_among(self._reached, self._excluded)
             self._reached, self._scores = self._reached[allowed], self._scores[allowed]
+
+    def _scored(self, terms: Sequence[SoughtTerm]) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+        """The rows of all postings of some terms, term by term, and what each adds to the score of its row.
+
+        All at once: most terms have few postings, and calls of numpy take longer than those. Common terms
+        have hundreds of thousands: no array is larger than it must be, or lives longer.
+        """
+        import numpy as np
+
+        parts = [part for term in terms for part in term.found]
+        packed = np.concatenate([np.empty(0, np.uint32), *parts])
+        starts = np.tile(self._rows.starts[:-1].astype(np.int32), len(terms))
+        rows = np.repeat(starts, [len(part) for part in parts])
+        rows += rows_of(packed).view(np.int32)
+        frequencies = frequencies_of(packed)
+        scores = self._saturation.take(rows)
+        scores += frequencies
+        np.divide(frequencies, scores, out=scores)
+        scores *= np.repeat(_weights(terms), [term.df for term in terms])
+        return rows, scores
 
     def _frequencies(self, terms: Sequence[SoughtTerm], rows: NDArray[np.int64]) -> NDArray[np.float32]:
         import numpy as np
