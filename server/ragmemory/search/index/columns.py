@@ -205,8 +205,6 @@ class _Checks:
         """The same for several non-empty ranges."""
         import numpy as np
 
-        if self.is_complete:
-            return
         # Calls of numpy would take longer.
         if len(starts) <= FEW and all(map(self._is_checked, starts.tolist(), ends.tolist())):
             return
@@ -338,7 +336,7 @@ class Column:
             self._checks.advise(use, self._offset, self._offset + self._array.nbytes)
 
     def _check_each(self, starts: NDArray[np.int64], stops: NDArray[np.int64]) -> None:
-        if self._checks is not None and len(starts):
+        if self._checks is not None and not self._checks.is_complete and len(starts):
             size = self._row_bytes
             self._checks.check_each(self._offset + starts * size, self._offset + stops * size, self._unit)
 
