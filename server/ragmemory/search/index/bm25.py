@@ -6,7 +6,7 @@ The inverse document frequency is Lucene's, never negative.
 from __future__ import annotations
 
 import math
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -171,17 +171,15 @@ class BM25Scores:
         import numpy as np
 
         while rest := self.terms[self._added :]:
-            least = float(least_of_best(self._scores, k))
-            # The most that the commonest term can add, the two commonest, and so on.
-            bounds = list(accumulate(term.weight for term in reversed(rest)))
-            needed = len(rest) - bisect_left(bounds, least)
-            if not needed:
-                near = np.flatnonzero(self._scores >= least - bounds[-1])
+            least = least_of_best(self._scores, k)
+            most = sum(term.weight for term in rest)
+            if most < least:
+                near = np.flatnonzero(self._scores >= least - most)
                 if len(near) <= rest[0].df // LOOKUP:
                     rows = self._reached[near].astype(np.int64)
                     more = self._sums(rest, self._frequencies(rest, rows), rows)
                     return rows[best_of(self._scores[near] + more, k)]
-            self._add(max(1, needed))
+            self._add(1)
         return self._reached[best_of(self._scores, k)].astype(np.int64)
 
     def frequencies(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
