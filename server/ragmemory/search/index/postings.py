@@ -28,7 +28,7 @@ MAX_ROWS = 1 << (32 - FREQUENCY_BITS)
 # A frequency is a multiple of this and at most 511.875. More occurrences hardly change a BM25 score.
 FREQUENCY_UNIT = 0.125
 # Postings that are merged at a time: this bounds the memory of a merge.
-MERGED_AT_ONCE = 1 << 20
+MERGED_AT_ONCE = 1 << 19
 
 
 @dataclass(frozen=True)
@@ -129,14 +129,16 @@ class PostingsMerger:
         terms = distinct(np.concatenate(names))
         yield nothing
         # (terms, segments) the number of postings after the merge.
-        table = np.zeros((len(terms), len(names)), np.int64)
+        table = np.zeros((len(terms), len(names)), np.int32)
         for column, (part, numbers) in enumerate(zip(self._parts, self._numbers, strict=True)):
             counts = _counts(part, numbers)
             yield nothing
             table[np.searchsorted(terms, names[column]), column] = counts
             yield nothing
         used = table.any(axis=1)
-        self._terms, self._table = terms[used], table[used]
+        if not used.all():
+            terms, table = terms[used], table[used]
+        self._terms, self._table = terms, table
         self._ends = np.cumsum(self._table.sum(axis=1))
         yield self._terms
 
