@@ -78,19 +78,19 @@ class ServerProcess:
                 )
             except (OSError, ValueError) as error:
                 raise ServerNotStarted(command, _reason(error, command)) from None
+            _running.add(process)
             ours.pop_all()  # From here on the stream owns them.
-        async with process, open_pipes(our_input, our_output) as stream:
-            server = cls(process, stream, stderr)
-            _running.add(server)
-            try:
-                yield server
-            finally:
-                # Shielded, with bounded waits: a cancelled caller leaves no server behind and does not hang.
+        try:
+            async with process, open_pipes(our_input, our_output) as stream:
+                server = cls(process, stream, stderr)
                 try:
+                    yield server
+                finally:
+                    # Shielded, with bounded waits: a cancelled caller leaves no server, and does not hang.
                     with anyio.CancelScope(shield=True):
                         await server._stop()
-                finally:  # The id of its group may be used again.
-                    _running.discard(server)
+        finally:  # The id of its group may be used again.
+            _running.discard(process)
 
     async def exit_reason(self) -> str:
         """How the server ended, as part of a sentence."""
@@ -112,10 +112,10 @@ class ServerProcess:
             async with beside(self._read_to_end):
                 await self._exits_within(LEAVE_SECONDS)
                 # Wrappers such as npx and shells may exit before the server that they started.
-                if self._signal("SIGTERM"):
+                if _signal(self._process, "SIGTERM"):
                     await self._group_ends_within(TERMINATE_SECONDS)
         finally:  # Also after a second Ctrl-C, which ignores the shield.
-            self._signal("SIGKILL")
+            _signal(self._process, "SIGKILL")
         await self._exits_within(KILL_SECONDS)
 
     async def _read_to_end(self) -> None:
@@ -131,25 +131,12 @@ class ServerProcess:
     async def _group_ends_within(self, seconds: float) -> None:
         with anyio.move_on_after(seconds):
             await self._process.wait()
-            while self._signal(""):  # noqa: ASYNC110 (no event tells when the children of others end)
+            while _signal(self._process, ""):  # noqa: ASYNC110 (no event tells when the children of others end)
                 await anyio.sleep(POLL_SECONDS)
 
-    def _signal(self, name: str) -> bool:
-        """Signal the whole process group, with "" no signal. Returns whether there was a process in it.
 
-        Windows has neither, so the process is killed.
-        """
-        with suppress(ProcessLookupError, PermissionError):
-            if sys.platform != "win32":
-                os.killpg(self._process.pid, signal.Signals[name] if name else 0)
-                return True
-            if name and self._process.returncode is None:
-                self._process.kill()
-                return True
-        return False
-
-
-_running: set[ServerProcess] = set()
+# Also those whose pipes are not open yet.
+_running: set[Process] = set()
 
 
 def kill_all() -> None:
@@ -157,8 +144,23 @@ def kill_all() -> None:
 
     A signal handler may call it.
     """
-    for server in [*_running]:
-        server._signal("SIGKILL")
+    for process in [*_running]:
+        _signal(process, "SIGKILL")
+
+
+def _signal(process: Process, name: str) -> bool:
+    """Signal the whole process group, with "" no signal. Returns whether there was a process in it.
+
+    Windows has neither, so the process is killed.
+    """
+    with suppress(ProcessLookupError, PermissionError):
+        if sys.platform != "win32":
+            os.killpg(process.pid, signal.Signals[name] if name else 0)
+            return True
+        if name and process.returncode is None:
+            process.kill()
+            return True
+    return False
 
 
 def _pipe(readers: ExitStack, writers: ExitStack) -> tuple[int, int]:
