@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 # an exact search. And the number of rows up to which the codes would save no time.
 RESCORED = 1_000
 ALL_EXACT = 16_000
-# Bytes of an array that is freed so that glibc keeps freed memory.
-FREED_BYTES = 1 << 24
 
 
 class VectorIndex:
@@ -56,7 +54,6 @@ class VectorIndex:
             return HELPER.submit(search).result
         # The first search checks the files: two threads that do that wait for each other.
         self._is_checked = True
-        _keep_freed_memory()
         return search
 
     def _exact(self, query: NDArray[np.float32], excluded: NDArray[np.int64]) -> Scores:
@@ -88,17 +85,6 @@ class VectorIndex:
         """The cosine with the mean of all rows."""
         total = sum(len(segment) * float(segment.mean.all @ query) for segment, _ in self._rows)
         return total / max(1, len(self._rows))
-
-
-def _keep_freed_memory() -> None:
-    """Have glibc keep the 10 MB of a search for the next one.
-
-    Otherwise it returns them to the system, and gets them back page by page, which takes 1 to 3 ms. It keeps
-    twice as much as the largest array, of up to 32 MB, that was ever freed.
-    """
-    import numpy as np
-
-    np.empty(FREED_BYTES, np.uint8)
 
 
 def as_float32(vectors: NDArray[np.float16]) -> NDArray[np.float32]:
