@@ -7,12 +7,10 @@ speed of memory.
 from __future__ import annotations
 
 from bisect import bisect_left
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     import numpy as np
     from numpy.typing import NDArray
 
@@ -30,68 +28,37 @@ SHORTLIST = 7_000
 # Every so many-th row is looked at to find the distance that selects the SHORTLIST: an odd number, since
 # similar rows may follow one another at regular distances.
 STEP = 15
-# Takes part of the work in a large index: numpy lets several threads run at the same time.
+# Searches the vectors of a large index, while another thread searches the words: numpy lets both run.
 HELPER = ThreadPoolExecutor(1, "vectors")
 
 
-def begin_comparing(rows: Rows, words: Codes) -> tuple[Distances, Future[None]]:
-    """(n,) in how many bits each row differs from the first half of `words`, the (w,) code of a query.
+def nearest(rows: Rows, words: Codes, k: int, excluded: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The k rows that differ from `words`, the (w,) code of a query, in the fewest bits, ascending.
 
-    They are complete when the HELPER is done.
+    More if several tie. They are the nearest of about SHORTLIST rows that are nearest by half of the bits.
     """
     import numpy as np
 
-    half = _half(words)
+    half = -(-len(words) // 2)
     # Bytes where they can hold the distances: a third faster to add to than two bytes.
     distances: Distances = np.empty(len(rows), np.min_scalar_type(64 * half + 1))
-    blocks = [*_blocks(rows, distances)]
-    # Searching the words, which this thread does next, takes longer than what is left to do here.
-    own = len(blocks) // 3
-    helping = HELPER.submit(_compare, blocks[own:], words[:half])
-    _compare(blocks[:own], words[:half])
-    return distances, helping
-
-
-def nearest(
-    rows: Rows, words: Codes, distances: Distances, k: int, excluded: NDArray[np.int64]
-) -> NDArray[np.int64]:
-    """The k rows that differ from the code in the fewest bits, ascending; more if several tie.
-
-    These are the k nearest of about SHORTLIST rows that are nearest by half of the bits: by `distances`,
-    which are overwritten.
-    """
-    import numpy as np
-
-    half = _half(words)
+    for segment, where in rows:
+        part, codes = distances[where], _columns(segment)[:half]
+        for start in range(0, len(part), BLOCK):
+            stop = start + BLOCK
+            _count_differences(part[start:stop], codes[:, start:stop], words[:half])
     distances[excluded] = np.iinfo(distances.dtype).max
     if half == len(words):
         return _lowest(distances, k, 64 * half)
     farthest = _farthest(distances[::STEP].copy(), SHORTLIST // STEP, 64 * half)
     shortlist = np.flatnonzero(distances <= farthest)
-    distances = distances.take(shortlist).astype(np.uint16)
-    more = np.empty_like(distances)
+    total = distances.take(shortlist).astype(np.uint16)
+    more = np.empty_like(total)
     for number, where, own in rows.split(shortlist):
-        codes = _columns(rows.segments[number])[half:].take(own, axis=1)
-        _count_differences(more[where], codes, words[half:])
-    distances += more
-    return shortlist[_lowest(distances, k, 64 * len(words))]
-
-
-def _half(words: Codes) -> int:
-    return -(-len(words) // 2)
-
-
-def _blocks(rows: Rows, distances: Distances) -> Iterator[tuple[Distances, Codes]]:
-    """Up to BLOCK neighbouring distances at a time, and the (w, n) codes of their rows."""
-    for segment, where in rows:
-        own, codes = distances[where], _columns(segment)
-        for start in range(0, len(own), BLOCK):
-            yield own[start : start + BLOCK], codes[:, start : start + BLOCK]
-
-
-def _compare(blocks: Iterable[tuple[Distances, Codes]], words: Codes) -> None:
-    for distances, codes in blocks:
-        _count_differences(distances, codes[: len(words)], words)
+        rest = _columns(rows.segments[number])[half:].take(own, axis=1)
+        _count_differences(more[where], rest, words[half:])
+    total += more
+    return shortlist[_lowest(total, k, 64 * len(words))]
 
 
 def _count_differences(distances: Distances, codes: Codes, words: Codes) -> None:

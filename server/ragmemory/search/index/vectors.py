@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
-from ragmemory.search.index.codes import HELPER, begin_comparing, nearest
+from ragmemory.search.index.codes import HELPER, nearest
 from ragmemory.search.index.scores import DenseScores
 from ragmemory.search.index.segments import codes_of
 
@@ -42,19 +42,17 @@ class VectorIndex:
         """
         if len(self._rows) <= ALL_EXACT:
             return partial(self._exact, query, excluded)
-        words = codes_of(query[None])[0]
-        distances, helping = begin_comparing(self._rows, words)
-
-        def search() -> Scores:
-            helping.result()
-            near = nearest(self._rows, words, distances, RESCORED, excluded)
-            return ShortlistCosines(self, query, near)
-
+        search = partial(self._approximate, query, excluded)
         if self._is_checked:
             return HELPER.submit(search).result
         # The first search checks the files: two threads that do that wait for each other.
         self._is_checked = True
         return search
+
+    def _approximate(self, query: NDArray[np.float32], excluded: NDArray[np.int64]) -> Scores:
+        return ShortlistCosines(
+            self, query, nearest(self._rows, codes_of(query[None])[0], RESCORED, excluded)
+        )
 
     def _exact(self, query: NDArray[np.float32], excluded: NDArray[np.int64]) -> Scores:
         import numpy as np
