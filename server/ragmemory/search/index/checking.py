@@ -10,8 +10,7 @@ import time
 from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
-from ragmemory.search.index.codes import HELPER
-from ragmemory.search.index.vectors import ALL_EXACT
+from ragmemory.search.index.vectors import ALL_EXACT, HELPER
 
 if TYPE_CHECKING:
     from ragmemory.search.index.rows import Rows

@@ -38,7 +38,7 @@ MERGE_RATIO = 4
 
 
 class ChunkIndex:
-    """Changed by one thread at a time. `rows`, `bm25`, `vectors` and `sequences` are replaced whole."""
+    """Changed by one thread at a time. `rows` and what searches them are replaced whole."""
 
     def __init__(self, dimensions: int, settings: RankingSettings) -> None:
         import numpy as np

@@ -7,7 +7,6 @@ speed of memory.
 from __future__ import annotations
 
 from bisect import bisect_left
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -28,8 +27,6 @@ SHORTLIST = 7_000
 # Every so many-th row is looked at to find the distance that selects the SHORTLIST: an odd number, since
 # similar rows may follow one another at regular distances.
 STEP = 15
-# Searches the vectors of a large index, while another thread searches the words: numpy lets both run.
-HELPER = ThreadPoolExecutor(1, "vectors")
 
 
 def nearest(rows: Rows, words: Codes, k: int, excluded: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -5,7 +5,7 @@ The file is MAGIC, the arrays one after another, the checksum of every BLOCK byt
 comes last because a merge does not know the length of an array before it has written it.
 
 Every block is checked before its first use, once per process. That costs nothing at start-up. The rest of a
-large file is checked in the background (see `checking`).
+large index is checked in the background (see `checking`).
 """
 
 from __future__ import annotations
@@ -187,12 +187,15 @@ class _Checks:
         """Whether every block has been checked."""
         return self._complete == len(self._sums)
 
-    def check_more(self) -> None:
-        """Check the next BLOCKS_AT_ONCE from the beginning of the file on. Raises DamagedFile."""
+    def check_more(self) -> bool:
+        """Check the next BLOCKS_AT_ONCE, from the first on; False if none are left. Raises DamagedFile."""
+        if self.is_complete:
+            return False
         start, stop = self._complete, min(self._complete + BLOCKS_AT_ONCE, len(self._sums))
         self.advise("WILLNEED", start * BLOCK, stop * BLOCK)
         self._check_at(slice(start, stop))
         self._complete = stop
+        return True
 
     def check(self, start: int, end: int, unit: int) -> None:
         """Check the units that hold a range of bytes; a unit is some BLOCKs. Raises DamagedFile."""
@@ -321,10 +324,7 @@ class Column:
 
     def check_more(self) -> bool:
         """Check a part of the whole file; False if nothing is left to check. Raises DamagedFile."""
-        if self._checks is None or self._checks.is_complete:
-            return False
-        self._checks.check_more()
-        return True
+        return self._checks is not None and self._checks.check_more()
 
     def expect_single_rows(self) -> None:
         """Read and check little around a row: the system would read up to megabytes."""

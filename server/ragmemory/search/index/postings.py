@@ -98,7 +98,7 @@ def frequencies_at(found: Sequence[Packed], rows: NDArray[np.int64]) -> NDArray[
     import numpy as np
 
     least = rows.astype(np.uint32) << np.uint32(FREQUENCY_BITS)
-    # What is not below it, or the last posting; beside no posting, one that is of no row.
+    # The first posting of the row or a later one, else the last of all; without postings, one of no row.
     nearest = [
         packed.take(packed.searchsorted(least), mode="clip") if len(packed) else ~least for packed in found
     ]

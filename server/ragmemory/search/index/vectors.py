@@ -6,10 +6,11 @@ add nothing measurable (+.0005 nDCG@10) and take four times the memory.
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
-from ragmemory.search.index.codes import HELPER, nearest
+from ragmemory.search.index.codes import nearest
 from ragmemory.search.index.scores import DenseScores
 from ragmemory.search.index.segments import codes_of
 
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 # an exact search. And the number of rows up to which the codes would save no time.
 RESCORED = 1_000
 ALL_EXACT = 16_000
+# Searches the vectors of a large index, while another thread searches the words: numpy lets both run.
+HELPER = ThreadPoolExecutor(1, "vectors")
 
 
 class VectorIndex:
@@ -36,7 +39,7 @@ class VectorIndex:
         self._is_checked = False  # all codes of a large index, by the first search
 
     def begin(self, query: NDArray[np.float32], excluded: NDArray[np.int64]) -> Callable[[], Scores]:
-        """Search, in a large index partly in the background; the function that is returned waits for it.
+        """Search, in a large index in the background; the function that is returned waits for the result.
 
         `query` is (d,) float32 of unit length; `excluded` rows are never among the best.
         """

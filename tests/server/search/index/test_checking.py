@@ -10,7 +10,7 @@ from ragmemory.search.index.rows import Rows
 from ragmemory.search.index.segments import Segment
 from tests.server.search.index.test_segments import segment
 
-# More than the parts of `columns.BLOCKS_AT_ONCE` blocks that the tests need.
+# Their segment takes some 30 blocks.
 TEXTS = [[f"word{number % 7}", f"rare{number}"] for number in range(400)]
 
 
@@ -23,11 +23,12 @@ def of_a_large_index(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    return Segment.write(tmp_path / "segment", [segment(1, TEXTS)], [None], lambda: False).path or tmp_path
+    Segment.write(tmp_path / "segment", [segment(1, TEXTS)], [None], lambda: False)
+    return tmp_path / "segment"
 
 
 def check_all(checking: Checking, path: Path) -> None:
-    """As a search does after each other; each ends the part that was begun after the one before."""
+    """As searches in a row do: each ends the part that was begun after the one before it."""
     for _ in range(path.stat().st_size // BLOCK + 2):
         checking.begin()
         checking.end()
