@@ -203,7 +203,7 @@ def test_the_best_are_the_highest_above_zero_in_order(scores: list[float], k: in
 
 
 def test_the_best_of_many_are_the_highest_wherever_they_lie() -> None:
-    scores = np.random.default_rng(1).normal(size=BLOCK * 50 + 17).astype(np.float32)
+    scores = np.random.default_rng(1).normal(size=BLOCK * 100 + 17).astype(np.float32)
     scores[rows(3, 4, 5)] = 9  # neighbours, and so in different blocks
     best = DenseScores(scores).best(20)
     assert best[:3].tolist() == [3, 4, 5]
