@@ -9,7 +9,7 @@ import asyncio
 import os
 import sys
 import time
-from contextlib import closing
+from contextlib import AbstractAsyncContextManager, closing
 from pathlib import Path
 
 import anyio
@@ -18,6 +18,8 @@ import pytest
 
 from ragmcp.errors import ConnectionClosed, ServerNotStarted
 from ragmcp.stdio import process
+from ragmcp.stdio.opening import open_pipes
+from ragmcp.stdio.pipes import Pipes
 from ragmcp.stdio.process import ServerProcess
 from tests.support.mcp_process import LogPipe, gone, spawned
 from tests.support.processes import LONGEST_SECONDS, LogFile
@@ -92,6 +94,23 @@ async def test_a_program_that_ends_at_once_kills_servers_that_would_stay(
             await log.until(".")
             process.kill_all()
             await gone(int(log.text.split()[0]))
+
+
+@posix
+async def test_a_server_whose_pipes_are_not_open_yet_is_killed_with_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def kill_and_open(read_fd: int, write_fd: int) -> AbstractAsyncContextManager[Pipes]:
+        process.kill_all()
+        return open_pipes(read_fd, write_fd)
+
+    monkeypatch.setattr(process, "open_pipes", kill_and_open)
+    command = [sys.executable, "-c", "import signal; signal.pause()"]
+    stderr = LogFile(tmp_path / "log")
+    with anyio.fail_after(LONGEST_SECONDS):
+        async with ServerProcess.start(command, stderr=stderr, env=None, cwd=None) as server:
+            assert await server.stream.receive() == b""
+            assert await server.exit_reason() == "it was ended by signal 9"
 
 
 async def test_a_cancelled_caller_leaves_no_server_behind(tmp_path: Path) -> None:
